@@ -7,30 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ArrowType:
-    """The type of a column in Arrow's terms; only what the kind has is set.
+    """An Arrow data type; only the parameters of its kind are set.
 
-    Parameters
+    Attributes
     ----------
     kind : str
         One of ``null bool int float decimal date time timestamp duration interval utf8 large_utf8 utf8_view binary
-        large_binary binary_view fixed_size_binary uuid``, or the kind of a nested type (``list``, ``struct``,
-        ...).
+        large_binary binary_view fixed_size_binary uuid``, or a nested kind (``list``, ``struct``, ...).
     bit_width : int
-        Of ``int``, ``float`` and ``decimal``.
+        For ``int``, ``float`` and ``decimal``.
     signed : bool
-        Of ``int``.
+        For ``int``.
     unit : str
         ``s ms us ns`` of ``time``, ``timestamp`` and ``duration``; ``D`` or ``ms`` of ``date``.
     timezone : str
-        Of ``timestamp``; empty where it has none.
+        For ``timestamp``; empty for none.
     precision, scale : int
-        Of ``decimal``, in decimal digits.
+        For ``decimal``, in decimal digits.
     byte_width : int
-        Of ``fixed_size_binary``; of ``fixed_size_list`` the number of elements.
+        For ``fixed_size_binary``; for ``fixed_size_list`` the number of elements.
     dictionary : DictionaryIndex or None
-        Set where the column is dictionary-encoded; the rest is then the type of its values.
+        Set for a dictionary type; the other fields then describe its values.
     extension, extension_metadata : str or None
-        Name and parameters of the extension type that has this type as its storage.
+        Name and parameters of the extension type with this storage type.
     """
 
     kind: str
@@ -48,7 +47,7 @@ class ArrowType:
 
 @dataclass(frozen=True, slots=True)
 class DictionaryIndex:
-    """How a dictionary type encodes its codes, and whether its order means something."""
+    """Integer type of a dictionary's codes, and whether its order is meaningful."""
 
     bit_width: int = 32
     signed: bool = True

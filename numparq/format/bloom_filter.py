@@ -1,4 +1,4 @@
-"""Split-block Bloom filters: size, hashing, insertion and look-up (BloomFilter.md)."""
+"""Split-block Bloom filters (BloomFilter.md): size, hashing, insertion and look-up."""
 
 from __future__ import annotations
 
@@ -33,26 +33,13 @@ MAX_BYTES = 128 << 20
 DEFAULT_FPP = 0.01
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
 _FLOATS: dict[int, np.dtype] = {FLOAT: np.dtype("f4"), DOUBLE: np.dtype("f8")}
-_SATURATED = 4096.0  # values a block above which it says yes to everything
+_SATURATED = 4096.0  # mean values per block above which every probe succeeds
 
 
 def false_positive_rate(num_distinct: float, num_bytes: int) -> float:
-    """Give the share of values never inserted to which a filter says that they may have been.
+    """Return the share of values not inserted for which a filter answers "maybe".
 
-    How many values a block holds is Poisson distributed. Of k values, each sets one bit of 32 in each of the eight
-    words, so that all eight bits of another one are set with probability ``(1 - (31 / 32) ** k) ** 8``.
-
-    Parameters
-    ----------
-    num_distinct : float
-        Different values inserted.
-    num_bytes : int
-        The size of the filter.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
+    Block occupancy is Poisson; with k values, a probe's 8 bits are set with probability (1 - (31/32)**k)**8.
     """
     mean = num_distinct * BLOCK_BYTES / num_bytes
     if mean <= 0:
@@ -67,26 +54,9 @@ def false_positive_rate(num_distinct: float, num_bytes: int) -> float:
 
 
 def optimal_num_bytes(num_distinct: float, fpp: float = DEFAULT_FPP, max_bytes: int = MAX_BYTES) -> int:
-    """Give the size of a filter.
+    """Return the smallest power of two, from 32 to `max_bytes`, that reaches a false-positive rate.
 
-    Parameters
-    ----------
-    num_distinct : float
-        Different values that it is for.
-    fpp : float
-        The false-positive rate asked for, between 0 and 1.
-    max_bytes : int
-        Larger ones are not made, whatever their rate: pyarrow reads none above 128 MiB.
-
-    Returns
-    -------
-    int
-        The smallest power of two from 32 on with at most that rate.
-
-    Raises
-    ------
-    ValueError
-        When `fpp` is not between 0 and 1, or `max_bytes` less than 32.
+    pyarrow reads no filter above 128 MiB, the default limit.
     """
     if not 0 < fpp < 1:
         raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
@@ -101,26 +71,9 @@ def optimal_num_bytes(num_distinct: float, fpp: float = DEFAULT_FPP, max_bytes: 
 def hash_values(
     leaf: Leaf, values: np.ndarray, starts: np.ndarray | None = None, ends: np.ndarray | None = None
 ) -> np.ndarray:
-    """Hash values as Bloom filters do: XXH64, with seed 0, of each in PLAIN encoding, without a length in front.
+    """Hash values as Bloom filters do: XXH64, seed 0, of the PLAIN bytes without length prefix; uint64.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        Their column.
-    values : np.ndarray
-        Without nulls, as in `LeafValues`; of a dictionary, its entries are enough.
-    starts, ends : int64, optional
-        Of BYTE_ARRAY: where each value lies.
-
-    Returns
-    -------
-    uint64 array
-        An item a value.
-
-    Raises
-    ------
-    SchemaError
-        When the column is BOOLEAN, which has no bytes of a single value.
+    BYTE_ARRAY values need `starts` and `ends` (int64). SchemaError for BOOLEAN, which has no bytes per value.
     """
     if leaf.physical == BOOLEAN:
         raise SchemaError("a BOOLEAN column can have no Bloom filter", column=leaf.name)
@@ -137,19 +90,9 @@ def hash_values(
 
 
 def hash_equal_values(leaf: Leaf, values: np.ndarray) -> np.ndarray:
-    """Hash what is equal to some of the values but has other bits, so that readers that ask for it find them.
+    """Hash floats equal to some value but with other bits, so that probes for them succeed; uint64.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        Their column.
-    values : np.ndarray
-        As for `hash_values`.
-
-    Returns
-    -------
-    uint64 array
-        Of floats with a zero: both zeros; of floats with a NaN: the one that processors make. Else empty.
+    These are both zeros if there is a zero, and the canonical NaN if there is a NaN.
     """
     dtype: np.dtype | None = _FLOATS.get(leaf.physical)
     if leaf.logical is not None and leaf.logical.kind == "FLOAT16":
@@ -162,18 +105,7 @@ def hash_equal_values(leaf: Leaf, values: np.ndarray) -> np.ndarray:
 
 
 class BloomFilter:
-    """A split-block Bloom filter.
-
-    Parameters
-    ----------
-    bitset : uint8 array
-        Its blocks, of 32 bytes each.
-
-    Raises
-    ------
-    ValueError
-        When it is not made of whole blocks, or has none.
-    """
+    """A split-block Bloom filter over a uint8 bit set, a multiple of 32 bytes."""
 
     __slots__ = ("bitset",)
 
@@ -190,24 +122,7 @@ class BloomFilter:
         num_distinct: int | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> BloomFilter:
-        """Make a filter of hashes.
-
-        Parameters
-        ----------
-        hashes : uint64 array
-            Of the values, as `hash_values` gives them; equal ones may occur.
-        fpp : float
-            The false-positive rate asked for, between 0 and 1.
-        num_distinct : int, optional
-            Different values to make room for; by default as many as there are.
-        max_bytes : int
-            The largest size.
-
-        Returns
-        -------
-        BloomFilter
-            Its size is a power of two.
-        """
+        """Build a filter from hashes (uint64), sized by `num_distinct`, or else by the distinct hashes."""
         expected = len(hashes) if num_distinct is None else num_distinct
         size = optimal_num_bytes(expected, fpp, max_bytes)
         bloom_filter = cls(np.zeros(size, np.uint8))
@@ -217,32 +132,23 @@ class BloomFilter:
         return bloom_filter
 
     def insert(self, hashes: np.ndarray) -> None:
-        """Insert hashes.
-
-        Parameters
-        ----------
-        hashes : uint64 array
-            As `hash_values` gives them.
-        """
+        """Insert hashes (uint64) from `hash_values`."""
         statistics_kernels.insert_into_bloom_filter(hashes, len(hashes), self.bitset, self.num_blocks)
 
     @property
     def num_blocks(self) -> int:
-        """How many blocks it has."""
+        """Number of 32-byte blocks."""
         return len(self.bitset) // BLOCK_BYTES
 
     def estimate_distinct(self) -> float:
-        """Estimate how many different values have been inserted, by the share of bits that are set."""
+        """Estimate the number of distinct inserted values from the share of set bits."""
         bits = 8 * len(self.bitset)
         unset = max(bits - int(np.bitwise_count(self.bitset.view(np.uint64)).sum(dtype=np.int64)), 1)
-        # A value sets one bit of 32 in each word: the bits of all words have exp(-n / num_blocks / 32) left unset.
+        # A value sets 1 of 32 bits in each word, so the share of unset bits is exp(-n / num_blocks / 32).
         return -32 * self.num_blocks * math.log(unset / bits)
 
     def _fold(self, fpp: float) -> None:
-        """Make it smaller where it was made for more values than there are.
-
-        With half as many blocks, the values of two neighbours share one: it has the bits of both.
-        """
+        """Halve the filter while its false-positive rate allows, by OR of neighbouring blocks."""
         size = optimal_num_bytes(self.estimate_distinct(), fpp, len(self.bitset))
         while len(self.bitset) > size:
             pairs = self.bitset.reshape(-1, 2, BLOCK_BYTES)
@@ -250,7 +156,7 @@ class BloomFilter:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The BloomFilterHeader that stands in front of the bit set, by the field names of the IDL."""
+        """BloomFilterHeader as a dict, written before the bit set."""
         return {
             "numBytes": len(self.bitset),
             "algorithm": {"BLOCK": {}},
@@ -259,22 +165,11 @@ class BloomFilter:
         }
 
     def to_bytes(self) -> bytes:
-        """Give the bit set, as it follows the header."""
+        """Return the bit set as bytes."""
         return self.bitset.tobytes()
 
     def might_contain(self, hashes: int | np.integer | np.ndarray) -> Any:
-        """Say whether hashes may have been inserted.
-
-        Parameters
-        ----------
-        hashes : int, or uint64 array
-            One hash, or several.
-
-        Returns
-        -------
-        bool, or bool array
-            False where it has certainly not been.
-        """
+        """Whether a hash may have been inserted; an array of hashes gives a bool array."""
         asked = np.atleast_1d(np.asarray(hashes, np.uint64))
         found = np.empty(len(asked), np.uint8)
         statistics_kernels.probe_bloom_filter(asked, len(asked), self.bitset, self.num_blocks, found)
@@ -286,9 +181,9 @@ class BloomFilter:
 
 @fork_safe_lru_cache(256)
 def decode_header(content: bytes) -> tuple[int, int]:
-    """Give the length of a header, and of the filter behind it; 0 where it is none that this version knows.
+    """Return the length of a filter's header and of its bit set; (0, 0) if unsupported.
 
-    Those of the filters of a table mostly have the same bytes.
+    Cached, because most filters of a file have equal headers.
     """
     wanted = thrift_layout("BloomFilterHeader")
     words, stack = np.empty(wanted.words, np.int64), decoder_stack(wanted.words, wanted.words)

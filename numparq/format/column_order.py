@@ -13,11 +13,11 @@ from .schema import Leaf
 from .schema_node import SchemaNode, leaf_columns
 
 TYPE_ORDER, TOTAL_ORDER, INT96_ORDER = "type", "ieee754", "int96"
-NAN_FREE_ORDER = "nan_free"  # the order of the type, and no bounds where there are NaNs
-COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER, NAN_FREE_ORDER)  # those that we write
+NAN_FREE_ORDER = "nan_free"  # the type's order, but no bounds if there are NaNs
+COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER, NAN_FREE_ORDER)  # those numparq writes
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
+# --- sort keys --------------------------------------------------------------------------------------------------------
 
 
 def _signed(value: bytes) -> int:
@@ -38,7 +38,7 @@ def _decimal(value: bytes) -> int:
 
 
 def _int96(value: bytes) -> tuple[int, int]:
-    return _signed(value[8:]), _signed(value[:8])  # the day, and the nanoseconds in it
+    return _signed(value[8:]), _signed(value[:8])  # day, nanoseconds of the day
 
 
 _KEYS: dict[str, Callable[[bytes], Any]] = {
@@ -54,22 +54,22 @@ _KEYS: dict[str, Callable[[bytes], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrder:
-    """How the values of a column compare, and what is told of them.
+    """Order of a leaf column's values, and the bounds that are written for it.
 
-    Parameters
+    Attributes
     ----------
     kind : str
-        ``"signed"``, ``"unsigned"``, ``"float"``, ``"boolean"``, ``"bytes"`` (unsigned), ``"decimal"`` (signed and
-        big-endian), ``"int96"`` (timestamps), or ``"none"``: then there are no bounds.
+        ``"signed"``, ``"unsigned"``, ``"float"``, ``"boolean"``, ``"bytes"`` (unsigned), ``"decimal"`` (signed,
+        big-endian), ``"int96"`` (timestamps), or ``"none"`` (no bounds).
     width : int
-        Bytes of a value; 0 of BYTE_ARRAY.
+        Bytes of a value; 0 for BYTE_ARRAY.
     total : bool
-        Whether floats go by IEEE 754's total order instead of the order of their type.
+        Whether floats use IEEE 754 total order instead of the type's order.
     cut : str
-        What may be written for a long value: ``"bytes"`` or ``"text"`` of its first ones, or only the ``"whole"``,
-        since a bound has to be a valid value of its type.
+        Truncation of long bounds: ``"bytes"``, ``"text"``, or ``"whole"`` (none, since a bound must be a valid
+        value).
     nan_free : bool
-        Whether a column chunk with NaNs has no bounds, for readers that place NaNs beyond bounds that leave them out.
+        Whether a column chunk with NaNs has no bounds, for readers that ignore NaNs outside the bounds.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class ColumnOrder:
 
     @property
     def is_float(self) -> bool:
-        """Whether there may be NaNs, which are then counted."""
+        """Whether values may be NaN; NaNs are then counted."""
         return self.kind == "float"
 
     @property
@@ -91,10 +91,9 @@ class ColumnOrder:
         return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
 
     def key(self, value: bytes) -> Any:
-        """Give what can be compared in place of a PLAIN value.
+        """Return a sort key of a PLAIN value.
 
-        Floats are keyed by the total order, in which -0.0 is less than 0.0; among values that are not NaN that is
-        a refinement of the order of their type.
+        Floats use total order (-0.0 < 0.0), which refines the type's order among values that are not NaN.
         """
         return _KEYS[self.kind](value)
 
@@ -112,9 +111,9 @@ _PHYSICAL = {
     FIXED_LEN_BYTE_ARRAY: ("bytes", -1),
 }
 _WITHOUT = {"INTERVAL", "GEOMETRY", "GEOGRAPHY", "UNKNOWN", "VARIANT", "LIST", "MAP", "MAP_KEY_VALUE", "FILE"}
-_CUT = {None: "bytes", "STRING": "text", "ENUM": "text"}  # of BYTE_ARRAY: half of a JSON document is none
+_CUT = {None: "bytes", "STRING": "text", "ENUM": "text"}  # BYTE_ARRAY only; a truncated JSON document is not valid
 
-# Members of the union ColumnOrder -> names of orders, and the kinds of columns that may have them; None: all.
+# Member of the ColumnOrder union -> name of the order, and the only kind that may have it (None: any).
 _DECLARED: dict[str, tuple[str, str | None]] = {
     "TYPE_ORDER": (TYPE_ORDER, None),
     "IEEE_754_TOTAL_ORDER": (TOTAL_ORDER, "float"),
@@ -123,26 +122,9 @@ _DECLARED: dict[str, tuple[str, str | None]] = {
 
 
 def leaf_order(leaf: Leaf | SchemaNode, column_order: str = TYPE_ORDER) -> ColumnOrder:
-    """Say how the values of a leaf compare.
+    """Return the order of a leaf column; `NO_ORDER` for INT96 by its type, INTERVAL, GEOMETRY, GEOGRAPHY, UNKNOWN.
 
-    Parameters
-    ----------
-    leaf : Leaf or SchemaNode
-        Its physical type, length and logical type count.
-    column_order : str
-        ``"type"``, or ``"ieee754"`` or ``"nan_free"``, which change floats only, or ``"int96"``, which changes INT96
-        only.
-
-    Returns
-    -------
-    ColumnOrder
-        By its type INT96 has none (TypeDefinedOrder leaves it undefined), nor have INTERVAL, GEOMETRY, GEOGRAPHY and
-        UNKNOWN.
-
-    Raises
-    ------
-    ValueError
-        When there is no such column order.
+    ``"ieee754"`` and ``"nan_free"`` affect only floats, ``"int96"`` only INT96; ValueError for other names.
     """
     if column_order not in (*COLUMN_ORDERS, INT96_ORDER):
         raise ValueError(f"the column order is one of {COLUMN_ORDERS}, not {column_order!r}")
@@ -163,7 +145,7 @@ def leaf_order(leaf: Leaf | SchemaNode, column_order: str = TYPE_ORDER) -> Colum
 
 
 def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:
-    """Give the kind of order of a logical type, `kind` being that of its physical type."""
+    """Return the order kind of a logical type; `kind` is that of the physical type."""
     if logical is None:
         return kind
     if logical.kind in _WITHOUT:
@@ -176,19 +158,9 @@ def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:
 
 
 def leaf_orders(columns: list[SchemaNode], column_order: str | Sequence[str] = TYPE_ORDER) -> list[ColumnOrder]:
-    """Give the order of each leaf of a schema; what a VARIANT consists of has none.
+    """Return the order of each leaf column of a schema; the binary parts of a VARIANT have none.
 
-    Parameters
-    ----------
-    columns : list of SchemaNode
-        The top-level columns.
-    column_order : str, or a sequence of str
-        As in `leaf_order`, of all leaves or leaf by leaf.
-
-    Returns
-    -------
-    list of Order
-        In the order of the leaves.
+    `column_order` is one name for all leaf columns, or one for each.
     """
     leaves = leaf_columns(columns)
     wanted = [column_order] * len(leaves) if isinstance(column_order, str) else column_order
@@ -200,7 +172,7 @@ def leaf_orders(columns: list[SchemaNode], column_order: str | Sequence[str] = T
 
 
 def _within_variant(node: SchemaNode, inside: bool) -> list[bool]:
-    """Say of each leaf below a node whether it is the metadata or a value of a VARIANT; typed values have an order."""
+    """Return for each leaf column whether it is a VARIANT's `metadata` or `value`; typed values have an order."""
     if node.physical is not None:
         return [inside and node.name in ("metadata", "value") and node.physical == BYTE_ARRAY]
     inside = inside or (node.logical is not None and node.logical.kind == "VARIANT")
@@ -208,21 +180,9 @@ def _within_variant(node: SchemaNode, inside: bool) -> list[bool]:
 
 
 def declared_orders(leaves: Sequence[Leaf], column_orders: Sequence[str | None] | None) -> list[ColumnOrder]:
-    """Give the order of each leaf, for who reads: as the file declares it.
+    """Return the order of each leaf column's min_value, max_value and column index bounds, as the file declares it.
 
-    Parameters
-    ----------
-    leaves : sequence of Leaf
-        All of the file's.
-    column_orders : sequence of str, or None
-        FileMetaData.column_orders: which member of the union each is. None where there are none.
-
-    Returns
-    -------
-    list of Order
-        That of min_value and max_value, and of the bounds of column indexes. `NO_ORDER` where these mean nothing: of
-        all leaves where the file has no orders, or not as many as leaves; of one whose order this version does not
-        know, or that the type cannot have; and of an INT96 column unless it is in its timestamps' order.
+    `NO_ORDER` if the file has not one order per leaf column, or the order is unknown or unfit for the type.
     """
     if column_orders is None or len(column_orders) != len(leaves):
         return [NO_ORDER] * len(leaves)
@@ -239,5 +199,5 @@ def _declared(leaf: Leaf, name: str | None) -> ColumnOrder:
 
 
 def may_have_nans(leaf: Leaf) -> bool:
-    """Whether values of a column may be NaN. How many are, is a number that needs no order."""
+    """Whether a leaf column's values may be NaN; the NaN count needs no order."""
     return leaf_order(leaf).is_float

@@ -24,7 +24,7 @@ __all__ = [
     "verify_checksum",
 ]
 
-# The fields that the group may have: name -> what a value of it is. The first three say where the bytes are.
+# Fields of the group -> Python type. The first three locate the bytes.
 REFERENCE_FIELDS: dict[str, type] = {
     "uri": str,
     "offset": int,
@@ -34,7 +34,7 @@ REFERENCE_FIELDS: dict[str, type] = {
     "inline": bytes,
 }
 
-# algorithm -> hexadecimal digits of its digest, and what computes it. An ETAG is nothing that can be computed.
+# Algorithm -> hexadecimal digits of its digest, and its function. An ETAG cannot be computed.
 _ALGORITHMS: dict[str, tuple[int, Callable[[np.ndarray], str]]] = {
     "MD5": (32, lambda data: hashlib.md5(data.data, usedforsecurity=False).hexdigest()),
     "SHA-256": (64, lambda data: hashlib.sha256(data.data).hexdigest()),
@@ -47,16 +47,14 @@ _HEX = re.compile(r"[0-9a-fA-F]*")
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Where the bytes of a reference are.
+    """Byte range of a reference.
 
-    Parameters
+    Attributes
     ----------
     uri : str or None
-        The other file; None for the file that the reference is in.
-    offset : int
-        The first byte.
+        Other file; None for the file that holds the reference.
     size : int or None
-        How many; None for all that there are.
+        Number of bytes; None for all.
     """
 
     uri: str | None
@@ -65,24 +63,9 @@ class FileRange:
 
 
 def resolve_reference(reference: Mapping[str, Any]) -> bytes | FileRange:
-    """Say what a reference stands for, by the table of section FILE, "Resolution".
+    """Return a reference's inline bytes or its byte range (LogicalTypes.md, FILE, "Resolution").
 
-    Parameters
-    ----------
-    reference : mapping of str to object
-        The fields of the group; those that are absent, null or empty strings are not set.
-
-    Returns
-    -------
-    bytes or Range
-        The bytes themselves, where they are inline.
-
-    Raises
-    ------
-    TypeError
-        When it is no mapping, or a field is not of its type.
-    InvalidFileError
-        When it is a combination of fields that stands for nothing.
+    Null and "" fields count as unset. TypeError for a wrong field type, InvalidFileError for a wrong combination.
     """
     fields = _fields(reference)
     inline, uri, offset, size = (fields.get(name) for name in ("inline", "uri", "offset", "size"))
@@ -99,15 +82,15 @@ def resolve_reference(reference: Mapping[str, Any]) -> bytes | FileRange:
 
 
 def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the fields that are set."""
+    """Return the fields that are set."""
     if not isinstance(reference, Mapping):
         raise TypeError(f"a FILE reference is a dict of its fields, not {type(reference).__name__}")
     found = {}
     for name, kind in REFERENCE_FIELDS.items():
         value = reference.get(name)
-        if value is None or value == "" or (isinstance(value, float) and value != value):  # NaN is a null, too
+        if value is None or value == "" or (isinstance(value, float) and value != value):  # NaN is a null
             continue
-        # Arrow makes integers beside nulls floats.
+        # Arrow converts integer columns with nulls to floats.
         if isinstance(value, np.integer) or (isinstance(value, float) and abs(value) <= _EXACT and value.is_integer()):
             value = int(value)
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -117,12 +100,9 @@ def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_checksum(checksum: str) -> tuple[str, str] | None:
-    """Split a checksum into its algorithm and digest; None where it is of a sort that cannot be computed.
+    """Split a checksum into algorithm and digest; None if the algorithm cannot be computed.
 
-    Raises
-    ------
-    InvalidFileError
-        When it is no checksum, or the digest none of its algorithm.
+    InvalidFileError if the algorithm is missing or the digest is malformed.
     """
     algorithm, colon, digest = checksum.partition(":")
     if not colon:
@@ -136,19 +116,9 @@ def parse_checksum(checksum: str) -> tuple[str, str] | None:
 
 
 def verify_checksum(checksum: str | None, data: np.ndarray) -> None:
-    """Hold bytes against a checksum.
+    """Verify bytes (uint8) against a checksum; InvalidFileError if they differ.
 
-    Parameters
-    ----------
-    checksum : str or None
-        Of the reference. ETAG and algorithms that are not known are passed over, as the specification asks.
-    data : uint8 array
-        The bytes.
-
-    Raises
-    ------
-    InvalidFileError
-        When they are not those; and as `parse_checksum`.
+    ETAG and unknown algorithms are ignored, as the specification requires.
     """
     known = parse_checksum(checksum) if checksum else None
     if known is None:
@@ -166,27 +136,17 @@ def _crc32c(data: np.ndarray) -> int:
 
 
 class _SiblingFiles(Protocol):
-    """Opens files beside the one that is read; `numparq.io.multi_file_source.MultiFileSource` is one."""
+    """Opens sibling files; `numparq.io.multi_file_source.MultiFileSource` is one."""
 
     def place_of(self, path: str) -> tuple[int, int]:
-        """Give the position of the first byte of a file, and its size."""
+        """Return a file's first position, and its size."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Fill `out`."""
+        """Read bytes from a position into `out`."""
 
 
 class FileReferenceReader:
-    """Gets the bytes of references.
-
-    Parameters
-    ----------
-    source : Source
-        The file that they are in.
-    files : MultiFileSource or None
-        What opens other files; None where nobody asked for that.
-    verify_checksums : bool
-        Whether bytes are held against the checksums that references have.
-    """
+    """Reads and verifies the bytes of FILE references; `files` is None unless other files are allowed."""
 
     def __init__(self, source: Source, files: _SiblingFiles | None, verify_checksums: bool = True) -> None:
         self._source = source
@@ -194,14 +154,9 @@ class FileReferenceReader:
         self._verify = verify_checksums
 
     def place(self, where: FileRange) -> tuple[int, int]:
-        """Find the bytes of a range: their position for `read`, and how many they are.
+        """Return the position (for `read`) and size of a byte range.
 
-        Raises
-        ------
-        InvalidFileError
-            When the file has no such bytes, or is none that may be opened.
-        UnsupportedError
-            For other files that nobody asked for, and URLs.
+        InvalidFileError if the file lacks the bytes or is forbidden; UnsupportedError for URLs and unrequested files.
         """
         if where.uri is None:
             start, available = 0, self._source.size
@@ -226,24 +181,18 @@ class FileReferenceReader:
         return self._files.place_of(uri)
 
     def read(self, position: int, out: np.ndarray, checksum: str | None) -> None:
-        """Read the bytes from a position that `place` has found, and check them."""
+        """Read and verify the bytes at a position from `place`."""
         if len(out):
             (self._files or self._source).read_into(position, out)
         self.check(checksum, out)
 
     def check(self, checksum: str | None, data: np.ndarray) -> None:
-        """Hold bytes against a checksum, if that is wanted."""
+        """Verify bytes against a checksum if verification is on."""
         if self._verify:
             verify_checksum(checksum, data)
 
     def bytes_of(self, reference: Mapping[str, Any]) -> bytes:
-        """Get the bytes of a reference.
-
-        Raises
-        ------
-        ParquetError
-            When they cannot be had, or are not those that were meant.
-        """
+        """Return the verified bytes of a reference."""
         where, checksum = resolve_reference(reference), _fields(reference).get("checksum")
         if isinstance(where, bytes):
             self.check(checksum, np.frombuffer(where, np.uint8))

@@ -1,4 +1,4 @@
-"""GEOMETRY and GEOGRAPHY columns: CRS, edges, bounding boxes (Geospatial.md); also from the `geo` key of GeoParquet."""
+"""GEOMETRY and GEOGRAPHY columns (Geospatial.md), also from GeoParquet's `geo` key: CRS, edges, bounding boxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHOLE_EARTH = (-180.0, 180.0)
 
 
 class BoundingBox(NamedTuple):
-    """What values lie in; `xmin` may exceed `xmax`: the box then crosses the antimeridian. None: an axis not there."""
+    """A bounding box; `xmin` > `xmax` if it crosses the antimeridian, None for an axis without values."""
 
     xmin: float
     xmax: float
@@ -33,25 +33,25 @@ class BoundingBox(NamedTuple):
 
 @dataclass(frozen=True)
 class GeospatialColumn:
-    """A column of geometries.
+    """A geospatial leaf column.
 
     Attributes
     ----------
     leaf : Leaf
-        The column.
+        The leaf column.
     kind : str
-        GEOMETRY (edges are straight) or GEOGRAPHY.
+        GEOMETRY (straight edges) or GEOGRAPHY.
     crs : str or None
-        The coordinate reference system, as the file says it (``"OGC:CRS84"`` where it says nothing): an authority and
-        code, PROJJSON, ``srid:``, or ``projjson:`` and a key. None: said to be unknown.
+        Coordinate reference system as stored: authority and code, PROJJSON, ``srid:``, or ``projjson:`` and a key.
+        ``"OGC:CRS84"`` if the file has none, None if the file declares it unknown.
     algorithm : str or None
-        How edges run between points, of GEOGRAPHY.
+        Edge interpolation of GEOGRAPHY.
     bbox : BoundingBox or None
-        What all values lie in; None where a row group does not say.
+        Bounding box of all values; None if a row group lacks one.
     geospatial_types : tuple of int, or None
-        WKB codes of the kinds of all values, growing; None where a row group does not say.
+        WKB codes of all values, ascending; None if a row group lacks them.
     row_groups : tuple of (BoundingBox or None, tuple of int or None)
-        The same of each row group.
+        Bounding box and WKB codes of each row group.
     """
 
     leaf: Leaf
@@ -64,20 +64,9 @@ class GeospatialColumn:
 
 
 def find_geospatial_columns(footer: Footer, schema: Schema) -> dict[str, GeospatialColumn]:
-    """Find the columns of geometries.
+    """Return the geospatial columns by name, nested ones by their dotted path.
 
-    Parameters
-    ----------
-    footer : Footer
-        The file's.
-    schema : Schema
-        Likewise.
-
-    Returns
-    -------
-    dict of str to GeospatialColumn
-        By name, those in nested columns by their path joined by dots: what is annotated, then what only the metadata
-        of GeoParquet name (key ``geo``), as WKB.
+    Annotated columns come first, then WKB columns that only GeoParquet's `geo` key names.
     """
     found: dict[str, GeospatialColumn] = {}
     for column in range(len(schema.columns)):
@@ -96,7 +85,7 @@ def find_geospatial_columns(footer: Footer, schema: Schema) -> dict[str, Geospat
 
 
 def parse_geo_metadata(footer: Footer) -> dict[str, Any]:
-    """Give the metadata of GeoParquet: ``columns``, by name, and ``primary_column``; empty where there are none."""
+    """Return GeoParquet's ``columns`` by name and ``primary_column``; empty and None if absent or malformed."""
     try:
         document = json.loads(footer.key_value_metadata.get("geo", b"{}"))
     except (ValueError, RecursionError):
@@ -129,7 +118,7 @@ def _annotated_column(leaf: Leaf, logical: LogicalType, footer: Footer) -> Geosp
 def _chunk_statistics(
     footer: Footer, row_group: int, leaf: Leaf
 ) -> tuple[BoundingBox | None, tuple[int, ...] | None] | None:
-    """Give the geospatial statistics of a chunk; None where it has no value, so that they would be of nothing."""
+    """Return bounding box and WKB codes of a chunk; None if it holds only nulls."""
     facts = footer.chunks
     num_values = int(facts["num_values"][row_group, leaf.index])
     if num_values == int(facts["null_count"][row_group, leaf.index]):
@@ -142,7 +131,7 @@ def _chunk_statistics(
 
 
 def _box(bbox: Any) -> BoundingBox | None:
-    """Give a box of the footer; None where it is none, or holds what no box may."""
+    """Return a bounding box of the footer; None if it is absent or invalid."""
     if bbox is None:
         return None
     box = BoundingBox(*(getattr(bbox, name) for name in BoundingBox._fields))
@@ -151,7 +140,7 @@ def _box(bbox: Any) -> BoundingBox | None:
 
 
 def merge_bounding_boxes(boxes: Sequence[BoundingBox]) -> BoundingBox:
-    """Give the smallest box around some; one that crosses the antimeridian makes the whole cross it."""
+    """Return the smallest box around several; it crosses the antimeridian if one of them does."""
     xmin, xmax = _longitudes([(box.xmin, box.xmax) for box in boxes])
     return BoundingBox(
         xmin,
@@ -164,13 +153,13 @@ def merge_bounding_boxes(boxes: Sequence[BoundingBox]) -> BoundingBox:
 
 
 def _axis(bounds: Iterable[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
-    """Unite the bounds of an axis that some of the values have."""
+    """Merge the bounds of an axis that only some values may have."""
     there = [(low, high) for low, high in bounds if low is not None and high is not None]
     return (min(low for low, _ in there), max(high for _, high in there)) if there else (None, None)
 
 
 def _longitudes(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Unite ranges of x. One from 170 to -170 reaches over the antimeridian; the others are added at its nearer end."""
+    """Merge ranges of x; if one crosses the antimeridian, the others extend it at the nearer end."""
     across = [(west, east) for west, east in ranges if west > east]
     plain = [(west, east) for west, east in ranges if west <= east]
     if not across:
@@ -187,7 +176,7 @@ def _longitudes(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _geoparquet_column(leaf: Leaf, notes: Mapping[str, Any]) -> GeospatialColumn | None:
-    """Read what GeoParquet 1.x says of a column; only those that hold WKB are such columns."""
+    """Read GeoParquet 1.x metadata of a column; None unless it is encoded as WKB."""
     if notes.get("encoding") != "WKB":
         return None
     crs = notes.get("crs", DEFAULT_CRS)
@@ -202,7 +191,7 @@ def _geoparquet_column(leaf: Leaf, notes: Mapping[str, Any]) -> GeospatialColumn
 
 
 def _geoparquet_box(numbers: Any) -> BoundingBox | None:
-    """Read a box that has all minima first; a third axis is z."""
+    """Read a GeoParquet box, all minima first; a third axis is z."""
     if not isinstance(numbers, list) or len(numbers) not in (4, 6, 8):
         return None
     try:

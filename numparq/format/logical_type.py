@@ -1,4 +1,4 @@
-"""Logical types (LogicalTypes.md), read from the LogicalType or the ConvertedType of a schema element."""
+"""Logical types (LogicalTypes.md), read from the LogicalType or ConvertedType of a schema element."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .thrift.layout import RecordLayout
 
 @dataclass(frozen=True, slots=True)
 class LogicalType:
-    """What the values of a column mean (LogicalTypes.md); parameters that a kind does not have are None.
+    """A logical type (LogicalTypes.md); parameters that the kind does not have are None.
 
-    Parameters
+    Attributes
     ----------
     kind : str
-        The name in the LogicalType union; besides, INTERVAL and MAP_KEY_VALUE, which are only a ConvertedType.
+        Name in the LogicalType union, or INTERVAL or MAP_KEY_VALUE, which exist only as ConvertedType.
     bit_width, signed
-        Of INTEGER.
+        For INTEGER.
     unit : str
-        MILLIS, MICROS or NANOS, of TIME and TIMESTAMP; None for a unit that this version does not know.
+        MILLIS, MICROS or NANOS for TIME and TIMESTAMP; None for an unknown unit.
     utc : bool
         Whether TIME and TIMESTAMP are adjusted to UTC.
     precision, scale : int
-        Of DECIMAL; a precision of -1 where the file does not say it.
+        For DECIMAL; the precision is -1 if the file lacks it.
     crs : str
-        Of GEOMETRY and GEOGRAPHY; None where the file does not say it.
+        For GEOMETRY and GEOGRAPHY; None if the file lacks it.
     algorithm : str
-        Of GEOGRAPHY, likewise.
+        For GEOGRAPHY; None if the file lacks it.
     version : int
-        The specification's version, of a VARIANT that is not of version 1.
+        Specification version of VARIANT, if other than 1.
     """
 
     kind: str
@@ -58,8 +58,8 @@ def _integer(bit_width: int, signed: bool) -> LogicalType:
     return LogicalType("INTEGER", bit_width=bit_width, signed=signed)
 
 
-# ConvertedType -> LogicalType. TIME and TIMESTAMP of old files count as adjusted to UTC. DECIMAL (5) is not here: it
-# takes its parameters from the SchemaElement.
+# ConvertedType -> LogicalType. TIME and TIMESTAMP without a LogicalType count as adjusted to UTC. DECIMAL (5) takes its
+# parameters from the SchemaElement.
 CONVERTED_TYPES: dict[int, LogicalType] = {
     0: LogicalType("STRING"),
     1: LogicalType("MAP"),
@@ -84,18 +84,13 @@ CONVERTED_TYPES: dict[int, LogicalType] = {
     21: LogicalType("INTERVAL"),
 }
 _CONVERTED_DECIMAL = 5
-LEGACY_NULL_TYPE = 24  # never of the format: what parquet-cpp wrote for UNKNOWN before that was
+LEGACY_NULL_TYPE = 24  # never in the format: parquet-cpp wrote it before UNKNOWN existed
 
 
 class LogicalTypeReader:
-    """Makes the logical types of schema elements; one of a sort is made once.
+    """Reader of logical types from schema element records, cached by content.
 
-    Parameters
-    ----------
-    element : RecordLayout
-        How SchemaElements lie in words.
-    text : callable
-        Gives the string at a position and of a length, as in `Footer.text`.
+    `text` returns the string at a position and of a length, as `Footer.text` does.
     """
 
     def __init__(self, element: RecordLayout, text: Callable[[int, int], str]) -> None:
@@ -109,18 +104,7 @@ class LogicalTypeReader:
         self._made: dict[tuple[int, ...], LogicalType | None] = {}
 
     def of(self, element: Sequence[int]) -> LogicalType | None:
-        """Give the logical type of an element.
-
-        Parameters
-        ----------
-        element : sequence of int
-            The words of its record.
-
-        Returns
-        -------
-        LogicalType or None
-            None where there is none, or one that this version does not know.
-        """
+        """Return the logical type of a schema element record; None if it has none or an unknown one."""
         if element[0] >> self._ids["logicalType"] & 1:
             words = tuple(element[self._words])
             if words not in self._made:
@@ -149,9 +133,9 @@ class LogicalTypeReader:
         return make(kind.field.name, fields, self._text)
 
 
-_Fields = dict[str, Sequence[int]]  # the one or two words of each parameter
+_Fields = dict[str, Sequence[int]]  # one or two words of each parameter
 _Text = Callable[[int, int], str]
-_UNITS = {1 << 1: "MILLIS", 1 << 2: "MICROS", 1 << 3: "NANOS"}  # the presence mask of TimeUnit
+_UNITS = {1 << 1: "MILLIS", 1 << 2: "MICROS", 1 << 3: "NANOS"}  # presence mask of TimeUnit
 
 
 def _int_type(kind: str, fields: _Fields, text: _Text) -> LogicalType:
@@ -185,7 +169,7 @@ def _variant(kind: str, fields: _Fields, text: _Text) -> LogicalType:
 
 _ABSENT = -1
 
-# Kinds that have parameters.
+# Kinds with parameters.
 _PARAMETER_READERS: dict[str, Callable[[str, _Fields, _Text], LogicalType]] = {
     "INTEGER": _int_type,
     "DECIMAL": _decimal,

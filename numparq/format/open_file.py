@@ -1,4 +1,4 @@
-"""Open file: byte source, footer, and its schema and key-value metadata, parsed on first use."""
+"""An open file: byte source, footer, and its schema and key-value metadata, parsed on first use."""
 
 from __future__ import annotations
 
@@ -25,40 +25,24 @@ if TYPE_CHECKING:
     from .geospatial import GeospatialColumn
     from .thrift.decode import Record
 
-_MAX_CACHED_VALUE_BYTES = 64 << 10  # of values of the footer: what is made of larger ones is not kept
+_MAX_CACHED_VALUE_BYTES = 64 << 10  # key-value metadata above this size is parsed without a cache
 
 
 class OpenFile:
-    """A file that is open, and what its footer says of it, each thing read when it is first asked for.
-
-    Parameters
-    ----------
-    path : str, os.PathLike, bytes-like, or binary file object
-        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
-    storage_options : dict, optional
-        For the file system of a URL.
-    filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
-    coalescing : Coalescing, optional
-        How much is fetched at once; by default what suits local files, or an object store.
-    external_files : bool
-        Whether column chunks may be in other files, below the file's own folder.
+    """An open file and its footer; everything else is parsed on first use.
 
     Attributes
     ----------
     source : Source
-        Where its bytes come from. Its end is in memory: to read what lies within `tail` costs no request.
+        Byte source; reads within `tail` cost no request.
     files : MultiFileSource or None
-        The same, where column chunks may be in other files.
-    footer : Footer
-        What a read needs of the footer.
+        The same source if external column chunks are allowed.
     footer_start : int
-        Where it begins.
+        Offset of the footer.
     user_coalescing : Coalescing or None
-        What the user said of how much is fetched at once, if anything.
+        The caller's coalescing, if given.
     indexes : dict
-        What planning has read of it: page indexes and Bloom filters, so that the next read need not. Filled by
-        `numparq.prune`; a thread that is too early reads again what another one is reading.
+        Page indexes and Bloom filters read by `numparq.prune`, for later reads. Threads may read the same one twice.
     """
 
     def __init__(
@@ -90,53 +74,47 @@ class OpenFile:
             raise
 
     def check_unchanged(self) -> None:
-        """Refuse to read on in a local file that is no longer what its footer told of.
-
-        Raises
-        ------
-        InvalidFileError
-            When its size, or the time of its last change, is not what it was when the file was opened.
-        """
+        """Raise InvalidFileError if a local file's size or modification time changed since it was opened."""
         if self._current_stamp() != self._stamp:
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
     @cached_property
     def coalescing(self) -> Coalescing:
-        """Which byte ranges are fetched together."""
+        """The caller's coalescing, or the default for local files or object stores."""
         from numparq.io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
 
         return self.user_coalescing or (OBJECT_STORE_COALESCING if self.source.is_remote else LOCAL_COALESCING)
 
     @property
     def tail(self) -> np.ndarray:
-        """The last bytes of the file (uint8, 64 KiB or the whole file), which were read together with the footer."""
+        """The last bytes of the file (uint8, 64 KiB or the whole file), read together with the footer."""
         return tail_bytes(self.source)
 
     @property
     def num_rows(self) -> int:
-        """Rows of the file."""
+        """Number of rows."""
         return int(self.footer.row_group_num_rows.sum())
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups of the file."""
+        """Number of row groups."""
         return len(self.footer.row_group_num_rows)
 
     @cached_property
     def schema(self) -> Schema:
-        """The tree of columns."""
+        """The schema of the file."""
         with error_context(file=self.source.name):
             return footer_schema(self.footer)
 
     @cached_property
     def metadata(self) -> Record:
-        """FileMetaData, with everything in it."""
+        """The complete FileMetaData."""
         with error_context(file=self.source.name):
             return self.footer.full
 
     @cached_property
     def geospatial(self) -> dict[str, GeospatialColumn]:
-        """The columns of geometries, by name: kind, CRS, bounding boxes (Geospatial.md)."""
+        """Geospatial columns by name: kind, CRS, bounding boxes (Geospatial.md)."""
         from .geospatial import find_geospatial_columns
 
         with error_context(file=self.source.name):
@@ -144,7 +122,7 @@ class OpenFile:
 
     @cached_property
     def pandas_metadata(self) -> PandasMetadata | None:
-        """What pandas noted of the frame that was written."""
+        """Metadata of the written DataFrame (`pandas` key), if any."""
         return self.footer.kept.get("pandas", self._pandas_metadata)
 
     def _pandas_metadata(self) -> PandasMetadata | None:
@@ -153,7 +131,7 @@ class OpenFile:
 
     @cached_property
     def arrow_schema(self) -> ArrowSchema:
-        """What the writer noted of the types that the columns had in Arrow."""
+        """The writer's Arrow schema (`ARROW:schema` key)."""
         return self.footer.kept.get("ARROW:schema", self._arrow_schema)
 
     def _arrow_schema(self) -> ArrowSchema:
@@ -161,20 +139,20 @@ class OpenFile:
 
     @property
     def is_own(self) -> bool:
-        """Whether numparq wrote the file, so that what pyarrow loses is to be restored."""
+        """Whether numparq wrote the file; then dtypes that pyarrow loses are restored."""
         return (self.footer.created_by or "").startswith("numparq version")
 
     def close(self) -> None:
-        """Close the file, if it was opened here."""
+        """Close the source if it was opened here."""
         self.source.close()
 
 
 def _without_stamp() -> None:
-    """Tell nothing of when a source changed."""
+    """Return None: the source has no stamp."""
 
 
 def _parse_cached(make: Callable[..., Any], *values: Any) -> Any:
-    """Make something of values of the footer: once for all files that have the same, unless these are large."""
+    """Parse footer values, cached by content unless they are large."""
     size = sum(len(value) for value in values if isinstance(value, bytes))
     return _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
 
@@ -192,7 +170,7 @@ def _check_coalescing(coalescing: Any) -> None:
 
 
 def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
-    """Let a file name others that are beside it."""
+    """Open sibling files as the file's column chunks name them."""
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.io.sibling_files import SiblingFiles
 

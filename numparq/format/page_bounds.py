@@ -1,4 +1,4 @@
-"""Compute the bounds of each page of a column chunk, and truncate long ones."""
+"""Bounds of each page of a column chunk: computed, and truncated for statistics and the column index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EMPTY4, _EMPTY8 = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class _KeyTransform(NamedTuple):
-    """How values become keys, as in `kernels.bounds`."""
+    """Transform of values to int64 keys that compare signed: the arguments of the min/max kernels."""
 
     fold: int = 0
     flip: int = 0
@@ -39,25 +39,23 @@ _KEY_TRANSFORMS = {
 }
 
 DEFAULT_TRUNCATE_LENGTH = 64
-MAX_WHOLE_LENGTH = 1024  # what cannot be cut is left out above this
+MAX_WHOLE_LENGTH = 1024  # longer bounds that cannot be truncated are dropped
 _SURROGATES, _AFTER_SURROGATES, _LAST_CODE_POINT = 0xD800, 0xE000, 0x10FFFF
 
 
 @dataclass(slots=True)
 class PageBounds:
-    """The smallest and the largest value of each page of a column chunk.
+    """Minimum and maximum of each page of a column chunk.
 
-    Parameters
+    Attributes
     ----------
-    order : ColumnOrder
-        How they compare.
     num_values : list of int
-        Values of each page, without nulls.
+        Values of each page without nulls.
     min_values, max_values : list of bytes or None
-        PLAIN, without a length in front, and whole; None where a page has no bound: no values, no order, or only NaNs
-        under the order of the type.
+        PLAIN without length prefix, not truncated. None for a page without values, without column order, or with only
+        NaNs under the type's order.
     nan_counts : list of int, or None
-        Of float types: how many of the values are NaN.
+        NaNs of each page, for float types.
     """
 
     order: ColumnOrder
@@ -76,28 +74,13 @@ def compute_page_bounds(
     ends: np.ndarray | None = None,
     codes: np.ndarray | None = None,
 ) -> PageBounds:
-    """Find the smallest and the largest value of each page of a column chunk.
+    """Return minimum and maximum of each page, given the column chunk's values (or codes) without nulls.
 
-    Parameters
-    ----------
-    order : ColumnOrder
-        How they compare.
-    values : np.ndarray
-        Without nulls, as in `LeafValues`; with `codes`, a dictionary.
-    bounds : int64, (num_pages + 1,)
-        Page p has the values (or codes) ``bounds[p]`` to ``bounds[p + 1]``.
-    starts, ends : int64, optional
-        Of BYTE_ARRAY: where each value lies.
-    codes : int32, optional
-        The dictionary entry of each value.
-
-    Returns
-    -------
-    PageBounds
+    Page p has the items bounds[p] to bounds[p + 1] (exclusive). With `codes` (int32), `values` is a dictionary.
     """
     places = bounds.tolist()
     num_values = [stop - start for start, stop in pairwise(places)]
-    if order.kind in ("none", "int96"):  # none are written of INT96
+    if order.kind in ("none", "int96"):  # INT96 bounds are never written
         nothing: list[bytes | None] = [None] * len(num_values)
         return PageBounds(order, num_values, nothing, list(nothing))
     if order.kind in ("bytes", "decimal"):
@@ -122,7 +105,7 @@ def _numbers(
             every if count == page[2] else page for count, page, every in zip(num_values, found, whole, strict=True)
         ]
     elif order.is_float and not order.total:
-        # A bound of zero stands for both zeros: their keys are -1 and 0.
+        # A zero bound must cover both zeros: the keys of -0.0 and 0.0 are -1 and 0.
         found = [(low or -1, 0 if high == -1 else high, nans) for low, high, nans in found]
     pages = PageBounds(order, num_values, [], [], nan_counts if order.is_float else None)
     for count, (low, high, nans) in zip(num_values, found, strict=True):
@@ -134,7 +117,7 @@ def _numbers(
 def _keys(
     order: ColumnOrder, transform: _KeyTransform, values: np.ndarray, bounds: np.ndarray, codes: np.ndarray | None
 ) -> list[tuple[int, int, int]]:
-    """Find the smallest key, the largest key and the number of NaNs of each page."""
+    """Return smallest key, largest key and NaN count of each page."""
     num_pages = len(bounds) - 1
     found = np.empty(3 * num_pages, np.int64)
     numbers = _integers(order, values)
@@ -151,14 +134,14 @@ def _keys(
 
 
 def _integers(order: ColumnOrder, values: np.ndarray) -> np.ndarray:
-    """See values as signed integers of 4 or 8 bytes; narrower ones are made wider."""
+    """View values as signed integers of 4 or 8 bytes; narrower ones are widened."""
     if order.width in (4, 8):
         return values.view(f"i{order.width}")
     return values.view(np.int16 if order.width == 2 else np.uint8).astype(np.int32)
 
 
 def _plain(order: ColumnOrder, transform: _KeyTransform, key: int) -> bytes:
-    """Give the value that has a key: what makes keys also undoes it."""
+    """Return the PLAIN value of a key; the transform is its own inverse."""
     return (key ^ ((key >> 63) & transform.fold) ^ transform.flip).to_bytes(order.width, "little", signed=True)
 
 
@@ -194,42 +177,17 @@ def _binary(
 
 
 def truncate_min_value(value: bytes, length: int, order: ColumnOrder) -> tuple[bytes | None, bool]:
-    """Shorten a smallest value.
+    """Truncate a minimum (PLAIN, no length prefix) to `length` bytes; return it and whether it is exact.
 
-    Parameters
-    ----------
-    value : bytes
-        PLAIN, without a length in front.
-    length : int
-        Bytes that it may have, at least 1; longer ones are cut where bytes compare unsigned. Text is cut between
-        code points. What must stay whole is left out above 1024 bytes (above `length`, if that is more).
-    order : ColumnOrder
-        That of the column.
-
-    Returns
-    -------
-    bound : bytes or None
-        Not larger than `value`; None where there is none to be written.
-    exact : bool
-        Whether it is the value itself.
+    Text is cut between code points. Values that must stay whole are dropped (None) above 1024 bytes or `length`.
     """
     return _truncated(value, length, order, {"bytes": _head, "text": _text_head})
 
 
 def truncate_max_value(value: bytes, length: int, order: ColumnOrder) -> tuple[bytes | None, bool]:
-    """Shorten a largest value: what is cut is followed up by the next larger bytes, or text.
+    """Truncate a maximum as `truncate_min_value` does, and increment the rest; return it and whether it is exact.
 
-    Parameters
-    ----------
-    value, length, order
-        As in `truncate_min_value`; the code point that follows may be one byte longer.
-
-    Returns
-    -------
-    bound : bytes or None
-        Not smaller than `value`; None where nothing of that length is larger.
-    exact : bool
-        Whether it is the value itself.
+    The bound is None if nothing of that length is larger; its last code point may take one byte more.
     """
     return _truncated(value, length, order, {"bytes": _after_bytes, "text": _after_text})
 
@@ -251,8 +209,8 @@ def _head(value: bytes, length: int) -> bytes:
 
 
 def _text_head(value: bytes, length: int) -> bytes | None:
-    """Give the whole code points among the first bytes; None where they are not UTF-8."""
-    while length and value[length] & 0xC0 == 0x80:  # the byte behind continues a code point
+    """Return the whole code points among the first bytes; None if they are not UTF-8."""
+    while length and value[length] & 0xC0 == 0x80:  # the next byte continues a code point
         length -= 1
     try:
         value[:length].decode()

@@ -1,4 +1,4 @@
-"""The page index of a column chunk: ColumnIndex and OffsetIndex (PageIndex.md)."""
+"""The page index of a column chunk (PageIndex.md): ColumnIndex and OffsetIndex, built and read."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ __all__ = [
 
 UNORDERED, ASCENDING, DESCENDING = range(3)  # BoundaryOrder
 
-# Columns of the locations of pages.
+# Columns of page locations.
 PAGE_OFFSET, PAGE_SIZE, PAGE_ROW = range(3)
 
-UNKNOWN = -1  # of a count, and of a position
+UNKNOWN = -1  # count or position
 
 _COLUMN_INDEX_FIELDS = ("null_pages", "min_values", "max_values", "boundary_order", "null_counts", "nan_counts")
 _BOUNDARY_ORDERS = range(3)
@@ -58,24 +58,7 @@ def build_offset_index(
     first_row_indexes: Sequence[int],
     sizes: PageSizeStatistics | None = None,
 ) -> dict[str, Any]:
-    """Make the OffsetIndex of a column chunk.
-
-    Parameters
-    ----------
-    offsets : sequence of int
-        Where the header of each data page begins in the file.
-    compressed_page_sizes : sequence of int
-        Bytes of each data page, its header counted.
-    first_row_indexes : sequence of int
-        The first row of each data page, counted within the row group.
-    sizes : PageSizeStatistics, optional
-        Those of its pages.
-
-    Returns
-    -------
-    dict
-        By the field names of the IDL.
-    """
+    """Build an OffsetIndex from offset, size in bytes (header included) and first row of each data page."""
     locations = zip(offsets, compressed_page_sizes, first_row_indexes, strict=True)
     found: dict[str, Any] = {
         "page_locations": [
@@ -95,24 +78,9 @@ def build_column_index(
     *,
     length: int = DEFAULT_TRUNCATE_LENGTH,
 ) -> dict[str, Any] | None:
-    """Make the ColumnIndex of a column chunk.
+    """Build a ColumnIndex, with bounds truncated to `length` bytes; None if the column chunk can have none.
 
-    Parameters
-    ----------
-    pages : PageBounds
-        The bounds of its pages.
-    null_counts : sequence of int
-        The nulls of each page.
-    sizes : PageSizeStatistics, optional
-        Those of its pages.
-    length : int
-        Bytes above which bounds are cut, as in `truncate_min_value`.
-
-    Returns
-    -------
-    dict or None
-        By the field names of the IDL. None where there can be none: the type has no order, a page has only NaNs under
-        the order of the type, or a bound that had to be cut has none that is larger.
+    That is a type without order, a page of only NaNs under the type's order, or a maximum that cannot be cut.
     """
     if pages.order.kind == "none":
         return None
@@ -146,20 +114,7 @@ def _bound(value: bytes | None, length: int, order: ColumnOrder, truncate: Any) 
 
 
 def boundary_order(order: ColumnOrder, min_values: Sequence[bytes], max_values: Sequence[bytes]) -> int:
-    """Say how the bounds of the pages of a chunk follow each other.
-
-    Parameters
-    ----------
-    order : ColumnOrder
-        How they compare.
-    min_values, max_values : sequence of bytes
-        As they are written, without those of null pages.
-
-    Returns
-    -------
-    int
-        ASCENDING, also where all are equal or there are none, DESCENDING or UNORDERED.
-    """
+    """Return the BoundaryOrder of written bounds, null pages left out; ASCENDING if there are none or all are equal."""
     if len(min_values) < 2 and len(max_values) < 2:
         return ASCENDING
     lows, highs = [order.key(low) for low in min_values], [order.key(high) for high in max_values]
@@ -170,18 +125,18 @@ def boundary_order(order: ColumnOrder, min_values: Sequence[bytes], max_values: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnIndex:
-    """A ColumnIndex; all lists are known to be of the same length.
+    """A decoded ColumnIndex; all lists have the same length.
 
-    Parameters
+    Attributes
     ----------
     data : uint8 array
-        The bytes that bounds lie in.
+        Bytes that hold the bounds.
     null_pages : bool array
-        Which pages are said to have nothing but nulls.
+        Pages declared to hold only nulls.
     lows, highs : int64 array, (pages, 2)
-        Where in `data` the bounds lie, and their lengths.
+        Position and length of each bound in `data`.
     null_counts, nan_counts : int64 array
-        `UNKNOWN` where the index does not tell.
+        `UNKNOWN` if the index lacks them.
     """
 
     data: np.ndarray
@@ -194,34 +149,19 @@ class ColumnIndex:
 
     @classmethod
     def read(cls, data: np.ndarray, length: int) -> ColumnIndex | None:
-        """Decode one.
+        """Decode a ColumnIndex of at most `length` bytes; `data` has SLACK readable bytes after them.
 
-        Parameters
-        ----------
-        data : uint8 array
-            Its bytes, and SLACK readable ones behind.
-        length : int
-            How many may belong to it.
-
-        Returns
-        -------
-        ColumnIndex or None
-            None where its lists are not all of the same length, or its boundary order is none that there is.
-
-        Raises
-        ------
-        InvalidFileError
-            When the bytes are no ColumnIndex.
+        None if its lists differ in length or its boundary order is unknown; InvalidFileError if it is no ColumnIndex.
         """
         wanted = thrift_layout("ColumnIndex", *_COLUMN_INDEX_FIELDS)
         words = read_record(data, length, wanted)
         heads = words[: wanted.words].tolist()
 
         def elements(name: str, width: int = 1) -> np.ndarray:
-            """Give those of a list, of bytes their positions and lengths; none of them where it is absent."""
+            """Return a list's elements, byte strings as position and length; empty if it is absent."""
             slot = wanted.slot(name)
             first, count = max(heads[slot], 0), heads[slot + 1]
-            found = words[first : first + count * width].copy()  # else all of what was read for it would be kept
+            found = words[first : first + count * width].copy()  # a view would keep all decoded words alive
             return found if width == 1 else found.reshape(count, width)
 
         null_pages = elements("null_pages")
@@ -237,7 +177,7 @@ class ColumnIndex:
 
     @classmethod
     def joined(cls, indexes: Sequence[ColumnIndex]) -> ColumnIndex:
-        """Put the indexes of several chunks, at least one, behind each other."""
+        """Concatenate the indexes of one or more column chunks."""
         if len(indexes) == 1:
             return indexes[0]
         sizes = [len(index.data) for index in indexes]
@@ -256,13 +196,7 @@ class ColumnIndex:
 
 
 class OffsetIndex:
-    """An OffsetIndex. Nothing changes it.
-
-    Parameters
-    ----------
-    locations : int64 array, (pages, 3)
-        As `ChunkPages` has them, not checked yet.
-    """
+    """A decoded OffsetIndex; `locations` (int64, (pages, 3)) is as in `ChunkPages`, but unchecked."""
 
     __slots__ = ("cache", "locations")
 
@@ -272,20 +206,7 @@ class OffsetIndex:
 
     @classmethod
     def read(cls, data: np.ndarray, length: int) -> OffsetIndex:
-        """Decode one.
-
-        Parameters
-        ----------
-        data : uint8 array
-            Its bytes.
-        length : int
-            How many may belong to it.
-
-        Raises
-        ------
-        InvalidFileError
-            When the bytes are no OffsetIndex.
-        """
+        """Decode an OffsetIndex of at most `length` bytes; InvalidFileError if it is none."""
         wanted, slot, width, slots = _offset_index_layout()
         words = read_record(data, length, wanted)
         first, count = words[slot : slot + 2].tolist()
@@ -293,7 +214,7 @@ class OffsetIndex:
         return cls(words[first : first + count * width].reshape(count, width)[:, slots])
 
     def is_one_page(self, whole: ChunkPages) -> bool:
-        """Tell whether it has one page that is all of a chunk's data."""
+        """Whether it has a single page that covers a chunk's data."""
         if len(self.locations) != 1:
             return False
         start, size, row = self.locations[0].tolist()
@@ -302,7 +223,7 @@ class OffsetIndex:
 
 @lru_cache(maxsize=1)
 def _offset_index_layout() -> tuple[ThriftLayout, int, int, list[int]]:
-    """Give the layout of an OffsetIndex, where its list is, the words of a PageLocation, and which are wanted."""
+    """Return the layout, the slot of its list, the words of a PageLocation, and the words to take."""
     wanted = thrift_layout("OffsetIndex", *(f"page_locations.{name}" for name in _LOCATION.values()))
     record = wanted.record_layout("page_locations")
     slots = [record.slots[_LOCATION[column]].word for column in sorted(_LOCATION)]

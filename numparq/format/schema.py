@@ -25,31 +25,30 @@ MAX_SCHEMA_DEPTH = 255
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column that holds values.
+    """A leaf column.
 
-    Parameters
+    Attributes
     ----------
     index : int
-        Its ordinal among the leaves, which is that of its column chunks in a row group.
+        Ordinal among the leaf columns, and of its column chunk in each row group.
     column : int
-        The ordinal of the top-level column that it is, or belongs to.
+        Ordinal of its top-level column.
     path : tuple of str
-        The names from the top down.
+        Names from the top level down.
     physical : int
-        The physical type, 0 (BOOLEAN) to 7 (FIXED_LEN_BYTE_ARRAY).
+        Physical type, 0 (BOOLEAN) to 7 (FIXED_LEN_BYTE_ARRAY).
     type_length : int or None
-        Bytes of a value, of FIXED_LEN_BYTE_ARRAY.
+        Bytes of a FIXED_LEN_BYTE_ARRAY value.
     logical : LogicalType or None
-        None where there is none, or one that this version does not know.
+        None if it has none or an unknown one.
     max_definition_level, max_repetition_level : int
-        The largest levels that its values can have.
+        Highest levels.
     repetition : int
-        Whether it itself is REQUIRED, OPTIONAL or REPEATED.
+        REQUIRED, OPTIONAL or REPEATED, of the leaf itself.
     element : int
-        Its place in the list of SchemaElements.
+        Position in the list of schema elements.
     element_levels : tuple of int
-        Of a leaf within lists: 0, then for each list, from the top down, the definition level from which on it has an
-        element.
+        0, then for each enclosing list, outermost first, the lowest definition level at which it has an element.
     """
 
     index: int
@@ -65,16 +64,16 @@ class Leaf:
     element_levels: tuple[int, ...] = (0,)
 
     def __hash__(self) -> int:
-        return hash((self.index, self.path))  # tables are keyed by leaves, and these two tell them apart mostly
+        return hash((self.index, self.path))  # cheap, and distinct for nearly all leaf columns
 
     @property
     def is_nested(self) -> bool:
-        """Whether it is part of a nested column: a group, or repeated."""
+        """Whether it belongs to a nested column: one that is a group or repeated."""
         return len(self.path) > 1 or self.max_repetition_level > 0
 
     @property
     def name(self) -> str:
-        """The names joined by dots."""
+        """The path joined by dots."""
         return ".".join(self.path)
 
 
@@ -82,20 +81,16 @@ leaf_ordinal = attrgetter("index")
 
 
 class SchemaElement(NamedTuple):
-    """What a SchemaElement says of its place in the tree.
+    """A schema element of the footer.
 
     Attributes
     ----------
-    name : str
-        Its name.
     repetition : int
         REQUIRED, OPTIONAL or REPEATED.
-    logical : LogicalType or None
-        As in `Leaf`.
     leaf : int or None
-        The ordinal of the leaf that it is; None for a group.
+        Ordinal of the leaf column; None for a group.
     children : list of int
-        The elements of a group.
+        Positions of a group's elements.
     """
 
     name: str
@@ -106,51 +101,27 @@ class SchemaElement(NamedTuple):
 
 
 class SchemaTree(NamedTuple):
-    """Where the elements of a schema stand, one item an element; the root's are 0.
-
-    Attributes
-    ----------
-    parent : list of int
-        The group that an element is in.
-    depth : list of int
-        1 is the top level.
-    """
+    """Parent and depth of each schema element; both are 0 for the root, and the top level has depth 1."""
 
     parent: list[int]
     depth: list[int]
 
 
 def footer_schema(footer: Footer) -> Schema:
-    """Give the columns of a file; files that were written alike share them.
-
-    Raises
-    ------
-    InvalidFileError
-        As in `Schema`.
-    """
+    """Return the schema of a footer; files with the same schema share one cached instance."""
     part = footer.schema_part
     return _shared(part) if part.is_shared else Schema(part)
 
 
 class Schema:
-    """The columns of a file.
-
-    Parameters
-    ----------
-    footer : Footer or SchemaElements
-        The file's, or no more of it than is needed.
+    """The schema of a file; InvalidFileError if the schema elements form no tree.
 
     Attributes
     ----------
     columns : list of str
-        The names of the top-level columns.
+        Names of the top-level columns.
     num_leaves : int
-        Columns that hold values.
-
-    Raises
-    ------
-    InvalidFileError
-        When the list of SchemaElements is no tree.
+        Number of leaf columns.
     """
 
     def __init__(self, footer: Footer | SchemaElements) -> None:
@@ -163,7 +134,7 @@ class Schema:
         self._logical_types = LogicalTypeReader(footer.schema_layout, footer.text)
         self.num_leaves = footer.num_leaves
         self._top = self._top_level()
-        self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # leaves in front of an element
+        self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # number of leaf columns before each element
         self.columns = self._names(self._top)
         self._flat_leaves: dict[int, Leaf | None] = {}
         self._leaves: dict[int, Leaf] = {}
@@ -171,7 +142,7 @@ class Schema:
     # --- the tree ---------------------------------------------------------------------------------------------------
 
     def _top_level(self) -> np.ndarray:
-        """Find the elements that are top-level columns."""
+        """Return the schema elements of the top-level columns."""
         if not len(self._children):
             raise InvalidFileError("the schema is empty")
         if self._children[1:].any():
@@ -186,26 +157,26 @@ class Schema:
 
     @cached_property
     def is_flat(self) -> bool:
-        """Whether every column holds values itself, one a row at most."""
+        """Whether every column is a leaf column that is not repeated."""
         repeated = self._records[1:, self._repetition] == REPEATED
         return bool(self._footer.is_leaf[1:].all() and not repeated.any())
 
     def has_leaves(self, position: int) -> bool:
-        """Tell whether a top-level column holds values, or something in it does."""
+        """Whether a top-level column is or contains a leaf column."""
         return not self.has_empty_groups or bool(self.leaves_of(position))
 
     @cached_property
     def has_empty_groups(self) -> bool:
-        """Whether there are groups without fields, of which the file says nothing."""
+        """Whether the schema has groups without fields, which have no column chunk."""
         return bool(((self._children[1:] == 0) & ~self._footer.is_leaf[1:].astype(bool)).any())
 
     def _names(self, elements: np.ndarray) -> list[str]:
-        """Give the names of elements."""
+        """Return the names of schema elements."""
         if not len(elements):
             return []
         starts, lengths = self._records[elements, self._name], self._records[elements, self._name + 1]
         first, end = int(starts.min()), int((starts + lengths).max())
-        if end - first > 1 << 24:  # never in a file that means well
+        if end - first > 1 << 24:  # only in hostile files
             return [self._footer.text(*place) for place in zip(starts.tolist(), lengths.tolist(), strict=True)]
         text = self._footer.content(first, end - first)
         places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
@@ -215,22 +186,19 @@ class Schema:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The position of each top-level column by its name; of equal names, that of the first."""
+        """Position of each top-level column by name; the first of equal names counts."""
         count = len(self.columns)
         return dict(zip(reversed(self.columns), range(count - 1, -1, -1), strict=True))
 
     def leaves_of(self, position: int) -> range:
-        """Give the ordinals of the leaves of a top-level column."""
+        """Return the ordinals of a top-level column's leaf columns."""
         end = self._first_leaf[self._top[position + 1]] if position + 1 < len(self._top) else self.num_leaves
         return range(int(self._first_leaf[self._top[position]]), int(end))
 
     def flat_leaf(self, position: int) -> Leaf | None:
-        """Give a top-level column that holds values itself; None for a nested one.
+        """Return a top-level column as a leaf column; None if it is nested.
 
-        Raises
-        ------
-        InvalidFileError
-            When its SchemaElement has no physical type that there is, or lacks its length.
+        InvalidFileError if its physical type is unknown or its length is missing.
         """
         if position not in self._flat_leaves:
             self._flat_leaves[position] = self._flat_leaf(position)
@@ -247,22 +215,16 @@ class Schema:
         return self._leaf(element, record, position, (self.columns[position],), (optional, 0))
 
     def column_element(self, position: int) -> int:
-        """Give the element of a top-level column."""
+        """Return the schema element of a top-level column."""
         return int(self._top[position])
 
     def field_id(self, element: int) -> int | None:
-        """Give the number that a SchemaElement has, which stays with a column that is renamed; None for none."""
+        """Return the field id of a schema element, or None."""
         slot, record = self._footer.schema_layout.slots["field_id"], self._records[element]
         return int(record[slot.word]) if int(record[0]) >> slot.field.id & 1 else None
 
     def describe(self, element: int) -> SchemaElement:
-        """Say what a SchemaElement is, with the elements of a group.
-
-        Raises
-        ------
-        InvalidFileError
-            When it has a repetition that there is not.
-        """
+        """Return a schema element with its children; InvalidFileError if its repetition type is unknown."""
         record = self._records[element].tolist()
         (name,) = self._names(np.array([element]))
         repetition = max(record[self._repetition], REQUIRED)
@@ -279,22 +241,7 @@ class Schema:
         return SchemaElement(name, repetition, self._logical_types.of(record), leaf, children)
 
     def leaf(self, index: int) -> Leaf:
-        """Give a leaf by its ordinal.
-
-        Parameters
-        ----------
-        index : int
-            From 0 to `num_leaves`.
-
-        Returns
-        -------
-        Leaf
-
-        Raises
-        ------
-        InvalidFileError
-            As in `flat_leaf`.
-        """
+        """Return a leaf column by its ordinal; InvalidFileError as in `flat_leaf`."""
         if index not in self._leaves:
             self._leaves[index] = self._leaf_of(index)
         return self._leaves[index]
@@ -324,7 +271,7 @@ class Schema:
     def _leaf(
         self, element: int, record: list[int], position: int, path: tuple[str, ...], levels: tuple[int, int]
     ) -> Leaf:
-        physical, repetition = record[self._type], max(record[self._repetition], REQUIRED)  # -1: the file does not say
+        physical, repetition = record[self._type], max(record[self._repetition], REQUIRED)  # -1: absent
         if not 0 <= physical <= FIXED_LEN_BYTE_ARRAY:
             raise InvalidFileError("the column has no physical type of this format", column=".".join(path))
         length = record[self._length] if physical == FIXED_LEN_BYTE_ARRAY else None
@@ -337,7 +284,7 @@ class Schema:
         index, logical = int(self._first_leaf[element]), self._logical_types.of(record)
         return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
 
-    # --- as text ----------------------------------------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         lines = ["schema {"]
@@ -379,7 +326,7 @@ def _shared(part: SchemaElements) -> Schema:
 
 
 def _walk(children: list[int]) -> SchemaTree:
-    """Walk over the elements, which stand in depth-first order, each group in front of what is in it."""
+    """Return the tree of schema elements, given the child count of each in depth-first order."""
     parent, depth = [0] * len(children), [0] * len(children)
     groups, to_come = [0], [children[0]]
     for element, count in enumerate(children[1:], start=1):

@@ -15,7 +15,7 @@ from .thrift.idl import load_idl
 
 __all__ = ["SchemaNode", "leaf_columns", "to_schema_elements"]
 
-_INT32, _INT64, _BYTE_ARRAY, _FIXED = 1, 2, 6, 7  # of the enum Type
+_INT32, _INT64, _BYTE_ARRAY, _FIXED = 1, 2, 6, 7  # enum Type
 _CONVERTED_DECIMAL = 5
 _MOST_DIGITS = {_INT32: 9, _INT64: 18}
 _CONVERTED_ONLY = ("INTERVAL", "MAP_KEY_VALUE")
@@ -50,12 +50,12 @@ _PARAMETERS: dict[str, Callable[[LogicalType], dict[str, Any]]] = {
     "GEOGRAPHY": _geography,
 }
 
-# --- what cannot be -------------------------------------------------------------------------------------------------
+# --- valid combinations ---------------------------------------------------------------------------------------------
 
 
 _GROUPS = ("LIST", "MAP", "MAP_KEY_VALUE", "VARIANT", "FILE")
 _BYTES = ("STRING", "ENUM", "JSON", "BSON", "GEOMETRY", "GEOGRAPHY")
-_LENGTHS = {"UUID": 16, "FLOAT16": 2, "INTERVAL": 12}  # of FIXED_LEN_BYTE_ARRAY
+_LENGTHS = {"UUID": 16, "FLOAT16": 2, "INTERVAL": 12}  # FIXED_LEN_BYTE_ARRAY lengths
 _UNITS = {
     ("TIME", "MILLIS"): _INT32,
     ("TIME", "MICROS"): _INT64,
@@ -69,24 +69,18 @@ _WIDTHS = {8: _INT32, 16: _INT32, 32: _INT32, 64: _INT64}
 
 @dataclass(frozen=True, slots=True)
 class SchemaNode:
-    """An element of a schema: a column that holds values, or a group.
+    """A schema node to write: a leaf column or a group.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        Its name.
     repetition : int
         REQUIRED, OPTIONAL or REPEATED.
     physical : int or None
-        The physical type (0 BOOLEAN to 7 FIXED_LEN_BYTE_ARRAY); None for a group.
+        Physical type, 0 (BOOLEAN) to 7 (FIXED_LEN_BYTE_ARRAY); None for a group.
     type_length : int
-        Bytes of a value, of FIXED_LEN_BYTE_ARRAY.
-    logical : LogicalType or None
-        What the values mean; of groups LIST, MAP or VARIANT.
+        Bytes of a FIXED_LEN_BYTE_ARRAY value.
     children : tuple of SchemaNode
-        Of a group.
-    field_id : int or None
-        Written as it is.
+        Nodes of a group.
     """
 
     name: str
@@ -99,18 +93,7 @@ class SchemaNode:
 
 
 def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
-    """List the leaves of a schema in its order, with their levels.
-
-    Parameters
-    ----------
-    columns : list of SchemaNode
-        The top-level columns.
-
-    Returns
-    -------
-    list of Leaf
-        `Leaf.element` counts the elements depth first, the root being 0.
-    """
+    """Return the leaf columns of a schema in order; `Leaf.element` counts depth first from 0, the root."""
     found: list[Leaf] = []
     element = 0
 
@@ -145,28 +128,9 @@ def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
 
 
 def to_schema_elements(columns: Iterable[SchemaNode], name: str = "schema") -> list[dict[str, Any]]:
-    """List the SchemaElements of a schema: the root, then all nodes, each group in front of what is in it.
+    """Return the schema elements of a schema, the root first and depth first, as dicts for `encode_struct`.
 
-    Beside the logical type stands the converted type that readers from before it know, where there is one: local
-    times and timestamps have it too.
-
-    Parameters
-    ----------
-    columns : list of Node
-        The top-level columns.
-    name : str
-        The root's.
-
-    Returns
-    -------
-    list of dict
-        SchemaElements for `numparq.format.thrift.encode.encode_struct`.
-
-    Raises
-    ------
-    SchemaError
-        When a node is neither a group nor a leaf of a type that there is, or its physical type cannot hold its logical
-        type; it names the column.
+    Older readers get a converted type too, also for local times. SchemaError names an invalid node's column.
     """
     columns = tuple(columns)
     elements: list[dict[str, Any]] = [{"name": name, "num_children": len(columns)}]
@@ -196,7 +160,7 @@ def _element(node: SchemaNode, path: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _annotation(logical: LogicalType) -> dict[str, Any]:
-    """Give the fields of a SchemaElement that say what its values mean."""
+    """Return the fields of a schema element for a logical type."""
     made: dict[str, Any] = {"converted_type": _converted(logical)}
     if logical.kind not in _CONVERTED_ONLY:
         parameters = _PARAMETERS.get(logical.kind)
@@ -207,16 +171,16 @@ def _annotation(logical: LogicalType) -> dict[str, Any]:
 
 
 def _converted(logical: LogicalType) -> int | None:
-    """Find the ConvertedType of a logical type; None where there is none."""
+    """Return the ConvertedType of a logical type, or None."""
     if logical.kind == "DECIMAL":
         return _CONVERTED_DECIMAL
-    if logical.utc is False:  # the old annotation is the same for local values
+    if logical.utc is False:  # the converted type is the same for local values
         logical = LogicalType(logical.kind, unit=logical.unit, utc=True)
     return _TO_CONVERTED.get(logical)
 
 
 def _node_error(node: SchemaNode) -> str | None:
-    """Say what is wrong with a node by itself; None where nothing is."""
+    """Return what is wrong with a node, apart from its children, or None."""
     if not 0 <= node.repetition <= 2:
         return f"there is no repetition type {node.repetition}"
     if node.physical is None:
@@ -236,7 +200,7 @@ def _node_error(node: SchemaNode) -> str | None:
 
 
 def _physical_type_error(node: SchemaNode, logical: LogicalType) -> str | None:
-    """Compare the physical type with what a logical type asks for."""
+    """Check the physical type against the logical type."""
     kind, physical = logical.kind, node.physical
     if kind in _GROUPS:
         return f"{logical} annotates groups only"
@@ -256,7 +220,7 @@ def _physical_type_error(node: SchemaNode, logical: LogicalType) -> str | None:
 
 
 def _decimal_error(node: SchemaNode, logical: LogicalType) -> str | None:
-    """Check that all numbers of so many digits fit."""
+    """Check that the physical type holds all decimals of the precision."""
     if node.physical == _BYTE_ARRAY:
         return None
     if node.physical == _FIXED:
@@ -291,7 +255,7 @@ def _or(value: int | None, default: int) -> int:
 
 @lru_cache(maxsize=1)
 def _kinds() -> tuple[str, ...]:
-    """List the members of the LogicalType union."""
+    """Return the members of the LogicalType union."""
     return tuple(field.name for field in load_idl().structs["LogicalType"].fields)
 
 

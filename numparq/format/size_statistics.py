@@ -1,4 +1,4 @@
-"""SizeStatistics: level histograms and byte counts of pages and column chunks."""
+"""SizeStatistics (parquet.thrift): level histograms and byte counts of pages and column chunks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _EMPTY4 = np.empty(0, np.int32)
 
 @dataclass(slots=True)
 class PageSizeStatistics:
-    """What SizeStatistics are made of, page by page; what may be left out without loss is None.
+    """Size statistics of each page; None for what the format lets writers omit without loss.
 
-    Parameters
+    Attributes
     ----------
     definition, repetition : int64, (num_pages, max level + 1), or None
-        How often each level occurs. None of definition levels up to 1 (the null count says it all), and of
-        repetition levels that are all 0.
+        Level histograms. None for definition levels up to 1 (the null count suffices) and maximum repetition level 0.
     byte_array_bytes : int64, (num_pages,), or None
-        Of BYTE_ARRAY: the bytes of the values, without nulls and without lengths.
+        Bytes of BYTE_ARRAY values, without nulls and lengths.
     """
 
     definition: np.ndarray | None = None
@@ -46,26 +45,9 @@ def compute_page_sizes(
     ends: np.ndarray | None = None,
     codes: np.ndarray | None = None,
 ) -> PageSizeStatistics:
-    """Count the levels of each page, and the bytes of its values.
+    """Return the size statistics of each page.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        Its physical type and largest levels count.
-    bounds : int64, (num_pages + 1,)
-        Page p has the values (without nulls) ``bounds[p]`` to ``bounds[p + 1]``.
-    level_bounds : int64, (num_pages + 1,), optional
-        The same for levels.
-    definition, repetition : uint8, optional
-        The levels, none above the leaf's largest.
-    starts, ends : int64, optional
-        Of BYTE_ARRAY: where each value lies, or with `codes` each dictionary entry.
-    codes : int32, optional
-        The dictionary entry of each value.
-
-    Returns
-    -------
-    PageSizeStatistics
+    Page p has the values bounds[p] to bounds[p + 1] (exclusive, no nulls); `level_bounds` is the same for levels.
     """
     found = PageSizeStatistics()
     if level_bounds is not None:
@@ -87,18 +69,7 @@ def _histograms(levels: np.ndarray, bounds: np.ndarray, num_levels: int) -> np.n
 
 
 def build_size_statistics(sizes: PageSizeStatistics) -> dict[str, Any] | None:
-    """Make the SizeStatistics of a column chunk.
-
-    Parameters
-    ----------
-    sizes : PageSizeStatistics
-        Those of its pages.
-
-    Returns
-    -------
-    dict or None
-        By the field names of the IDL; None where all fields may be left out.
-    """
+    """Build the SizeStatistics of a column chunk from those of its pages; None if all fields can be omitted."""
     fields = {
         "unencoded_byte_array_data_bytes": sizes.byte_array_bytes,
         "repetition_level_histogram": sizes.repetition,

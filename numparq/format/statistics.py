@@ -1,4 +1,4 @@
-"""Statistics of column chunks and pages: built for the writer, checked for the reader."""
+"""Statistics of column chunks and pages: built for the writer; the deprecated min and max for the reader."""
 
 from __future__ import annotations
 
@@ -11,20 +11,12 @@ from .writer_quirks import DEPRECATED_MIN_MAX, untrusted_statistics
 
 __all__ = ["ValueBounds", "build_chunk_statistics", "build_page_statistics", "merge_page_bounds"]
 
-# Of these the deprecated min and max are taken, of which no order is ever declared: they always compare as signed.
+# Kinds for which the deprecated min and max are used: these have no declared order and always compare as signed.
 _COMPARED_AS_SIGNED = ("boolean", "signed", "float")
 
 
 class ValueBounds(NamedTuple):
-    """The bounds of a column chunk, or of one page.
-
-    Attributes
-    ----------
-    min_value, max_value : bytes or None
-        PLAIN, and whole.
-    nan_count : int or None
-        Of float types only.
-    """
+    """Bounds of a column chunk or a page: PLAIN, not truncated; `nan_count` is None unless the type is a float."""
 
     min_value: bytes | None
     max_value: bytes | None
@@ -32,17 +24,9 @@ class ValueBounds(NamedTuple):
 
 
 def merge_page_bounds(pages: PageBounds) -> ValueBounds:
-    """Give the bounds of a column chunk by those of its pages.
+    """Return the bounds of a column chunk from those of its pages.
 
-    Parameters
-    ----------
-    pages : PageBounds
-        Those of all its pages.
-
-    Returns
-    -------
-    ValueBounds
-        Under IEEE 754's total order pages that are all NaN count only where there are no others.
+    Under IEEE 754 total order, all-NaN pages count only if there are no others.
     """
     lows, highs, nans = pages.min_values, pages.max_values, pages.nan_counts
     wanted = [page for page, low in enumerate(lows) if low is not None]
@@ -61,24 +45,9 @@ def merge_page_bounds(pages: PageBounds) -> ValueBounds:
 def build_chunk_statistics(
     pages: PageBounds, null_count: int, *, distinct_count: int | None = None, length: int = DEFAULT_TRUNCATE_LENGTH
 ) -> dict[str, Any]:
-    """Make the Statistics of a column chunk.
+    """Build the Statistics of a column chunk, with bounds truncated to `length` bytes.
 
-    Parameters
-    ----------
-    pages : PageBounds
-        The bounds of its pages.
-    null_count : int
-        Its nulls.
-    distinct_count : int, optional
-        How many different values it has, where that is known for certain.
-    length : int
-        Bytes above which bounds are cut, as in `truncate_min_value`.
-
-    Returns
-    -------
-    dict
-        By the field names of the IDL. The old `min` and `max` are not among them: the specification allows them for
-        readers that are older than `min_value`, and does not ask for them.
+    The deprecated `min` and `max` are not written: the specification allows but does not require them.
     """
     found = _statistics(pages.order, merge_page_bounds(pages), null_count, length)
     if distinct_count is not None:
@@ -89,24 +58,7 @@ def build_chunk_statistics(
 def build_page_statistics(
     pages: PageBounds, page: int, null_count: int, *, length: int = DEFAULT_TRUNCATE_LENGTH
 ) -> dict[str, Any]:
-    """Make the Statistics of a page, for its header.
-
-    Parameters
-    ----------
-    pages : PageBounds
-        The bounds of all pages of the chunk.
-    page : int
-        Which.
-    null_count : int
-        Its nulls.
-    length : int
-        As in `build_chunk_statistics`.
-
-    Returns
-    -------
-    dict
-        By the field names of the IDL.
-    """
+    """Build the Statistics of a page header, with bounds truncated to `length` bytes."""
     nan_count = None if pages.nan_counts is None else pages.nan_counts[page]
     bounds = ValueBounds(pages.min_values[page], pages.max_values[page], nan_count)
     return _statistics(pages.order, bounds, null_count, length)
@@ -127,18 +79,9 @@ def _statistics(order: ColumnOrder, bounds: ValueBounds, null_count: int, length
 
 
 def deprecated_order(leaf: Leaf, order: ColumnOrder, created_by: str | None) -> ColumnOrder:
-    """Give the order of the deprecated min and max, whatever the file declares: the one of the type, if it is signed.
+    """Return the order of the deprecated min and max: the type's if it is signed and trusted, else `NO_ORDER`.
 
-    Parameters
-    ----------
-    leaf, order, created_by
-        As of `trusted_statistics`.
-
-    Returns
-    -------
-    ColumnOrder
-        `NO_ORDER` where they mean nothing. So that the bounds of a column have one order in all row groups, that is
-        also so where IEEE 754's total order is declared: nobody who knows it writes only the deprecated ones.
+    Also `NO_ORDER` under IEEE 754 total order, so that a column's bounds have one order in all row groups.
     """
     found = leaf_order(leaf)
     is_sound = found.kind in _COMPARED_AS_SIGNED and DEPRECATED_MIN_MAX not in untrusted_statistics(created_by, leaf)
@@ -146,7 +89,7 @@ def deprecated_order(leaf: Leaf, order: ColumnOrder, created_by: str | None) -> 
 
 
 def is_nan(value: bytes) -> bool:
-    """Tell whether a PLAIN float of 2, 4 or 8 bytes is a NaN."""
+    """Whether a PLAIN float of 2, 4 or 8 bytes is NaN."""
     exponent, fraction = {2: (5, 10), 4: (8, 23), 8: (11, 52)}[len(value)]
     bits = int.from_bytes(value, "little") & (1 << exponent + fraction) - 1
     return bits > ((1 << exponent) - 1) << fraction

@@ -1,4 +1,4 @@
-"""Known defects of writers by `created_by`: pages, statistics and indexes, and what verification tolerates."""
+"""Writer quirks by `created_by`: defects of pages, statistics and indexes, and what verification tolerates."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _LONGEST_DICTIONARY_HEADER = 100
 
 @dataclass(frozen=True, slots=True)
 class PageQuirks:
-    """What is wrong in the files of a writer.
+    """Defects of a writer's pages.
 
-    Parameters
+    Attributes
     ----------
     missing_bytes : int
         By how much total_compressed_size may be too small.
     has_checksums : bool
-        Whether the CRCs of its pages are to be taken for such.
+        Whether the CRC field of its page headers is valid.
     bit_packed : int
-        How its levels in the encoding BIT_PACKED lie: `BIT_PACKED`, or `BIT_PACKED_LOW`.
+        Bit order of BIT_PACKED levels: `BIT_PACKED` or `BIT_PACKED_LOW`.
     page_flags, string_flags : int
-        What is wrong with all pages, and with those of strings, as C_FAULTS has it.
+        Flags for the kernels (C_QUIRKS) of all column chunks, and of chunks with strings.
     """
 
     missing_bytes: int = 0
@@ -49,27 +49,26 @@ class PageQuirks:
     string_flags: int = 0
 
 
-# The writer (`Writer.name`), the first release that is sound (None: none is), and what is wrong before. The first one
-# that fits is taken.
+# Writer (`ApplicationVersion.name`), first sound release (None: none), quirks before it. The first match counts.
 _PAGE_QUIRKS: tuple[tuple[str, Version | None, PageQuirks], ...] = (
-    # The header of the dictionary page was left out of the chunk's size (PARQUET-816); see the next one, too.
+    # The chunk size lacked the header of the dictionary page (PARQUET-816); the next quirk applies as well.
     ("parquet-mr", (1, 2, 9), PageQuirks(_LONGEST_DICTIONARY_HEADER, string_flags=PREFIX_CARRYOVER)),
-    # The first string of a page has a prefix in common with the last one of the page before (PARQUET-246).
+    # The first string of a DELTA_BYTE_ARRAY page shares a prefix with the last of the previous page (PARQUET-246).
     ("parquet-mr", (1, 8, 0), PageQuirks(string_flags=PREFIX_CARRYOVER)),
-    ("", None, PageQuirks(string_flags=PREFIX_CARRYOVER)),  # it may have been the same writer (PARQUET-297)
-    # Pages of version 2 say that they are not compressed, and are (ARROW-10353).
+    ("", None, PageQuirks(string_flags=PREFIX_CARRYOVER)),  # may be the same writer (PARQUET-297)
+    # Data pages v2 are compressed although their header denies it (ARROW-10353).
     ("parquet-cpp", None, PageQuirks(page_flags=ALWAYS_COMPRESSED)),
-    # Every page says 0.
+    # Every page header has a CRC of 0.
     ("parquet.jl", None, PageQuirks(has_checksums=False)),
-    # The bits of the deprecated encoding were packed in the order of the hybrid one (IMPALA-3006).
+    # BIT_PACKED levels have the bit order of the RLE/bit-packing hybrid (IMPALA-3006).
     ("impala", None, PageQuirks(bit_packed=BIT_PACKED_LOW)),
 )
 
-# What may be distrusted. MIN_MAX is min_value and max_value wherever they stand: in chunks, pages and column indexes.
+# Metadata that may be untrusted. MIN_MAX is min_value and max_value in column chunks, pages and column indexes.
 MIN_MAX, DEPRECATED_MIN_MAX, NULL_COUNT = "min_max", "deprecated_min_max", "null_count"
 COLUMN_INDEX, OFFSET_INDEX = "column_index", "offset_index"
 
-# Names of columns that a bug is about -> which they are, by the kind of their order.
+# Name of a set of columns -> whether a leaf column with a kind of order belongs to it.
 _COLUMNS: dict[str, Callable[[Leaf, str], bool]] = {
     "all": lambda leaf, kind: True,
     "bytes": lambda leaf, kind: leaf.physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
@@ -88,20 +87,20 @@ _BOTH = (MIN_MAX, DEPRECATED_MIN_MAX)
 
 @dataclass(frozen=True, slots=True)
 class StatisticsQuirk:
-    """A bug of a writer.
+    """A known defect of a writer's statistics or indexes.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        The writer's, as `Writer.name`; empty for all writers.
+        Writer, as `ApplicationVersion.name`; empty for all writers.
     before : tuple of int, or None
-        The release that was the first without it; None: there is none, or versions cannot be told apart.
+        First release without the defect; None if there is none, or versions do not tell.
     columns : str
-        The columns that it is about.
+        Affected columns, a key of `_COLUMNS`.
     what : tuple of str
-        What is wrong of them.
+        Untrusted metadata, such as `MIN_MAX`.
     why : str
-        Where it is reported, and what happens.
+        Issue and symptom.
     """
 
     name: str
@@ -149,7 +148,7 @@ STATISTICS_QUIRKS: tuple[StatisticsQuirk, ...] = (
     ),
     StatisticsQuirk("github.com/parquet-go/parquet-go", None, "decimal bytes", _BOTH, "parquet-go/parquet-go#592"),
     StatisticsQuirk("github.com/segmentio/parquet-go", None, "decimal bytes", _BOTH, "parquet-go/parquet-go#592"),
-    # Two programs call themselves so; the older one gives no version.
+    # Two programs use this name: apache/arrow-go, and xitongsys/parquet-go, which writes no version.
     StatisticsQuirk(
         "parquet-go", (18, 1, 0), "unsigned", _BOTH, "apache/arrow-go#209: it begins with a wrong least value"
     ),
@@ -170,17 +169,16 @@ _GO = (
 
 @dataclass(frozen=True, slots=True)
 class ToleratedDefect:
-    """A fault of writers.
+    """A defect that verification reports as a warning if the writer is known for it.
 
-    Parameters
+    Attributes
     ----------
     error : str
-        The check that others fail by it.
+        Check that files of other writers fail.
     writers : mapping of str to tuple of int, or None
-        The names of those who are known for it, as `Writer.name`, and the first release of each that is sound (None:
-        there is none, or none is known).
+        Known writers, as `ApplicationVersion.name`, and the first sound release of each (None: no known one).
     why : str
-        Who is known for what.
+        Explanation for the report.
     """
 
     error: str
@@ -188,7 +186,7 @@ class ToleratedDefect:
     why: str
 
 
-# By the check, a warning, that it is of known writers.
+# Keyed by the check that reports the warning.
 TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
     "writer-bool": ToleratedDefect(
         "thrift-type", {"fastparquet-python": None}, "fastparquet does so where it infers nulls"
@@ -210,38 +208,27 @@ TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
 
 
 class ApplicationVersion(NamedTuple):
-    """A program that writes Parquet.
+    """Name and version of a writer.
 
     Attributes
     ----------
     name : str
-        In lower case; empty where the file does not say it.
+        Lower case; empty if unknown.
     version : tuple of int, or None
-        Major, minor, patch, and 1, or 0 of what came before that release (``1.8.0-SNAPSHOT``, ``1.6.0rc3``). None
-        where the file does not say it.
+        Major, minor, patch, and 1, or 0 for a pre-release (``1.8.0-SNAPSHOT``, ``1.6.0rc3``); None if unknown.
     """
 
     name: str
     version: Version | None
 
     def is_before(self, release: Version | None) -> bool:
-        """Tell whether a version is older than a release; an unknown one may be, and all are where that is None."""
+        """Whether the version is, or may be (unknown), older than a release; always for None."""
         return release is None or self.version is None or self.version < (*release, 1)
 
 
 @lru_cache(maxsize=256)
 def parse_created_by(created_by: str | None) -> ApplicationVersion:
-    """Take `created_by` apart.
-
-    Parameters
-    ----------
-    created_by : str or None
-        What the footer says.
-
-    Returns
-    -------
-    ApplicationVersion
-    """
+    """Parse the footer's `created_by` into name and version."""
     text = (created_by or "")[:1000]
     match = _FORM.match(text)
     if match is None:
@@ -254,37 +241,14 @@ def parse_created_by(created_by: str | None) -> ApplicationVersion:
 
 @lru_cache(maxsize=256)
 def page_quirks(created_by: str | None) -> PageQuirks:
-    """Look up what is wrong in the files of a writer.
-
-    Parameters
-    ----------
-    created_by : str or None
-        What the footer says. A version that is not given is taken for the oldest.
-
-    Returns
-    -------
-    PageQuirks
-    """
+    """Return the page quirks of a writer; an unknown version counts as the oldest."""
     writer = parse_created_by(created_by)
     found = (faults for name, sound, faults in _PAGE_QUIRKS if name == writer.name and writer.is_before(sound))
     return next(found, PageQuirks())
 
 
 def statistics_quirks(created_by: str | None, leaf: Leaf) -> list[StatisticsQuirk]:
-    """List the known bugs of a writer that a column's statistics may suffer from.
-
-    Parameters
-    ----------
-    created_by : str or None
-        What the footer says.
-    leaf : Leaf
-        The column.
-
-    Returns
-    -------
-    list of Bug
-        Out of `STATISTICS_QUIRKS`.
-    """
+    """Return the writer's statistics quirks that affect a leaf column."""
     writer, kind = parse_created_by(created_by), leaf_order(leaf).kind
     return [
         bug
@@ -296,40 +260,15 @@ def statistics_quirks(created_by: str | None, leaf: Leaf) -> list[StatisticsQuir
 
 @lru_cache(maxsize=1024)
 def untrusted_statistics(created_by: str | None, leaf: Leaf) -> frozenset[str]:
-    """Say what of a column's statistics is not to be trusted.
+    """Return which metadata of a leaf column is untrusted.
 
-    Parameters
-    ----------
-    created_by : str or None
-        What the footer says.
-    leaf : Leaf
-        The column.
-
-    Returns
-    -------
-    frozenset of str
-        Any of ``"min_max"`` (min_value and max_value, of chunks, pages and column indexes), ``"deprecated_min_max"``
-        (min and max), ``"null_count"``, ``"column_index"`` and ``"offset_index"``.
+    Any of ``"min_max"``, ``"deprecated_min_max"``, ``"null_count"``, ``"column_index"``, ``"offset_index"``.
     """
     return frozenset(what for bug in statistics_quirks(created_by, leaf) for what in bug.what)
 
 
 def resolve_check(check: str, message: str, created_by: str) -> tuple[str, str]:
-    """Say which check a file fails: by a fault that its writer is not known for, one that is an error.
-
-    Parameters
-    ----------
-    check : str
-        Any check; those in `TOLERATED_DEFECTS` are looked up.
-    message : str
-        What is wrong.
-    created_by : str
-        What the footer says.
-
-    Returns
-    -------
-    check, message : str
-    """
+    """Return check and message to report: the warning for a writer known for the defect, else its error."""
     fault = TOLERATED_DEFECTS.get(check)
     if fault is None:
         return check, message

@@ -19,24 +19,24 @@ __all__ = ["DICTIONARY_PAGE_ORDINAL", "ChunkPages"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkPages:
-    """The data pages of a column chunk; what its offset index says is checked before anything is made of it.
+    """Data pages of a column chunk, checked against the chunk and its row group.
 
     Parameters
     ----------
     start, end : int
-        Between which positions of the file the chunk lies, its dictionary page included.
+        Byte range of the chunk in the file (end exclusive), dictionary page included.
     num_rows : int
-        Rows of its row group.
+        Rows of the row group.
     locations : int64 array, (pages, 3)
-        Of each data page the position of its header, its bytes with the header, and its first row within the row
-        group: PageLocation of the format. Not to be written to afterwards.
+        `PageLocation` of each data page: offset of the page header, size with header, first row within the row group.
+        The array is copied and made read-only.
     is_indexed : bool
-        Whether that is from an offset index. If not, the whole chunk is taken for one page: see `whole`.
+        Whether the locations come from an offset index. Otherwise the whole chunk counts as one page.
 
     Raises
     ------
     InvalidFileError
-        When pages cannot lie so: one behind the other in the chunk, their rows one behind the other in the row group.
+        When pages lie outside the chunk, overlap, or their first rows descend or exceed the row group.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class ChunkPages:
     num_rows: int
     locations: np.ndarray
     is_indexed: bool = True
-    # Of each page the row behind its last one.
+    # End row (exclusive) of each page.
     row_stops: np.ndarray = field(init=False, repr=False)
     _located: np.ndarray | None = field(init=False, repr=False, default=None)
 
@@ -66,36 +66,14 @@ class ChunkPages:
 
     @classmethod
     def whole(cls, start: int, end: int, num_rows: int) -> ChunkPages:
-        """Make those of a chunk without an offset index: a single page that is all of it, dictionary included.
-
-        Parameters
-        ----------
-        start, end : int
-            Where it lies.
-        num_rows : int
-            Rows of its row group.
-
-        Returns
-        -------
-        ChunkPages
-        """
+        """Return the pages of a chunk without an offset index: one page that covers it, dictionary included."""
         return cls.whole_chunks([[start]], [[end]], [num_rows])[0][0]
 
     @classmethod
     def whole_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
-        """Make those of the chunks of row groups, as `whole` does; thousands of them take a microsecond or two each.
+        """Return one page for each chunk, as `whole` does, in 1 to 2 us a chunk; indexed by row group and column.
 
-        Parameters
-        ----------
-        starts, ends : int array-like, (row groups, columns)
-            Where each lies.
-        num_rows : int array-like, (row groups,)
-            Rows of each row group.
-
-        Returns
-        -------
-        list of list of ChunkPages
-            By row group and column.
+        `starts` and `ends` have the shape (row groups, columns), `num_rows` (row groups,).
         """
         starts, ends, counts = (np.array(given, np.int64) for given in (starts, ends, num_rows))
         _check_chunks(starts, ends)
@@ -113,50 +91,50 @@ class ChunkPages:
 
     @classmethod
     def _unchecked(cls, values: tuple) -> ChunkPages:
-        """Make one of the values of its fields."""
+        """Build an instance from all field values without checks."""
         made = cls.__new__(cls)
         for give, value in zip(_SETTERS, values, strict=True):
             give(made, value)
         return made
 
-    # --- what is there -----------------------------------------------------------------------------------------------
+    # --- properties --------------------------------------------------------------------------------------------------
 
     @property
     def num_pages(self) -> int:
-        """How many data pages there are; 1 without an offset index."""
+        """Number of data pages; 1 without an offset index."""
         return len(self.locations)
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the header of each page begins in the file."""
+        """Offset of each page header in the file."""
         return self.locations[:, PAGE_OFFSET]
 
     @property
     def sizes(self) -> np.ndarray:
-        """The bytes of each page, with its header."""
+        """Size of each page in bytes, header included."""
         return self.locations[:, PAGE_SIZE]
 
     @property
     def first_rows(self) -> np.ndarray:
-        """The first row of each page, within the row group."""
+        """First row of each page within the row group."""
         return self.locations[:, PAGE_ROW]
 
     @property
     def dictionary(self) -> tuple[int, int] | None:
-        """Where the dictionary page lies: between the start of the chunk and its first data page. None without."""
+        """Byte range of the dictionary page, up to the first data page; None if there is none or no offset index."""
         first = int(self.offsets[0]) if self.num_pages else self.end
         return (self.start, first) if self.is_indexed and self.num_pages and first > self.start else None
 
     @property
     def is_complete(self) -> bool:
-        """Whether the data pages touch, up to the end of the chunk: else one of them may have been left out."""
+        """Whether the data pages are contiguous up to the chunk's end; otherwise the index may lack a page."""
         ends = self.offsets + self.sizes
         apart = np.count_nonzero(ends[:-1] != self.offsets[1:])
         return bool(self.num_pages and ends[-1] == self.end and not apart)
 
     @property
     def located(self) -> np.ndarray:
-        """The pages as kernels take them, int64 of shape (pages, LOCATED_FIELDS); the dictionary first, if any."""
+        """Page table for kernels: int64, shape (pages, LOCATION_FIELDS), the dictionary page first if any. Cached."""
         found = self._located
         if found is None:
             found = _page_table(self)
@@ -166,18 +144,10 @@ class ChunkPages:
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
     def needed(self, rows: RowRanges) -> np.ndarray:
-        """Give the pages that hold some rows.
+        """Return the ordinals of the pages that hold given rows of the row group: int64, ascending.
 
-        Parameters
-        ----------
-        rows : RowRanges
-            Within the row group.
-
-        Returns
-        -------
-        int64 array
-            Their ordinals, growing. An empty page is among them where the page behind it is: whether it is empty, or
-            begins a row that goes on in the next one as some writers have it, the index does not tell.
+        An empty page is included with the page after it. It may hold the start of a row that continues there
+        (some writers do so), and the index cannot tell.
         """
         if rows.stop > self.num_rows:
             raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
@@ -187,35 +157,19 @@ class ChunkPages:
         return (rows.starts.searchsorted(self.row_stops, side="left") > before).nonzero()[0]
 
     def pages_in_range(self, start: int, stop: int) -> tuple[int, int]:
-        """Give the first page that holds any of some rows, and the one behind the last, as `needed` does.
-
-        Parameters
-        ----------
-        start, stop : int
-            Within the row group: the first row, and the one behind the last.
-        """
+        """Return the first page with a row in [start, stop) and the end (exclusive), as `needed` selects them."""
         first = bisect_right(self.row_stops, start)
         return first, max(bisect_left(self.first_rows, stop), first)
 
     def page_table_in_range(self, start: int, stop: int) -> np.ndarray:
-        """Give the pages that hold a run of rows, as `located` has them, the dictionary among them; rows as above."""
+        """Return the rows of `located` for the pages with a row in [start, stop), the dictionary page first if any."""
         located, (first, last) = self.located, self.pages_in_range(start, stop)
         if len(located) == len(self.locations):
             return located[first:last]
         return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
 
     def rows_of(self, pages: Any) -> RowRanges:
-        """Give the rows that some pages hold.
-
-        Parameters
-        ----------
-        pages : int or bool array
-            Ordinals in any order, or a mask over all pages: those that may hold what a filter looks for.
-
-        Returns
-        -------
-        RowRanges
-        """
+        """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
         if pages.dtype != np.bool_:
             pages = np.sort(pages.astype(np.intp))
@@ -224,18 +178,9 @@ class ChunkPages:
         return RowRanges.run(int(starts[0]), int(stops[0])) if is_one else RowRanges.in_order(starts, stops)
 
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
-        """Give the bytes that are needed to decode some pages.
+        """Return the byte ranges to decode the given pages (ascending ordinals): int64, shape (n, 2), end exclusive.
 
-        Parameters
-        ----------
-        pages : int64 array
-            Their ordinals, growing.
-
-        Returns
-        -------
-        int64 array, (n, 2)
-            First byte, and the byte behind the last, in the file: of the dictionary page if there is one and any page
-            is needed, then of each page.
+        The dictionary page comes first if the chunk has one and any page is requested.
         """
         dictionary = self.dictionary if len(pages) else None
         first = int(dictionary is not None)
@@ -247,7 +192,7 @@ class ChunkPages:
         return found
 
     def num_bytes(self, rows: RowRanges) -> int:
-        """Give how many bytes are needed for some rows."""
+        """Return the number of bytes to read for given rows."""
         if not rows:
             return 0
         if not self.is_indexed:
@@ -256,7 +201,7 @@ class ChunkPages:
         start, stop = self.dictionary or (0, 0)
         return int(self.sizes[pages].sum()) + (stop - start if len(pages) else 0)
 
-    # --- as a value --------------------------------------------------------------------------------------------------
+    # --- equality and hash -------------------------------------------------------------------------------------------
 
     def _key(self) -> tuple:
         return self.start, self.end, self.num_rows, self.is_indexed, self.locations.tobytes()
@@ -268,14 +213,14 @@ class ChunkPages:
         return hash(self._key())
 
 
-# What fills a field of one that is frozen; faster than object.__setattr__.
+# Slot setters fill a frozen instance faster than object.__setattr__.
 _SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(ChunkPages))
 
 DICTIONARY_PAGE_ORDINAL = -1
 
 
 def _page_table(chunk: ChunkPages) -> np.ndarray:
-    """Give pages as kernels take them; of those that begin with the same row, all but the last have none."""
+    """Build the page table for kernels; pages that share a first row get 0 rows, except the last of them."""
     dictionary = chunk.dictionary
     first = int(dictionary is not None)
     table = np.empty((first + chunk.num_pages, LOCATION_FIELDS), np.int64)
@@ -292,7 +237,7 @@ def _page_table(chunk: ChunkPages) -> np.ndarray:
 
 
 def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
-    """Give for each page the next row that a page begins with, pages with the same first row passed over."""
+    """Return the end row (exclusive) of each page: the next greater first row, or `num_rows`."""
     begins = np.empty(len(first_rows) + 1, np.int64)
     begins[:-1], begins[-1] = first_rows, num_rows
     if np.count_nonzero(begins[1:] > begins[:-1]) == len(first_rows):
@@ -301,7 +246,7 @@ def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
 
 
 def _check_offsets(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
-    """Hold where pages are against the chunk; a sum or difference that overflows is of one that does not lie in it."""
+    """Check that pages lie within the chunk and do not overlap; written so that int64 overflow fails the check."""
     inside = (offsets >= start) & (offsets < end) & (sizes > 0) & (sizes <= end - offsets)
     _check_pages(inside, "the offset index has a page that is not within the column chunk")
     apart = offsets[:-1] + sizes[:-1] <= offsets[1:]
@@ -324,12 +269,12 @@ def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
 
 
 def _check_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
-    """Raise where a column chunk ends before it begins. Of nulls only, it may have no bytes."""
+    """Raise if a column chunk ends before it begins; an all-null chunk may be empty."""
     if (ends < starts).any():
         raise InvalidFileError("a column chunk ends before it begins")
 
 
 def _check_pages(good: np.ndarray, message: str, first: int = 0) -> None:
-    """Raise for the first page that is not good; `first` is the ordinal of that of the first item."""
+    """Raise for the first page with a False item; `first` is the page ordinal of the first item."""
     if np.count_nonzero(good) < len(good):
         raise InvalidFileError(message, page=first + int(np.argmin(good)))

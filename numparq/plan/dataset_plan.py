@@ -1,4 +1,4 @@
-"""`DatasetPlan`: the files that a read prunes, and the read plans of the others."""
+"""The plan of a dataset read: pruned files, and the read plans of the others."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _READ = "#2b7bba"
 
 @dataclass(frozen=True)
 class FileCut:
-    """Files that need not be read, and why.
+    """Files that one pruner pruned.
 
     Parameters
     ----------
     by : str
-        What says so: the name of a pruner.
+        Name of the pruner.
     num_files : int
-        How many files.
+        Number of pruned files.
     num_bytes : int
-        Their sizes together, as far as they are known.
+        Their total size in bytes, as far as it is known.
     """
 
     by: str
@@ -37,16 +37,16 @@ class FileCut:
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """What a read of many files takes.
+    """The plan of one read of a dataset.
 
     Parameters
     ----------
     num_files : int
-        All files of the dataset.
+        Number of files in the dataset.
     cuts : tuple of FileCut
-        Which of them are not read, in the order in which that is found.
+        Pruned files, in the order of the pruners.
     files : tuple of (str, ReadPlan)
-        The others: their names, and what is read of them, or looked through.
+        Name and read plan of each remaining file.
     """
 
     num_files: int
@@ -55,21 +55,21 @@ class DatasetPlan:
 
     @property
     def num_rows(self) -> int:
-        """Rows that are read, or looked through."""
+        """Number of rows that are read or filtered."""
         return sum(plan.num_rows for _, plan in self.files)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of pages that are needed for them."""
+        """Bytes of the pages to read for them."""
         return sum(plan.num_bytes for _, plan in self.files)
 
     def explain(self) -> str:
-        """Say what is read, and what is not and why.
+        """Explain what is read, what was pruned, and why.
 
         Returns
         -------
         str
-            Several lines: what cut files, then each file with its row groups, rows and bytes.
+            Several lines: pruned files, then each remaining file with its row groups, rows and bytes.
         """
         lines = [self._headline()]
         within = self._cuts_within()
@@ -86,7 +86,7 @@ class DatasetPlan:
         return "\n".join(lines)
 
     def _cuts_within(self) -> dict[str, tuple[int, int]]:
-        """Give rows and bytes that are left out of the files that are opened, by what leaves them out."""
+        """Return pruned rows and bytes of the opened files, by level."""
         found: dict[str, tuple[int, int]] = {}
         for _, plan in self.files:
             for cut in plan.cuts:
@@ -107,7 +107,7 @@ class DatasetPlan:
         return f"<DatasetPlan: {self._headline()}>"
 
     def _repr_html_(self) -> str:
-        """Draw the files that are left: of each, which share of its rows is read."""
+        """Draw the remaining files with the share of rows that is read of each."""
         rows = []
         for name, plan in self._left()[:_MOST_FILES]:
             total = sum(group.num_rows for group in plan.row_groups)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["explain_html", "explain_text", "list_reads", "pluralize", "summary_text"]
 
-# More row groups, and more columns of each, are counted only.
+# Row groups, and columns of each, that the text lists; the rest is only counted.
 _MOST_ROW_GROUPS = 20
 _MOST_COLUMNS = 6
 
 _WIDTH, _HEIGHT, _STEP, _LABEL = 720, 12, 18, 150
 _MOST_LANES = 40
-# Edges of pages or row groups closer than that, on the average, would only be a grey.
+# Least average distance between edges in pixels; denser ones would blur to grey.
 _NEAREST_EDGES = 4
 _ROWS, _PAGES = "#e08214", "#2b7bba"
 _LEGEND = (
@@ -32,7 +32,7 @@ _CELL = 'style="text-align: {}; padding: 0 1em 0 0"'
 
 
 def summary_text(plan: ReadPlan) -> str:
-    """Say how much of a file is read, in one line."""
+    """Return one line with the columns, rows and bytes that are read."""
     all_rows = sum(group.num_rows for group in plan.row_groups)
     all_bytes = sum(group.num_chunk_bytes for group in plan.row_groups)
     return (
@@ -42,7 +42,7 @@ def summary_text(plan: ReadPlan) -> str:
 
 
 def explain_text(plan: ReadPlan) -> str:
-    """Say what is read, and what is not and why; see `ReadPlan.explain`."""
+    """Return the text of `ReadPlan.explain`."""
     lines = [summary_text(plan)]
     if plan.cuts:
         lines += ["cut by", *_aligned([_cut_words(cut) for cut in plan.cuts])]
@@ -55,7 +55,7 @@ def explain_text(plan: ReadPlan) -> str:
 
 
 def list_reads(plan: ReadPlan) -> list[str]:
-    """Say of each byte range what it is; see `ReadPlan.reads`."""
+    """Return the lines of `ReadPlan.reads`."""
     return [
         f"row group {group}, column {plan.columns[column]}: {_page_words(plan[group], column, page)} "
         f"({pluralize(stop - start, 'byte')})"
@@ -97,7 +97,7 @@ def _cut_words(cut: PlanCut) -> list[str]:
 
 
 def _aligned(table: list[list[str]]) -> list[str]:
-    """Put cells below each other: the first and the last column to the left, numbers to the right."""
+    """Align table cells: first and last column to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip() for row in table
@@ -105,23 +105,12 @@ def _aligned(table: list[list[str]]) -> list[str]:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Give a number with its noun, as in ``1 row`` and ``2,000 rows``."""
+    """Return a number with its noun, such as ``1 row`` and ``2,000 rows``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def explain_html(plan: ReadPlan) -> str:
-    """Draw a plan.
-
-    Parameters
-    ----------
-    plan : ReadPlan
-        The plan.
-
-    Returns
-    -------
-    str
-        HTML: a headline, an SVG, and a table of what cut the plan.
-    """
+    """Return a plan as HTML: a headline, an SVG map, and a table of the cuts."""
     return f"<div><p>{escape(summary_text(plan))}</p>{_map(plan)}{_cuts(plan)}</div>"
 
 
@@ -150,7 +139,7 @@ def _map(plan: ReadPlan) -> str:
 
 
 def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, scale: float) -> str:
-    """Draw the pages of a column that are read, and where pages begin."""
+    """Draw the pages of a column that are read, and the edges of all pages."""
     read, begins, num_bytes, all_bytes = [], [], 0, 0
     for group, start in zip(plan.row_groups, starts, strict=True):
         chunk = group.chunks[column]
@@ -164,7 +153,7 @@ def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, sca
 
 
 def _lane(y: int, label: str, title: str, filled: list[np.ndarray], colour: str) -> str:
-    """Draw a lane: its name, a pale bar, and on it what is filled, in whole points, never less than one."""
+    """Draw a lane: label, pale bar, and filled ranges in whole pixels, at least one wide."""
     points = np.concatenate(filled)
     left = np.minimum(np.floor(points[:, 0]), _WIDTH - 1)
     right = np.minimum(np.maximum(np.ceil(points[:, 1]), left + 1), _WIDTH)
@@ -179,7 +168,7 @@ def _lane(y: int, label: str, title: str, filled: list[np.ndarray], colour: str)
 
 
 def _edges(points: np.ndarray, y: int, height: int, width: float) -> str:
-    """Draw upright lines, unless there are too many to tell them apart."""
+    """Draw vertical lines at the given points, or nothing if they are too dense."""
     places = np.unique(np.round(points).astype(np.int64))
     if not len(places) or len(points) > _WIDTH // _NEAREST_EDGES:
         return ""

@@ -27,25 +27,30 @@ __all__ = [
     "with_offset_indexes",
 ]
 
-# Columns of `ReadPlan.requests`; R_PAGE is the ordinal of a data page, or DICTIONARY.
+# Columns of `ReadPlan.requests`; R_PAGE is the ordinal of a data page, or DICTIONARY_PAGE_ORDINAL.
 R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
 BYTE_RANGE_FIELDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPlan:
-    """What is read of a row group.
+    """The part of a read plan for one row group.
 
     Parameters
     ----------
     ordinal : int
-        Its place in the file.
+        Position of the row group in the file.
     num_rows : int
-        Rows that it has.
+        Rows of the row group.
     rows : RowRanges
-        Those that are wanted; none of a row group that is skipped.
+        Selected rows; empty for a pruned row group.
     chunks : tuple of ChunkPages
-        The column chunks, in the order of the plan's columns.
+        Column chunks, in the order of the plan's columns.
+
+    Raises
+    ------
+    ValueError
+        When rows or chunks do not fit `num_rows`.
     """
 
     ordinal: int
@@ -59,29 +64,29 @@ class RowGroupPlan:
             raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
 
     def with_rows(self, rows: RowRanges) -> RowGroupPlan:
-        """Give the same with other rows."""
+        """Return a copy with other row ranges."""
         return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
 
     def with_chunks(self, chunks: tuple[ChunkPages, ...]) -> RowGroupPlan:
-        """Give the same with other pages of its chunks."""
+        """Return a copy with other column chunks."""
         return RowGroupPlan(self.ordinal, self.num_rows, self.rows, chunks)
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes of its chunks are needed."""
+        """Bytes to read for the selected rows, over all columns."""
         return sum(chunk.num_bytes(self.rows) for chunk in self.chunks) if self.rows else 0
 
     @property
     def num_chunk_bytes(self) -> int:
-        """How many bytes its chunks have."""
+        """Size of the column chunks in bytes."""
         return sum(chunk.end - chunk.start for chunk in self.chunks)
 
     def needed(self, column: int) -> np.ndarray:
-        """Give the ordinals of the data pages of a column that hold wanted rows, int64."""
+        """Return the ordinals (int64) of a column's data pages that hold selected rows."""
         return self.chunks[column].needed(self.rows)
 
     def requests(self) -> np.ndarray:
-        """Give the byte ranges that are needed, as `ReadPlan.requests` does."""
+        """Return the byte ranges to read, in the form of `ReadPlan.requests`."""
         whole, tables = [], []
         for column, chunk in enumerate(self.chunks if self.rows else ()):
             if chunk.start == chunk.end:
@@ -106,16 +111,16 @@ class RowGroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanCut:
-    """What need not be read, and why.
+    """Rows and bytes that one planning step pruned.
 
     Parameters
     ----------
     level : str
-        Of the hierarchy: ``"statistics"``, ``"column index"``, ``"Bloom filter"``, ...
+        Level that pruned them: ``"statistics"``, ``"column index"``, ``"Bloom filter"``, ...
     reason : str
-        In words: the predicate, the column.
+        The predicate and its column as text.
     num_rows, num_bytes : int
-        How many rows it took, and bytes of all columns together.
+        Number of pruned rows, and of bytes over all columns.
     """
 
     level: str
@@ -125,15 +130,7 @@ class PlanCut:
 
 
 class PlanChange:
-    """What a step of planning did; what it cut is counted when somebody wants to know.
-
-    Parameters
-    ----------
-    level, reason : str
-        As those of a `PlanCut`.
-    pairs : sequence of (RowGroupPlan, RowGroupPlan)
-        The row groups that changed, before and after.
-    """
+    """One planning step: its level and reason (see `PlanCut`), and the changed row groups as pairs (before, after)."""
 
     __slots__ = ("_cut", "_pairs", "level", "reason")
 
@@ -144,7 +141,7 @@ class PlanChange:
 
     @property
     def cut(self) -> PlanCut:
-        """Rows and bytes that it took."""
+        """Rows and bytes that the step pruned, counted on first use."""
         if self._cut is None:
             num_rows = sum(old.rows.count - new.rows.count for old, new in self._pairs)
             num_bytes = sum(old.num_bytes - new.num_bytes for old, new in self._pairs)
@@ -155,27 +152,32 @@ class PlanChange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadPlan:
-    """What is read of a file.
+    """The plan of one read: which rows and pages of a file to read.
 
     Parameters
     ----------
     columns : tuple of str
-        The leaves that are read.
+        Leaf columns to read.
     row_groups : tuple of RowGroupPlan
-        All that the read is about, skipped ones included, in the order of its rows; each once.
-    changes : tuple of PlanChange
-        What has been made of the plan so far, in this order; see `cuts`.
+        All row groups in scope, pruned ones included, in row order; each ordinal occurs once.
+    changes : tuple of PlanChange, default ()
+        Planning steps so far, in order; see `cuts`.
 
     Attributes
     ----------
     left : tuple of RowGroupPlan
-        The row groups of which rows are wanted.
+        The row groups with selected rows.
+
+    Raises
+    ------
+    ValueError
+        When a row group occurs twice, or lacks a column chunk.
 
     Examples
     --------
     >>> plan = ReadPlan.whole(["x"], [30, 30], [[4], [400]], [[400], [800]])
     >>> pages = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
-    >>> plan = with_pages(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
+    >>> plan = with_offset_indexes(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
     >>> plan = narrow(plan, {0: pages.rows_of([1])}, "column index", "x < 5")
     >>> plan.reads()
     ['row group 0, column x: page 1 (100 bytes)']
@@ -207,18 +209,18 @@ class ReadPlan:
     def whole(
         cls, columns: Sequence[str], num_rows: Any, starts: Any, ends: Any, ordinals: Sequence[int] | None = None
     ) -> ReadPlan:
-        """Make the plan that reads everything.
+        """Plan to read all rows and all pages.
 
         Parameters
         ----------
         columns : sequence of str
-            The leaves that are read.
+            Leaf columns to read.
         num_rows : int array-like, (row groups,)
             Rows of each row group.
         starts, ends : int array-like, (row groups, columns)
-            Where each column chunk lies in the file.
+            Byte range of each column chunk in the file (end exclusive).
         ordinals : sequence of int, optional
-            The row groups, where they are not all of the file.
+            Ordinals of the row groups; by default 0, 1, 2, ...
 
         Returns
         -------
@@ -238,14 +240,22 @@ class ReadPlan:
         chunks: Sequence[Sequence[ChunkPages]],
         ordinals: Sequence[int],
     ) -> ReadPlan:
-        """Make the plan that reads all rows of some row groups.
+        """Plan to read all rows of some row groups.
 
         Parameters
         ----------
-        columns, num_rows, ordinals
-            As of `whole`.
+        columns : sequence of str
+            Leaf columns to read.
+        num_rows : sequence of int
+            Rows of each row group.
         chunks : sequence of sequence of ChunkPages
-            By row group and column.
+            Pages of each column chunk, by row group and column.
+        ordinals : sequence of int
+            Ordinals of the row groups.
+
+        Returns
+        -------
+        ReadPlan
         """
         groups = [
             RowGroupPlan(number, count, RowRanges.all(count), tuple(found))
@@ -253,26 +263,26 @@ class ReadPlan:
         ]
         return cls(tuple(columns), tuple(groups))
 
-    # --- what is left ------------------------------------------------------------------------------------------------
+    # --- rows --------------------------------------------------------------------------------------------------------
 
     @property
     def num_rows(self) -> int:
-        """How many rows are wanted."""
+        """Number of selected rows."""
         return sum(group.rows.count for group in self.row_groups)
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes are needed for them: data and dictionary pages, without footer, indexes and Bloom filters."""
+        """Bytes to read for them: data and dictionary pages, without footer, page indexes and Bloom filters."""
         return sum(group.num_bytes for group in self.row_groups)
 
     @property
     def cuts(self) -> tuple[PlanCut, ...]:
-        """What has made the plan smaller, in this order."""
+        """Rows and bytes pruned by each planning step, in order; steps without effect are left out."""
         found = (change.cut for change in self.changes)
         return tuple(cut for cut in found if cut.num_rows or cut.num_bytes)
 
     def __getitem__(self, ordinal: int) -> RowGroupPlan:
-        """Give what is read of a row group, by its ordinal."""
+        """Return the plan of a row group by its ordinal."""
         try:
             return self._by_ordinal[ordinal]
         except KeyError:
@@ -282,17 +292,17 @@ class ReadPlan:
         return iter(self.row_groups)
 
     def by_row_group(self, rows: RowRanges) -> dict[int, RowRanges]:
-        """Divide rows over the row groups, for `narrow`.
+        """Split row ranges by row group, as `narrow` takes them.
 
         Parameters
         ----------
         rows : RowRanges
-            Counted over all row groups of the plan, one behind the other; what lies beyond them is left out.
+            Rows counted over all row groups of the plan; rows beyond the last one are ignored.
 
         Returns
         -------
         dict of int to RowRanges
-            Of each row group, by its ordinal, rows counted within it.
+            Rows within each row group, by its ordinal.
         """
         found, start = {}, 0
         for group in self.row_groups:
@@ -301,45 +311,60 @@ class ReadPlan:
         return found
 
     def only(self, columns: Sequence[str]) -> ReadPlan:
-        """Give the plan for some of its columns: those of the filter first, the others when their rows are known.
+        """Return the plan for some of the columns.
 
         Parameters
         ----------
         columns : sequence of str
-            In their new order.
+            Leaf columns to keep, in their new order.
 
         Returns
         -------
         ReadPlan
-            Without cuts: these count the bytes of all columns.
+            Without cuts, since these count the bytes of all columns.
         """
         place_of = {column: place for place, column in enumerate(self.columns)}
         places = [place_of[column] for column in columns]
         groups = [replace(group, chunks=tuple(group.chunks[place] for place in places)) for group in self.row_groups]
         return ReadPlan(tuple(columns), tuple(groups))
 
-    # --- what is fetched ---------------------------------------------------------------------------------------------
+    # --- byte ranges -------------------------------------------------------------------------------------------------
 
     def requests(self) -> np.ndarray:
-        """Give the byte ranges that are needed.
+        """Return the byte ranges to read.
 
         Returns
         -------
-        int64 array, (ranges, REQUEST_FIELDS)
-            R_START and R_STOP of each, R_ROW_GROUP (the ordinal), R_COLUMN (the place among `columns`), R_PAGE.
+        int64 array, (ranges, BYTE_RANGE_FIELDS)
+            Columns R_START, R_STOP (exclusive), R_ROW_GROUP (ordinal), R_COLUMN (position in `columns`) and R_PAGE
+            (ordinal of the data page, or DICTIONARY_PAGE_ORDINAL).
         """
         return np.concatenate([np.empty((0, BYTE_RANGE_FIELDS), np.int64), *(group.requests() for group in self.left)])
 
     def fetches(self, how: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
-        """Put the byte ranges together to requests; its ranges are the rows of `requests`."""
+        """Coalesce the byte ranges into requests.
+
+        Parameters
+        ----------
+        how : Coalescing, default LOCAL_COALESCING
+            Limits for merging byte ranges into one request.
+
+        Returns
+        -------
+        CoalescedRanges
+            Its ranges are the rows of `requests`.
+        """
         return coalesce(self.requests()[:, : R_STOP + 1], how)
 
-    # --- in words, and as a picture ----------------------------------------------------------------------------------
+    # --- text and HTML -----------------------------------------------------------------------------------------------
 
     def reads(self) -> list[str]:
-        """Say of each byte range what it is, as in ``row group 1, column b: page 3 (113 bytes)``.
+        """Return one line for each byte range, such as ``row group 1, column b: page 3 (113 bytes)``.
 
-        Of a column chunk without an offset index it is ``all pages``.
+        Returns
+        -------
+        list of str
+            A column chunk without an offset index is one line that says ``all pages``.
         """
         from .explain import list_reads
 
@@ -351,12 +376,12 @@ class ReadPlan:
         return f"<ReadPlan: {summary_text(self)}>"
 
     def explain(self) -> str:
-        """Say what is read, and what is not and why.
+        """Explain what is read, what was pruned, and why.
 
         Returns
         -------
         str
-            Lines.
+            Several lines.
         """
         from .explain import explain_text
 
@@ -369,21 +394,25 @@ class ReadPlan:
 
 
 def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "rows", reason: str = "") -> ReadPlan:
-    """Leave rows out.
+    """Prune rows from a plan.
 
     Parameters
     ----------
     plan : ReadPlan
-        As it is so far.
+        The plan so far.
     row_ranges : mapping of int to RowRanges
-        By the ordinals of row groups: the rows that may be wanted, of those in the plan. Row groups that are not in it
-        stay as they are.
+        Rows that may match, by row group ordinal. Other row groups stay unchanged.
     level, reason : str
-        For the `PlanCut`, which is added if there is anything to cut.
+        Recorded in the `PlanCut` if any row is pruned.
 
     Returns
     -------
     ReadPlan
+
+    Raises
+    ------
+    ValueError
+        When the plan lacks one of the row groups.
     """
     changed = {}
     for ordinal, rows in row_ranges.items():
@@ -397,18 +426,23 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
 
 
 def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> ReadPlan:
-    """Take up offset indexes, so that pages without wanted rows can be left out.
+    """Replace column chunks by their pages, so that pages without selected rows are skipped.
 
     Parameters
     ----------
     plan : ReadPlan
-        As it is so far.
+        The plan so far.
     pages : mapping of (int, int) to ChunkPages
-        By the ordinal of the row group, and the place of the column in the plan.
+        Pages from offset indexes, by row group ordinal and column position in the plan.
 
     Returns
     -------
     ReadPlan
+
+    Raises
+    ------
+    ValueError
+        When pages belong to another column chunk.
     """
     chunks = {ordinal: list(plan[ordinal].chunks) for ordinal in dict.fromkeys(ordinal for ordinal, _ in pages)}
     for (ordinal, column), found in pages.items():
@@ -421,7 +455,7 @@ def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPag
 
 
 def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:
-    """Put row groups in the place of those of before, and note what did that."""
+    """Replace row groups and record the change."""
     if not changed:
         return plan
     change = PlanChange(level, reason, [(plan[ordinal], group) for ordinal, group in changed.items()])

@@ -1,4 +1,4 @@
-"""Immutable sets of rows as sorted ranges, with set operations that never loop over ranges in Python."""
+"""Row ranges: immutable, sorted ranges of rows with set operations that never loop over ranges in Python."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ _MOST_ROWS = np.iinfo(np.int64).max
 
 
 class RowRanges:
-    """A set of rows: sorted ranges with at least one row between them. Immutable.
+    """An immutable set of rows, kept as sorted ranges that neither overlap nor touch.
 
     Parameters
     ----------
-    ranges : iterable of (int, int), or int array of shape (n, 2)
-        From a row up to, but not including, another one; in any order. Those that overlap or touch are joined, those
-        without a row are left out.
+    ranges : iterable of (int, int), or int array of shape (n, 2), default ()
+        Pairs of first row and end (exclusive), in any order. Ranges that overlap or touch are merged, empty ones are
+        dropped.
 
     Raises
     ------
-    TypeError, ValueError
-        When the ranges are not pairs of ints, begin below 0, or end before they begin.
+    TypeError
+        When the ranges are not integers.
+    ValueError
+        When the ranges are not pairs, begin below 0, end before they begin, or exceed int64.
 
     Examples
     --------
@@ -56,19 +58,23 @@ class RowRanges:
 
     @classmethod
     def _of(cls, bounds: np.ndarray) -> RowRanges:
-        """Make one of ranges that are sorted, not empty, and apart."""
+        """Wrap bounds that are already sorted, non-empty and disjoint."""
         made = cls.__new__(cls)
         made._bounds = _read_only(bounds)
         return made
 
     @classmethod
     def in_order(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
-        """Make one of ranges whose starts and stops both never fall; those without a row are left out.
+        """Build row ranges from starts and ends that are both non-decreasing.
 
         Parameters
         ----------
-        starts, stops : int64 array
-            From 0; of each range the first row, and the row behind the last.
+        starts, stops : int64 array, (n,)
+            First row and end (exclusive) of each range, from row 0. Empty ranges are dropped.
+
+        Returns
+        -------
+        RowRanges
         """
         bounds = np.empty((len(starts), 2), np.int64)
         bounds[:, 0], bounds[:, 1] = starts, stops
@@ -78,30 +84,66 @@ class RowRanges:
 
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
-        """Give the rows from 0 up to `num_rows`."""
+        """Return all rows of a row group.
+
+        Parameters
+        ----------
+        num_rows : int
+            End (exclusive) of the single range, which begins at row 0.
+
+        Returns
+        -------
+        RowRanges
+            Without any range if `num_rows` is 0.
+
+        Raises
+        ------
+        ValueError
+            When `num_rows` is negative.
+        """
         if num_rows < 0:
             raise ValueError(f"there are no {num_rows} rows")
         return cls._of(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
     def run(cls, start: int, stop: int) -> RowRanges:
-        """Give the rows from `start` up to, but not including, `stop`; at least one."""
+        """Return a single range of rows.
+
+        Parameters
+        ----------
+        start, stop : int
+            First row and end (exclusive).
+
+        Returns
+        -------
+        RowRanges
+
+        Raises
+        ------
+        ValueError
+            When the range is empty, begins below 0, or exceeds int64.
+        """
         if not 0 <= start < stop <= _MOST_ROWS:
             raise ValueError(f"there is no run of rows from {start} up to {stop}")
         return cls._of(np.array([[start, stop]], np.int64))
 
     @classmethod
     def from_mask(cls, mask: Any) -> RowRanges:
-        """Give the rows where a mask is True.
+        """Return the rows where a mask is True.
 
         Parameters
         ----------
-        mask : bool array-like, (rows,)
-            One for each row, from row 0.
+        mask : bool array-like, (num_rows,)
+            One item for each row, from row 0.
 
         Returns
         -------
         RowRanges
+
+        Raises
+        ------
+        ValueError
+            When the mask does not have exactly one dimension.
         """
         mask = np.asarray(mask, np.bool_)
         if mask.ndim != 1:
@@ -113,16 +155,21 @@ class RowRanges:
 
     @classmethod
     def from_indices(cls, rows: Any) -> RowRanges:
-        """Give some rows, by their numbers.
+        """Return the rows with the given row indices.
 
         Parameters
         ----------
         rows : int array-like
-            In any order.
+            Row indices in any order; duplicates are dropped.
 
         Returns
         -------
         RowRanges
+
+        Raises
+        ------
+        TypeError
+            When the row indices are not integers.
         """
         rows = np.asarray(rows)
         if rows.size and rows.dtype.kind not in "iu":
@@ -130,42 +177,42 @@ class RowRanges:
         rows = np.unique(rows.astype(np.int64))
         return cls(np.stack([rows, rows + 1], axis=1))
 
-    # --- what it is --------------------------------------------------------------------------------------------------
+    # --- properties --------------------------------------------------------------------------------------------------
 
     @property
     def bounds(self) -> np.ndarray:
-        """The ranges, int64 of shape (n, 2): first row, and the row behind the last. Not writable."""
+        """First row and end (exclusive) of each range: int64, shape (n, 2), read-only."""
         return self._bounds
 
     @property
     def starts(self) -> np.ndarray:
-        """The first row of each range, int64."""
+        """First row of each range: int64, a view of `bounds`."""
         return self._bounds[:, 0]
 
     @property
     def stops(self) -> np.ndarray:
-        """The row behind the last of each range, int64."""
+        """End (exclusive) of each range: int64, a view of `bounds`."""
         return self._bounds[:, 1]
 
     @property
     def lengths(self) -> np.ndarray:
-        """The rows of each range, int64."""
+        """Number of rows in each range: int64."""
         return self.stops - self.starts
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
-        if len(self._bounds) < 2:  # row groups that are not cut, or wholly, are many
+        """Number of rows in all ranges."""
+        if len(self._bounds) < 2:  # fast path: most row groups are read wholly or not at all
             return int(self._bounds[0, 1] - self._bounds[0, 0]) if len(self._bounds) else 0
         return int(self.lengths.sum())
 
     @property
     def stop(self) -> int:
-        """The row behind the last one; 0 where there is none."""
+        """End (exclusive) of the last range; 0 if the set is empty."""
         return int(self._bounds[-1, 1]) if len(self._bounds) else 0
 
     def indices(self) -> np.ndarray:
-        """Give the numbers of the rows.
+        """Return the row indices in ascending order.
 
         Returns
         -------
@@ -174,36 +221,41 @@ class RowRanges:
         return np.arange(self.count, dtype=np.int64) + np.repeat(self.starts - self._places()[:-1], self.lengths)
 
     def mask(self, num_rows: int) -> np.ndarray:
-        """Tell of each row whether it is in the set.
+        """Return a mask that is True for each row in the set.
 
         Parameters
         ----------
         num_rows : int
-            Rows that there are, from 0; at least `stop`.
+            Length of the mask, at least `stop`.
 
         Returns
         -------
         bool array, (num_rows,)
+
+        Raises
+        ------
+        ValueError
+            When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
         edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]])
         return np.repeat(np.arange(len(edges) - 1) % 2 == 1, np.diff(edges))
 
     def is_within(self, other: RowRanges) -> bool:
-        """Whether all its rows are rows of another set."""
+        """Whether all rows are also in another set."""
         return not self - other
 
-    # --- sets --------------------------------------------------------------------------------------------------------
+    # --- set operations ----------------------------------------------------------------------------------------------
 
     def __or__(self, other: RowRanges) -> RowRanges:
-        """The rows that are in either."""
+        """Return the rows in either set."""
         return RowRanges._of(_merge(np.concatenate([self._bounds, other._bounds])))
 
     def __and__(self, other: RowRanges) -> RowRanges:
-        """The rows that are in both."""
+        """Return the rows in both sets."""
         if not len(self) or not len(other):
             return other if len(self) else self
-        if len(self) == 1 or len(other) == 1:  # one of them is most often all rows of a row group
+        if len(self) == 1 or len(other) == 1:  # fast path: one of them is usually a whole row group
             few, many = (other, self) if len(other) == 1 else (self, other)
             start, stop = few._bounds[0].tolist()
             return many if start <= int(many._bounds[0, 0]) and many.stop <= stop else many.clip(start, stop)
@@ -211,50 +263,109 @@ class RowRanges:
         return RowRanges._of(_common(self._bounds[ours], other._bounds[theirs]))
 
     def __sub__(self, other: RowRanges) -> RowRanges:
-        """The rows that are not in the other."""
+        """Return the rows that are not in the other set."""
         return self & other.clip(0, self.stop).complement(self.stop)
 
     def complement(self, num_rows: int) -> RowRanges:
-        """Give the rows from 0 up to `num_rows`, at least `stop`, that are not in the set."""
+        """Return the rows below `num_rows` that are not in the set.
+
+        Parameters
+        ----------
+        num_rows : int
+            Number of rows overall, at least `stop`.
+
+        Returns
+        -------
+        RowRanges
+
+        Raises
+        ------
+        ValueError
+            When the set has rows at or beyond `num_rows`.
+        """
         self._check_within(num_rows)
         edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]]).reshape(-1, 2)
         return RowRanges._of(edges[edges[:, 0] < edges[:, 1]])
 
-    # --- moved and widened -------------------------------------------------------------------------------------------
+    # --- transformations ---------------------------------------------------------------------------------------------
 
     def clip(self, start: int, stop: int) -> RowRanges:
-        """Give the rows from `start` up to, but not including, `stop`."""
+        """Return the rows from `start` to `stop` (exclusive).
+
+        Parameters
+        ----------
+        start, stop : int
+            First row and end (exclusive) to keep.
+
+        Returns
+        -------
+        RowRanges
+        """
         bounds = np.minimum(np.maximum(self._bounds, start), max(start, stop))
         return RowRanges._of(bounds[bounds[:, 0] < bounds[:, 1]])
 
     def shift(self, by: int) -> RowRanges:
-        """Give the rows that lie `by` further on, or before where it is negative; not below row 0."""
+        """Return the rows moved by a constant.
+
+        Parameters
+        ----------
+        by : int
+            Added to each row index; may be negative.
+
+        Returns
+        -------
+        RowRanges
+
+        Raises
+        ------
+        ValueError
+            When a row would fall below 0 or exceed int64.
+        """
         if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= _MOST_ROWS):
             raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
         return RowRanges._of(self._bounds + by)
 
     def coalesce(self, gap: int) -> RowRanges:
-        """Join ranges with at most `gap` rows between them, these rows included."""
+        """Return the set with small gaps between ranges filled.
+
+        Parameters
+        ----------
+        gap : int
+            Largest number of rows between two ranges that are merged.
+
+        Returns
+        -------
+        RowRanges
+
+        Raises
+        ------
+        ValueError
+            When `gap` is negative.
+        """
         if gap < 0:
             raise ValueError(f"a gap is a number of rows, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
         return RowRanges._of(_merge_sorted(self._bounds, self.stops, apart))
 
     def select(self, inner: RowRanges) -> RowRanges:
-        """Give those of the rows that are chosen by their places among them.
+        """Return the rows at the given positions within this set.
 
-        What is left after a second filter that saw only what the first had left: `self` are the rows that the first
-        left, `inner` the places among these.
+        A second filter sees only the rows that the first one kept: `self` is the first result, `inner` the second.
 
         Parameters
         ----------
         inner : RowRanges
-            Place 0 is the first row of the set; up to `count`.
+            Positions within the set: 0 is its first row, `count` is the end (exclusive).
 
         Returns
         -------
         RowRanges
-            Part of `self`.
+            A subset of `self`.
+
+        Raises
+        ------
+        ValueError
+            When a position is not below `count`.
         """
         inner._check_within(self.count)
         if len(self) == 1:
@@ -266,17 +377,22 @@ class RowRanges:
         return RowRanges._of(_common(spans[ours], inner._bounds[theirs]) + moved[:, None])
 
     def positions_in(self, outer: RowRanges) -> RowRanges:
-        """Give the places of the rows among those of another set, of which they are part: `select` backwards.
+        """Return the positions of the rows within a superset: the inverse of `select`.
 
         Parameters
         ----------
         outer : RowRanges
-            The other set; ValueError where it lacks some of the rows.
+            Superset of `self`.
 
         Returns
         -------
         RowRanges
-            ``outer.select(self.places_in(outer)) == self``
+            ``outer.select(self.positions_in(outer)) == self``
+
+        Raises
+        ------
+        ValueError
+            When `outer` lacks a row of `self`.
         """
         theirs, ours = _overlaps(outer._bounds, self._bounds)
         if len(ours) != len(self) or not self.is_within(outer):
@@ -285,7 +401,7 @@ class RowRanges:
         return RowRanges._of(_merge(self._bounds[ours] + moved[:, None]))
 
     def _places(self) -> np.ndarray:
-        """The place of the first row of each range among all rows, and at the end the number of rows."""
+        """Return the position of each range's first row within the set, with `count` appended."""
         found = np.zeros(len(self) + 1, np.int64)
         self.lengths.cumsum(out=found[1:])
         return found
@@ -294,14 +410,14 @@ class RowRanges:
         if self.stop > num_rows:
             raise ValueError(f"the rows go up to {self.stop:,}, and there are {num_rows:,}")
 
-    # --- as a value --------------------------------------------------------------------------------------------------
+    # --- container and value protocol --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """How many ranges there are."""
+        """Return the number of ranges."""
         return len(self._bounds)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """The ranges, as pairs of int."""
+        """Yield each range as a pair of ints."""
         return ((start, stop) for start, stop in self._bounds.tolist())
 
     def __eq__(self, other: object) -> bool:
@@ -324,14 +440,14 @@ _SHOWN = 8
 
 
 def _read_only(bounds: np.ndarray) -> np.ndarray:
-    """Give an array that nobody can write to, one's own or a view's base included."""
+    """Return a contiguous read-only array; a view is copied, since its base could still be written."""
     bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
     bounds.flags.writeable = False
     return bounds
 
 
 def _merge(bounds: np.ndarray) -> np.ndarray:
-    """Sort ranges, leave out those without rows, and join those that overlap or touch."""
+    """Sort ranges, drop empty ones, and merge those that overlap or touch."""
     bounds = bounds[bounds[:, 0] < bounds[:, 1]]
     bounds = bounds[np.argsort(bounds[:, 0], kind="stable")]
     stops = np.maximum.accumulate(bounds[:, 1])
@@ -339,8 +455,8 @@ def _merge(bounds: np.ndarray) -> np.ndarray:
 
 
 def _merge_sorted(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Join sorted ranges into runs; `apart` tells of all but the first whether a run begins with it."""
-    if np.count_nonzero(apart) == len(bounds) - 1 or not len(bounds):  # no two of them are joined
+    """Merge sorted ranges; `apart` is True for each range but the first that begins a new one."""
+    if np.count_nonzero(apart) == len(bounds) - 1 or not len(bounds):  # nothing to merge
         found = bounds.copy()
         found[:, 1] = stops
         return found
@@ -352,7 +468,7 @@ def _merge_sorted(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> n
 
 
 def _overlaps(ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pair the ranges of two sorted lists that have rows in common: their positions, in the order of the rows."""
+    """Pair the ranges of two sorted lists that share rows; return their positions, in row order."""
     first = theirs[:, 1].searchsorted(ours[:, 0], side="right")
     last = theirs[:, 0].searchsorted(ours[:, 1], side="left")
     counts = np.maximum(last - first, 0)
@@ -362,7 +478,7 @@ def _overlaps(ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _common(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Give the rows that ranges have in common, pair by pair."""
+    """Intersect ranges pair by pair."""
     found = np.empty((len(ours), 2), np.int64)
     np.maximum(ours[:, 0], theirs[:, 0], out=found[:, 0])
     np.minimum(ours[:, 1], theirs[:, 1], out=found[:, 1])

@@ -1,1 +1,1 @@
-"""Types: (physical, logical) to NumPy, pandas and Arrow."""
+"""Types: Parquet types (physical, logical) to Arrow types, and these to NumPy, pandas and pyarrow."""

@@ -1,4 +1,4 @@
-"""Choose the output type of a leaf column by Arrow type, dtype backend, nulls and pandas metadata."""
+"""The output type of a leaf column, chosen by Arrow type, dtype backend, nulls and pandas metadata."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
 
 def needs_arrow_hint(leaf: Any, dtype_backend: str) -> bool:
-    """Say whether the type by ``ARROW:schema`` can make a difference for a column; else it need not be decoded.
-
-    Parameters
-    ----------
-    leaf, dtype_backend
-        As in `choose_output_type`.
-    """
+    """Whether ``ARROW:schema`` can change the output type of a leaf column; otherwise it need not be decoded."""
     return dtype_backend != "numpy" or leaf.physical in (INT64, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 
 
@@ -41,33 +35,9 @@ def choose_output_type(
     timezone: str | None = None,
     categorical: bool = False,
 ) -> OutputType:
-    """Choose how to decode a flat leaf column.
+    """Choose the output type of a flat leaf column; InvalidFileError if its type violates the specification.
 
-    Parameters
-    ----------
-    leaf : numparq.format.schema.Leaf
-        The column; its ``physical``, ``type_length``, ``logical`` and ``max_definition_level`` count.
-    origin : ArrowType or None
-        Its type by the footer's ``ARROW:schema``.
-    dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
-        As in pandas.
-    null_count : int or None
-        How many nulls the statistics promise for the rows to read; None where they do not say. Only a hint.
-    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
-        The extension dtype that the footer's pandas metadata gives the column.
-    timezone : str or None
-        The time zone that the footer's pandas metadata gives the column.
-    categorical : bool
-        Whether the caller wants a Categorical.
-
-    Returns
-    -------
-    OutputType
-
-    Raises
-    ------
-    InvalidFileError
-        When the type of the column breaks the specification.
+    `null_count` (None: unknown) is only a hint; `pandas_dtype` and `timezone` come from the pandas metadata.
     """
     optional = leaf.max_definition_level > 0
     return _choose(
@@ -85,22 +55,9 @@ def choose_output_type(
 
 
 def choose_nested_output_type(leaf: Any, origin: ArrowType | None = None) -> OutputType:
-    """Choose how to decode the values of a leaf of a nested column: those that are there, as they are in NumPy.
+    """Choose the output type for the values of a nested leaf column, without nulls, in NumPy.
 
-    Parameters
-    ----------
-    leaf, origin
-        As in `choose_output_type`.
-
-    Returns
-    -------
-    OutputType
-        Strings are to become objects, UUIDs bytes, and nothing a Categorical.
-
-    Raises
-    ------
-    InvalidFileError
-        As in `choose_output_type`.
+    Strings become objects and UUIDs bytes; no leaf becomes a Categorical.
     """
     if origin is not None:
         origin = replace(origin, dictionary=None, extension=None)
@@ -109,7 +66,7 @@ def choose_nested_output_type(leaf: Any, origin: ArrowType | None = None) -> Out
     return target.along(nested=True, block=False)
 
 
-# How values within nested columns are finished where that is not as in flat ones: strings are objects, UUIDs bytes.
+# `finish` of nested leaf columns where it differs from flat ones.
 _FINISH_NESTED = {"text": "text_objects", "uuids": "bytes"}
 
 
@@ -133,11 +90,11 @@ def _choose(
         arrow_type = replace(arrow_type, dictionary=arrow_type.dictionary or DictionaryIndex())
     unit = ""
     if timezone and arrow_type.kind == "timestamp" and timezone != arrow_type.timezone:
-        unit = "" if arrow_type.unit == "ns" else "ns"  # the unit that pyarrow gives a column whose zone it corrects
+        unit = "" if arrow_type.unit == "ns" else "ns"  # as pyarrow does when it corrects a time zone
         arrow_type = replace(arrow_type, timezone=timezone)
     column = LeafType(arrow_type, physical, type_length or 0, optional, nulls_expected)
     if categorical and arrow_type.dictionary is None:
-        # Made of the values once they are decoded; nullable ones, so that the categories are integers beside nulls too.
+        # The Categorical is made from decoded values; nullable dtypes keep integer categories despite nulls.
         return _backend_output_type(column, "numpy_nullable", None).along(categorical=True, block=False, unit=unit)
     return _backend_output_type(column, dtype_backend, pandas_dtype).along(unit=unit)
 

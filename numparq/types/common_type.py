@@ -1,4 +1,4 @@
-"""Common type: the smallest Arrow type that holds all values of several, and type names for messages."""
+"""The common type, the smallest Arrow type that holds all values of several; and type names for messages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _STORED_ALIKE = {
     "large_binary": "binary",
     "binary_view": "binary",
 }
-# Extension types that mean something else than the values that they are stored as.
+# Extension types whose values mean something else than their storage.
 _MEANINGFUL = ("pandas.period",)
 
 
 def value_type(arrow_type: ArrowType) -> ArrowType:
-    """Leave out of a type what does not change which values it has."""
+    """Return a type without what does not affect its set of values."""
     extension = arrow_type.extension if arrow_type.extension in _MEANINGFUL else None
     return ArrowType(
         _STORED_ALIKE.get(arrow_type.kind, arrow_type.kind),
@@ -43,19 +43,8 @@ def _decimal_width(precision: int) -> int:
 
 @lru_cache(maxsize=1024)
 def common_type(types: frozenset[ArrowType]) -> ArrowType | None:
-    """Find the smallest type that holds all values of some.
-
-    Parameters
-    ----------
-    types : frozenset of ArrowType
-        As `value_type` gives them, at least one.
-
-    Returns
-    -------
-    ArrowType or None
-        None where there is none. It does not depend on any order.
-    """
-    # Types that take in others come first: an int32 and a uint32 fit a float64 each, the int64 of both does not.
+    """Return the smallest type that holds all values of one or more types from `value_type`, or None."""
+    # Kinds that absorb others come first: int32 and uint32 each fit float64, but their common int64 does not.
     first, *others = sorted(types, key=lambda item: (_RANKS.get(item.kind, len(_RANKS)), repr(item)))
     found: ArrowType | None = first
     for other in others:
@@ -80,7 +69,7 @@ def _joined(first: ArrowType, second: ArrowType) -> ArrowType | None:
     return rule(second, first) if rule is not None else None
 
 
-# --- one rule for each pair of kinds ---------------------------------------------------------------------------------
+# --- rules by pair of kinds ------------------------------------------------------------------------------------------
 
 
 def _integers(first: ArrowType, second: ArrowType) -> ArrowType | None:
@@ -91,7 +80,7 @@ def _integers(first: ArrowType, second: ArrowType) -> ArrowType | None:
     return ArrowType("int", width) if width <= 64 else None
 
 
-# Bits of an integer -> bits of the smallest float that holds them all: it has 11, 24 or 53 digits.
+# Bits of an integer -> bits of the smallest float that holds all of them (its significand has 11, 24 or 53 bits).
 _FLOATS_OF = {8: 16, 16: 32, 32: 64}
 
 
@@ -100,7 +89,7 @@ def _integer_and_float(integer: ArrowType, real: ArrowType) -> ArrowType | None:
     return None if needed is None else replace(real, bit_width=max(real.bit_width, needed))
 
 
-# Bits of an integer, and whether it is signed -> the decimal digits that it may have.
+# (Bits of an integer, signed) -> its most decimal digits.
 _DIGITS = {(bits, signed): len(str(2 ** (bits - signed))) for bits in (8, 16, 32, 64) for signed in (True, False)}
 
 
@@ -114,12 +103,12 @@ def _decimals(first: ArrowType, second: ArrowType) -> ArrowType | None:
     return _decimal(whole, max(first.scale, second.scale))
 
 
-# More digits than this are in no file that means well: each value would be made that long.
+# More digits occur only in hostile files; every value would be cast to that many.
 _MOST_DIGITS = 1000
 
 
 def _decimal(whole: int, scale: int) -> ArrowType | None:
-    """Give the decimal of so many digits before the point and behind it."""
+    """Return the decimal type with the given digits before and after the point; None if these are too many."""
     if whole + scale > _MOST_DIGITS:
         return None
     return ArrowType("decimal", _decimal_width(whole + scale), precision=whole + scale, scale=scale)
@@ -146,11 +135,11 @@ _RULES: dict[tuple[str, str], Callable[[ArrowType, ArrowType], ArrowType | None]
 }
 
 
-# --- in words --------------------------------------------------------------------------------------------------------
+# --- names for messages ----------------------------------------------------------------------------------------------
 
 
 def describe_type(arrow_type: ArrowType) -> str:
-    """Name a type, as messages do."""
+    """Return the name of a type for messages."""
     named = _WORDS.get(arrow_type.kind)
     words = named(arrow_type) if named else arrow_type.kind
     return f"{arrow_type.extension}({arrow_type.extension_metadata})" if arrow_type.extension in _MEANINGFUL else words

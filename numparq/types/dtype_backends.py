@@ -1,4 +1,4 @@
-"""Tables from Arrow types to output types, one for each pandas dtype backend."""
+"""Tables from Arrow types to output types, one for each dtype backend of pandas."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _numpy_int(leaf_type: LeafType) -> OutputType:
     if not leaf_type.optional:
         return exact
     if exact.conversion == NARROW:
-        # Narrowed first: what a writer left in the upper bytes does not count.
+        # Narrowed before the float cast: writers may leave garbage in the upper bytes.
         widened = replace(exact, finish="narrow_floats", nulls="mask", block=False)
     else:
         widened = OutputType(
@@ -94,7 +94,7 @@ def _bytes_of_int96(leaf_type: LeafType) -> LeafType:
 
 
 def _int96(target: OutputType, dtype: str, coarse_dtype: str, raw: OutputType) -> OutputType:
-    """Read INT96 as nanoseconds, as microseconds where they do not fit, and as bytes where these are no timestamps."""
+    """Return INT96 as nanoseconds, falling back to microseconds if out of range, then to bytes."""
     coarse = replace(
         target, dtype=np.dtype(coarse_dtype), conversion=INT96_US, type=replace(target.type, unit="us"), on_inexact=raw
     )
@@ -121,7 +121,7 @@ def _numpy_binary(leaf_type: LeafType) -> OutputType:
 def _numpy_text(leaf_type: LeafType) -> OutputType:
     if leaf_type.type.dictionary is not None:
         return _numpy_binary(leaf_type)
-    # Text inside of an extension type (JSON is one) is not pandas' string dtype.
+    # pandas' string dtype is not used for text of an extension type, such as JSON.
     return leaf_type.binary("text_objects" if leaf_type.type.extension else "text")
 
 
@@ -175,7 +175,7 @@ _NULLABLE_DTYPES = {
 
 
 def nullable_dtype(dtype: np.dtype) -> Any:
-    """Give pandas' nullable dtype for numbers of a NumPy dtype; Float32 for float16, which has none."""
+    """Return pandas' nullable dtype of a NumPy number; Float32 for float16, which has none."""
     return _NULLABLE_DTYPES[np.dtype("f4") if dtype == np.float16 else dtype]
 
 
@@ -206,7 +206,7 @@ NULLABLE_TYPES: dict[str, Callable[[LeafType], OutputType | None]] = {
 }
 
 
-# --- dtypes that the footer's pandas metadata asks for; None where they do not suit what is stored --------------------
+# --- dtypes of the footer's pandas metadata; None if they do not suit the stored type ---------------------------------
 
 
 def _restore_masked(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
@@ -245,7 +245,7 @@ PANDAS_TYPES: tuple[tuple[Any, Callable[[LeafType, Any], OutputType | None]], ..
 
 
 def period_dtype(arrow_type: ArrowType) -> Any:
-    """Give the PeriodDtype that the extension type ``pandas.period`` describes; None where it describes none."""
+    """Return the PeriodDtype of the extension type ``pandas.period``; None if its metadata is invalid."""
     try:
         return pd.PeriodDtype(json.loads(arrow_type.extension_metadata or "")["freq"])
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
@@ -256,7 +256,7 @@ def period_dtype(arrow_type: ArrowType) -> Any:
 
 
 def pyarrow_output_type(leaf_type: LeafType, pandas_dtype: Any) -> OutputType:
-    """Keep values as Arrow has them, with their validity."""
+    """Return an output type with Arrow's values and validity."""
     kind, more = leaf_type.type.kind, {"pandas_dtype": pandas_dtype}
     if kind == "null":
         return OutputType("null", "arrow", leaf_type.type, physical=leaf_type.physical, **more)

@@ -17,57 +17,53 @@ BINARY_KINDS = ("binary", "large_binary", "binary_view")
 
 
 def int_dtype(arrow_type: ArrowType) -> np.dtype:
-    """Give the NumPy dtype of an Arrow integer type."""
+    """Return the NumPy dtype of an Arrow integer type."""
     return np.dtype(f"{'i' if arrow_type.signed else 'u'}{arrow_type.bit_width // 8}")
 
 
 @dataclass(frozen=True, slots=True)
 class OutputType:
-    """How to decode one leaf column, and how to finish it.
+    """Decoding of one leaf column, and the array that it becomes.
 
-    Parameters
+    Attributes
     ----------
     storage : str
-        ``"fixed"``: values of one size. ``"binary"``: `BinaryArray`. ``"dictionary"``: `DictionaryArray` (a
-        `BinaryArray` where a page has no dictionary). ``"null"``: there is nothing to decode; all rows are null.
+        ``"fixed"``: values of one size. ``"binary"``: `BinaryArray`. ``"dictionary"``: `DictionaryArray` (or
+        `BinaryArray` if a page has no dictionary). ``"null"``: nothing to decode, all rows are null.
     finish : str
-        Key of the finisher in `numparq.to_pandas`.
-    type : ArrowType
-        What the values mean.
+        Key of the conversion in `numparq.to_pandas`.
     dtype : numpy.dtype or None
-        For fixed storage, the dtype of the array that kernels write; for a dictionary, that of the codes.
+        Dtype that kernels write for fixed storage; dtype of the codes for a dictionary.
     conversion : int
         ``COPY``, ``NARROW``, ``WIDEN_SIGNED``, ``WIDEN_UNSIGNED``, ``INT96_NS`` or ``INT96_US``.
     nulls : str
-        ``"fill"``: a null becomes `fill`. ``"mask"``: the same, and the validity is kept. ``"refuse"``: the kernel
-        stops with NULL_FOUND.
+        ``"fill"``: nulls become `fill`. ``"mask"``: also keep the validity. ``"refuse"``: the kernel returns
+        NULL_FOUND.
     fill : bytes
-        What stands for a null, as the bytes of one item; empty means zeros.
-    physical : int
-        The physical type.
+        One item that stands for a null; empty for zeros.
     utf8 : bool
         Whether the bytes must be valid UTF-8.
     pandas_dtype : pandas.api.extensions.ExtensionDtype or None
-        The extension dtype of the finished column, where the finisher does not decide that itself.
+        Extension dtype of the result, unless `finish` implies it.
     unit : str
-        Unit to convert a timestamp to once it is decoded; empty for none.
+        Unit to convert decoded timestamps to; empty for none.
     block : bool
-        Whether columns of this target share one block of the frame.
+        Whether columns of this output type share one block of the DataFrame.
     narrow : numpy.dtype or None
-        For integers widened to float64: the dtype to go back to if there was no null after all.
+        For integers widened to float64: the dtype to return to if there was no null.
     categorical : bool
-        Whether the finished column is turned into a Categorical.
+        Whether to convert the result to a Categorical.
     entries : OutputType or None
-        For a dictionary whose values are not simply strings or bytes: how they are finished.
+        For a dictionary of values other than plain strings or bytes: output type of its entries.
     wanted : numparq.format.key_values.pandas_dtypes.DtypeSpec or None
-        What the finished column is turned into, where that can be.
+        Dtype to cast the result to, if possible.
     nested : bool
-        Whether the column is a leaf of a nested one: its values are decoded dense, and its levels besides.
+        Whether the leaf column is nested: its values are decoded densely, and its levels apart.
     coded : bool
-        Of such a leaf with binary storage: whether pages of dictionary indices are kept as these, in a
-        `DictionaryArray`, where the dictionary is the smaller part.
+        For a nested leaf column with binary storage: whether dictionary indices are kept in a `DictionaryArray` if the
+        dictionary is the smaller part.
     on_null, on_inexact : OutputType or None
-        What to try next when a kernel says NULL_FOUND, or INEXACT.
+        Fallback after the kernel status NULL_FOUND or INEXACT.
     """
 
     storage: str
@@ -92,10 +88,10 @@ class OutputType:
     on_inexact: OutputType | None = None
 
     def __hash__(self) -> int:
-        return hash((self.storage, self.finish, self.physical, self.conversion))  # which tells most of them apart
+        return hash((self.storage, self.finish, self.physical, self.conversion))  # cheap, and distinct for most
 
     def along(self, **changes: Any) -> OutputType:
-        """Make the same changes to this target and to all that may follow it."""
+        """Return the output type with the same changes to itself and all its fallbacks."""
         if all(getattr(self, name) == value for name, value in changes.items()):
             return self
         on_null = self.on_null.along(**changes) if self.on_null else None
@@ -104,33 +100,18 @@ class OutputType:
 
     @property
     def fill_bits(self) -> int:
-        """`fill` as the low bytes of an int64, as kernels take it; 0 for items of more than 8 bytes."""
+        """`fill` as the low bytes of an int64, as kernels take it; 0 for items above 8 bytes."""
         return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
 
 
-# Holds the place of a nested leaf among the targets of the flat columns.
+# Placeholder of a nested leaf column among the output types of flat columns.
 NESTED_PLACEHOLDER = OutputType("null", "nulls", ArrowType("null"), nested=True)
 
 
 def fallback_type(output_type: OutputType, status: int) -> OutputType:
-    """Give the next target for a column that a kernel could not decode as `target` says.
+    """Return the output type with which to decode the whole column again, after NULL_FOUND or INEXACT.
 
-    Parameters
-    ----------
-    output_type : OutputType
-        The target tried.
-    status : int
-        What the kernel returned: NULL_FOUND or INEXACT.
-
-    Returns
-    -------
-    OutputType
-        How to decode the column, whole, once more.
-
-    Raises
-    ------
-    ParquetError
-        For any other status, and where there is nothing else to try.
+    ParquetError for any other status, or if there is no fallback.
     """
     following = {NULL_FOUND: output_type.on_null, INEXACT: output_type.on_inexact}.get(status)
     if following is None:
@@ -141,18 +122,16 @@ def fallback_type(output_type: OutputType, status: int) -> OutputType:
 
 @dataclass(frozen=True, slots=True)
 class LeafType:
-    """What the tables of `numparq.types.choose` decide on.
+    """Type of a leaf column, from which the tables of `dtype_backends` choose an output type.
 
-    Parameters
+    Attributes
     ----------
-    type : ArrowType
-        What the values mean.
-    physical, type_length : int
-        The physical type, and bytes of a value of FIXED_LEN_BYTE_ARRAY.
+    type_length : int
+        Bytes of a FIXED_LEN_BYTE_ARRAY value; 0 for other physical types.
     optional : bool
-        Whether there can be nulls at all.
+        Whether the schema allows nulls.
     nulls_expected : bool
-        Whether the statistics tell of nulls.
+        Whether the statistics count nulls.
     """
 
     type: ArrowType
@@ -162,12 +141,12 @@ class LeafType:
     nulls_expected: bool
 
     def fixed(self, dtype: Any, finish: str, nulls: str = "fill", **more: Any) -> OutputType:
-        """Make a target for values of a fixed size; required columns cannot hold nulls, whatever they are to become."""
+        """Return an output type of fixed-size values; nulls are refused unless the leaf column is optional."""
         kept = nulls if self.optional else "refuse"
         return OutputType("fixed", finish, self.type, np.dtype(dtype), nulls=kept, physical=self.physical, **more)
 
     def binary(self, finish: str, **more: Any) -> OutputType:
-        """Make a target for strings or bytes of variable length."""
+        """Return an output type of variable-length strings or bytes."""
         return OutputType(
             "binary", finish, self.type, physical=self.physical, utf8=self.type.kind in UTF8_KINDS, **more
         )

@@ -21,25 +21,9 @@ from .parquet_type import infer_arrow_type
 def roundtrip_output_type(
     leaf: Leaf, hint: ArrowType | None, dtype_spec: DtypeSpec, arrow_type: Any, null_count: int | None = None
 ) -> OutputType | None:
-    """Choose how to decode a flat leaf column whose pandas dtype is known.
+    """Choose the output type of a flat leaf column with a recorded pandas dtype; None if it cannot be restored.
 
-    Parameters
-    ----------
-    leaf : numparq.format.schema.Leaf
-        The column.
-    hint : ArrowType or None
-        Its type by the footer's ``ARROW:schema``.
-    dtype_spec : DtypeSpec
-        The dtype that it had.
-    arrow_type : callable
-        Gives that same type as pyarrow's, or None.
-    null_count : int or None
-        As in `numparq.types.choose.choose_output_type`.
-
-    Returns
-    -------
-    OutputType or None
-        None where the dtype cannot be made here.
+    `hint` is its type by ``ARROW:schema``; `arrow_type()` returns the same as a pyarrow type, or None.
     """
     if dtype_spec.categories is not None:
         return _categories(leaf, hint, dtype_spec, arrow_type, null_count)
@@ -54,7 +38,7 @@ def roundtrip_output_type(
 def _of_dtype(leaf: Leaf, hint: ArrowType | None, dtype: Any, null_count: int | None) -> OutputType:
     if not isinstance(dtype, np.dtype):
         target = choose_output_type(leaf, hint, null_count=null_count, pandas_dtype=dtype)
-        if target.finish == "masked_floats":  # here, a NaN is a value
+        if target.finish == "masked_floats":  # numparq wrote the file: a NaN is a value, not a null
             nulls = "mask" if leaf.max_definition_level else "refuse"
             return replace(target, finish="masked", nulls=nulls, fill=b"")
         if isinstance(dtype, pd.DatetimeTZDtype) and target.finish == "timestamp_tz":
@@ -95,7 +79,7 @@ def _arrow(leaf: Leaf, hint: ArrowType | None, arrow_type: Any) -> OutputType | 
 def _categories(
     leaf: Leaf, hint: ArrowType | None, dtype_spec: DtypeSpec, arrow_type: Any, null_count: int | None
 ) -> OutputType | None:
-    """Decode codes and a dictionary; booleans, and what is nothing but nulls, have none."""
+    """Return an output type of codes and a dictionary; booleans and all-null columns have no dictionary."""
     assert dtype_spec.categories is not None
     if leaf.physical == INT96:
         return None

@@ -1,4 +1,4 @@
-"""Parquet types (physical type, length, logical type) to Arrow types with the Arrow schema as hint, and back."""
+"""Parquet types (physical type, length, logical type) to Arrow types, with the Arrow schema as hint, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARROW_UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 _TIME_UNITS_OF = {INT32: ("MILLIS",), INT64: ("MICROS", "NANOS")}
 _INT_WIDTHS_OF = {INT32: (8, 16, 32), INT64: (64,)}
 _MAX_INT_PRECISION = {INT32: 9, INT64: 18}
-_DECIMAL_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}  # what Arrow's decimals of so many bits hold
+_DECIMAL_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}  # bits of an Arrow decimal -> digits
 _LOG10_2 = math.log10(2)
 
 _PHYSICAL_TYPES: dict[int, ArrowType] = {
@@ -38,7 +38,7 @@ def _infer_integer(physical: int, length: int, logical: Any) -> ArrowType | None
 
 
 def _infer_decimal(physical: int, length: int, logical: Any) -> ArrowType:
-    """Check the limits of section DECIMAL: precision by physical type, scale by precision."""
+    """Check precision and scale by section DECIMAL of LogicalTypes.md, and return the decimal type."""
     precision, scale = logical.precision or 0, logical.scale or 0
     if precision <= 0 or not 0 <= scale <= precision:
         raise InvalidFileError(
@@ -79,7 +79,7 @@ def _infer_uuid(physical: int, length: int, logical: Any) -> ArrowType | None:
     return ArrowType("uuid", byte_width=16) if length == 16 else None
 
 
-# ENUM, BSON, INTERVAL, VARIANT, GEOMETRY and GEOGRAPHY are not listed: they stay what they are physically.
+# ENUM, BSON, INTERVAL, VARIANT, GEOMETRY and GEOGRAPHY are missing: they keep the type of their physical type.
 _LOGICAL_TYPES: dict[tuple[int, str], Callable[[int, int, Any], ArrowType | None]] = {
     (INT32, "INTEGER"): _infer_integer,
     (INT64, "INTEGER"): _infer_integer,
@@ -99,10 +99,10 @@ _LOGICAL_TYPES: dict[tuple[int, str], Callable[[int, int, Any], ArrowType | None
 
 _LARGE_OR_VIEW_KINDS = {"utf8": ("large_utf8", "utf8_view"), "binary": ("large_binary", "binary_view")}
 
-ParquetType = tuple[int, int, LogicalType | None]  # physical type, length of FIXED_LEN_BYTE_ARRAY, logical type
+ParquetType = tuple[int, int, LogicalType | None]  # physical type, FIXED_LEN_BYTE_ARRAY length, logical type
 
-MAX_PRECISION = 76  # of Arrow's widest decimals; the format knows no limit, other readers do
-_STORED_UNITS = {"s": "MILLIS", "ms": "MILLIS", "us": "MICROS", "ns": "NANOS"}  # the format has no seconds
+MAX_PRECISION = 76  # of Arrow's widest decimals; the format has no limit, but other readers do
+_STORED_UNITS = {"s": "MILLIS", "ms": "MILLIS", "us": "MICROS", "ns": "NANOS"}  # Parquet has no seconds
 _STRING = LogicalType("STRING")
 
 _FLOATS: dict[int, ParquetType] = {
@@ -172,27 +172,9 @@ _STORAGE: dict[str, Callable[[ArrowType], ParquetType]] = {
 
 
 def infer_arrow_type(physical: int, type_length: int | None, logical: Any, hint: ArrowType | None = None) -> ArrowType:
-    """Decide what the values of a leaf column mean.
+    """Return the Arrow type of a leaf column's values; `hint` is its type by ``ARROW:schema``.
 
-    Parameters
-    ----------
-    physical : int
-        The physical type (0 BOOLEAN to 7 FIXED_LEN_BYTE_ARRAY).
-    type_length : int or None
-        Bytes of a value, for FIXED_LEN_BYTE_ARRAY.
-    logical : numparq.format.logical_type.LogicalType or None
-        The logical type (a ConvertedType counts as the logical type it stands for).
-    hint : ArrowType or None
-        The type by the file's ``ARROW:schema``.
-
-    Returns
-    -------
-    ArrowType
-
-    Raises
-    ------
-    InvalidFileError
-        When a DECIMAL breaks its limits, or a FIXED_LEN_BYTE_ARRAY has no length.
+    InvalidFileError if a DECIMAL exceeds its limits or a FIXED_LEN_BYTE_ARRAY has no length.
     """
     length = type_length or 0
     if physical == FIXED_LEN_BYTE_ARRAY and length <= 0:
@@ -207,7 +189,7 @@ def infer_arrow_type(physical: int, type_length: int | None, logical: Any, hint:
 
 
 def _apply_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
-    """Add what only the Arrow schema knows, where the two do not contradict each other."""
+    """Add what only the Arrow schema knows, unless it contradicts the Parquet type."""
     restored = _apply_storage_hint(arrow_type, hint)
     if hint.extension is None or restored.extension is not None or restored.kind == "uuid":
         return restored
@@ -219,7 +201,7 @@ def _apply_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
 
 def _apply_storage_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
     if hint.dictionary is not None:
-        # Arrow reads dictionaries of strings and bytes directly; of other values it forgets that they were ones.
+        # As Arrow does: dictionaries of strings and bytes are restored, those of other values are not.
         direct = arrow_type.kind in ("utf8", "binary") and arrow_type.extension is None
         return replace(arrow_type, dictionary=hint.dictionary) if direct else arrow_type
     if hint.kind == "timestamp" and arrow_type.timezone == "UTC" and hint.timezone:
@@ -235,31 +217,14 @@ def _apply_storage_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
 
 
 def decimal_byte_width(precision: int) -> int:
-    """Give the fewest bytes that hold every integer of `precision` digits, in two's complement."""
+    """Return the fewest bytes that hold every integer of `precision` digits in two's complement."""
     return ((10**precision - 1).bit_length() + 8) // 8
 
 
 def parquet_type(arrow_type: ArrowType) -> ParquetType:
-    """Say how values of an Arrow type are stored.
+    """Return physical type, length (0 unless FIXED_LEN_BYTE_ARRAY) and logical type that store an Arrow type.
 
-    Parameters
-    ----------
-    arrow_type : ArrowType
-        A type without children; of a dictionary type, that of its values.
-
-    Returns
-    -------
-    physical : int
-        The physical type.
-    type_length : int
-        Bytes of a value, of FIXED_LEN_BYTE_ARRAY; else 0.
-    logical : LogicalType or None
-        The logical type.
-
-    Raises
-    ------
-    SchemaError
-        When the format has no such type.
+    SchemaError if Parquet has no such type. A dictionary type is stored as its values; children are not allowed.
     """
     rule = _STORAGE.get(arrow_type.kind)
     if rule is None:

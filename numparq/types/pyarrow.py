@@ -56,13 +56,7 @@ _VIEW_STORAGE = {"list_view": "list", "large_list_view": "large_list"}
 
 
 def type_to_pyarrow(arrow_type: ArrowType) -> Any:
-    """Give pyarrow's type of an `ArrowType`.
-
-    Raises
-    ------
-    UnsupportedError
-        When Arrow has no such type (a decimal of more than 76 digits).
-    """
+    """Return the pyarrow type of an `ArrowType`; UnsupportedError for decimals above 76 digits."""
     pa = import_pyarrow()
     storage = _PYARROW_TYPES[arrow_type.kind](pa, arrow_type)
     if arrow_type.dictionary is not None:
@@ -75,10 +69,7 @@ def type_to_pyarrow(arrow_type: ArrowType) -> Any:
 
 
 def registered_extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
-    """Let pyarrow look its registered extension types up.
-
-    The storage type itself where it knows none of the name, or one that cannot make anything of the metadata.
-    """
+    """Return the extension type that pyarrow has registered; the storage type if it is unknown or invalid."""
     import pandas.core.arrays.arrow.extension_types  # noqa: F401  (registers pandas.period and pandas.interval)
 
     keys = {
@@ -88,23 +79,13 @@ def registered_extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> A
     schema = pa.schema([pa.field("", storage, metadata=keys)])
     try:
         return pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
-    except Exception:  # whatever an extension's parser raises
+    except Exception:  # extension types' parsers may raise anything
         return storage
 
 
 @lru_cache(maxsize=64)
 def type_from_pyarrow(data_type: Any) -> ArrowType:
-    """Describe a type of pyarrow's.
-
-    Parameters
-    ----------
-    data_type : pyarrow.DataType
-
-    Raises
-    ------
-    SchemaError
-        When it is one that Parquet cannot hold.
-    """
+    """Return the `ArrowType` of a pyarrow type; SchemaError if Parquet cannot hold it."""
     import pyarrow as pa
 
     message = pa.schema([pa.field("", data_type)]).serialize()
@@ -115,26 +96,14 @@ def type_from_pyarrow(data_type: Any) -> ArrowType:
 
 
 def is_nested_type(data_type: Any) -> bool:
-    """Whether a type of pyarrow's has children."""
+    """Whether a pyarrow type has children."""
     return type_from_pyarrow(getattr(data_type, "storage_type", data_type)).kind in _NESTED_KINDS
 
 
 def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True) -> ArrowField:
-    """Describe a type of pyarrow's, with what is in it.
+    """Return the field of a pyarrow type with its children; SchemaError if Parquet cannot hold it.
 
-    Parameters
-    ----------
-    name : str
-        What to call it.
-    data_type : pyarrow.DataType
-        Any. List views become lists, dictionaries of nested values and run-end encoded ones become those values.
-    nullable : bool
-        Whether there may be nulls.
-
-    Raises
-    ------
-    SchemaError
-        When Parquet has no such type.
+    List views become lists; run-end encoded values and dictionaries of nested values become these values.
     """
     import pyarrow as pa
 
@@ -170,7 +139,7 @@ def is_nested_dictionary(data_type: Any) -> bool:
 
 
 def field_to_pyarrow(field: ArrowField) -> Any:
-    """Give pyarrow's type of a field."""
+    """Return the pyarrow type of a field."""
     import pyarrow as pa
 
     inner = [pa.field(child.name, field_to_pyarrow(child), child.nullable) for child in field.children]

@@ -18,25 +18,13 @@ from .output_type import LeafType, OutputType
 __all__ = ["schema_only_type"]
 
 _UNITS = ("s", "ms", "us", "ns")
-_LARGEST_EXACT = {4: 2, 8: 4}  # bytes of a float, and of the widest integers that it holds all of
+_LARGEST_EXACT = {4: 2, 8: 4}  # bytes of a float -> bytes of the widest integer type that it holds exactly
 
 
 def schema_only_type(output_type: OutputType, *, may_be_null: bool) -> OutputType:
-    """Give the target whose dtype holds for all values that a column can have.
+    """Return the schema-only type of an output type, without fallbacks; a null is an error unless `may_be_null`.
 
-    Parameters
-    ----------
-    output_type : OutputType
-        Of a flat column, or of a leaf of a nested one, as `choose`, `choose_nested` or `restored_target` give it.
-    may_be_null : bool
-        Whether there may be a null in any part of the table. Where this is False, a null is an error.
-
-    Returns
-    -------
-    OutputType
-        With nothing to follow it. Integers and booleans that may be null are nullable ones; INT96 is microseconds, and
-        an error where these do not hold it. A dtype by the pandas metadata counts where every value of the stored
-        type has its place in it; else that of the stored type does.
+    Integers and booleans that may be null are nullable, INT96 is microseconds. Only lossless casts are kept.
     """
     if output_type.conversion == INT96_NS and output_type.on_inexact is not None:
         output_type = output_type.on_inexact
@@ -50,7 +38,7 @@ def schema_only_type(output_type: OutputType, *, may_be_null: bool) -> OutputTyp
 
 
 def _numbers(output_type: OutputType, may_be_null: bool) -> OutputType:
-    """Settle what may be integers or booleans, and become floats or objects beside nulls."""
+    """Fix integers and booleans, which otherwise become floats or objects if there are nulls."""
     kind = output_type.type.kind
     if kind not in ("int", "bool"):
         return output_type
@@ -64,7 +52,7 @@ def _numbers(output_type: OutputType, may_be_null: bool) -> OutputType:
 
 
 def _masked(output_type: OutputType, may_be_null: bool) -> OutputType:
-    """Settle nullable numbers: of another width than is stored, if it holds all values of that."""
+    """Fix nullable numbers: keep the recorded width only if it holds all stored values."""
     stored, wanted = output_type.dtype, output_type.pandas_dtype
     assert stored is not None
     if _holds(stored, wanted.numpy_dtype):
@@ -73,20 +61,20 @@ def _masked(output_type: OutputType, may_be_null: bool) -> OutputType:
 
 
 def _holds(stored: np.dtype, wanted: np.dtype) -> bool:
-    """Whether every number of one dtype is one of the other."""
+    """Whether one dtype holds every number of another."""
     if stored.kind in "iu" and wanted.kind == "f":
         return stored.itemsize <= _LARGEST_EXACT.get(wanted.itemsize, 0)
     return np.can_cast(stored, wanted, "safe")
 
 
 def _zoned(output_type: OutputType, may_be_null: bool) -> OutputType:
-    """Settle timestamps with a zone: in another unit only if that is the coarser one, which all of them fit."""
+    """Fix timestamps with a time zone: drop a finer unit, in which some would overflow."""
     is_finer = output_type.unit != "" and _UNITS.index(output_type.unit) > _UNITS.index(output_type.type.unit)
     return replace(output_type, unit="") if is_finer else output_type
 
 
 def _arrow(output_type: OutputType, may_be_null: bool) -> OutputType:
-    """Settle Arrow's data: as the stored type has it, for pyarrow converts to another one only what fits."""
+    """Fix Arrow data to the stored type, since pyarrow casts to another one only what fits."""
     return replace(output_type, pandas_dtype=None, unit="")
 
 
@@ -103,13 +91,13 @@ _RULES: dict[str, Callable[[OutputType, bool], OutputType]] = {
 
 
 def _lossless_cast(wanted: DtypeSpec | None, output_type: OutputType) -> DtypeSpec | None:
-    """Give the dtype that a column is turned into at the end, if that can be done with whatever values; else None."""
+    """Return the dtype to cast to if that succeeds for all values, else None."""
     if wanted is None or wanted.categories is not None:
         return wanted
     dtype: Any = wanted.dtype
     if isinstance(dtype, pd.SparseDtype):
         is_same = output_type.finish == "block" and output_type.dtype == dtype.subtype
         return wanted if is_same or dtype.subtype.kind == "O" else None
-    if isinstance(dtype, pd.ArrowDtype):  # a dictionary, of a Categorical
+    if isinstance(dtype, pd.ArrowDtype):  # dictionary type of a Categorical
         return wanted
     return wanted if isinstance(dtype, np.dtype) and dtype.kind == "O" else None

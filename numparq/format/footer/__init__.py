@@ -1,1 +1,1 @@
-"""Footer: file metadata, column chunks, checkpoints."""
+"""The footer: file metadata, column chunk metadata, checkpoints and rewrites."""

@@ -1,4 +1,4 @@
-"""Find the last complete footer in a file that breaks off (README, "Error recovery")."""
+"""Checkpoints: the last complete footer of a truncated file (README of the format, "Error recovery")."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .tail import MAGIC, leading_magic
 
 __all__ = ["Checkpoint", "find_last_footer", "find_last_footer_in"]
 
-_BLOCK = 1 << 20  # bytes read at once, going backwards
-_TAIL = 8  # length and magic number behind a footer
-_HEADER = 1 << 16  # bytes read for the header of a page
-_MAX_READ_FACTOR = 3  # so many times the file's size is read, at the most, of what looks like a footer and is none
+_BLOCK = 1 << 20  # bytes per backward read
+_TAIL = 8  # bytes of footer length and magic number
+_HEADER = 1 << 16  # bytes read for a page header
+_MAX_READ_FACTOR = 3  # limit on bytes of false candidates, in file sizes: a hostile file must not take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A complete footer within a file.
+    """A complete footer inside a file.
 
     Attributes
     ----------
     end : int
-        Where the file would end that it is the footer of.
+        Size of the file that ends with this footer.
     num_rows, num_row_groups : int
-        What that file has.
+        Rows and row groups of that file.
     """
 
     end: int
@@ -43,27 +43,9 @@ class Checkpoint:
 
 
 def find_last_footer(path: str | os.PathLike[str]) -> Checkpoint:
-    """Find the last complete footer of a file, whatever stands behind it.
+    """Return the last complete footer of a local file, whatever follows it; InvalidFileError if it has none.
 
-    The file is searched backwards for the format's magic number. What stands in front of one counts as a footer when
-    it is a FileMetaData from the first byte to the last, all of its column chunks lie in front of it, pages begin where
-    those of its last row group should, and that row group, with its indexes, ends where the footer begins, as numparq
-    and others write it. So the footer of a whole file that is a value in this one does not count.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A local file.
-
-    Returns
-    -------
-    Checkpoint
-        Its `end` is the file's size where the file is complete.
-
-    Raises
-    ------
-    InvalidFileError
-        When there is none.
+    See `_chunks_fit` for what a footer must fulfil, so that a Parquet file stored as a value does not count.
     """
     source = FileSource(path)
     try:
@@ -74,7 +56,7 @@ def find_last_footer(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def find_last_footer_in(source: Source) -> Checkpoint:
-    """Find the last complete footer of an open file, as `find_last_footer` does."""
+    """Return the last complete footer of an open file, as `find_last_footer` does."""
     if source.size < len(MAGIC) or leading_magic(source) != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is no Parquet file")
     budget = _MAX_READ_FACTOR * source.size + _BLOCK
@@ -95,7 +77,7 @@ def find_last_footer_in(source: Source) -> Checkpoint:
 
 
 def _magic_before(source: Source, end: int) -> int:
-    """Find the last magic number that ends at `end` or before; give where it ends, or 0."""
+    """Return the end of the last magic number that ends at or before `end`, or 0."""
     while end >= len(MAGIC) + _TAIL:
         start = max(end - _BLOCK, 0)
         found = _read(source, start, end - start).rfind(MAGIC)
@@ -114,7 +96,7 @@ def _read(source: Source, position: int, length: int) -> bytes:
 
 
 def _footer_length(source: Source, end: int) -> int | None:
-    """Give the length of a footer; None where there is no room for it, or no struct begins there."""
+    """Return the length of the footer that ends at `end`; None if it does not fit or no struct begins there."""
     if end < len(MAGIC) + _TAIL:
         return None
     length = int.from_bytes(_read(source, end - _TAIL, 4), "little")
@@ -125,7 +107,7 @@ def _footer_length(source: Source, end: int) -> int | None:
 
 
 def _checkpoint(source: Source, end: int, length: int) -> Checkpoint | None:
-    """Read a footer; None where it is none of this file."""
+    """Read a candidate footer; None if it does not describe this file."""
     start = end - _TAIL - length
     data = np.empty(length, np.uint8)
     source.read_into(start, data)
@@ -141,16 +123,19 @@ def _checkpoint(source: Source, end: int, length: int) -> Checkpoint | None:
 
 
 def _struct_end(wanted: ThriftLayout, data: np.ndarray) -> int:
-    """Give where the struct ends that some bytes begin with; a negative status where they do not."""
+    """Return the end of the struct that begins the bytes, or a negative status if it is damaged."""
     words = np.empty(wanted.words, np.int64)
     return kernels.read_thrift_struct(data, 0, len(data), wanted.table, words, 0, decoder_stack(len(words), len(words)))
 
 
-# --- does a footer belong to the file that it stands in? ------------------------------------------------------------
+# --- whether a footer describes the file around it ------------------------------------------------------------------
 
 
 def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
-    """Whether all column chunks lie in front of the footer, and the last ones right there."""
+    """Whether all column chunks lie before the footer, and the last row group has pages and ends at it.
+
+    numparq and other writers lay out a row group, its indexes and the footers after it without gaps.
+    """
     num_groups = len(footer.row_group_num_rows)
     if not num_groups or not footer.num_leaves:
         return True
@@ -168,7 +153,7 @@ def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
 
 
 def _last_end(footer: Footer) -> int:
-    """Give where the last index or Bloom filter of the last row group ends."""
+    """Return the end of the last page index or Bloom filter of the last row group."""
     found = 0
     for column in range(footer.num_leaves):
         chunk = footer.chunks.record(len(footer.row_group_num_rows) - 1, column)
@@ -183,7 +168,7 @@ def _last_end(footer: Footer) -> int:
 
 
 def _only_footers_follow(source: Source, position: int, end: int) -> bool:
-    """Whether there is nothing between a position and a footer but earlier footers."""
+    """Whether only earlier footers lie between a position and the footer at `end`."""
     while position < end:
         if end < len(MAGIC) + _TAIL:
             return False
@@ -195,7 +180,7 @@ def _only_footers_follow(source: Source, position: int, end: int) -> bool:
 
 
 def _page_begins(source: Source, start: int, size: int) -> bool:
-    """Whether a column chunk begins with a page."""
+    """Whether a column chunk begins with a page header whose page fits into it."""
     if not size:
         return True
     data = np.empty(min(size, _HEADER), np.uint8)

@@ -1,4 +1,4 @@
-"""Column chunk metadata of a footer as int64 tables by row group and column, decoded on demand."""
+"""Column chunk metadata of a footer: int64 tables by row group and column, decoded on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.kernels import kernels
 from numparq.kernels.status import check_status
 
-# Name of a number -> where it is in ColumnChunk. Where it is absent, it is -1.
+# Field name -> path in ColumnChunk; the value is -1 where the field is absent.
 CHUNK_FIELDS = {
     "type": "meta_data.type",
     "codec": "meta_data.codec",
@@ -27,7 +27,7 @@ CHUNK_FIELDS = {
     "null_count": "meta_data.statistics.null_count",
     "unencoded_byte_array_data_bytes": "meta_data.size_statistics.unencoded_byte_array_data_bytes",
 }
-# Name of what is no more than whether one of some fields of ColumnChunk is there; not 0, if so.
+# Flag name -> fields of ColumnChunk; the flag is not 0 if any of them is present.
 CHUNK_FLAGS = {
     "has_meta_data": ("meta_data",),
     "has_file_path": ("file_path",),
@@ -39,7 +39,7 @@ _ALL_BITS = -1
 
 @lru_cache(maxsize=1)
 def _field_words() -> tuple[ThriftLayout, dict[str, tuple[int, int]]]:
-    """Give the layout of a chunk, and for each fact its word and the bits in it."""
+    """Return the ColumnChunk layout, and the word and bit mask of each field and flag."""
     chunk = thrift_layout("ColumnChunk", *CHUNK_FIELDS.values())
     places = {name: (chunk.slot(path), _ALL_BITS) for name, path in CHUNK_FIELDS.items()}
     places |= {name: (0, sum(chunk.bit(field) for field in fields)) for name, fields in CHUNK_FLAGS.items()}
@@ -47,18 +47,9 @@ def _field_words() -> tuple[ThriftLayout, dict[str, tuple[int, int]]]:
 
 
 class ColumnChunks:
-    """The column chunks of a file.
+    """Column chunks of a footer, each decoded once, as ``chunks[field or flag][row_group, column]`` (broadcast).
 
-    ``chunks[name][row_group, column]`` is one of FACTS or PRESENCE, with ints or arrays that NumPy broadcasts.
-
-    Parameters
-    ----------
-    data : uint8 array
-        The bytes of FileMetaData.
-    length : int
-        Their number.
-    starts : int64 array, (row groups, columns)
-        Where in `data` the ColumnChunk structs begin.
+    `starts` has the offset of each ColumnChunk struct in `data`: int64, (row groups, columns).
     """
 
     def __init__(self, data: np.ndarray, length: int, starts: np.ndarray) -> None:
@@ -66,7 +57,7 @@ class ColumnChunks:
         self._length = length
         self._layout, self._places = _field_words()
         self._num_columns = starts.shape[1]
-        # By the chunk's ordinal in the file, as `_ordinals` counts.
+        # `_starts`, `_words` and `_known` are indexed by the chunk's ordinal in the file (`_ordinals`).
         self.starts = starts
         self._starts = starts.reshape(-1)
         self._words = np.empty((starts.size, self._layout.words), np.int64)
@@ -77,23 +68,7 @@ class ColumnChunks:
         return ChunkField(self, *self._places[name])
 
     def table(self, row_groups: Any, columns: Any) -> dict[str, np.ndarray]:
-        """Give everything that is known of some chunks, of all named columns in all named row groups.
-
-        Parameters
-        ----------
-        row_groups, columns : sequence of int
-            Ordinals.
-
-        Returns
-        -------
-        dict of str to int64 array, (row groups, columns)
-            Of each of FACTS and PRESENCE.
-
-        Raises
-        ------
-        InvalidFileError
-            When a ColumnChunk is damaged.
-        """
+        """Return all fields and flags of some chunks as int64 arrays of shape (row groups, columns)."""
         words = self.read(np.asarray(row_groups, np.intp)[:, None], columns)
         return {
             name: words[..., word] if mask == _ALL_BITS else words[..., word] & mask
@@ -101,18 +76,9 @@ class ColumnChunks:
         }
 
     def read(self, row_groups: Any, columns: Any) -> np.ndarray:
-        """Give the records of chunks, of all kinds that FACTS and PRESENCE name.
+        """Return the records of chunks, int64 of shape (..., words), for ordinals that broadcast.
 
-        A chunk is read once: while the kernel reads it, its words are not what another thread may look up.
-
-        Parameters
-        ----------
-        row_groups, columns : int or array of int
-            Ordinals, which NumPy broadcasts.
-
-        Returns
-        -------
-        int64 array, (..., words)
+        A lock keeps other threads from looking up a chunk's words while the kernel decodes them.
         """
         ordinals = self._ordinals(row_groups, columns)
         with self._reading:
@@ -122,7 +88,7 @@ class ColumnChunks:
         return self._words[ordinals]
 
     def _ordinals(self, row_groups: Any, columns: Any) -> np.ndarray:
-        """Count chunks over the whole file."""
+        """Return the ordinals of chunks within the whole file."""
         return np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
 
     def _read(self, ordinals: np.ndarray) -> None:
@@ -137,7 +103,7 @@ class ColumnChunks:
         self._known[ordinals] = True
 
     def _blame(self, ordinals: list[int]) -> None:
-        """Raise what is wrong with the first chunk that is damaged."""
+        """Raise the error of the first damaged chunk."""
         for ordinal in ordinals:
             group, column = divmod(ordinal, self._num_columns)
             made = np.empty(self._layout.words, np.int64)
@@ -153,28 +119,13 @@ class ColumnChunks:
 
     @property
     def data(self) -> np.ndarray:
-        """The bytes of FileMetaData, which positions in records of chunks are positions in; uint8."""
+        """Bytes of FileMetaData (uint8); positions in chunk records refer to it."""
         return self._data
 
     def words(self, layout: ThriftLayout, row_groups: Any, columns: Any) -> np.ndarray:
-        """Read what a projection of ColumnChunk wants of some chunks; it wants no lists.
+        """Read a projection of ColumnChunk without lists: int64 of shape (chunks, layout.words).
 
-        Parameters
-        ----------
-        layout : ThriftLayout
-            Of ColumnChunk.
-        row_groups, columns : sequence of int
-            Ordinals, one of each a chunk.
-
-        Returns
-        -------
-        int64 array, (chunks, wanted.words)
-            A record a chunk.
-
-        Raises
-        ------
-        InvalidFileError
-            When a ColumnChunk is damaged.
+        `row_groups` and `columns` have one ordinal per chunk. InvalidFileError if a ColumnChunk is damaged.
         """
         starts = self._starts[self._ordinals(row_groups, columns)]
         words = np.empty(len(starts) * layout.words, np.int64)
@@ -188,19 +139,9 @@ class ColumnChunks:
         return words.reshape(len(starts), layout.words)
 
     def texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
-        """Read a string field of some chunks.
+        """Read a string field of chunks, given one row group and column ordinal per chunk; "" where it is absent.
 
-        Parameters
-        ----------
-        field : str
-            Its name in ColumnChunk.
-        row_groups, columns : sequence of int
-            Ordinals, one of each a chunk.
-
-        Returns
-        -------
-        list of str
-            Empty where it is absent; bytes that are not UTF-8 are lone surrogates.
+        Bytes that are not UTF-8 become lone surrogates.
         """
         wanted = thrift_layout("ColumnChunk", field)
         words = self.words(wanted, row_groups, columns)
@@ -213,18 +154,7 @@ class ColumnChunks:
         ]
 
     def record(self, row_group: int, column: int) -> Record:
-        """Read everything that the footer says of one chunk.
-
-        Parameters
-        ----------
-        row_group, column : int
-            Ordinals; the column among the leaves.
-
-        Returns
-        -------
-        Record
-            A ColumnChunk.
-        """
+        """Read the complete ColumnChunk of a row group and a leaf column."""
         whole = thrift_layout("ColumnChunk")
         start = int(self._starts[self._ordinals(row_group, column)])
         data = self._data[start : self._length]
@@ -232,7 +162,7 @@ class ColumnChunks:
 
 
 class ChunkField:
-    """One number of all column chunks."""
+    """One field or flag of all column chunks, indexed by row group and column."""
 
     def __init__(self, chunks: ColumnChunks, word: int, mask: int) -> None:
         self._chunks = chunks

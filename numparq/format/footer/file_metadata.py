@@ -18,12 +18,12 @@ from .column_chunks import ColumnChunks
 
 __all__ = ["SchemaElements", "shared_schema_elements"]
 
-_SHARED_SCHEMA_BYTES = 64 << 10  # larger ones are not kept
+_SHARED_SCHEMA_BYTES = 64 << 10  # larger schemas are not cached
 _MOST_SHARED = 64
 
 _MAX_ROWS = 1 << 48
-# Of footers up to so many bytes, so many are kept: what is read of one takes ten times the memory. Of a table of many
-# files, which are asked in turn, all have to be among them, or none is there when it is asked for again.
+# (largest footer in bytes, number cached); a parsed footer takes ten times its bytes. A dataset that is read in turn
+# needs all its footers in the cache: with fewer, the LRU has always dropped the next one.
 _SHARED_BYTES = (16 << 10, 128), (128 << 10, 16)
 _MAX_CACHED = 64
 _FIELDS = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
@@ -38,29 +38,20 @@ _SHARED = tuple((most_bytes, fork_safe_lru_cache(count)(_of_bytes)) for most_byt
 
 
 class SchemaElements:
-    """The SchemaElements of a footer. Nothing changes it, or what is read of it.
-
-    Parameters
-    ----------
-    layout : ThriftLayout
-        Of FileMetaData.
-    records : int64 array, (elements, words)
-        The records of the elements.
-    content : bytes
-        The bytes of the footer as far as strings of the schema are in them.
+    """Immutable schema elements of a footer.
 
     Attributes
     ----------
     schema_records : int64 array, (elements, words)
-        As given.
+        Records of the elements.
     schema_layout : RecordLayout
-        How they are laid out.
+        Layout of these records.
     is_leaf : bool array
-        Which elements hold values: those that have a physical type, and no children.
+        Mask of the elements with a physical type and no children.
     num_leaves : int
-        How many these are.
+        Number of leaf columns.
     is_shared : bool
-        Whether it is kept, for all footers that have the same.
+        Whether the instance is cached and shared by all footers with the same schema.
     """
 
     def __init__(self, layout: ThriftLayout, records: np.ndarray, content: bytes, is_shared: bool) -> None:
@@ -74,33 +65,21 @@ class SchemaElements:
         self.num_leaves = int(np.count_nonzero(self.is_leaf))
 
     def text(self, position: int, length: int) -> str:
-        """Give a string of the schema; bytes that are not UTF-8 are kept as lone surrogates."""
+        """Return a string of the schema by its position in the footer; invalid UTF-8 becomes lone surrogates."""
         return self.content(position, length).decode("utf-8", "surrogateescape")
 
     def content(self, position: int, length: int) -> bytes:
-        """Give bytes of the schema, by their position in the footer; none for a position of -1."""
+        """Return bytes of the schema by their position in the footer; none for position -1."""
         return self._content[position : position + length] if position >= 0 else b""
 
 
 def shared_schema_elements(layout: ThriftLayout, records: np.ndarray, data: np.ndarray) -> SchemaElements:
-    """Give the schema of a footer.
+    """Return the schema elements of a footer, one cached instance for equal records and strings unless they are large.
 
-    Parameters
-    ----------
-    layout : ThriftLayout
-        Of FileMetaData.
-    records : int64 array, (elements, words)
-        The records of the SchemaElements.
-    data : uint8 array
-        The footer.
-
-    Returns
-    -------
-    SchemaElements
-        One and the same for footers in which both records and strings are equal, unless they are large.
+    `records` is int64 of shape (elements, words); `data` is the footer (uint8).
     """
-    # All strings lie in front of the end of the last element's. In a union the words of a string may be numbers: then
-    # too much is kept, or compared, and nothing too little.
+    # All strings end before those of the last element do. In a union a string's words may be numbers instead: then the
+    # key has too many bytes, never too few.
     last = records[-1].tolist() if len(records) else []
     content = data[: max((last[word] + last[word + 1] for word in _texts(layout) if last), default=0)].tobytes()
     if records.nbytes + len(content) > _SHARED_SCHEMA_BYTES:
@@ -116,7 +95,7 @@ def _shared(layout: ThriftLayout, records: bytes, content: bytes) -> SchemaEleme
 
 @lru_cache(maxsize=4)
 def _texts(layout: ThriftLayout) -> list[int]:
-    """Give the words of a SchemaElement that are the position of a string."""
+    """Return the words of a SchemaElement record that hold the position of a string."""
 
     def within(record: RecordLayout, first: int) -> list[int]:
         found = [first + slot.word for slot in record.slots.values() if slot.field.kind in ("binary", "string")]
@@ -127,32 +106,20 @@ def _texts(layout: ThriftLayout) -> list[int]:
 
 
 class Footer:
-    """What a read needs of FileMetaData.
-
-    Parameters
-    ----------
-    data : uint8 array
-        The bytes of FileMetaData.
-    length : int
-        Their number; `data` may have more.
+    """FileMetaData as far as a read needs it; InvalidFileError if the bytes are damaged or inconsistent.
 
     Attributes
     ----------
     data : uint8 array
-        As given; positions in records are positions in it.
+        FileMetaData in the first `length` bytes; positions in records refer to it.
     row_group_num_rows : int64 array
         Rows of each row group.
     schema_part : SchemaElements
-        The SchemaElements; one object for all footers that have the same.
+        Schema elements, shared by footers with the same schema.
     chunks : ColumnChunks
-        The facts of the column chunks; -1 where a number is absent.
+        Column chunk metadata; -1 where a number is absent.
     kept : BoundedCache
-        What follows from the footer alone, for the next read.
-
-    Raises
-    ------
-    InvalidFileError
-        When the bytes are not a FileMetaData, or one that contradicts itself.
+        Values derived from the footer alone, for later reads.
     """
 
     def __init__(self, data: np.ndarray, length: int) -> None:
@@ -168,7 +135,7 @@ class Footer:
         self.kept = BoundedCache(_MAX_CACHED)
 
     def _list(self, path: str) -> np.ndarray:
-        """Give the records of a list of structs."""
+        """Return the records of a list of structs: a view of shape (elements, words)."""
         slot, words = self._layout.slot(path), self._layout.record_layout(path).words
         first, count = self._words[slot : slot + 2].tolist()
         first = max(first, 0)
@@ -176,22 +143,22 @@ class Footer:
 
     @property
     def num_leaves(self) -> int:
-        """Columns that hold values, which is the number of chunks in each row group."""
+        """Number of leaf columns, and of column chunks in each row group."""
         return self.schema_part.num_leaves
 
     @property
     def schema_records(self) -> np.ndarray:
-        """The records of the SchemaElements, int64 of shape (elements, words), as `schema_layout` says."""
+        """Records of the schema elements: int64, shape (elements, words)."""
         return self.schema_part.schema_records
 
     @property
     def schema_layout(self) -> RecordLayout:
-        """How these records are laid out."""
+        """Layout of the schema records."""
         return self.schema_part.schema_layout
 
     @property
     def is_leaf(self) -> np.ndarray:
-        """Which SchemaElements hold values: those that have a physical type, and no children; bool."""
+        """Mask of the schema elements with a physical type and no children (bool array)."""
         return self.schema_part.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
@@ -211,30 +178,30 @@ class Footer:
             raise InvalidFileError(f"the row groups claim {total} rows together")
 
     def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
-        """Give where the ColumnChunk structs begin, by row group and column."""
+        """Return the offsets of the ColumnChunk structs, by row group and column."""
         words = self._layout.record_layout("row_groups.columns").words
         firsts = groups[:, self._layout.slot("row_groups.columns")] + self._layout.slot("row_groups.columns.@")
         return self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
 
     def text(self, position: int, length: int) -> str:
-        """Give a string of the footer; bytes that are not UTF-8 are kept as lone surrogates."""
+        """Return a string of the footer; bytes that are not UTF-8 become lone surrogates."""
         return str(self._bytes[position : position + length], "utf-8", "surrogateescape")
 
     def content(self, position: int, length: int) -> bytes:
-        """Give bytes of the footer; none for a position of -1."""
+        """Return bytes of the footer; none for position -1."""
         return bytes(self._bytes[position : position + length]) if position >= 0 else b""
 
     @cached_property
     def created_by(self) -> str | None:
-        """The writer, as it calls itself."""
+        """The writer's name and version as stored, or None."""
         position, length = self._words[self._layout.slot("created_by") :][:2].tolist()
         return self.text(position, length) if position >= 0 else None
 
     @cached_property
     def key_value_metadata(self) -> Mapping[str, bytes]:
-        """The file's own keys and values; the first of equal keys counts, a key without a value has none.
+        """The file's keys and values, read-only since equal footers share them.
 
-        Nobody can change it: files with equal footers share one.
+        The first of equal keys counts; a key without a value maps to empty bytes.
         """
         record = self._layout.record_layout("key_value_metadata")
         pairs = self._list("key_value_metadata")
@@ -246,9 +213,9 @@ class Footer:
 
     @cached_property
     def column_orders(self) -> list[str | None] | None:
-        """How the values of each leaf compare: the members of the union ColumnOrder, by name; None: not known.
+        """Member of the ColumnOrder union for each leaf column, None for an unknown member.
 
-        None as a whole where the file does not say that of all its leaves.
+        None as a whole if the file does not declare one for each leaf column.
         """
         if "column_orders" not in self._layout.record.slots:
             return None
@@ -259,13 +226,13 @@ class Footer:
 
     @cached_property
     def full(self) -> Record:
-        """FileMetaData with everything in it."""
+        """The complete FileMetaData."""
         whole = thrift_layout("FileMetaData")
         return root_record(whole, read_record(self.data, self.length, whole), self.data)
 
 
 def _read(data: np.ndarray, length: int) -> tuple[ThriftLayout, np.ndarray]:
-    """Read what is wanted; if something is wrong with what only helps to skip, without that."""
+    """Read the projected fields; retry without the optional ones if these are damaged."""
     try:
         wanted = thrift_layout("FileMetaData", *_FIELDS, *_OPTIONAL_FIELDS)
         return wanted, read_record(data, length, wanted)
@@ -275,24 +242,7 @@ def _read(data: np.ndarray, length: int) -> tuple[ThriftLayout, np.ndarray]:
 
 
 def parse_footer(data: np.ndarray, length: int) -> Footer:
-    """Give the footer that some bytes are: one and the same for equal bytes, unless these are many.
-
-    Parameters
-    ----------
-    data : uint8 array
-        The bytes of FileMetaData.
-    length : int
-        Their number; `data` may have more.
-
-    Returns
-    -------
-    Footer
-
-    Raises
-    ------
-    InvalidFileError
-        As in `Footer`.
-    """
+    """Return the footer in the first `length` bytes; small footers with equal bytes share one cached instance."""
     for most_bytes, made_once in _SHARED:
         if length <= most_bytes:
             return made_once(data[:length].tobytes())
@@ -300,5 +250,5 @@ def parse_footer(data: np.ndarray, length: int) -> Footer:
 
 
 def warm_up() -> None:
-    """Have the tables in the cache that the first read would otherwise make."""
+    """Build the cached tables that the first read would otherwise build."""
     load_idl()

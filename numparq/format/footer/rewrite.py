@@ -21,32 +21,26 @@ from .file_metadata import Footer
 
 __all__ = ["FooterParts", "encode_without_row_groups", "row_groups_with_file_path", "split_footer"]
 
-_MAX_DEPTH = 70  # more than the kernel that has checked the footer goes
+_MAX_DEPTH = 70  # above the limit of the kernel that has already checked the footer
 _NUMBERS = (wire.I16, wire.I32, wire.I64)
 _FIXED_BYTES = {wire.TRUE: 0, wire.FALSE: 0, wire.I8: 1, wire.DOUBLE: 8, wire.UUID: 16}
 
-_FILE_PATH = 1  # the id of the field, the first of ColumnChunk
+_FILE_PATH = 1  # field id, the first of ColumnChunk
 
 
 @dataclass(eq=False)
 class FooterParts:
-    """What a FileMetaData is made of.
+    """Encoded parts of a FileMetaData.
 
     Attributes
     ----------
-    row_groups : list of EncodedThrift
-        The RowGroup structs.
-    num_rows : int
-        Rows of all row groups.
-    key_values : list of tuple of bytes and (bytes or None)
-        The file's own keys and values.
     column_orders : list of str or None
-        For each leaf the name of its order, empty for one that this version does not know. None where the file has
-        none; readers then take no notice of its statistics.
-    fields : dict of int to tuple of int and bytes
-        All fields of the struct, known or not, by their ids: type on the wire, and value.
+        ColumnOrder member of each leaf column, "" for an unknown one. None if the file has none: readers then
+        ignore its statistics.
+    fields : dict of int to (int, bytes)
+        All fields of the struct by id, known or not: wire type and encoded value.
     starts : list of int
-        Where each RowGroup begins in the footer.
+        Offset of each RowGroup struct in the footer.
     """
 
     row_groups: list[EncodedThrift]
@@ -58,7 +52,7 @@ class FooterParts:
 
     @property
     def key_value_metadata(self) -> dict[str, bytes]:
-        """The keys and values that have both; the first of equal keys counts."""
+        """Keys with a value; the first of equal keys counts."""
         found: dict[str, bytes] = {}
         for key, value in self.key_values:
             if value is not None:
@@ -72,23 +66,9 @@ class FooterParts:
         key_value_metadata: Mapping[str, str | bytes],
         created_by: str,
     ) -> bytes:
-        """Encode a FileMetaData that differs from this one in what is given, and in nothing else.
+        """Encode a FileMetaData with all given row groups (existing ones first) and added or replaced keys.
 
-        Parameters
-        ----------
-        row_groups : sequence of EncodedThrift or dict
-            All of them, the existing ones first.
-        num_rows : int
-            Rows of all of them.
-        key_value_metadata : mapping of str to str or bytes
-            Keys to add, or with a new value; all others stay.
-        created_by : str
-            Who writes, for a file that does not say it. One that does keeps its writer: readers go by it to distrust
-            the statistics of some.
-
-        Returns
-        -------
-        bytes
+        A file that names its writer keeps that name, not `created_by`: readers look up writer quirks by it.
         """
         pairs = [{"key": key, "value": value} for key, value in self._pairs(key_value_metadata)]
         fields = dict(self.fields)
@@ -103,7 +83,7 @@ class FooterParts:
         return bytes(out) + b"\0"
 
     def _pairs(self, changes: Mapping[str, str | bytes]) -> list[tuple[str | bytes, str | bytes | None]]:
-        """Put new values where the first of equal keys stands, and new keys at the end."""
+        """Replace values at the first of equal keys, and append new keys."""
         left = {key.encode("utf-8", "surrogateescape"): value for key, value in changes.items()}
         pairs: list[tuple[str | bytes, str | bytes | None]] = []
         pairs += [(key, left.pop(key, value)) for key, value in self.key_values]
@@ -111,33 +91,19 @@ class FooterParts:
 
 
 def _encoded(**values: Any) -> dict[int, tuple[int, bytes]]:
-    """Encode fields of FileMetaData."""
+    """Encode fields of FileMetaData by id: wire type and value."""
     kinds = {"i64": wire.I64, "list": wire.LIST, "string": wire.BINARY}
     ids = {item.name: (item.id, kinds.get(item.kind, 0)) for item in load_idl().structs["FileMetaData"].fields}
     return {ids[name][0]: (ids[name][1], encode_field("FileMetaData", name, value)) for name, value in values.items()}
 
 
-# --- taking apart ---------------------------------------------------------------------------------------------------
+# --- splitting ------------------------------------------------------------------------------------------------------
 
 
 def split_footer(footer: Footer) -> FooterParts:
-    """Take the footer of a file apart, to which row groups are to be added.
+    """Split the footer of a file to which row groups will be appended.
 
-    Parameters
-    ----------
-    footer : Footer
-        As it was read.
-
-    Returns
-    -------
-    FooterParts
-
-    Raises
-    ------
-    UnsupportedError
-        When the file is encrypted or signed, or its row groups lie in other files.
-    InvalidFileError
-        When a field is there twice, or does not end.
+    UnsupportedError if the file is encrypted, signed, or has external column chunks.
     """
     _check_appendable(footer)
     try:
@@ -147,18 +113,7 @@ def split_footer(footer: Footer) -> FooterParts:
 
 
 def encode_without_row_groups(footer: Footer) -> bytes:
-    """Encode the FileMetaData of a file that has the schema, the keys and the writer of another one, and no rows.
-
-    Parameters
-    ----------
-    footer : Footer
-        That of the other file.
-
-    Raises
-    ------
-    InvalidFileError
-        As `split_footer` does.
-    """
+    """Encode a FileMetaData with the schema, keys and writer of another file, and no rows."""
     try:
         return _split(footer).encode([], 0, {}, footer.created_by or "")
     except IndexError:
@@ -172,7 +127,7 @@ def _split(footer: Footer) -> FooterParts:
     row_groups: list[EncodedThrift] = []
     starts: list[int] = []
     position = last = 0
-    while data[position] & 15:  # a field's type; the end of a struct has none, whatever else is in that byte
+    while data[position] & 15:  # low four bits 0: end of the struct, whatever the high ones are
         kind, number, start = _field(data, position, last)
         about = known.get(number)
         if about is not None and about.name == "row_groups":
@@ -204,14 +159,14 @@ def _check_appendable(footer: Footer) -> None:
 
 
 def _other_fields(footer: Footer) -> Record:
-    """Look at the fields of FileMetaData that are neither schema nor row groups."""
+    """Read the fields of FileMetaData that appending needs, besides schema and row groups."""
     names = ("key_value_metadata", "column_orders", "encryption_algorithm", "footer_signing_key_metadata")
     wanted = thrift_layout("FileMetaData", *names)
     return root_record(wanted, read_record(footer.data, footer.length, wanted), footer.data)
 
 
 def _key_values(rest: Record) -> list[tuple[bytes, bytes | None]]:
-    """Give the pairs as bytes, as they are in the file."""
+    """Return keys and values as the bytes in the file."""
     return [
         (
             pair.key.encode("utf-8", "surrogateescape"),
@@ -224,7 +179,7 @@ def _key_values(rest: Record) -> list[tuple[bytes, bytes | None]]:
 def _structs(
     footer: Footer, data: bytes, position: int, struct: str, member: str
 ) -> tuple[list[EncodedThrift], list[int], int]:
-    """Cut a list of structs up, and give where each begins, and where the list ends; the kernel finds their ends."""
+    """Split a list of structs; return them encoded, their offsets, and the end of the list."""
     count, _, position = _list_header(data, position)
     wanted = thrift_layout(struct, member)
     found, starts = [], []
@@ -241,7 +196,7 @@ def _structs(
     return found, starts, position
 
 
-# --- the wire; a kernel has read all of it already, so that it is well formed ---------------------------------------
+# --- compact protocol; well-formed, since a kernel has already read all of it ---------------------------------------
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -256,7 +211,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _field(data: bytes, position: int, last: int) -> tuple[int, int, int]:
-    """Read the header of a field: its type, its id, and where its value begins."""
+    """Read a field header; return type, field id, and the position of the value."""
     header = data[position]
     if header >> 4:
         return header & 15, last + (header >> 4), position + 1
@@ -265,7 +220,7 @@ def _field(data: bytes, position: int, last: int) -> tuple[int, int, int]:
 
 
 def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
-    """Read the header of a list or set: its length, the type of its elements, and where they begin."""
+    """Read the header of a list or set; return length, element type, and the position of the first element."""
     header = data[position]
     if header >> 4 < 15:
         return header >> 4, header & 15, position + 1
@@ -274,7 +229,7 @@ def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
 
 
 def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool = False) -> int:
-    """Give where a value ends."""
+    """Return the position after a value."""
     if depth > _MAX_DEPTH:
         raise InvalidFileError("the footer is nested too deeply")
     if kind in _NUMBERS:
@@ -294,7 +249,7 @@ def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool =
 
 
 def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
-    """Skip a list, set or map."""
+    """Return the position after a list, set or map."""
     kinds: tuple[int, ...]
     if kind == wire.MAP:
         count, position = _varint(data, position)
@@ -310,24 +265,9 @@ def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
 
 
 def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThrift]:
-    """Give the row groups of a file as another file has them that lies beside or above it.
+    """Encode a file's row groups for a metadata file, with `file_path` relative to that file's directory.
 
-    Parameters
-    ----------
-    footer : Footer
-        That of the file whose row groups they are.
-    file_path : str
-        Its path, from the folder of the other.
-
-    Returns
-    -------
-    list of Encoded
-        RowGroup structs.
-
-    Raises
-    ------
-    UnsupportedError
-        When the file is encrypted, or its row groups are in other files themselves.
+    UnsupportedError if the file is encrypted or has external column chunks itself.
     """
     parts = split_footer(footer)
     path = encode_field_header(_FILE_PATH, wire.BINARY) + encode_field("ColumnChunk", "file_path", file_path)
@@ -338,7 +278,7 @@ def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThr
             out += group[at : chunk - start] + path
             at = chunk - start
             header = group[at]
-            if header >> 4:  # says how far its field's id is from the one before, which is now that of the path
+            if header >> 4:  # delta from the previous field id, which is now that of file_path
                 out.append(header - (_FILE_PATH << 4))
                 at += 1
         found.append(EncodedThrift(bytes(out) + group[at:]))

@@ -1,4 +1,4 @@
-"""Find and read the footer at the end of a file: magic numbers, length, one or two requests."""
+"""The end of a file: magic numbers, footer length, and the footer by one or two requests."""
 
 from __future__ import annotations
 
@@ -17,47 +17,22 @@ if TYPE_CHECKING:
     from .file_metadata import Footer
 
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
-TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that the footer is not longer
+TAIL_BYTES = 64 << 10  # first read from the end of a file; most footers are shorter
 _MIN_FILE_BYTES = 12
 
 
 def buffer_tail(source: Source) -> Source:
-    """Read the end of a file, in the hope that the footer is not longer, and what is of use besides, in front of it.
+    """Return a source that serves the last TAIL_BYTES from memory, read by one request.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Returns
-    -------
-    Source
-        One in front of it, that gives the last TAIL_BYTES from memory; bytes are in memory anyway, and a TailSource
-        keeps as many as it was told to.
+    Sources in memory, and those that already buffer their tail, are returned as they are.
     """
     return source if isinstance(source, (BytesSource, TailSource)) else TailSource(source, min(source.size, TAIL_BYTES))
 
 
 def read_footer(source: Source) -> tuple[Footer, int]:
-    """Read the footer of a file, by one request, or two when it is long.
+    """Read the footer of a file and return it with its offset, by one request, or two if it is long.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Returns
-    -------
-    footer : Footer
-    start : int
-        Where it begins: no page lies behind.
-
-    Raises
-    ------
-    InvalidFileError
-        When the file is no Parquet file, is cut off, or has a damaged footer.
-    UnsupportedError
-        When its footer is encrypted.
+    InvalidFileError if the file is not Parquet, truncated, or damaged; UnsupportedError if the footer is encrypted.
     """
     if source.size < _MIN_FILE_BYTES:
         raise InvalidFileError(
@@ -77,7 +52,7 @@ def read_footer(source: Source) -> tuple[Footer, int]:
 
 
 def tail_bytes(source: Source) -> np.ndarray:
-    """Give the last bytes of a file: TAIL_BYTES, or as many as it has or keeps; by one request, if not in memory."""
+    """Return the last TAIL_BYTES of a file, or all that it has or buffers, by at most one request."""
     if isinstance(source, TailSource):
         return source.tail
     count = min(source.size, TAIL_BYTES)
@@ -90,7 +65,7 @@ def tail_bytes(source: Source) -> np.ndarray:
 
 
 def _long_footer(source: Source, tail: np.ndarray, start: int, length: int) -> np.ndarray:
-    """Give the bytes of FileMetaData where `tail` is only the end of them."""
+    """Return the bytes of FileMetaData, of which `tail` is only the last part."""
     try:
         data = np.empty(length, np.uint8)
     except MemoryError:
@@ -101,7 +76,7 @@ def _long_footer(source: Source, tail: np.ndarray, start: int, length: int) -> n
 
 
 def _footer_length(source: Source, tail: np.ndarray) -> int:
-    """Check both magic numbers and the length between them."""
+    """Check both magic numbers and return the footer length."""
     last = tail[-4:].tobytes()
     if last == ENCRYPTED_MAGIC:
         raise UnsupportedError("the footer is encrypted, which numparq does not read yet")
@@ -111,7 +86,7 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
             f"the file ends with {last!r} where a Parquet file has {MAGIC!r}: "
             + ("it begins like one, so it was cut off, or never finished" if begins else "it is no Parquet file")
         )
-    # Of a remote file the head is looked at where it costs nothing: no other byte depends on it.
+    # The leading magic number of a remote file is not worth a request: no other byte depends on it.
     if (not source.is_remote or len(tail) == source.size) and leading_magic(source) != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or no Parquet file")
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")

@@ -1,1 +1,1 @@
-"""Key-value metadata of the footer: Arrow, pandas, Spark."""
+"""Key-value metadata of the footer: the keys of Arrow, pandas and Spark, and their encodings."""

@@ -1,4 +1,4 @@
-"""The `ARROW:schema` key: Arrow types as hints for what Parquet's own schema cannot express."""
+"""The `ARROW:schema` key, read and written: Arrow types as hints for what Parquet's schema cannot express."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _DATE_UNITS = ("D", "ms")
 _FLOAT_BITS = (16, 32, 64)
 _INT_BITS = (8, 16, 32, 64)
 _TEXT_LIMIT = 1 << 16
-_FIELDS, _CHILDREN = 1, 5  # field numbers: of a schema's fields, and of a field's children
+_FIELDS, _CHILDREN = 1, 5  # field numbers of a schema's fields and a field's children
 _DECODE_ERRORS = (FlatbufferError, ValueError, IndexError, struct.error)
 _MAX_KEYS = 64
 
-# The members of Arrow's union of types, in order; 0 is none.
+# Members of Arrow's Type union by number; 0 is none.
 _TYPE_KINDS = (
     "",
     "null",
@@ -63,8 +63,8 @@ _TYPE_KINDS = (
     "large_list_view",
 )
 
-# Kinds with parameters: field numbers of their tables (int bitWidth 0, is_signed 1; decimal precision 0, scale 1,
-# bitWidth 2; timestamp unit 0, timezone 1; the others' single field is 0).
+# Parameters of kinds by field number (int bitWidth 0, is_signed 1; decimal precision 0, scale 1, bitWidth 2; timestamp
+# unit 0, timezone 1; single fields are 0).
 _PARAMETER_READERS: dict[str, Callable[[FlatbufferTable], dict]] = {
     "int": lambda table: {"bit_width": table.int32(0), "signed": bool(table.uint8(1))},
     "float": lambda table: {"bit_width": _enum_value(_FLOAT_BITS, table.int16(0))},
@@ -81,11 +81,11 @@ _PARAMETER_READERS: dict[str, Callable[[FlatbufferTable], dict]] = {
 }
 
 _SCHEMA_MESSAGE = 1
-_VERSION_5 = 4  # metadata version of Arrow since 1.0
+_VERSION_5 = 4  # MetadataVersion V5, since Arrow 1.0
 _MARKER = b"\xff\xff\xff\xff"
 _FLOATS = {16: 0, 32: 1, 64: 2}
 
-# Numbers of Arrow's union of types.
+# Numbers of Arrow's Type union.
 _TYPE_NUMBERS = {
     "null": 1,
     "int": 2,
@@ -113,7 +113,7 @@ _TYPE_NUMBERS = {
 
 _Fields = dict[int, FlatbufferValue | None]
 
-# Kinds with parameters, by the field numbers of their tables.
+# Parameters of kinds by field number.
 _PARAMETER_TABLES: dict[str, Callable[[ArrowType], _Fields]] = {
     "int": lambda type_: _int(type_.bit_width, type_.signed),
     "float": lambda type_: {0: ScalarField("h", _FLOATS[type_.bit_width])},
@@ -134,21 +134,16 @@ _PARAMETER_TABLES: dict[str, Callable[[ArrowType], _Fields]] = {
 
 
 def _enum_value(choices: tuple, number: int) -> Any:
-    """Look an enum's value up, where a negative one is as wrong as one too large."""
+    """Return an enum's value; FlatbufferError if it is out of range, negative included."""
     if not 0 <= number < len(choices):
         raise FlatbufferError("an enum has a value that it does not define")
     return choices[number]
 
 
 class ArrowSchema:
-    """The Arrow types of a file's top-level columns, each decoded when it is asked for.
+    """Arrow types of a file's top-level columns, decoded on demand from the value of ``ARROW:schema``.
 
-    Parameters
-    ----------
-    value : str or bytes or None
-        The value of the footer's ``ARROW:schema`` key, or None where there is none.
-    num_fields : int
-        How many top-level columns the file has; a schema with another number of them is not the file's, and ignored.
+    A schema whose number of fields is not `num_fields`, the file's number of columns, is ignored.
     """
 
     def __init__(self, value: str | bytes | None, num_fields: int) -> None:
@@ -158,7 +153,7 @@ class ArrowSchema:
 
     @cached_property
     def _schema(self) -> FlatbufferTable | None:
-        """The table of the schema; None where there is no sound one of so many columns."""
+        """The schema table; None if it is absent, damaged, or has another number of fields."""
         try:
             found = decode_schema_message(self._value) if self._value is not None else None
             return found if found is not None and found.vector_length(_FIELDS) == self._num_fields else None
@@ -166,36 +161,14 @@ class ArrowSchema:
             return None
 
     def field_type(self, position: int) -> ArrowType | None:
-        """Give the Arrow type of a top-level column.
-
-        Parameters
-        ----------
-        position : int
-            Which of the file's top-level columns, from 0.
-
-        Returns
-        -------
-        ArrowType or None
-            None where the file has no (sound) Arrow schema.
-        """
+        """Return the Arrow type of a top-level column; None without a valid Arrow schema."""
         if position not in self._types:
             hint = self.field_hint(position)
             self._types[position] = hint.type if hint is not None else None
         return self._types[position]
 
     def field_hint(self, position: int) -> ArrowHint | None:
-        """Give what the schema says of a top-level column, and of what is in it.
-
-        Parameters
-        ----------
-        position : int
-            As in `type_of`.
-
-        Returns
-        -------
-        ArrowHint or None
-            None where the file has no (sound) Arrow schema.
-        """
+        """Return the Arrow field of a top-level column with its children; None without a valid Arrow schema."""
         if self._schema is None or not 0 <= position < self._num_fields:
             return None
         try:
@@ -205,27 +178,21 @@ class ArrowSchema:
 
 
 class ArrowHint:
-    """One field of an Arrow schema, decoded as far as it is asked for.
-
-    Parameters
-    ----------
-    field : FlatbufferTable
-        The field.
-    """
+    """One field of an Arrow schema, decoded on demand."""
 
     def __init__(self, field: FlatbufferTable) -> None:
         self._field = field
 
     @property
     def type(self) -> ArrowType | None:
-        """Its type; None where it is none that there is."""
+        """The field's type; None if it is invalid or unknown."""
         try:
             return _field_type(self._field)
         except _DECODE_ERRORS:
             return None
 
     def children(self, count: int) -> list[ArrowHint] | None:
-        """Give the fields within it, if there are so many; else None."""
+        """Return the child fields; None if there are not `count` of them."""
         try:
             if self._field.vector_length(_CHILDREN) != count:
                 return None
@@ -235,18 +202,12 @@ class ArrowHint:
 
 
 def decode_schema_message(value: str | bytes) -> FlatbufferTable:
-    """Unwrap base64, the message's frame and the message: what is left is the table of the schema.
-
-    Raises
-    ------
-    FlatbufferError
-        When the value is something else.
-    """
+    """Decode base64, IPC frame and message down to the schema table; FlatbufferError if any is invalid."""
     try:
         data = binascii.a2b_base64(value)
     except binascii.Error as error:
         raise FlatbufferError(str(error)) from error
-    # A frame is a marker of four 0xFF bytes (absent before Arrow 0.15), then the length of the message.
+    # A frame is four 0xFF bytes (absent before Arrow 0.15), then the message length.
     message = FlatbufferTable.root(data, 8 if data[:4] == b"\xff\xff\xff\xff" else 4)
     schema = message.table(2)
     if message.uint8(1) != 1 or schema is None:
@@ -257,7 +218,7 @@ def decode_schema_message(value: str | bytes) -> FlatbufferTable:
 
 
 def _field_type(field: FlatbufferTable) -> ArrowType | None:
-    """Decode one field: type tag 2, type 3, dictionary encoding 4, key-value metadata 6."""
+    """Decode a field: type tag 2, type 3, dictionary encoding 4, key-value metadata 6."""
     number = field.uint8(2)
     table = field.table(3)
     if not 0 < number < len(_TYPE_KINDS) or table is None:
@@ -286,13 +247,7 @@ def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
 
 
 def pyarrow_field_type(value: str | bytes | None, leaf: Leaf) -> Any:
-    """Give pyarrow's own type of a top-level column, by the footer's ``ARROW:schema``.
-
-    Returns
-    -------
-    pyarrow.DataType or None
-        None where there is no such key, or pyarrow is not installed.
-    """
+    """Return pyarrow's type of a top-level column by ``ARROW:schema``; None without the key or pyarrow."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -308,18 +263,14 @@ def pyarrow_field_type(value: str | bytes | None, leaf: Leaf) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ArrowField:
-    """A column as Arrow describes it, for the footer's ``ARROW:schema``.
+    """A column as ``ARROW:schema`` describes it.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        Its name.
     type : ArrowType
-        Its type; of a nested one the ``kind`` is ``list``, ``large_list``, ``fixed_size_list``, ``struct`` or ``map``.
+        Nested kinds are ``list``, ``large_list``, ``fixed_size_list``, ``struct`` and ``map``.
     children : tuple of ArrowField
-        Of a nested type: the item of a list, the entries of a map (a struct of key and value), the fields of a struct.
-    nullable : bool
-        Whether there may be nulls.
+        A list's item, a map's entries (a struct of key and value), or a struct's fields.
     """
 
     name: str
@@ -337,39 +288,16 @@ def _unit(arrow_type: ArrowType) -> ScalarField:
 
 
 def encode_arrow_schema(fields: Sequence[ArrowField], metadata: Mapping[str, str] | None = None) -> str:
-    """Write the value of the ``ARROW:schema`` key.
+    """Encode the value of ``ARROW:schema``: an IPC message in base64.
 
-    Parameters
-    ----------
-    fields : sequence of ArrowField
-        The columns of the file.
-    metadata : mapping of str to str, optional
-        The schema's own: where there is an Arrow schema, pyarrow takes the ``pandas`` key from there.
-
-    Returns
-    -------
-    str
-        Base64 of an encapsulated IPC message that holds the schema.
+    `metadata` is the schema's own: pyarrow takes the ``pandas`` key from there if there is an Arrow schema.
     """
     numbers = count()
     return _message([_field(field, numbers) for field in fields], metadata or {})
 
 
 def replace_metadata(message: str | bytes, metadata: Mapping[str, str]) -> str | bytes:
-    """Give the value of an ``ARROW:schema`` key, of whatever writer, with other metadata in it.
-
-    Parameters
-    ----------
-    message : str or bytes
-        The value.
-    metadata : mapping of str to str
-        What takes the place of the metadata that are in it.
-
-    Returns
-    -------
-    str or bytes
-        The new value; `message` itself, where that is no sound Arrow schema.
-    """
+    """Return an ``ARROW:schema`` value of any writer with other metadata; unchanged if it is invalid."""
     try:
         schema = decode_schema_message(message)
         fields, old_metadata = schema.place(1), schema.place(2)
@@ -377,7 +305,7 @@ def replace_metadata(message: str | bytes, metadata: Mapping[str, str]) -> str |
         return message
     if not fields:
         return _message([], metadata)
-    # Writers put what a vector refers to behind it; so metadata that lie before the fields can be left out.
+    # Writers put what a vector refers to after it, so old metadata before the fields can be dropped.
     start = fields - fields % ALIGNMENT if 0 < old_metadata < fields else 0
     return _message(AppendedPosition(fields - start), metadata, schema.data[start:])
 
@@ -427,20 +355,12 @@ def _extension(arrow_type: ArrowType) -> list[TableFields] | None:
 
 
 def arrow_schema_value(fields: Sequence[ArrowField], metadata: Mapping[str, str | bytes]) -> str:
-    """Write the value of the ``ARROW:schema`` key.
-
-    Parameters
-    ----------
-    fields : sequence of ArrowField
-        `ShreddedFrame.arrow_fields`.
-    metadata : mapping of str to str or bytes
-        The other keys of the footer: pyarrow looks for them in the Arrow schema, where there is one.
-    """
+    """Encode the value of ``ARROW:schema``, cached, with the footer's other text keys as its metadata."""
     return _cached_arrow_schema(
         tuple(fields), tuple((key, text) for key, text in metadata.items() if isinstance(text, str))
     )
 
 
-@lru_cache(maxsize=4)  # the files of a dataset have the same, thousands of them
+@lru_cache(maxsize=4)  # the files of a dataset, possibly thousands, share one schema
 def _cached_arrow_schema(fields: tuple[ArrowField, ...], metadata: tuple[tuple[str, str], ...]) -> str:
     return encode_arrow_schema(fields, dict(metadata))

@@ -1,4 +1,4 @@
-"""Flatbuffers: bounds-checked tables, vectors and strings, as far as Arrow schemas need them."""
+"""Flatbuffers as far as Arrow schemas need them: bounds-checked tables, vectors and strings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class ScalarField:
-    """A number of a table; `code` is that of `struct` (``B h i q``)."""
+    """A number in a table; `code` is a `struct` code (``B h i q``)."""
 
     code: str
     value: int
@@ -28,14 +28,14 @@ class ScalarField:
 
 @dataclass(frozen=True, slots=True)
 class TableFields:
-    """A table to write: its fields by their numbers; one that is None is absent."""
+    """A table to write: values by field number; None is absent."""
 
     fields: dict[int, FlatbufferValue | None]
 
 
 @dataclass(frozen=True, slots=True)
 class AppendedPosition:
-    """What stands at a position of the bytes that are put behind the Flatbuffer."""
+    """A reference to a position in the bytes appended to the Flatbuffer."""
 
     position: int
 
@@ -44,7 +44,7 @@ FlatbufferValue = ScalarField | str | TableFields | list[TableFields] | Appended
 
 
 class FlatbufferError(ValueError):
-    """The bytes are not the Flatbuffer they should be."""
+    """The bytes are not a valid Flatbuffer."""
 
 
 def _load(kind: struct.Struct, data: bytes, position: int) -> int:
@@ -54,20 +54,7 @@ def _load(kind: struct.Struct, data: bytes, position: int) -> int:
 
 
 class FlatbufferTable:
-    """One table of a Flatbuffer.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole Flatbuffer.
-    position : int
-        Where the table begins in it.
-
-    Raises
-    ------
-    FlatbufferError
-        Here and in every method, when something lies outside of `data`.
-    """
+    """A table at a position of a Flatbuffer; every access outside `data` raises FlatbufferError."""
 
     __slots__ = ("_data", "_num_fields", "_position", "_vtable")
 
@@ -79,7 +66,7 @@ class FlatbufferTable:
 
     @classmethod
     def root(cls, data: bytes, start: int = 0) -> FlatbufferTable:
-        """Give the root table of the Flatbuffer that begins at `start`."""
+        """Return the root table of the Flatbuffer that begins at `start`."""
         return cls(data, start + _load(_U32, data, start))
 
     @property
@@ -88,7 +75,7 @@ class FlatbufferTable:
         return self._data
 
     def _field(self, number: int) -> int:
-        """Give where field `number` lies, or 0 when it is absent."""
+        """Return the position of a field, or 0 if it is absent."""
         if number >= self._num_fields:
             return 0
         offset = _load(_U16, self._data, self._vtable + 4 + 2 * number)
@@ -99,15 +86,15 @@ class FlatbufferTable:
         return _load(kind, self._data, position) if position else default
 
     def uint8(self, number: int, default: int = 0) -> int:
-        """Give an unsigned byte (a bool, a union's type)."""
+        """Return an unsigned byte (bool, union type)."""
         return self._scalar(_U8, number, default)
 
     def int16(self, number: int, default: int = 0) -> int:
-        """Give a signed 16-bit integer (most enums)."""
+        """Return a signed 16-bit integer (most enums)."""
         return self._scalar(_I16, number, default)
 
     def int32(self, number: int, default: int = 0) -> int:
-        """Give a signed 32-bit integer."""
+        """Return a signed 32-bit integer."""
         return self._scalar(_I32, number, default)
 
     def _target(self, number: int) -> int:
@@ -115,16 +102,16 @@ class FlatbufferTable:
         return position + _load(_U32, self._data, position) if position else 0
 
     def place(self, number: int) -> int:
-        """Give where that begins which a field refers to, counted from the first byte of the data; 0 when absent."""
+        """Return the position in the data that a field refers to; 0 if absent."""
         return self._target(number)
 
     def table(self, number: int) -> FlatbufferTable | None:
-        """Give the table (or the union's value, if it is one) that a field refers to; None when absent."""
+        """Return the table (or union value) that a field refers to; None if absent."""
         position = self._target(number)
         return FlatbufferTable(self._data, position) if position else None
 
     def text(self, number: int, limit: int) -> str | None:
-        """Give a string of at most `limit` bytes; None when absent."""
+        """Return a string of at most `limit` bytes; None if absent."""
         position = self._target(number)
         if not position:
             return None
@@ -135,7 +122,7 @@ class FlatbufferTable:
         return self._data[position + 4 : end].decode("utf-8", "replace")
 
     def vector_length(self, number: int) -> int:
-        """Give how many items a vector of tables has; 0 when it is absent."""
+        """Return the length of a vector of tables; 0 if absent."""
         position = self._target(number)
         if not position:
             return 0
@@ -145,33 +132,20 @@ class FlatbufferTable:
         return length
 
     def vector_item(self, number: int, index: int) -> FlatbufferTable:
-        """Give one table of a vector of tables; `index` is below `vector_length`."""
+        """Return a table of a vector; `index` is below `vector_length`."""
         position = self._target(number) + 4 + 4 * index
         return FlatbufferTable(self._data, position + _load(_U32, self._data, position))
 
     def vector_items(self, number: int, limit: int) -> Iterator[FlatbufferTable]:
-        """Give the first `limit` tables of a vector of tables."""
+        """Yield the first `limit` tables of a vector."""
         for index in range(min(self.vector_length(number), limit)):
             yield self.vector_item(number, index)
 
 
 def build_flatbuffer(root: TableFields, behind: bytes = b"") -> bytes:
-    """Write a Flatbuffer.
-
-    Parameters
-    ----------
-    root : TableFields
-        Its root.
-    behind : bytes
-        A Flatbuffer to put behind it, to parts of which a `AppendedPosition` refers.
-
-    Returns
-    -------
-    bytes
-        A multiple of 8 bytes.
-    """
+    """Encode a Flatbuffer, padded to a multiple of 8 bytes, with `behind` appended for each `AppendedPosition`."""
     out = bytearray(_REFERENCE)
-    waiting: list[tuple[int, FlatbufferValue]] = [(0, root)]  # where a reference stands, and to what
+    waiting: list[tuple[int, FlatbufferValue]] = [(0, root)]  # position and target of each open reference
     places: list[tuple[int, AppendedPosition]] = []
     while waiting:
         place, value = waiting.pop()
@@ -216,15 +190,9 @@ def _table(out: bytearray, table: TableFields, waiting: list[tuple[int, Flatbuff
 
 @lru_cache(maxsize=256)
 def _table_layout(shape: tuple[tuple[int, str], ...]) -> tuple[bytes, tuple[int, ...], int]:
-    """Lay a table out: its vtable, where each field is in it, and its size.
-
-    Parameters
-    ----------
-    shape : tuple of (int, str)
-        Number and code of each field; no code for a reference.
-    """
+    """Return vtable, field offsets and size of a table, given (number, code) per field; "" for references."""
     sizes = {number: _SIZES.get(code, _REFERENCE) for number, code in shape}
-    places, end = {}, 4  # the table begins with the distance to its vtable
+    places, end = {}, 4  # a table begins with the offset of its vtable
     for number in sorted(sizes, key=lambda number: -sizes[number]):
         end += -end % sizes[number]
         places[number] = end

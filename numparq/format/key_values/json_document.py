@@ -7,25 +7,19 @@ from typing import Any
 
 _START = '"columns": ['
 _END = '}], "'
-_LARGE = 20_000  # characters; below, parsing is quick enough
-_MAX_SEARCHES = 16  # each reads the text from its start
+_LARGE = 20_000  # characters; shorter documents parse fast enough
+_MAX_SEARCHES = 16  # each scans the text from its start
 
 
 class LazyPandasColumns:
-    """Entries of the list of columns, by the file's name of the column.
-
-    Parameters
-    ----------
-    text : str
-        A JSON list of objects, each with a ``field_name``.
-    """
+    """Entries of the `columns` list by ``field_name``, parsed on demand from its JSON text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._searches = 0
 
     def find(self, field: str) -> dict | None:
-        """Give the entry of a column, or None where it has to be looked for by parsing `all`."""
+        """Return a column's entry; None if only `all` can find it."""
         self._searches += 1
         if self._searches > _MAX_SEARCHES:
             return None
@@ -41,7 +35,7 @@ class LazyPandasColumns:
         return entry if whole else None
 
     def all(self) -> list:
-        """Parse the whole list; empty where that fails."""
+        """Parse the whole list; empty if it is invalid."""
         try:
             return json.loads(self._text)
         except (ValueError, RecursionError):
@@ -49,19 +43,9 @@ class LazyPandasColumns:
 
 
 def parse_pandas_json(value: str | bytes | None) -> tuple[dict | None, LazyPandasColumns | None]:
-    """Parse a JSON object, leaving a long list of columns in it for later.
+    """Parse a JSON object; a long `columns` list is returned apart, unparsed.
 
-    Parameters
-    ----------
-    value : str or bytes or None
-        The JSON.
-
-    Returns
-    -------
-    document : dict or None
-        The object; None where the value is no JSON object.
-    columns : LazyPandasColumns or None
-        Its ``columns``, if they were left out of the object.
+    The object is None if the value is not one; the list is None unless it was split off.
     """
     text = _text(value)
     parts = _cut(text) if text is not None and len(text) >= _LARGE else None
@@ -69,7 +53,7 @@ def parse_pandas_json(value: str | bytes | None) -> tuple[dict | None, LazyPanda
 
 
 def parse_json_object(value: str | bytes | None) -> dict | None:
-    """Parse a JSON object; None where the value is none."""
+    """Parse a JSON object; None if the value is not one."""
     text = _text(value)
     if text is None:
         return None

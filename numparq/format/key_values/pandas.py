@@ -1,4 +1,4 @@
-"""The `pandas` key: index, column labels and dtypes of the DataFrame that was written."""
+"""The `pandas` key: index, column labels and dtypes of the written DataFrame."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PANDAS_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class RangeIndexLevel:
-    """An index that was a RangeIndex: kept as three numbers, not as a column."""
+    """A RangeIndex, stored as three numbers and not as a column."""
 
     start: int
     stop: int
@@ -50,29 +50,20 @@ class RangeIndexLevel:
 
 
 class PandasMetadata:
-    """The pandas metadata of a file; of several, where they have the same: what can be changed is given away as a copy.
-
-    Parameters
-    ----------
-    document : dict
-        The parsed JSON.
-    columns : LazyPandasColumns or None
-        Its ``columns``, where they are not in the document.
-    attrs : dict or None
-        ``DataFrame.attrs`` as pandas keeps them, under a key of their own.
-    is_written_by_numparq : bool
-        Whether numparq wrote the file, so that what pyarrow loses is to be restored.
+    """The `pandas` key of a file, shared by files with the same value; mutable parts must be copied.
 
     Attributes
     ----------
+    is_own : bool
+        Whether numparq wrote the file; then dtypes and labels that pyarrow loses are restored.
     index : tuple of (str or RangeIndexLevel)
-        The levels of the index: names of columns of the file, or ranges.
+        Index levels: column names of the file, or ranges.
     index_fields : tuple of str
-        Those of them that are columns of the file; a selection of columns has to read them along.
+        The levels that are columns of the file; a projection must read them too.
     column_levels : list of dict
-        How the column labels were made: name, pandas type and NumPy type of each of their levels.
+        Name, pandas type and NumPy type of each level of the column labels.
     attrs : dict
-        What ``DataFrame.attrs`` was.
+        ``DataFrame.attrs``.
     """
 
     def __init__(
@@ -100,22 +91,7 @@ class PandasMetadata:
     def parse(
         cls, value: str | bytes | None, attrs: str | bytes | None = None, is_written_by_numparq: bool = False
     ) -> PandasMetadata | None:
-        """Parse the values of the footer's keys.
-
-        Parameters
-        ----------
-        value : str or bytes or None
-            Of the key ``pandas``; None where there is none.
-        attrs : str or bytes or None
-            Of the key ``PANDAS_ATTRS``, which pandas writes besides.
-        is_written_by_numparq : bool
-            Whether numparq wrote the file.
-
-        Returns
-        -------
-        PandasMetadata or None
-            None where there is neither, or nothing that can be understood.
-        """
+        """Parse the keys ``pandas`` and ``PANDAS_ATTRS`` (written by pandas); None if neither is a JSON object."""
         document, columns = json_document.parse_pandas_json(value)
         attributes = json_document.parse_json_object(attrs)
         if document is None and attributes is None:
@@ -124,12 +100,12 @@ class PandasMetadata:
 
     @property
     def has_columns(self) -> bool:
-        """Whether anything is said about columns."""
+        """Whether the document describes columns."""
         return bool(self._columns) or self._unparsed is not None
 
     def _entry(self, field: str) -> dict:
-        """Give what is said about a column of the file; empty where nothing is."""
-        unparsed = self._unparsed  # another thread may just have parsed it
+        """Return the entry of a column of the file; empty if there is none."""
+        unparsed = self._unparsed  # local copy: another thread may set it to None
         if unparsed is not None and field not in self._columns:
             entry = unparsed.find(field)
             if entry is None:
@@ -140,12 +116,12 @@ class PandasMetadata:
         return self._columns.get(field, _NOTHING)
 
     def label(self, field: str) -> Any:
-        """Give the label that a column of the file had in the frame."""
+        """Return a column's label in the DataFrame, as text or None."""
         name = self._entry(field).get("name", field)
         return name if name is None or isinstance(name, str) else field
 
     def index_name(self, field: str) -> Any:
-        """Give the name that an index level had; None for one without a name."""
+        """Return an index level's name; None if it has none."""
         entry = self._entry(field)
         name = entry.get("name", field)
         if self.is_own and LABEL_KEY in _dict(entry.get("metadata")):
@@ -156,7 +132,7 @@ class PandasMetadata:
         return name if name is None or isinstance(name, str) else field
 
     def exact_label(self, field: str) -> Any:
-        """Give a column's label, or an index level's name, by what our own files note of those that are no strings."""
+        """Return a label or index name with its original type, if numparq wrote it."""
         entry = self._entry(field)
         metadata = _dict(entry.get("metadata"))
         if self.is_own and LABEL_KEY in metadata:
@@ -165,12 +141,12 @@ class PandasMetadata:
 
     @property
     def label_levels(self) -> list[dict]:
-        """What our own files note of the levels of the column labels; empty where there is nothing."""
+        """Notes by numparq on the levels of the column labels; empty if there are none."""
         notes = [_dict(_dict(level.get("metadata")).get(DTYPE_KEY)) for level in self.column_levels]
         return notes if self.is_own and any(notes) else []
 
     def timezone(self, field: str) -> str | None:
-        """Give the time zone that a column had, if it had one."""
+        """Return a column's time zone, or None."""
         entry = self._entry(field)
         if entry.get("pandas_type") != "datetimetz":
             return None
@@ -178,17 +154,12 @@ class PandasMetadata:
         return zone if isinstance(zone, str) else None
 
     def numpy_type(self, field: str) -> str | None:
-        """Give the name of the dtype that a column or index level had; None where it is not said."""
+        """Return the dtype name of a column or index level, or None."""
         name = self._entry(field).get("numpy_type")
         return name if isinstance(name, str) else None
 
     def extension_dtype(self, field: str) -> Any:
-        """Give the pandas extension dtype that a column had; None for a NumPy dtype, and for index levels.
-
-        Returns
-        -------
-        pandas.api.extensions.ExtensionDtype or None
-        """
+        """Return a column's pandas extension dtype; None for NumPy dtypes and index levels."""
         name = self._entry(field).get("numpy_type")
         if not isinstance(name, str) or _PLAIN_DTYPE.match(name) or field in self.index_fields:
             return None
@@ -197,7 +168,7 @@ class PandasMetadata:
         return self._dtypes[name]
 
     def wanted(self, field: str) -> DtypeSpec | None:
-        """Give the dtype that a column or index level had, in files that numparq wrote; None where it is not known."""
+        """Return the dtype of a column or index level as its entry describes it; None if unknown."""
         if field not in self._wanted:
             entry = self._entry(field)
             self._wanted[field] = column_dtype_spec(entry) if entry else None
@@ -209,20 +180,20 @@ def _extension_dtype(name: str) -> Any:
         return None
     try:
         dtype = pd.api.types.pandas_dtype(name)
-    except Exception:  # whatever an extension's parser raises: the dtype is not known here
+    except Exception:  # extension dtypes' parsers may raise anything
         return None
     return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
 
 
 def _decode_or_default(notes: dict, key: str, otherwise: Any) -> Any:
-    """Give the value that our own files have a note of; `otherwise` where there is none that can be understood."""
+    """Decode a value noted by numparq; `otherwise` if it is absent or invalid."""
     if key not in notes:
         return otherwise
     from .python_values import value_from_json
 
     try:
         return value_from_json(notes[key])
-    except Exception:  # whatever is raised for a note that is none
+    except Exception:  # invalid notes may raise anything
         return otherwise
 
 
@@ -252,7 +223,7 @@ def _int(value: Any) -> int | None:
 
 
 def _by_field(columns: list, index_fields: tuple[str, ...]) -> dict[str, dict]:
-    """Key the entries by the file's column names; files of before 2018 have none in the entries."""
+    """Key the entries by column name of the file; entries from before 2018 lack ``field_name``."""
     entries = [entry for entry in columns if isinstance(entry, dict)]
     found: dict[str, dict] = {}
     first_index = len(entries) - len(index_fields)
@@ -268,20 +239,14 @@ def _by_field(columns: list, index_fields: tuple[str, ...]) -> dict[str, dict]:
 
 
 def json_label(label: Any) -> Any:
-    """Give a label as JSON can hold it: itself, or its text."""
+    """Return a label that JSON can hold: itself, or its text."""
     if isinstance(label, float) and label != label:
         return None
     return label if label is None or isinstance(label, (str, int, float)) else str(label)
 
 
 def pandas_type(field: ArrowField) -> str:
-    """Name the type of a column as the metadata do.
-
-    Parameters
-    ----------
-    field : ArrowField
-        The column in Arrow's terms.
-    """
+    """Return the ``pandas_type`` of a column."""
     arrow_type = field.type
     if arrow_type.dictionary is not None:
         return "categorical"
@@ -302,22 +267,7 @@ def _number_type(arrow_type: ArrowType) -> str:
 
 
 def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, Any]:
-    """Describe a column, or a level of the index that is a column of the file.
-
-    Parameters
-    ----------
-    values : pandas.Series or pandas.Index
-        Its values; only their dtype counts.
-    name : str or None
-        Its label in the frame.
-    field : ArrowField
-        What it is in the file.
-
-    Returns
-    -------
-    dict
-        An item of ``columns``.
-    """
+    """Return the ``columns`` entry of a column or index level, given its Series or Index."""
     dtype = values.dtype
     numpy_type, metadata = _dtype_entry(dtype)
     note = extra_dtype_json(dtype)
@@ -337,7 +287,7 @@ def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, 
 
 
 def _readable_numpy_type(numpy_type: str, dtype: Any) -> str:
-    """Give a name that others can make a dtype of, lest they do not read the file at all."""
+    """Return a name that pandas can parse; other readers would reject the file otherwise."""
     try:
         pd.api.types.pandas_dtype(numpy_type)
     except (TypeError, ValueError, NotImplementedError):
@@ -356,18 +306,7 @@ def _dtype_entry(dtype: Any) -> tuple[str, dict | None]:
 
 
 def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
-    """Describe the column labels, level by level.
-
-    Parameters
-    ----------
-    columns : pandas.Index
-        Of the frame.
-
-    Returns
-    -------
-    list of dict
-        The value of ``column_indexes``.
-    """
+    """Return the ``column_indexes`` of the column labels, one entry a level."""
     levels = columns.levels if isinstance(columns, pd.MultiIndex) else [columns]
     entries = []
     for level, name in zip(levels, columns.names, strict=True):
@@ -406,7 +345,7 @@ def _label_type(level: pd.Index) -> str:
 
 
 def range_entry(level: pd.RangeIndex) -> dict[str, Any]:
-    """Describe a RangeIndex, which needs no column."""
+    """Return the ``index_columns`` entry of a RangeIndex, which needs no column."""
     entry = {
         "kind": "range",
         "name": json_label(level.name),
@@ -420,24 +359,7 @@ def range_entry(level: pd.RangeIndex) -> dict[str, Any]:
 
 
 def encode_document(index: list[Any], labels: list[dict], columns: list[dict], attrs: dict) -> str:
-    """Write the metadata.
-
-    Parameters
-    ----------
-    index : list of (str or dict)
-        The levels of the index: names of columns of the file, or what `range_entry` gave.
-    labels : list of dict
-        What `label_entries` gave.
-    columns : list of dict
-        What `column_entry` gave for each column, those of the index last.
-    attrs : dict
-        What `attrs_entries` gave.
-
-    Returns
-    -------
-    str
-        JSON.
-    """
+    """Encode the value of the `pandas` key as JSON; the columns of the index come last."""
     from numparq.util.version import __version__
 
     return json.dumps(
@@ -453,13 +375,9 @@ def encode_document(index: list[Any], labels: list[dict], columns: list[dict], a
 
 
 def attrs_entries(attrs: dict) -> dict[str, Any]:
-    """Describe ``DataFrame.attrs``.
+    """Return the document's entries for ``DataFrame.attrs``: plain JSON, and numparq's note if that is lossy.
 
-    Returns
-    -------
-    dict
-        Entries of the document: what others read, which is nothing where JSON cannot express it, and what it was,
-        where that is another thing. There is a warning where both cannot be told.
+    UserWarning if neither can hold it.
     """
     try:
         text = json.dumps(attrs)
@@ -478,5 +396,5 @@ def attrs_entries(attrs: dict) -> dict[str, Any]:
 def _is_same(found: Any, value: Any) -> bool:
     try:
         return bool(found == value)
-    except ValueError:  # an array among the values
+    except ValueError:  # the values hold an array
         return False

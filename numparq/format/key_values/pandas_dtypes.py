@@ -1,4 +1,4 @@
-"""pandas dtypes in the `pandas` key where the entries of other writers lose them."""
+"""pandas dtypes in the `pandas` key, noted by numparq if the standard entries lose them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _TEXT_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class DtypeSpec:
-    """The dtype that a column had.
+    """The dtype of a written column.
 
-    Parameters
+    Attributes
     ----------
     dtype : numpy.dtype or pandas.api.extensions.ExtensionDtype or None
-        The dtype; None for those below, and where it is not known.
+        None for an ArrowDtype and a Categorical.
     arrow : bool
-        Whether it was an ArrowDtype; of which type, the Arrow schema says.
+        Whether it was an ArrowDtype, with the type of the Arrow schema.
     categories : DtypeSpec or None
-        Of a Categorical: the dtype of its categories.
+        Dtype of a Categorical's categories.
     ordered, ascending : bool
-        Of a Categorical: whether their order means something; whether they were sorted.
+        Whether a Categorical is ordered; whether its categories were sorted.
     values : tuple or None
-        Of a Categorical that has no dictionary in the file: its categories.
+        Categories of a Categorical without dictionary in the file (booleans).
     """
 
     dtype: Any = None
@@ -43,27 +43,17 @@ class DtypeSpec:
     values: tuple | None = None
 
 
-# --- written ---------------------------------------------------------------------------------------------------------
+# --- write -----------------------------------------------------------------------------------------------------------
 
 
 def dtype_to_json(dtype: Any) -> Any:
-    """Describe a dtype.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype or pandas.api.extensions.ExtensionDtype
-
-    Returns
-    -------
-    str or dict
-        What JSON holds.
-    """
+    """Return a JSON note (str or dict) of a NumPy or pandas dtype."""
     if isinstance(dtype, pd.CategoricalDtype):
         categories = dtype.categories
         note = {"categories": dtype_to_json(categories.dtype), "ordered": bool(dtype.ordered)}
         if categories.is_monotonic_increasing:
             note["ascending"] = True
-        if categories.inferred_type == "boolean":  # of which there are two at most, and no dictionaries
+        if categories.inferred_type == "boolean":  # BOOLEAN has no dictionaries
             note["values"] = [bool(value) for value in categories]
         return note
     if isinstance(dtype, pd.SparseDtype):
@@ -90,7 +80,7 @@ def _sparse_note(dtype: pd.SparseDtype) -> Any:
 
 
 def extra_dtype_json(dtype: Any) -> Any:
-    """Describe a dtype; None where the words that all writers have for it are enough."""
+    """Return a JSON note of a dtype; None if the standard entry suffices."""
     if isinstance(dtype, np.dtype):
         return None
     note = dtype_to_json(dtype)
@@ -104,18 +94,7 @@ def extra_dtype_json(dtype: Any) -> Any:
 
 
 def column_dtype_spec(entry: dict) -> DtypeSpec | None:
-    """Give the dtype that a column had.
-
-    Parameters
-    ----------
-    entry : dict
-        The column's item of the list ``columns``.
-
-    Returns
-    -------
-    DtypeSpec or None
-        None where it is not to be understood.
-    """
+    """Return the dtype described by an item of ``columns``; None if it is invalid."""
     metadata = entry.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     numpy_type, zone = entry.get("numpy_type"), metadata.get("timezone")
@@ -124,7 +103,7 @@ def column_dtype_spec(entry: dict) -> DtypeSpec | None:
         note = {"timestamp": numpy_type.removeprefix("datetime64[").removesuffix("]"), "zone": zone}
     try:
         return _spec_from_json(note, _DEPTH)
-    except Exception:  # whatever pandas and others raise for a dtype that is none
+    except Exception:  # invalid dtypes may raise anything
         return None
 
 
@@ -161,15 +140,9 @@ def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
 
 
 def dtype_from_json(note: Any) -> Any:
-    """Give the dtype that `dtype_to_json` described, but for a Categorical.
-
-    Raises
-    ------
-    Exception
-        Of any kind, where there is none.
-    """
+    """Return the dtype of a note from `dtype_to_json`, except a Categorical; raises any Exception if invalid."""
     if isinstance(note, dict) and "arrow" in note:
-        if note["arrow"] == "string":  # else the name of one of pandas' own dtypes
+        if note["arrow"] == "string":  # "string[pyarrow]" is a StringDtype
             import pyarrow as pa
 
             return pd.ArrowDtype(pa.string())

@@ -1,4 +1,4 @@
-"""Notes in the `pandas` key on column labels that their text does not determine, both ways."""
+"""Column labels in the `pandas` key: notes on what their text does not determine, both ways."""
 
 from __future__ import annotations
 
@@ -10,29 +10,14 @@ import pandas as pd
 from .pandas_dtypes import DTYPE_KEY, LABEL_KEY, dtype_from_json, dtype_to_json
 from .python_values import value_from_json, value_to_json
 
-# Types of labels, as the metadata call them, that pyarrow raises an exception for.
+# Label types (`pandas_type`) for which pyarrow raises an exception.
 _UNREADABLE_TYPES = {"categorical", "date", "datetime64", "interval", "period", "time", "timedelta", "timedelta64"}
 
-LabelNote = tuple[Any] | None  # a tuple of one, for a note may be None
+LabelNote = tuple[Any] | None  # a tuple of one, since a note may be None
 
 
 def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict]) -> pd.Index:
-    """Make column labels what they were.
-
-    Parameters
-    ----------
-    found : pandas.Index
-        The labels as any reader makes them.
-    labels : list
-        Each label as it was.
-    notes : list of dict
-        For each level what is known of it.
-
-    Returns
-    -------
-    pandas.Index
-        `found`, where the notes do not say more.
-    """
+    """Restore column labels from exact labels and level notes; `found` if the notes add nothing or are invalid."""
     try:
         if all("dtype" in note for note in notes):
             found = _index(labels, notes).set_names(list(found.names))
@@ -44,7 +29,7 @@ def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict]) -> pd.
             for note, name in zip(notes, found.names, strict=True)
         ]
         return found.set_names(names)
-    except Exception:  # whatever pandas raises for labels that it cannot make
+    except Exception:  # pandas may raise anything for invalid labels
         return found
 
 
@@ -59,7 +44,7 @@ def _index(labels: list[Any], notes: list[dict]) -> pd.Index:
 
 
 def _level_codes(labels: list[Any], dtype: Any) -> tuple[pd.Index, list[int]]:
-    """Give the values of a level, none of which is missing, and the codes of the labels."""
+    """Return a level's distinct values without missing ones, and the code of each label."""
     missing = [label is None or label is pd.NA or label is pd.NaT or label != label for label in labels]
     places: dict[Any, int] = {}
     codes = [
@@ -78,25 +63,14 @@ def _dtype(note: dict) -> Any:
 
 
 def label_notes(columns: pd.Index) -> list[LabelNote]:
-    """Describe column labels.
-
-    Parameters
-    ----------
-    columns : pandas.Index
-        Of the frame.
-
-    Returns
-    -------
-    list of (tuple or None)
-        For each label what `value_to_json` makes of it, in a tuple; None where the text of the label is enough.
-    """
+    """Return the note of each column label, a tuple of one JSON value; None if its text suffices."""
     if not _needs_notes(columns):
         return [None] * len(columns)
     return [label_note(label) for label in columns]
 
 
 def label_note(label: Any) -> LabelNote:
-    """Describe one label, or the name of a level of an index; None where its text is enough, or all there can be."""
+    """Return the note of a label or level name; None if its text suffices or no note can be made."""
     if type(label) is str or label is None:
         return None if type(label) is str else (None,)
     try:
@@ -106,28 +80,16 @@ def label_note(label: Any) -> LabelNote:
 
 
 def add_label_note(entry: dict[str, Any], note: LabelNote) -> dict[str, Any]:
-    """Add a label's note to the metadata's entry of a column."""
+    """Return a ``columns`` entry with a label's note added."""
     if note is None:
         return entry
     return {**entry, "metadata": {**(entry["metadata"] or {}), LABEL_KEY: note[0]}}
 
 
 def add_level_note(entry: dict[str, Any], columns: pd.Index, level: pd.Index, name: Any) -> dict[str, Any]:
-    """Add what is to be known of a level of the column labels to its entry.
+    """Return a ``column_indexes`` entry with the note of a level added.
 
-    Parameters
-    ----------
-    entry : dict
-        As pyarrow has it.
-    columns, level : pandas.Index
-        All labels, and those of the level.
-    name : object
-        The level's name.
-
-    Returns
-    -------
-    dict
-        Where pyarrow would fail to make labels of the dtype, it is told of strings, which is what it finds.
+    Levels of dtypes that make pyarrow fail are declared as strings, which is what it finds.
     """
     about: dict[str, Any] = {}
     if name is not None and type(name) not in (str, int, float, bool) and (note := label_note(name)):
@@ -151,7 +113,7 @@ def _needs_notes(columns: pd.Index) -> bool:
 
 
 def _is_plain_level(level: pd.Index, columns: pd.Index) -> bool:
-    """Whether pyarrow makes labels of the dtype, where it can: it fails for some beside others, or missing ones."""
+    """Whether pyarrow can restore the level; it fails for some dtypes with other levels or missing labels."""
     dtype = level.dtype
     if columns.nlevels == 1:
         return not (isinstance(dtype, pd.core.dtypes.dtypes.BaseMaskedDtype) and level.hasnans)
@@ -160,7 +122,7 @@ def _is_plain_level(level: pd.Index, columns: pd.Index) -> bool:
 
 
 def _is_plain(labels: pd.Index) -> bool:
-    """Whether the labels come back from their texts and a dtype that all readers know."""
+    """Whether text and standard dtype name determine the labels."""
     dtype = labels.dtype
     if isinstance(dtype, np.dtype):
         return dtype.kind in "iufbM"

@@ -1,4 +1,4 @@
-"""Python scalars, tuples, lists and dicts as JSON, both ways without loss."""
+"""Python values (scalars, tuples, lists, dicts) as JSON, both ways without loss."""
 
 from __future__ import annotations
 
@@ -16,24 +16,7 @@ from .time_zones import time_zone_from_text, time_zone_to_text
 
 
 def value_to_json(value: Any) -> Any:
-    """Describe a value.
-
-    Parameters
-    ----------
-    value : object
-        A number, string, bytes, moment, duration, period, interval, Decimal, UUID, missing value, or a tuple, list or
-        dict of such.
-
-    Returns
-    -------
-    None, bool, int, str or list
-        What JSON holds.
-
-    Raises
-    ------
-    TypeError
-        When it is something else.
-    """
+    """Encode a scalar (see `_ENCODERS`), tuple, list or dict as JSON values; TypeError for other types."""
     if value is None or type(value) in (bool, int, str):
         return value
     for cls, kind, describe in _ENCODERS:
@@ -43,13 +26,7 @@ def value_to_json(value: Any) -> Any:
 
 
 def value_from_json(note: Any) -> Any:
-    """Make the value that `value_to_json` described.
-
-    Raises
-    ------
-    Exception
-        Of any kind, where the note is none.
-    """
+    """Decode a value from `value_to_json`; raises any Exception if the note is invalid."""
     if note is None or type(note) in (bool, int, str):
         return note
     if not isinstance(note, list) or not note:
@@ -90,7 +67,7 @@ def _numpy(dtype: str, note: Any) -> Any:
     return kind.type(value_from_json(note))
 
 
-# The first row that fits counts: a Timestamp is a datetime, a datetime a date, NumPy's float64 a float.
+# The first match counts: a Timestamp is a datetime, a datetime a date, NumPy's float64 a float.
 _ENCODERS: tuple[tuple[Any, str, Callable[[Any], list]], ...] = (
     (type(pd.NaT), "NaT", lambda value: []),
     (type(pd.NA), "NA", lambda value: []),

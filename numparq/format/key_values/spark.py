@@ -10,12 +10,12 @@ KeyValues = Mapping[str, bytes]
 ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata"
 VERSION, TIME_ZONE = "org.apache.spark.version", "org.apache.spark.timeZone"
 LEGACY_DATES, LEGACY_INT96 = "org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96"
-# Before these, Spark counted days, and those of INT96, by the calendar that was Julian before 1582.
+# First Spark versions with the proleptic Gregorian calendar; earlier ones used the Julian calendar before 1582.
 _FIRST_PROLEPTIC_DATES, _FIRST_PROLEPTIC_INT96 = b"3.0.0", b"3.1.0"
 
 
 class SparkCalendar(NamedTuple):
-    """How Spark takes the days of a file: by the old calendar or not, and in which zone its moments were shifted."""
+    """Calendar of a file for Spark: whether dates and INT96 are in the legacy one, and the zone of its shifts."""
 
     legacy_dates: bool
     legacy_int96: bool
@@ -23,7 +23,7 @@ class SparkCalendar(NamedTuple):
 
     @classmethod
     def of(cls, keys: KeyValues) -> SparkCalendar:
-        """Find it as Spark does; files of others are taken for new ones."""
+        """Return the calendar as Spark chooses it; files of other writers have the current one."""
         version = keys.get(VERSION)
         if version is None:
             return cls(False, False, None)

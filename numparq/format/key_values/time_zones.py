@@ -13,23 +13,12 @@ _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{6}))?)?$")
 
 
 def portable_zone_name(zone: Any) -> str:
-    """Give the name by which readers find a time zone: of the IANA database, or an offset such as ``+05:30``.
-
-    Parameters
-    ----------
-    zone : datetime.tzinfo
-        Of the standard library, pytz or dateutil.
-
-    Raises
-    ------
-    SchemaError
-        When it has no name, nor a fixed offset.
-    """
+    """Return a time zone's IANA name or offset such as ``+05:30``; SchemaError if it has neither."""
     for attribute in ("key", "zone"):  # zoneinfo; pytz
         name = getattr(zone, attribute, None)
         if isinstance(name, str) and name:
             return name
-    path = getattr(zone, "_filename", None)  # dateutil's zones know the file they were read from
+    path = getattr(zone, "_filename", None)  # dateutil: path of the zone file
     if isinstance(path, str) and "zoneinfo/" in path:
         return path.rpartition("zoneinfo/")[2]
     offset = zone.utcoffset(None) if zone is not None else None
@@ -45,29 +34,15 @@ def _offset_name(offset: datetime.timedelta, zone: Any) -> str:
         return "UTC"
     minutes, rest = divmod(offset, datetime.timedelta(minutes=1))
     if rest:
-        return "UTC"  # an offset that others do not know; the moments are the same
+        return "UTC"  # other readers have no offsets with seconds; the instants stay the same
     sign = "-" if minutes < 0 else "+"
     return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def time_zone_to_text(zone: Any) -> str:
-    """Name a time zone so that `time_zone_from_text` gives one that pandas takes for the same.
+    """Return a name from which `time_zone_from_text` restores an equal time zone (equal to pandas).
 
-    Parameters
-    ----------
-    zone : datetime.tzinfo
-        Of the standard library, pytz or dateutil.
-
-    Returns
-    -------
-    str
-        A name of the IANA database or an offset such as ``+05:30`` or ``+05:30:17``; in front of it ``dateutil/`` or
-        ``pytz/`` where the zone is of that library, and the standard library's is not the same to pandas.
-
-    Raises
-    ------
-    ValueError
-        When the zone is of another kind.
+    An IANA name or offset, after ``dateutil/`` or ``pytz/`` if needed; ValueError if the zone has neither.
     """
     library = type(zone).__module__.partition(".")[0]
     name = _dateutil_name(zone) if library == "dateutil" else getattr(zone, "key", None) or getattr(zone, "zone", None)
@@ -77,7 +52,7 @@ def time_zone_to_text(zone: Any) -> str:
             raise ValueError(f"the time zone {zone!r} has neither a name nor an offset")
         name = offset_text(offset)
         library = "" if library != "pytz" and library != "dateutil" else library
-    elif library == "pytz":  # to pandas, the zones of the standard library of the same name are equal
+    elif library == "pytz":  # pandas treats the standard library's zone of that name as equal
         library = ""
     return f"{library}/{name}" if library in ("dateutil", "pytz") else name
 
@@ -91,7 +66,7 @@ def _dateutil_name(zone: Any) -> str | None:
 
 
 def offset_text(offset: datetime.timedelta) -> str:
-    """Write an offset from UTC: hours and minutes, then seconds and microseconds where there are any."""
+    """Return an offset from UTC as text: hours, minutes, and seconds and microseconds unless 0."""
     sign = "-" if offset < datetime.timedelta(0) else "+"
     seconds, micros = divmod(abs(offset) // datetime.timedelta(microseconds=1), 1_000_000)
     text = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}"
@@ -101,13 +76,7 @@ def offset_text(offset: datetime.timedelta) -> str:
 
 
 def time_zone_from_text(text: str) -> datetime.tzinfo:
-    """Give the time zone that `time_zone_to_text` named.
-
-    Raises
-    ------
-    Exception
-        Of several kinds, where there is no such zone here.
-    """
+    """Return the time zone named by `time_zone_to_text`; raises any Exception if it is unknown here."""
     library, _, name = text.partition("/")
     if library == "dateutil":
         return _dateutil_zone(name)

@@ -1,1 +1,1 @@
-"""Thrift: the IDL, its layouts, the compact protocol."""
+"""Thrift: structs and enums of the IDL, their layouts in words, and the compact protocol both ways."""

@@ -1,4 +1,4 @@
-"""Decode Thrift structs into int64 words, and view them as records with the specification's names."""
+"""Thrift structs decoded into int64 words, and records that view them by the specification's names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from numparq.kernels.thrift.wire import S_FIELD_POSITION, S_ROOM, S_TOP, STACK_W
 from .idl import enum_value
 from .layout import FieldSlot, RecordLayout, ThriftLayout
 
-_SHOWN_ELEMENTS = 6  # of a list, and
-_SHOWN_BYTES = 40  # of bytes or a string, in a repr
+_SHOWN_ELEMENTS = 6  # elements of a list in a repr
+_SHOWN_BYTES = 40  # bytes or characters in a repr
 
 
 def _bool(words: np.ndarray, word: int, data: np.ndarray) -> bool:
@@ -46,50 +46,16 @@ _SCALARS: dict[str, Callable[[np.ndarray, int, np.ndarray], Any]] = {
 
 
 def decoder_stack(top: int, room: int) -> np.ndarray:
-    """Make what the kernels work in.
-
-    Parameters
-    ----------
-    top : int
-        The arena's first free word.
-    room : int
-        Its words.
-
-    Returns
-    -------
-    int64 array
-    """
+    """Return the stack of the decoding kernels, for an arena of `room` words with `top` as its first free word."""
     stack = np.empty(STACK_WORDS, np.int64)
     stack[S_TOP], stack[S_ROOM] = top, room
     return stack
 
 
 def read_record(data: np.ndarray, length: int, layout: ThriftLayout) -> np.ndarray:
-    """Read a struct, and all in it that its layout wants.
+    """Decode a struct of at most `length` bytes into an arena: the root's record, then the elements of lists (int64).
 
-    The arena is as large as the struct asks for: a list's elements have to fit in the bytes that are left before
-    there is room made for them, so that a lying file gets at most a few dozen words for each of its bytes.
-
-    Parameters
-    ----------
-    data : uint8 array
-        The bytes.
-    length : int
-        How many of them may belong to it.
-    layout : ThriftLayout
-        The struct, or a projection of it.
-
-    Returns
-    -------
-    int64 array
-        The arena: the root's record, then the elements of lists.
-
-    Raises
-    ------
-    InvalidFileError
-        When the bytes are not such a struct.
-    LimitError
-        When it takes more memory than there is.
+    Lists reserve words only for elements that fit the remaining bytes, so a hostile file gets few words a byte.
     """
     room = layout.words + length + 1024
     while True:
@@ -112,22 +78,9 @@ def read_record(data: np.ndarray, length: int, layout: ThriftLayout) -> np.ndarr
 
 
 class Record:
-    """A struct or union of the format: its fields are attributes, under the names of the specification.
+    """A struct or union of the format; its fields are attributes, named as in the specification.
 
-    A field that is not there is None, or the default that the format gives it. Structs within are `Record`, lists of
-    them `RecordList`, enums `FormatEnum` (an int, where the value is not known), binaries bytes. A string that is
-    not UTF-8 has lone surrogates in place of what is wrong. Two records are equal when all their fields are.
-
-    Parameters
-    ----------
-    layout : RecordLayout
-        How the record lies in words.
-    words : int64 array
-        The arena that it lies in.
-    base : int
-        Its first word there.
-    data : uint8 array
-        What was read; bytes and strings are taken from it.
+    An absent field is None or the format's default. Unknown enum values are ints, invalid UTF-8 lone surrogates.
     """
 
     __slots__ = ("_base", "_data", "_layout", "_words")
@@ -139,7 +92,7 @@ class Record:
         self._data = data
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # while it is copied or unpickled
+        if name.startswith("_"):  # slots are still unset while it is copied or unpickled
             raise AttributeError(name)
         slot = self._layout.slots.get(name)
         if slot is None:
@@ -165,22 +118,11 @@ class Record:
         return [read(self._words, first + i * step, self._data) for i in range(count)]
 
     def which(self) -> str | None:
-        """Name the field that is set, of a union; None where it is one that this version does not know.
-
-        Returns
-        -------
-        str or None
-            Of a struct, the first field that is set.
-        """
+        """Return the name of a union's field (a struct's first one); None if it is unknown."""
         return next((name for name, slot in self._layout.slots.items() if self._has(slot)), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all fields that are there as a plain dict, with dicts and lists in it.
-
-        Returns
-        -------
-        dict of str to object
-        """
+        """Return all present fields as a dict of plain values, dicts and lists."""
         return {name: _plain(self._value(slot)) for name, slot in self._layout.slots.items() if self._has(slot)}
 
     def __dir__(self) -> list[str]:
@@ -201,7 +143,7 @@ class Record:
 
 
 class RecordList(Sequence[Record]):
-    """A list of structs, each made a `Record` when it is looked at."""
+    """A list of structs, each wrapped in a `Record` on access."""
 
     __slots__ = ("_count", "_data", "_first", "_layout", "_words")
 
@@ -235,22 +177,7 @@ class RecordList(Sequence[Record]):
 
 
 def root_record(layout: ThriftLayout, words: np.ndarray, data: np.ndarray) -> Record:
-    """Look at what `kernels.read_thrift` has read.
-
-    Parameters
-    ----------
-    layout : ThriftLayout
-        What was wanted.
-    words : int64 array
-        The arena, with the root's record at its beginning.
-    data : uint8 array
-        What was read.
-
-    Returns
-    -------
-    Record
-        The root.
-    """
+    """Return the root's record at the start of an arena from `read_record`."""
     return Record(layout.record, words, 0, data)
 
 
@@ -259,7 +186,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _scalar(kind: str, refers: str | None) -> Callable[[np.ndarray, int, np.ndarray], Any]:
-    """Find what makes a Python object of the words of a field."""
+    """Return the function that reads a field's Python value from its words."""
     if kind == "enum":
         assert refers is not None
         return lambda words, word, data: enum_value(refers, int(words[word]))
@@ -277,7 +204,7 @@ def _plain(value: Any) -> Any:
 
 
 def _abbreviate(value: Any) -> str:
-    """Give the repr of a value, cut short where it is long."""
+    """Return a value's repr, shortened if it is long."""
     if isinstance(value, (str, bytes)) and len(value) > _SHOWN_BYTES:
         return f"{value[:_SHOWN_BYTES]!r}... ({len(value):,} in all)"
     if isinstance(value, (RecordList, list)):

@@ -1,4 +1,4 @@
-"""Encode dicts with the specification's field names in the Thrift compact protocol."""
+"""Thrift compact protocol: dicts with the specification's field names, encoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .idl import IdlField, IdlStruct, load_idl
 
 __all__ = ["EncodedThrift", "encode_field", "encode_field_header", "encode_struct"]
 
-FieldEncoder = Callable[[bytearray, Any], None]  # appends a value, without the header of its field
+FieldEncoder = Callable[[bytearray, Any], None]  # appends a value without field header
 
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "enum": 32, "i64": 64}
 _WIRE = {
@@ -31,37 +31,17 @@ _WIRE = {
     "list": wire.LIST,
 }
 _STOP = 0
-_SHORT_LIST = 15  # elements of a list from which on their number does not fit in its first byte
+_SHORT_LIST = 15  # the length of a shorter list fits its first byte
 
 
 class EncodedThrift(bytes):
-    """A struct or list that is encoded already: it is copied to where it stands, as it is."""
+    """An encoded struct or list, copied as it is."""
 
 
 def encode_struct(struct: str, value: Mapping[str, Any]) -> bytes:
-    """Encode a struct or union (Thrift compact protocol).
+    """Encode a struct or union, given its fields by name; None is absent, a union has one field.
 
-    Parameters
-    ----------
-    struct : str
-        Its name in the IDL, as ``PageHeader``.
-    value : mapping of str to object
-        Its fields by their names in the IDL; None, or no item, is a field that is not there. Numbers and enums are
-        ints (NumPy's too), strings str or bytes, structs mappings, of a union with one item, lists sequences (of
-        numbers and bools, NumPy arrays too). A struct or list may also be `EncodedThrift`.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    TypeError
-        When a value is of the wrong type, or there is no such field; it names the struct and the field.
-    ValueError
-        When a required field is missing, a number out of its type's range, or a union has not exactly one item.
-    KeyError
-        When the IDL has no such struct.
+    TypeError or ValueError names the struct and field that is wrong. Values may be `EncodedThrift`.
     """
     out = bytearray()
     _struct_writer(struct)(out, value)
@@ -69,19 +49,7 @@ def encode_struct(struct: str, value: Mapping[str, Any]) -> bytes:
 
 
 def encode_field(struct: str, field: str, value: Any) -> bytes:
-    """Encode the value of one field, without its header; it is no bool.
-
-    Parameters
-    ----------
-    struct, field : str
-        Their names in the IDL.
-    value : object
-        As in `encode_struct`.
-
-    Returns
-    -------
-    bytes
-    """
+    """Encode the value of a field without its header; not for bools, which are part of the header."""
     about = next(item for item in load_idl().structs[struct].fields if item.name == field)
     out = bytearray()
     _writer(struct, about)(out, value)
@@ -89,30 +57,14 @@ def encode_field(struct: str, field: str, value: Any) -> bytes:
 
 
 def encode_field_header(field_id: int, kind: int, last: int = 0) -> bytes:
-    """Encode what stands in front of a field's value.
-
-    Parameters
-    ----------
-    field_id : int
-        The field's id.
-    kind : int
-        Its type on the wire.
-    last : int
-        The id of the field before it, in the same struct; 0 for the first.
-
-    Returns
-    -------
-    bytes
-    """
+    """Encode a field header; `kind` is the wire type, `last` the previous field id or 0."""
     if 0 < field_id - last < 16:
         return bytes([field_id - last << 4 | kind])
     return bytes([kind]) + _varint(field_id << 1 ^ field_id >> 63)
 
 
 def encode_list_header(kind: str, count: int) -> bytes:
-    """Encode what stands in front of the elements of a list, of a kind as `numparq.format.thrift.idl.IdlField` names
-    it.
-    """
+    """Encode a list header; `kind` is an element kind of `IdlField`."""
     if count < _SHORT_LIST:
         return bytes([count << 4 | _WIRE[kind]])
     return bytes([0xF0 | _WIRE[kind]]) + _varint(count)
@@ -122,7 +74,7 @@ def encode_list_header(kind: str, count: int) -> bytes:
 
 
 class _FieldHeaders(dict):
-    """The header of a field, by the id of the field before it."""
+    """Headers of a field by the previous field id."""
 
     def __init__(self, field_id: int, kind: int) -> None:
         self._field = field_id, kind
@@ -158,7 +110,7 @@ def _struct(about: IdlStruct) -> FieldEncoder:
                 item = absent(name, field)
             else:
                 found += 1
-            if write_field is None:  # a bool stands in the header
+            if write_field is None:  # a bool is part of the header
                 out += heads[_truth(item, name, field)][last]
             else:
                 out += heads[last]
@@ -195,7 +147,7 @@ def _union(about: IdlStruct) -> FieldEncoder:
 
 
 def _field(struct: str, field: IdlField) -> tuple[int, str, Callable | None, Any, FieldEncoder | None]:
-    """Plan a field: id, name, what to do where it is absent (None: nothing), its headers, what writes it."""
+    """Plan a field: id, name, function for its absence (None: skip), headers, and value encoder."""
     absent = None
     if field.required:
         absent = _missing if field.default is None else lambda name, which, value=field.default: value
@@ -229,7 +181,7 @@ def _check_names(struct: str, value: Mapping[str, Any], names: Any) -> None:
 
 
 def _writer(struct: str, field: IdlField) -> FieldEncoder:
-    """Find what writes the values of a field."""
+    """Return the encoder of a field's values."""
     if field.kind == "list":
         assert field.element is not None
         return _list(struct, field.name, field.element, field.refers)
@@ -246,7 +198,7 @@ def _value(struct: str, name: str, kind: str, refers: str | None) -> FieldEncode
 
 
 def _later(refers: str) -> FieldEncoder:
-    """Write a struct by a plan that is made when it is first needed: a struct may contain its like."""
+    """Return a struct encoder that is planned on first use, because structs may be recursive."""
 
     def write(out: bytearray, value: Any) -> None:
         _struct_writer(refers)(out, value)
@@ -281,7 +233,7 @@ def _int(value: Any, struct: str, name: str, kind: str) -> int:
         raise _wrong(struct, name, f"an int ({kind})", value)
     try:
         return index(value)
-    except TypeError:  # an array has __index__ too
+    except TypeError:  # arrays have __index__, too
         raise _wrong(struct, name, f"an int ({kind})", value) from None
 
 
@@ -294,7 +246,7 @@ def _truth(value: Any, struct: str, name: str) -> bool:
 
 
 def _bool(struct: str, name: str, kind: str) -> FieldEncoder:
-    """Write a bool in a list; that of a field has no bytes of its own."""
+    """Return the encoder of bools in a list; a bool field has no bytes of its own."""
 
     def write(out: bytearray, value: Any) -> None:
         out.append(wire.TRUE if _truth(value, struct, name) else wire.FALSE)
@@ -314,7 +266,7 @@ def _double(struct: str, name: str, kind: str) -> FieldEncoder:
 
 
 def _binary(struct: str, name: str, kind: str) -> FieldEncoder:
-    """Write bytes, or a string; lone surrogates are the bytes that numparq makes them of when it reads."""
+    """Return the encoder of bytes or strings; lone surrogates become the bytes they were read from."""
 
     def write(out: bytearray, value: Any) -> None:
         if value.__class__ is str and kind == "string":

@@ -1,4 +1,4 @@
-"""Structs, unions and enums of `thrift/parquet.thrift` as plain data, cached so that warm starts parse nothing."""
+"""Structs, unions and enums of parquet.thrift as plain data, cached on disk so that warm starts parse nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from numparq.util import disk_cache
 
-_FORM = b"numparq idl 1\n"  # to be changed with what `_describe` makes
+_FORM = b"numparq idl 1\n"  # cache version: change it when `_describe` changes
 _SCALARS = {2: "bool", 3: "i8", 4: "double", 6: "i16", 8: "i32", 10: "i64", 11: "string", 18: "binary"}
 _STRUCT, _LIST = 12, 15
 
@@ -22,20 +22,14 @@ class IdlField(NamedTuple):
 
     Attributes
     ----------
-    id : int
-        The Thrift field id.
-    name : str
-        Its name in the IDL.
     kind : str
         One of ``bool i8 i16 i32 i64 double binary string enum struct list``.
     element : str or None
-        The kind of a list's elements.
+        Kind of a list's elements.
     refers : str or None
-        The struct or enum that the field, or the element of a list, is.
-    required : bool
-        Whether a struct without it is invalid.
+        Struct or enum of the field, or of a list's elements.
     default : object
-        What it is when absent; None when the IDL says nothing.
+        None if the IDL has no default.
     """
 
     id: int
@@ -48,7 +42,7 @@ class IdlField(NamedTuple):
 
 
 class IdlStruct(NamedTuple):
-    """A struct or union: its name, whether it is a union, its fields by ascending id."""
+    """A struct or union, its fields by ascending id."""
 
     name: str
     union: bool
@@ -56,14 +50,14 @@ class IdlStruct(NamedTuple):
 
 
 class Idl(NamedTuple):
-    """All structs and unions by name, and all enums: name -> {name of a value: value}."""
+    """Structs and unions by name, and the values of enums by name."""
 
     structs: dict[str, IdlStruct]
     enums: dict[str, dict[str, int]]
 
 
 def idl_path() -> Path:
-    """Give the path of the IDL: beside this file in a wheel, in ``thrift/`` of a checkout."""
+    """Return the path of the IDL: next to this file in a wheel, in ``thrift/`` of a checkout."""
     here = Path(__file__).resolve()
     inside = here.with_name("parquet.thrift")
     return inside if inside.exists() else here.parents[3] / "thrift" / "parquet.thrift"
@@ -71,7 +65,7 @@ def idl_path() -> Path:
 
 @lru_cache(maxsize=1)
 def thrift_module() -> ModuleType:
-    """Load the IDL with thriftpy2: a module with a class for each struct and enum."""
+    """Load the IDL with thriftpy2, as a module with a class for each struct and enum."""
     import thriftpy2
 
     return thriftpy2.load(str(idl_path()), module_name="numparq_parquet_thrift")
@@ -79,13 +73,7 @@ def thrift_module() -> ModuleType:
 
 @lru_cache(maxsize=1)
 def load_idl() -> Idl:
-    """Describe the IDL, from the cache where it is there, else by thriftpy2.
-
-    Returns
-    -------
-    Idl
-        All of its structs, unions and enums.
-    """
+    """Return the IDL from the disk cache, or parse it with thriftpy2."""
     key = hashlib.sha256(_FORM + idl_path().read_bytes()).digest()
     stored = disk_cache.load("idl", key)
     if stored is None:
@@ -100,7 +88,7 @@ def load_idl() -> Idl:
 
 
 def _describe(module: ModuleType) -> dict[str, dict]:
-    """Turn thriftpy2's classes into what JSON can hold."""
+    """Return thriftpy2's classes as JSON values."""
     known = module.__thrift_meta__
     structs = {
         kind.__name__: (union, _fields(kind))
@@ -126,14 +114,14 @@ def _fields(kind: Any) -> list[IdlField]:
 
 
 def _kind(code: int, about: Any = None) -> tuple[str, str | None]:
-    """Name a thriftpy2 type code, and the struct or enum behind it."""
+    """Return the kind of a thriftpy2 type code, and its struct or enum."""
     if code == _STRUCT:
         return "struct", about.__name__
     return ("enum", about.__name__) if about is not None else (_SCALARS[code], None)
 
 
 class FormatEnum(IntEnum):
-    """An enum of the format: an int, that shows itself by its name."""
+    """An enum of the format: an int whose repr is its name."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -144,27 +132,15 @@ class FormatEnum(IntEnum):
 
 @lru_cache(maxsize=32)
 def enum_class(name: str) -> type[FormatEnum]:
-    """Give the class of an enum, by its name in the IDL."""
-    make: Any = FormatEnum  # called like this, an enum without members gives one that has some
+    """Return the class of an enum by its IDL name."""
+    make: Any = FormatEnum  # the functional API of Enum; Any, since type checkers take it for a look-up
     made = make(name, load_idl().enums[name])
     made.__module__ = __name__
     return made
 
 
 def enum_value(name: str, number: int) -> int:
-    """Give the member of an enum, or the number itself where the IDL has no such member.
-
-    Parameters
-    ----------
-    name : str
-        The enum's name in the IDL.
-    number : int
-        What stood in the file.
-
-    Returns
-    -------
-    FormatEnum or int
-    """
+    """Return the member of an enum, or the number itself if the IDL has no such member."""
     members: Any = enum_class(name)._value2member_map_
     return members.get(number, number)
 

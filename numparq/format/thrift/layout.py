@@ -13,7 +13,7 @@ from numparq.kernels.thrift import records, wire
 
 from .idl import IdlField, IdlStruct, load_idl
 
-POSITION = "@"  # the name, in a path, of the word that takes a struct's position in the data
+POSITION = "@"  # last name of a path to a struct's position in the data
 
 _KINDS = {
     "bool": wire.TRUE,
@@ -28,15 +28,15 @@ _KINDS = {
     "struct": wire.STRUCT,
     "list": wire.LIST,
 }
-_SMALLEST = {"bool": 0, "double": 8}  # bytes of a value on the wire; all others: one
+_SMALLEST = {"bool": 0, "double": 8}  # least encoded bytes of a value; 1 for all other kinds
 _ABSENT = {"binary": (-1, 0), "string": (-1, 0), "list": (-1, 0)}
 
-Projection = dict[str, Any]  # name of a field -> what is wanted of it; {} is everything
+Projection = dict[str, Any]  # field name -> projection of it; {} is everything
 
 
 @dataclass(frozen=True, eq=False)
 class FieldSlot:
-    """Where a field lies: its first word in the record, and the record that it, or a list's element, is."""
+    """A field's first word within its record, and the record layout of its struct or elements."""
 
     field: IdlField
     word: int
@@ -45,20 +45,20 @@ class FieldSlot:
 
 @dataclass(frozen=True, eq=False)
 class RecordLayout:
-    """How one struct lies in words.
+    """Layout of one struct in words.
 
     Attributes
     ----------
-    struct : IdlStruct
-        What the IDL says of it.
     words : int
-        The words of a record; 0 for a struct of which nothing is kept but that it was there.
+        Words of a record; 0 if only its presence is kept.
     slots : dict of str to FieldSlot
-        The fields that have a place.
+        Projected fields by name.
     start : int
-        The word of its position in the data, or -1.
+        Word of the struct's position in the data, or -1.
     template : tuple of int
-        The words of an empty record.
+        Words of an empty record.
+    depth : int
+        Levels of nested structs, itself included.
     """
 
     struct: IdlStruct
@@ -70,24 +70,9 @@ class RecordLayout:
 
 
 class ThriftLayout:
-    """The layout of a struct and all in it, with the table for `kernels.read_thrift` and its like.
+    """Layout of a struct or a projection of it, with the table that drives the kernels.
 
-    Parameters
-    ----------
-    root : str
-        The struct's name in the IDL.
-    projection : iterable of str, optional
-        Dotted paths of fields, through structs and lists alike; a path to a struct or list stands for all in it, and
-        one that ends in ``@`` for the struct's position in the data. By default everything.
-
-    Attributes
-    ----------
-    table : int64 array
-        What the kernels read; see `numparq.kernels.thrift.records`.
-    record : RecordLayout
-        The root's.
-    words : int
-        The words of the root's record.
+    The projection has dotted paths through structs and lists, each with all below it; ``@`` is a struct's position.
     """
 
     def __init__(self, root: str, projection: Iterable[str] | None = None) -> None:
@@ -101,17 +86,9 @@ class ThriftLayout:
         self._slots: dict[str, int] = {}
 
     def slot(self, path: str) -> int:
-        """Give the word of a field, counted from the innermost list's element, or from the root's record.
+        """Return a field's word (of two, the first), counted from the innermost list element or the root.
 
-        Parameters
-        ----------
-        path : str
-            Dotted names; of a struct, its presence mask; ``@`` at the end is the position of the struct.
-
-        Returns
-        -------
-        int
-            The word; for bytes and lists the first of two.
+        A struct's word is its presence mask; ``@`` at the end of the path is the word of its position.
         """
         found = self._slots.get(path)
         if found is None:
@@ -129,7 +106,7 @@ class ThriftLayout:
         return word + (record.start if names[-1] == POSITION else record.slots[names[-1]].word)
 
     def record_layout(self, path: str) -> RecordLayout:
-        """Give the layout of a nested struct, or of the elements of a list of structs."""
+        """Return the layout of a nested struct, or of the elements of a list of structs."""
         record = self.record
         for name in path.split("."):
             inner = record.slots[name].record
@@ -139,7 +116,7 @@ class ThriftLayout:
         return record
 
     def bit(self, path: str) -> int:
-        """Give a field's bit in the presence mask of the struct that it is in, wanted or not."""
+        """Return a field's bit in the presence mask of its struct, projected or not."""
         *outer, name = path.split(".")
         record = self.record_layout(".".join(outer)) if outer else self.record
         return 1 << next(field.id for field in record.struct.fields if field.name == name)
@@ -147,12 +124,12 @@ class ThriftLayout:
 
 @lru_cache(maxsize=64)
 def thrift_layout(root: str, *wanted: str) -> ThriftLayout:
-    """Give a `ThriftLayout` that is made once."""
+    """Return a cached `ThriftLayout`."""
     return ThriftLayout(root, wanted)
 
 
 def _tree(paths: Iterable[str]) -> Projection:
-    """Turn dotted paths into a tree; a path that ends where another goes on stands for all."""
+    """Return dotted paths as a tree; a path that is the prefix of another selects everything below it."""
     tree: Projection = {}
     whole: list[tuple[Projection, str]] = []
     for path in paths:
@@ -167,7 +144,7 @@ def _tree(paths: Iterable[str]) -> Projection:
 
 
 def _record(name: str, projection: Projection, made: dict[tuple[str, str], RecordLayout]) -> RecordLayout:
-    """Lay out a struct; one asked for twice in the same way is laid out once."""
+    """Lay out a struct, once for each projection."""
     key = (name, repr(projection))
     if key not in made:
         struct = load_idl().structs[name]
@@ -202,7 +179,7 @@ def _lay_out(struct: IdlStruct, projection: Projection, made: dict[tuple[str, st
 
 
 def _absent(field_: IdlField, inner: RecordLayout | None) -> tuple[int, ...]:
-    """Give the words of a field that is not there."""
+    """Return the words of an absent field."""
     if field_.kind == "struct":
         assert inner is not None
         return inner.template
@@ -213,7 +190,7 @@ def _absent(field_: IdlField, inner: RecordLayout | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _smallest(name: str) -> int:
-    """Give the fewest bytes that a valid struct may take on the wire: its required fields, and the stop byte."""
+    """Return the least encoded size of a valid struct in bytes: required fields and the stop byte."""
     return 1 + sum(
         1 + (_smallest(field.refers) if field.kind == "struct" and field.refers else _SMALLEST.get(field.kind, 1))
         for field in load_idl().structs[name].fields
@@ -222,7 +199,7 @@ def _smallest(name: str) -> int:
 
 
 def _table(root: RecordLayout) -> np.ndarray:
-    """Write the nodes of a layout, the root's first, and the templates behind them."""
+    """Return the kernels' table of a layout: nodes, the root's first, then templates."""
     nodes: dict[int, tuple[int, RecordLayout]] = {}
     end = 0
     todo = [root]
@@ -255,7 +232,7 @@ def _table(root: RecordLayout) -> np.ndarray:
 
 
 def _largest(record: RecordLayout) -> int:
-    """Give the largest field id; presence masks have room for 62."""
+    """Return the largest field id; presence masks have room for 62."""
     largest = max((field.id for field in record.struct.fields), default=0)
     assert largest <= 62
     return largest
@@ -264,11 +241,11 @@ def _largest(record: RecordLayout) -> int:
 def _field_words(
     field_: IdlField, slot: FieldSlot | None, nodes: dict[int, tuple[int, RecordLayout]]
 ) -> tuple[int, int, int, int]:
-    """Give a field's type, word, type of elements, and node, as the kernels want them."""
+    """Return a field's type, word, element type and node for the kernels' table."""
     kind = _KINDS[field_.kind]
     if slot is None:
         return kind, -1, 0, 0
-    if slot.record is not None and not slot.record.words:  # only whether it was there counts: the mask says that
+    if slot.record is not None and not slot.record.words:  # only its presence counts, which is in the mask
         if field_.kind == "list":
             raise ValueError(f"{field_.name}: elements without words cannot be laid out")
         return kind, -1, 0, 0

@@ -1,6 +1,7 @@
-r"""VARIANT values (VariantEncoding.md, VariantShredding.md): the binary encoding, and columns that are shredded.
+r"""VARIANT values (VariantEncoding.md): `encode` and `decode` of the binary encoding.
 
-Public are `decode` and `encode`, for values that are kept as bytes or those of groups without the annotation.
+Shredded columns are reassembled in `numparq.to_pandas.variant`. These functions serve values kept as bytes, and groups
+without the VARIANT annotation.
 
 >>> from numparq import variant
 >>> metadata, value = variant.encode({"a": [1, None]})

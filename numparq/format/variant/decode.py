@@ -1,4 +1,4 @@
-"""Decode VARIANT metadata and values; every offset is checked, and nothing recurses."""
+"""VARIANT metadata and values, decoded without recursion; every offset is checked."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["VariantFields", "decode", "decode_metadata", "decode_value", "read_f
 
 
 def decode(metadata: bytes, value: bytes) -> Any:
-    r"""Decode a variant.
+    r"""Decode a VARIANT value.
 
     Parameters
     ----------
     metadata : bytes
-        The dictionary of the names of fields.
+        Dictionary of field names.
     value : bytes
-        The value.
+        Encoded value.
 
     Returns
     -------
     None, bool, int, float, str, bytes, list, dict, or another
-        Also `decimal.Decimal`, `uuid.UUID`, `datetime.date`, `datetime.time` and `datetime.datetime`, with UTC for a
-        time zone if it has one. A timestamp in nanoseconds is a `pandas.Timestamp`, and a date or timestamp beyond
-        the years 1 to 9999 a `numpy.datetime64`.
+        Also `decimal.Decimal`, `uuid.UUID`, `datetime.date`, `datetime.time` and `datetime.datetime` (in UTC if
+        adjusted to it). Timestamps in nanoseconds are `pandas.Timestamp`; dates and timestamps outside the years 1 to
+        9999 are `numpy.datetime64`, times outside of a day `numpy.timedelta64`.
 
     Raises
     ------
     InvalidFileError
-        When the bytes are no variant.
+        When the bytes are not a valid VARIANT.
     UnsupportedError
-        For another version, or a primitive type that the specification did not have yet.
+        When the version or a primitive type is unknown.
 
     Examples
     --------
@@ -50,14 +50,9 @@ def decode(metadata: bytes, value: bytes) -> Any:
 
 
 def decode_metadata(metadata: bytes) -> list[str]:
-    """Decode the metadata: the names of fields, by their ids.
+    """Decode the metadata into field names by id.
 
-    Raises
-    ------
-    InvalidFileError
-        When it is damaged.
-    UnsupportedError
-        When it is of another version.
+    InvalidFileError if it is damaged; UnsupportedError for another version.
     """
     if not metadata:
         raise InvalidFileError("a variant has no metadata")
@@ -76,20 +71,7 @@ def decode_metadata(metadata: bytes) -> list[str]:
 
 
 def decode_value(value: bytes, names: Sequence[str]) -> Any:
-    """Decode a value.
-
-    Parameters
-    ----------
-    value : bytes
-        The value.
-    names : sequence of str
-        The dictionary of its metadata.
-
-    Raises
-    ------
-    InvalidFileError, UnsupportedError
-        As in `decode`.
-    """
+    """Decode a value, given the field names of its metadata; raises as `decode`."""
     if not value:
         raise InvalidFileError("a variant's value has no bytes")
     scalar = HEADER_DECODERS[value[0]]
@@ -112,15 +94,7 @@ def decode_value(value: bytes, names: Sequence[str]) -> Any:
 
 
 class VariantFields(NamedTuple):
-    """What is in an object or array.
-
-    Attributes
-    ----------
-    keys : list of str, or range
-        The names of an object's fields; of an array, a range.
-    starts, ends : sequence of int
-        Where each value begins and ends.
-    """
+    """Fields of an object or elements of an array; start and end (exclusive) of each value."""
 
     keys: list[str] | range
     starts: Sequence[int]
@@ -128,12 +102,9 @@ class VariantFields(NamedTuple):
 
 
 def read_fields(value: bytes, start: int, end: int, names: Sequence[str]) -> VariantFields:
-    """Find what is in an object or array that fills the bytes from `start` to `end`.
+    """Locate the values of an object or array that spans `start` to `end` (exclusive).
 
-    Raises
-    ------
-    InvalidFileError
-        When a number in it points to what is not there, or two fields have one name.
+    InvalidFileError if an offset or id is out of bounds, or two fields have the same name.
     """
     kind, header = value[start] & 3, value[start] >> 2
     is_object = kind == OBJECT
@@ -161,10 +132,9 @@ _KINDS = {OBJECT: "an object", ARRAY: "an array"}
 
 
 def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
-    """Look the names of an object's fields up.
+    """Return the field names of an object by id.
 
-    They are to be in the order of their bytes, which is not checked: writers have sorted them in other ways, and
-    nothing here depends on it.
+    Their order is not checked: writers differ, and nothing here depends on it.
     """
     try:
         keys = [names[number] for number in ids]
@@ -179,7 +149,7 @@ def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
 
 
 def _value_ends(starts: Sequence[int], first: int, end: int) -> list[int]:
-    """Find where values end that do not stand in the order of their offsets: each where the next one begins."""
+    """Return the ends of values stored in another order than their offsets; they must tile the space."""
     order = sorted(starts)
     following = dict(pairwise([*order, end]))
     tiled = order[0] == first and order[-1] < end if order else first == end

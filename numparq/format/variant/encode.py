@@ -1,4 +1,4 @@
-"""Encode Python values as VARIANT metadata and values."""
+"""VARIANT metadata and values, encoded from Python values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SORTED = 1 << 4
 _MOST_SHORT = 63
 _MOST_BYTES = (1 << 32) - 1
 
-_MAX_DEPTH = 250  # of lists and dicts within each other: what Python's stack bears anywhere
+_MAX_DEPTH = 250  # nesting of lists and dicts that fits Python's recursion limit from any caller
 _MOST_DIGITS = 38
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=datetime.UTC)
@@ -154,12 +154,12 @@ def _datetime64(value: np.datetime64) -> bytes:
     return _number(kind, int(moment.astype(np.int64)))
 
 
-# The first that a value is an instance of counts: bool is an int, a Timestamp a datetime, and a datetime a date.
+# The first match counts: a bool is an int, a Timestamp a datetime, and a datetime a date.
 _ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     ((type(None), type(pd.NaT), type(pd.NA)), _null),
     ((bool, np.bool_), _bool),
     (str, _text),
-    (np.timedelta64, _refused),  # an np.integer
+    (np.timedelta64, _refused),  # a subclass of np.integer
     ((int, np.integer), _integer),
     ((np.float32, np.float16), _float),
     ((float, np.floating), _double),
@@ -175,19 +175,19 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
 
 
 def primitive_header(kind: int) -> bytes:
-    """Give the first byte of a value of a primitive type."""
+    """Return the header byte of a primitive type."""
     return bytes([kind << 2 | PRIMITIVE])
 
 
 def encode_string(text: bytes) -> bytes:
-    """Encode a string; `text` is its UTF-8."""
+    """Encode a string, given as UTF-8 bytes."""
     if len(text) <= _MOST_SHORT:
         return bytes([len(text) << 2 | SHORT_STRING]) + text
     return primitive_header(STRING) + _length(text) + text
 
 
 def encode_binary(value: bytes) -> bytes:
-    """Encode a string of bytes."""
+    """Encode a binary value."""
     return primitive_header(BINARY) + _length(value) + value
 
 
@@ -202,7 +202,7 @@ def _check_size(size: int) -> None:
 
 
 def _width(largest: int) -> int:
-    """Give the bytes that an unsigned integer takes, at least one."""
+    """Return the bytes that an unsigned integer needs, at least one."""
     _check_size(largest)
     return max(1, (largest.bit_length() + 7) // 8)
 
@@ -212,13 +212,7 @@ def _packed(numbers: Iterable[int], width: int) -> bytes:
 
 
 def encode_metadata(names: Sequence[bytes]) -> bytes:
-    """Encode metadata.
-
-    Parameters
-    ----------
-    names : sequence of bytes
-        The names of fields, in UTF-8, by their ids. Where they are sorted and unique, the metadata say so.
-    """
+    """Encode metadata from UTF-8 field names by id, flagged as sorted if they are sorted and unique."""
     offsets = [0, *accumulate(map(len, names))]
     width = _width(max(len(names), offsets[-1]))
     is_sorted = len(names) > 0 and all(first < second for first, second in pairwise(names))
@@ -227,7 +221,7 @@ def encode_metadata(names: Sequence[bytes]) -> bytes:
 
 
 def encode_array(values: Sequence[bytes]) -> bytes:
-    """Encode an array of encoded values."""
+    """Encode an array from its encoded values."""
     offsets = [0, *accumulate(map(len, values))]
     width, large = _width(offsets[-1]), len(values) > 255
     header = ARRAY | (width - 1 | large << 2) << 2
@@ -236,15 +230,7 @@ def encode_array(values: Sequence[bytes]) -> bytes:
 
 
 def encode_object(ids: Sequence[int], values: Sequence[bytes]) -> bytes:
-    """Encode an object.
-
-    Parameters
-    ----------
-    ids : sequence of int
-        The ids of its fields, in the order of the bytes of their names.
-    values : sequence of bytes
-        The encoded value of each.
-    """
+    """Encode an object from field ids, in byte order of their names, and the encoded values."""
     offsets = [0, *accumulate(map(len, values))]
     width, large = _width(offsets[-1]), len(values) > 255
     id_width = _width(max(ids, default=0))
@@ -254,25 +240,27 @@ def encode_object(ids: Sequence[int], values: Sequence[bytes]) -> bytes:
 
 
 def encode(value: Any) -> tuple[bytes, bytes]:
-    r"""Encode a value as a variant, in the smallest types that hold it.
+    r"""Encode a Python value as a VARIANT, with the smallest types that hold it.
 
     Parameters
     ----------
     value : object
-        None, or a bool, number, string, bytes, UUID, date, time or timestamp of Python, NumPy or pandas; or a
-        mapping of strings to such values, or a list, tuple or array of them. An integer beyond 64 bits becomes a
-        decimal, and what pandas has for a missing value (``NaT``, ``NA``) a null; NaN stays a number.
+        None, or a bool, number, string, bytes, UUID, date, time or timestamp of Python, NumPy or pandas; or a mapping
+        with string keys, list, tuple or array of such values. Integers beyond 64 bits become decimals, ``NaT`` and
+        ``NA`` become null, NaN stays a number.
 
     Returns
     -------
     metadata, value : bytes
+        Dictionary of field names, and the encoded value.
 
     Raises
     ------
     TypeError
-        For a value of another type.
+        When a value has another type.
     ValueError
-        For numbers of more digits than a decimal has, and values nested more than 250 deep.
+        When a number has too many digits for a decimal, a date or time is out of range, or the value is nested more
+        than 250 levels deep.
 
     Examples
     --------

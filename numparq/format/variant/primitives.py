@@ -1,4 +1,4 @@
-"""Primitive types and short strings of the VARIANT encoding: type ids, and a decoder for each header byte."""
+"""VARIANT primitive types and short strings: type ids, and a decoder for each header byte."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _constant(value: Any) -> PrimitiveDecoder:
 
 
 def _number(form: str, make: Callable[[Any], Any] | None = None) -> PrimitiveDecoder:
-    """Make a decoder of a number in `form` (as the struct module has it), which `make` makes the value of."""
+    """Return a decoder of a number in a `struct` format; `make` converts it."""
     unpack, size = struct.Struct(f"<{form}").unpack_from, struct.calcsize(f"<{form}") + 1
 
     def decode(data: bytes, start: int, end: int) -> Any:
@@ -127,17 +127,17 @@ def _decimal(width: int) -> PrimitiveDecoder:
     return decode
 
 
-# --- what numbers mean ------------------------------------------------------------------------------------------------
+# --- dates, times, strings, UUIDs -------------------------------------------------------------------------------------
 
 
 def days_to_date(days: int) -> Any:
-    """Give a date by its days since 1970-01-01: datetime64[D] where `datetime.date` has no such year."""
+    """Return the date of days since 1970-01-01; datetime64[D] if `datetime.date` cannot hold it."""
     ordinal = _EPOCH_DAY + days
     return datetime.date.fromordinal(ordinal) if 0 < ordinal <= _LAST_DAY else np.datetime64(days, "D")
 
 
 def _sized(make: Callable[[bytes, int, int], Any]) -> PrimitiveDecoder:
-    """Make a decoder of bytes behind their length."""
+    """Return a decoder of length-prefixed bytes."""
 
     def decode(data: bytes, start: int, end: int) -> Any:
         first = start + 5
@@ -150,7 +150,7 @@ def _sized(make: Callable[[bytes, int, int], Any]) -> PrimitiveDecoder:
 
 
 def decode_text(data: bytes, start: int, end: int) -> str:
-    """Decode a string."""
+    """Decode UTF-8 bytes from `start` to `end` (exclusive)."""
     try:
         return str(data[start:end], "utf-8")
     except UnicodeDecodeError:
@@ -158,7 +158,7 @@ def decode_text(data: bytes, start: int, end: int) -> str:
 
 
 def micros_to_time(microseconds: int) -> Any:
-    """Give a time of day: timedelta64[us] where it is not within a day."""
+    """Return a time of day in microseconds; timedelta64[us] if it is not within a day."""
     if not 0 <= microseconds < _US_OF_DAY:
         return np.timedelta64(microseconds, "us")
     seconds, fraction = divmod(microseconds, 1_000_000)
@@ -225,7 +225,7 @@ VERSION = 1
 
 
 def micros_to_datetime(microseconds: int, utc: bool) -> Any:
-    """Give a moment by its microseconds since 1970: datetime64[us] where `datetime.datetime` has no such year."""
+    """Return the datetime of microseconds since 1970; datetime64[us] if `datetime.datetime` cannot hold it."""
     try:
         return (_EPOCH_UTC if utc else _EPOCH) + datetime.timedelta(microseconds=microseconds)
     except OverflowError:
@@ -233,5 +233,5 @@ def micros_to_datetime(microseconds: int, utc: bool) -> Any:
 
 
 def nanos_to_timestamp(nanoseconds: int, utc: bool) -> Any:
-    """Give a moment by its nanoseconds since 1970, as a `pandas.Timestamp`."""
+    """Return the `pandas.Timestamp` of nanoseconds since 1970."""
     return pd.Timestamp(nanoseconds, unit="ns", tz="UTC" if utc else None)
