@@ -12,9 +12,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .util.lazy import lazy_names
 from .util.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -101,15 +101,4 @@ _MODULE_OF = {
 _PUBLIC_MODULES = {"pandas": "pandas", "spark": "spark", "variant": "format.variant"}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC_MODULES:
-        return import_module(f".{_PUBLIC_MODULES[name]}", __name__)
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'numparq' has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF, *_PUBLIC_MODULES})
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF, _PUBLIC_MODULES)

@@ -12,7 +12,7 @@ import pytest
 
 import numparq
 from numparq import CorruptPageError, InvalidFileError, ParquetFile, read_parquet
-from numparq.format.geospatial import BoundingBox, merge_bounding_boxes
+from numparq.geospatial import BoundingBox, merge_bounding_boxes
 
 pa = pytest.importorskip("pyarrow")
 
@@ -71,7 +71,7 @@ def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backen
         assert geometry is expected if expected is None else shapely.equals_identical(geometry, expected)
     number = {"crs-arbitrary-value": 5070, "crs-projjson": 5070}.get(name)
     assert got.crs.to_epsg() == number if number else got.crs.to_string() == "OGC:CRS84"
-    assert got.attrs["numparq.format.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
+    assert got.attrs["numparq.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
 
 
 def test_columns_and_rows_of_geometries(parquet_testing):
@@ -107,7 +107,7 @@ def test_geoparquet():
     assert [point and (point.x, point.y) for point in got["other"]] == [(1, 2), None, (3, 4)]
     assert read_parquet(_points({"crs": None}), geometries="geopandas").crs is None
     spherical = read_parquet(_points({"edges": "spherical"}), geometries="geopandas")
-    assert spherical.attrs["numparq.format.geospatial"]["place"]["algorithm"] == "SPHERICAL"
+    assert spherical.attrs["numparq.geospatial"]["place"]["algorithm"] == "SPHERICAL"
 
 
 def test_geopandas_own_files(tmp_path):
@@ -151,7 +151,7 @@ def test_a_crs_that_is_not_understood(crs):
     with pytest.warns(UserWarning, match="the CRS of column"):
         got = read_parquet(_points({"crs": crs}), geometries="geopandas")
     assert got.crs is None
-    assert got.attrs["numparq.format.geospatial"]["place"]["crs"] == crs
+    assert got.attrs["numparq.geospatial"]["place"]["crs"] == crs
 
 
 @pytest.mark.parametrize("crs", ["+init={}:1", "init={}:1", " +proj=longlat +nadgrids={}"])

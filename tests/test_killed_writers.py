@@ -17,7 +17,7 @@ import pytest
 import numparq
 from numparq.errors import InvalidFileError
 from numparq.format.footer.checkpoints import find_last_footer
-from numparq.tools.salvage.recover import leftovers, recover
+from numparq.tools.salvage import leftovers, recover
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
 

@@ -26,7 +26,7 @@ from numparq.format.footer.tail import read_footer
 from numparq.io.file_lock import boot_id
 from numparq.io.local_source import BytesSource
 from numparq.io.open import open_sink
-from numparq.tools.salvage.recover import leftovers, recover
+from numparq.tools.salvage import leftovers, recover
 
 
 def with_checkpoints(num_row_groups: int, rows: int = 100) -> tuple[bytes, list[int]]:

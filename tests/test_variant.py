@@ -22,7 +22,7 @@ from twins import variant as twin
 from variants import EMPTY, IDS, NAMES
 
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
-from numparq.format.variant.decode import decode_value
+from numparq.format.variant.decoder import decode_value
 
 UTC = datetime.UTC
 

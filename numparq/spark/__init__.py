@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from numparq.util.lazy import lazy_names
 
 __all__ = [
     "aggregate_pandas",
@@ -19,7 +18,7 @@ __all__ = [
 ]
 
 # Public names, and the module of each: imported when it is first asked for.
-_HOMES: dict[str, str] = {
+_MODULE_OF = {
     "aggregate_pandas": "jobs.pandas_jobs",
     "aggregate_pandas_by": "jobs.pandas_jobs",
     "configure": "session",
@@ -33,13 +32,4 @@ _HOMES: dict[str, str] = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'numparq.spark' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -12,7 +12,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError
 from numparq.format.footer.file_metadata import Footer
-from numparq.format.geospatial import GeospatialColumn, parse_geo_metadata
+from numparq.geospatial import GeospatialColumn, parse_geo_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def to_geodataframe(
     -------
     geopandas.GeoDataFrame
         Its active column is GeoParquet's primary one, or else the first. The frame itself where it has no such
-        column. In ``attrs["numparq.format.geospatial"]`` stand the kind, CRS and
+        column. In ``attrs["numparq.geospatial"]`` stand the kind, CRS and
         algorithm of each, as the file says them; geopandas knows straight edges only.
 
     Raises
@@ -80,7 +80,7 @@ def to_geodataframe(
         frame.isetitem(frame_places[label], made)
     active = primary if primary in found else next(iter(found))
     result = geopandas.GeoDataFrame(frame).set_geometry(active)
-    result.attrs["numparq.format.geospatial"] = {
+    result.attrs["numparq.geospatial"] = {
         label: {"kind": column.kind, "crs": column.crs, "algorithm": column.algorithm}
         for label, column in found.items()
     }

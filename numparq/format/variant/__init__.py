@@ -13,7 +13,7 @@ without the VARIANT annotation.
 
 from __future__ import annotations
 
-from .decode import decode
-from .encode import encode
+from .decoder import decode
+from .encoder import encode
 
 __all__ = ["decode", "encode"]

@@ -71,7 +71,7 @@ def _is_encoded(value: Any) -> bool:
 
 
 def _encode(value: Any, row: int) -> dict[str, bytes]:
-    from numparq.format.variant.encode import encode
+    from numparq.format.variant.encoder import encode
 
     try:
         metadata, encoded = encode(value)

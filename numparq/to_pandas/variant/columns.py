@@ -10,8 +10,8 @@ import numpy as np
 from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
 from numparq.column.nested.nested_type import NestedType, is_variant, iter_leaves
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
-from numparq.format.variant.decode import decode_metadata, decode_value, read_fields
-from numparq.format.variant.encode import encode_array, encode_object
+from numparq.format.variant.decoder import decode_metadata, decode_value, read_fields
+from numparq.format.variant.encoder import encode_array, encode_object
 from numparq.to_pandas.arrow import validity_bitmap
 from numparq.types.output_type import OutputType
 from numparq.util.optional import import_pyarrow

@@ -26,7 +26,7 @@ from numparq.format.physical_type import (
 )
 from numparq.format.schema import Leaf
 from numparq.format.variant import primitives
-from numparq.format.variant.encode import encode_binary, encode_string, primitive_header
+from numparq.format.variant.encoder import encode_binary, encode_string, primitive_header
 from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.unscaled_decimals import binary_to_integers
 from numparq.types.output_type import OutputType

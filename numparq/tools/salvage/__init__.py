@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .file import salvage
 from .output import Salvaged
+from .unfinished_files import leftovers, recover
 
-__all__ = ["Salvaged", "salvage"]
+__all__ = ["Salvaged", "leftovers", "recover", "salvage"]
