@@ -22,7 +22,7 @@ _MS_OF_DAY = 86_400_000
 
 
 def arrow_values(values: Any) -> ColumnValues:
-    """Return the values of a pyarrow Array or ChunkedArray without children; SchemaError if Parquet has no such type."""
+    """Return the values of a pyarrow array without children, chunked or not; SchemaError if Parquet lacks the type."""
     import pyarrow as pa
 
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])

@@ -53,7 +53,7 @@ def _sparse_values(array: Any) -> ColumnValues:
     rows, values, fill = array.sp_index.to_int_index().indices, array.sp_values, array.fill_value
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # same dtype, or searchsorted converts all of `rows`
+        first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # a mixed dtype would convert all rows
         dense = np.full(stop - start, fill, dtype)
         dense[rows[first:last] - start] = values[first:last]
         return array_values(dense).leaves(0, stop - start)

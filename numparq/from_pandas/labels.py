@@ -20,7 +20,7 @@ from .user_schema import UserSchema
 
 
 def label_text(label: Any) -> Any:
-    """Return a label as pyarrow writes it: a str, or None if missing; bytes are decoded as UTF-8, also within tuples."""
+    """Return a label as pyarrow writes it: a str, or None if missing; bytes are decoded as UTF-8, in tuples too."""
     if isinstance(label, str):
         return label
     if isinstance(label, bytes):
@@ -66,7 +66,7 @@ def _check_unicode(name: str) -> None:
 
 
 def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:
-    """Return the column name of an index level: its own, or ``__index_level_0__`` and so on if it is missing or taken."""
+    """Return the column name of an index level: its own, or ``__index_level_0__`` and so on if missing or taken."""
     name = label_text(level.name)
     if name is not None and name not in taken:
         _check_unicode(name)
