@@ -28,7 +28,7 @@ class Coalescing:
         Largest number of unneeded bytes between two byte ranges of one request, 0 or more.
         0 joins only ranges that touch or overlap.
     max_bytes : int
-        Largest size of a request in bytes, at least 1. A single range that is larger is still one request.
+        Largest size of a request in bytes, at least 1. A larger range, or ranges that overlap, are still one request.
 
     Raises
     ------

@@ -29,7 +29,8 @@ class FsspecSink(Sink):
             self._drop()
             self._temporary = ""
             self._file = filesystem.open(path, "wb", autocommit=False)
-        elif type(self._file).__name__ == "LocalFileOpener":  # wrapped local: would fail only at the end
+        elif type(self._file).__name__ == "LocalFileOpener":
+            # A local file system behind a wrapper: a missing directory would be noticed only at the commit.
             self._check_folder(path.rpartition("/")[0])
 
     def _check_folder(self, folder: str) -> None:
