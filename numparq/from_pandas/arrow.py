@@ -22,18 +22,7 @@ _MS_OF_DAY = 86_400_000
 
 
 def arrow_values(values: Any) -> ColumnValues:
-    """Give the source of Arrow data.
-
-    Parameters
-    ----------
-    values : pyarrow.ChunkedArray or pyarrow.Array
-        Of a type without children.
-
-    Raises
-    ------
-    SchemaError
-        When Parquet has no such type.
-    """
+    """Return the values of a pyarrow array without children, chunked or not; SchemaError if Parquet lacks the type."""
     import pyarrow as pa
 
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
@@ -56,17 +45,17 @@ def _convert_chunks(parts: list[Any], convert: Callable[[Any], LeafValues]) -> L
 
 
 def _chunks(chunked: Any, start: int, stop: int) -> list[Any]:
-    """Give the arrays that make up rows `start` to `stop`, at least one."""
+    """Return the arrays of rows `start` to `stop` (exclusive), at least one."""
     chunks = [chunk for chunk in chunked.slice(start, stop - start).chunks if len(chunk)]
     if chunks:
         return chunks
     import pyarrow as pa
 
-    return [pa.nulls(0, chunked.type)]  # pa.array makes no dictionary of the type null
+    return [pa.nulls(0, chunked.type)]  # pa.array cannot build a dictionary of null type
 
 
 def _cast_values(chunked: Any, data_type: Any) -> ColumnValues:
-    """Give the source of data that is cast range by range."""
+    """Return values that are cast when their rows are read."""
     source = arrow_values(chunked.slice(0, 0).cast(data_type))
     return ColumnValues(
         source.type,
@@ -81,7 +70,7 @@ def _dictionary_values(chunked: Any) -> ColumnValues:
     if unified is None:
         return _cast_values(chunked, chunked.type.value_type)
     dictionary = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], chunked.type.value_type)
-    # Readers take the values of a dictionary to be there, and all different: pyarrow's own fail on one that is not so.
+    # Readers expect dictionary entries that are distinct and not null: pyarrow fails on others.
     if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
         return _cast_values(chunked, chunked.type.value_type)
 
@@ -98,7 +87,7 @@ def _dictionary_values(chunked: Any) -> ColumnValues:
 
 
 def _unify_dictionaries(chunked: Any) -> Any:
-    """Give all chunks the same dictionary; None where pyarrow cannot, or makes other numbers (of half floats)."""
+    """Return the data with one dictionary for all chunks; None if pyarrow cannot do that or changes half floats."""
     import pyarrow as pa
 
     if chunked.num_chunks < 2:
@@ -110,16 +99,16 @@ def _unify_dictionaries(chunked: Any) -> Any:
         return chunked.unify_dictionaries()
     except pa.ArrowNotImplementedError:
         return None
-    except pa.ArrowInvalid:  # more values than the type of the indices can tell apart
+    except pa.ArrowInvalid:  # more entries than the index type can number
         wide = pa.dictionary(pa.int32(), data_type.value_type, data_type.ordered)
         return chunked.cast(wide).unify_dictionaries()
 
 
-# --- one array to one leaf -------------------------------------------------------------------------------------------
+# --- one array to leaf values ----------------------------------------------------------------------------------------
 
 
 def _bits(buffer: Any, offset: int, count: int) -> np.ndarray:
-    """Give bits of a bitmap as bytes of 0 and 1."""
+    """Return bits of a bitmap as bytes of 0 and 1."""
     octets = np.frombuffer(buffer, np.uint8)[offset // 8 : (offset + count + 7) // 8]
     first = offset % 8
     return np.unpackbits(octets, bitorder="little")[first : first + count]
@@ -133,7 +122,7 @@ def _validity(array: Any) -> np.ndarray | None:
 
 
 def _items(array: Any, dtype: str | np.dtype) -> np.ndarray:
-    """Give the values of an array of a fixed size: a view."""
+    """Return the values of a fixed-size array: a view of its buffer."""
     buffer, kind = array.buffers()[1], np.dtype(dtype)
     if buffer is None or not len(array):
         return np.zeros(len(array), kind)
@@ -168,13 +157,13 @@ def _second_leaf(array: Any) -> LeafValues:
 
 
 def _values_without_nulls(array: Any) -> np.ndarray:
-    """Give 64-bit values with those at nulls, which may be anything, replaced."""
+    """Return 64-bit values with 0 at nulls, where Arrow's buffer may hold anything."""
     values, validity = _items(array, "i8"), _validity(array)
     return values if validity is None else np.where(validity.view(bool), values, 0)
 
 
 def _string_leaf(array: Any) -> LeafValues:
-    """Give strings or bytes: data and 64-bit offsets as they are."""
+    """Return strings or bytes as a view of their data, with 64-bit offsets."""
     buffers = array.buffers()
     wide = str(array.type).startswith("large")
     if buffers[1] is None or not len(array):
@@ -245,14 +234,9 @@ def _converter(arrow_type: ArrowType) -> Callable[[Any], LeafValues]:
 
 
 def concat_leaves(parts: list[LeafValues], counts: list[int]) -> LeafValues:
-    """Put the values of several pieces of a flat leaf one behind the other.
+    """Concatenate flat leaf values without levels or codes; `counts` are the rows of each.
 
-    Parameters
-    ----------
-    parts : list of LeafValues
-        At least one; without levels and codes. A single one is given back as it is; of several, none is empty.
-    counts : list of int
-        Rows of each.
+    A single part is returned as it is; of several, none may be empty.
     """
     if len(parts) == 1:
         return parts[0]

@@ -23,14 +23,12 @@ _CHUNK_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """The values of a column without its name.
+    """Values of a column, without its name.
 
-    Parameters
+    Attributes
     ----------
-    type : ArrowType
-        What they are in Arrow's terms.
     leaves : callable
-        As `numparq.column.leaf_values.SourceColumn.leaves`: gives the values of rows `start` to `stop`.
+        Returns the leaf values of rows `start` to `stop` (exclusive), as `SourceColumn.leaves` does.
     children : tuple of (str, ArrowType)
         Names and types of the leaves of a struct; empty for a flat column.
     """
@@ -40,7 +38,7 @@ class ColumnValues:
     children: tuple[tuple[str, ArrowType], ...] = ()
 
     def node(self, name: str) -> SchemaNode:
-        """Give the schema of the column, under a name."""
+        """Return the schema node of the column under a name."""
         if self.children:
             return SchemaNode(
                 name, children=tuple(ColumnValues(child, self.leaves).node(label) for label, child in self.children)
@@ -49,30 +47,14 @@ class ColumnValues:
         return SchemaNode(name, physical=physical, type_length=length, logical=logical)
 
     def field(self, name: str) -> ArrowField:
-        """Give the column as Arrow describes it, under a name."""
+        """Return the Arrow field of the column under a name."""
         return ArrowField(name, self.type, tuple(ArrowField(label, child) for label, child in self.children))
 
 
 class FlatColumn:
-    """A column of the file: a `numparq.column.leaf_values.SourceColumn`.
+    """A flat column of the file, a `numparq.column.leaf_values.SourceColumn`.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the file.
-    source : ColumnValues
-        Its values.
-    node : SchemaNode or None
-        Its schema, where that is not just what the source has; the values have to fit it.
-    field : ArrowField or None
-        The same in Arrow's terms.
-
-    Attributes
-    ----------
-    node : SchemaNode
-        Its schema.
-    field : ArrowField
-        The same in Arrow's terms.
+    `node` and `field` override those of the values, which must fit them.
     """
 
     def __init__(
@@ -83,60 +65,37 @@ class FlatColumn:
         self._leaves = source.leaves
 
     def leaves(self, start: int, stop: int) -> list[LeafValues]:
-        """Give the values of rows `start` to `stop`, as `numparq.column.leaf_values.SourceColumn.leaves` says."""
+        """Return the leaf values of rows `start` to `stop` (exclusive)."""
         with error_context(column=self.node.name):
             return self._leaves(start, stop)
 
 
 def flat_values(arrow_type: ArrowType, slice_rows: Callable[[int, int], np.ndarray], convert: Convert) -> ColumnValues:
-    """Give a source of one leaf, whose values are taken by ranges of rows and converted.
-
-    Parameters
-    ----------
-    arrow_type : ArrowType
-        What the values are.
-    slice_rows : callable
-        Gives the array of rows `start` to `stop`.
-    convert : callable
-        Makes the leaf's values of such an array.
-    """
+    """Return the values of one leaf: `slice_rows` returns the array of rows, and `convert` its leaf values."""
     return ColumnValues(arrow_type, lambda start, stop: [convert(slice_rows(start, stop))])
 
 
 def row_slicer(values: np.ndarray) -> Callable[[int, int], np.ndarray]:
-    """Give the function that takes rows of an array."""
+    """Return a function that slices rows of an array."""
     return lambda start, stop: values[start:stop]
 
 
 def native_contiguous(values: np.ndarray) -> np.ndarray:
-    """Give an array's values as a contiguous array of native byte order; itself where it is one."""
+    """Return an array as a contiguous one of native byte order; itself if it is one."""
     return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
 
 
 def validity_bytes(present: np.ndarray) -> np.ndarray | None:
-    """Give a bool array, False at nulls, as a validity; None where there are no nulls."""
+    """Return a bool array, False at nulls, as validity bytes; None if there are no nulls."""
     return None if present.all() else present.view(np.uint8)
 
 
 class NestedValuesError(Exception):
-    """The values have an inner structure: they are not for this module."""
+    """The values are nested and need a nested column."""
 
 
 def drop_nulls(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Leave nulls out.
-
-    Parameters
-    ----------
-    values : object
-        None, NaN, NaT and NA are nulls.
-
-    Returns
-    -------
-    present : object
-        Those that are none; the array itself, where all are.
-    mask : bool or None
-        True where there is a value; None where there is one everywhere.
-    """
+    """Return the objects that are not null (None, NaN, NaT, NA), and a mask of them; the mask is None if all are."""
     missing = pd.isna(values)
     if not missing.any():
         return values, None
@@ -146,18 +105,9 @@ def drop_nulls(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 def flat_object_values(
     arrow_type: ArrowType, values: np.ndarray, convert: Callable[[np.ndarray], np.ndarray], width: int = 0
 ) -> ColumnValues:
-    """Give a source of objects that are converted by ranges of rows.
+    """Return the values of a flat column of objects, converted when their rows are read.
 
-    Parameters
-    ----------
-    arrow_type : ArrowType
-        What they become.
-    values : object
-        All of them.
-    convert : callable
-        Gives the array of a leaf's values, of objects none of which is null.
-    width : int
-        Bytes of a value, where those of the leaf are bytes.
+    `convert` gets objects without nulls; `width` is the bytes of a value if it returns bytes, else 0.
     """
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
@@ -177,6 +127,6 @@ def flat_object_values(
 
 
 def present_chunks(values: np.ndarray) -> Iterable[np.ndarray]:
-    """Give the values that there are, some at a time."""
+    """Yield the objects that are not null, a chunk of rows at a time."""
     for start in range(0, len(values), _CHUNK_ROWS):
         yield drop_nulls(values[start : start + _CHUNK_ROWS])[0]

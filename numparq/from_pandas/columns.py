@@ -20,23 +20,9 @@ from .temporal import numpy_temporal_values, period_values, zoned_timestamp_valu
 
 
 def array_values(array: Any) -> ColumnValues:
-    """Give the source of a column.
+    """Return the values of a NumPy or pandas array.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or pandas.api.extensions.ExtensionArray
-        The values.
-
-    Returns
-    -------
-    ColumnValues
-
-    Raises
-    ------
-    NestedValuesError
-        When they are lists, dicts and the like, or of a nested Arrow type.
-    SchemaError
-        When the format, or numparq, has no place for them.
+    Raises NestedValuesError for nested values, SchemaError for dtypes that Parquet or numparq cannot store.
     """
     if isinstance(array, pd.arrays.NumpyExtensionArray) and not isinstance(array.dtype, pd.StringDtype):
         array = array.to_numpy()
@@ -59,7 +45,7 @@ def _object_values(values: np.ndarray) -> ColumnValues:
 
 
 def _sparse_values(array: Any) -> ColumnValues:
-    """Give the source of a SparseArray: made dense range by range."""
+    """Return the values of a SparseArray, made dense when their rows are read."""
     dtype = array.dtype.subtype
     if dtype.kind == "O":
         return array_values(np.asarray(array))
@@ -67,7 +53,7 @@ def _sparse_values(array: Any) -> ColumnValues:
     rows, values, fill = array.sp_index.to_int_index().indices, array.sp_values, array.fill_value
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # of another dtype, all are converted
+        first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # a mixed dtype would convert all rows
         dense = np.full(stop - start, fill, dtype)
         dense[rows[first:last] - start] = values[first:last]
         return array_values(dense).leaves(0, stop - start)
@@ -87,7 +73,7 @@ def _arrow_values(array: Any) -> ColumnValues:
 
 
 def _extension_values(array: Any) -> ColumnValues:
-    """Give the source of an extension array that pandas does not bring along."""
+    """Return the values of a third-party extension array: by Arrow where it can be converted, else as objects."""
     if hasattr(array, "__arrow_array__"):
         from numparq.types.pyarrow import is_nested_type
 

@@ -18,48 +18,17 @@ _EXACT_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact]
 )
 _INT64_DIGITS = 18
-_ARROW_DIGITS = 38  # of Arrow's decimals of 128 bits
+_ARROW_DIGITS = 38  # of Arrow's 128-bit decimals
 
 
 def big_endian(values: np.ndarray, length: int) -> np.ndarray:
-    """Give the lowest bytes of little-endian integers, turned around.
-
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Items of a fixed size.
-    length : int
-        How many bytes of each to keep.
-
-    Returns
-    -------
-    uint8
-        Value after value.
-    """
+    """Return the lowest `length` bytes of each little-endian integer, reversed (uint8, one value after the other)."""
     octets = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
     return np.ascontiguousarray(octets[:, :length][:, ::-1]).reshape(-1)
 
 
 def precision_and_scale(values: Iterable[decimal.Decimal]) -> tuple[int, int]:
-    """Find the digits that Decimals need together.
-
-    Parameters
-    ----------
-    values : iterable of decimal.Decimal
-        None of them NaN.
-
-    Returns
-    -------
-    whole : int
-        Digits before the decimal point.
-    scale : int
-        Digits behind it.
-
-    Raises
-    ------
-    SchemaError
-        When one is infinite.
-    """
+    """Return the digits that Decimals need before and after the decimal point; SchemaError if one is infinite."""
     numbers = list(values)
     if not numbers:
         return 0, 0
@@ -75,12 +44,9 @@ def precision_and_scale(values: Iterable[decimal.Decimal]) -> tuple[int, int]:
 
 
 def decimal_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of an array of `decimal.Decimal` objects, of which None and NaN are nulls.
+    """Return the values of `decimal.Decimal` objects, None and NaN as nulls, with the precision that they need.
 
-    Raises
-    ------
-    SchemaError
-        When one is infinite, or together they need more digits than can be written.
+    Raises SchemaError if one is infinite, or if they need more digits than can be written.
     """
     whole = scale = 0
     for start in range(0, len(values), _CHUNK_ROWS):
@@ -92,7 +58,7 @@ def decimal_objects(values: np.ndarray) -> ColumnValues:
 
 
 def decimal_values(values: np.ndarray, arrow_type: ArrowType) -> ColumnValues:
-    """Give the source of Decimals as fixed-length integers of a given precision and scale."""
+    """Return the values of Decimals as fixed-length integers of a given precision and scale."""
     _, length, _ = parquet_type(arrow_type)
 
     def convert(part: np.ndarray) -> np.ndarray:
@@ -102,13 +68,7 @@ def decimal_values(values: np.ndarray, arrow_type: ArrowType) -> ColumnValues:
 
 
 def unscaled_integers(values: np.ndarray, arrow_type: ArrowType) -> list[int]:
-    """Give the integers that Decimals are at a scale.
-
-    Raises
-    ------
-    SchemaError
-        When one has more digits than the type.
-    """
+    """Return the unscaled integers of Decimals; SchemaError if one has more digits than the type."""
     scale, limit = arrow_type.scale, 10**arrow_type.precision
     shift = decimal.Decimal(scale)
     found = []
@@ -122,7 +82,7 @@ def unscaled_integers(values: np.ndarray, arrow_type: ArrowType) -> list[int]:
 
 
 def integer_bytes(integers: list[int], length: int, precision: int) -> np.ndarray:
-    """Give integers in two's complement, big-endian, of `length` bytes each."""
+    """Return integers as big-endian two's complement of `length` bytes each."""
     if precision <= _INT64_DIGITS:
         return big_endian(np.array(integers, np.int64), length)
     return np.frombuffer(b"".join([value.to_bytes(length, "big", signed=True) for value in integers]), np.uint8)

@@ -13,25 +13,15 @@ from numparq.format.arrow_type import DictionaryIndex
 
 from .column_values import ColumnValues, validity_bytes
 
-_MAX_DEFINITION = 2  # the definition level of a leaf of a struct, where neither is null
+_MAX_DEFINITION = 2  # definition level of a struct's leaf where neither is null
 
 
 def dictionary_values(
     slice_codes: Callable[[int, int], np.ndarray], dictionary: ColumnValues, size: int, index: DictionaryIndex
 ) -> ColumnValues:
-    """Give the source of a column of codes.
+    """Return the values of a dictionary-encoded column; `dictionary` has `size` entries, none of them null.
 
-    Parameters
-    ----------
-    slice_codes : callable
-        Gives the codes of rows `start` to `stop`: int32, negative at nulls.
-    dictionary : ColumnValues
-        The values, none of them null.
-    size : int
-        How many values there are.
-    index : DictionaryIndex
-        How Arrow would encode the codes. Values that are structs or of an extension type are not dictionaries by
-        ``ARROW:schema``: pyarrow has no Parquet columns of such.
+    `slice_codes` returns the codes of rows `start` to `stop` (exclusive): int32, negative at nulls.
     """
     leaves_of_codes = (
         _struct_leaves if dictionary.children else _boolean_leaves if dictionary.type.kind == "bool" else _flat_leaves
@@ -42,19 +32,19 @@ def dictionary_values(
     def leaves(start: int, stop: int) -> list[LeafValues]:
         leaves = leaves_of_codes(slice_codes(start, stop), values.leaves())
         for leaf in leaves:
-            leaf.keep_dictionary = start == 0  # the first row group tells of all categories, used or not
+            leaf.keep_dictionary = start == 0  # the first row group stores all categories, used or not
         return leaves
 
+    # Structs and extension types are no dictionaries in ARROW:schema: pyarrow has no Parquet columns of such.
     plain = bool(dictionary.children or dictionary.type.extension or dictionary.type.kind == "uuid")
     arrow_type = dictionary.type if plain else replace(dictionary.type, dictionary=index)
     return ColumnValues(arrow_type, leaves, dictionary.children)
 
 
 def lookup_values(slice_codes: Callable[[int, int], np.ndarray], dictionary: ColumnValues, size: int) -> ColumnValues:
-    """Give the source of values that are looked up by codes range by range; parameters are those of
-    `dictionary_values`.
+    """Return values that are looked up by code when their rows are read, such as levels of a MultiIndex.
 
-    For what is kept as codes in memory, but is no dictionary to anybody: the levels of a MultiIndex.
+    Parameters are those of `dictionary_values`, but the column is not dictionary-encoded for readers.
     """
     values = _CachedDictionary(dictionary, size)
 
@@ -66,7 +56,7 @@ def lookup_values(slice_codes: Callable[[int, int], np.ndarray], dictionary: Col
 
 
 class _CachedDictionary:
-    """The values of a dictionary, converted when they are first asked for."""
+    """Entries of a dictionary, converted at the first access."""
 
     def __init__(self, dictionary: ColumnValues, size: int) -> None:
         self._dictionary = dictionary
@@ -74,7 +64,7 @@ class _CachedDictionary:
         self._leaves: list[LeafValues] | None = None
 
     def leaves(self) -> list[LeafValues]:
-        """Give the leaves; threads that ask at the same time may each convert them."""
+        """Return the leaf values; concurrent first calls may each convert them."""
         found = self._leaves
         if found is None:
             self._leaves = found = self._dictionary.leaves(0, self._size)
@@ -82,7 +72,7 @@ class _CachedDictionary:
 
 
 def _lookup_leaf(leaf: LeafValues, size: int, codes: np.ndarray) -> LeafValues:
-    """Give the value of each code, of a flat leaf of so many values."""
+    """Return the value of each code; `leaf` is flat and has `size` values."""
     present = codes >= 0
     if leaf.validity is not None:
         present &= np.take(leaf.validity, codes, mode="clip").view(bool)
@@ -100,14 +90,14 @@ def _flat_leaves(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafVa
 
 
 def _boolean_leaves(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
-    """Give booleans as they are: readers do not expect a dictionary of them."""
+    """Return booleans without codes: readers do not expect a dictionary of booleans."""
     (values,) = dictionary
     table = values.values if len(values.values) else np.zeros(1, np.uint8)
     return [LeafValues(np.take(table, codes, mode="clip"), validity=validity_bytes(codes >= 0))]
 
 
 def _struct_leaves(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
-    """Give the leaves of a struct, whose values are those that there are."""
+    """Return the leaves of a struct: definition levels, and codes of the rows that are not null."""
     present = codes >= 0
     definition = present.view(np.uint8) * np.uint8(_MAX_DEFINITION)
     kept = codes[present]
@@ -115,15 +105,7 @@ def _struct_leaves(codes: np.ndarray, dictionary: list[LeafValues]) -> list[Leaf
 
 
 def categorical_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> ColumnValues:
-    """Give the source of a Categorical.
-
-    Parameters
-    ----------
-    array : pandas.Categorical
-        Its codes are taken as they are, and all of its categories make up the dictionary, used or not.
-    array_values : callable
-        Gives the source of an array of a pandas dtype.
-    """
+    """Return the values of a Categorical: its own codes, and all categories, used or not, as the dictionary."""
     codes = array.codes
     index = DictionaryIndex(8 * codes.dtype.itemsize, True, bool(array.ordered))
     categories = array.categories

@@ -28,22 +28,18 @@ from .user_schema import UserColumn, UserSchema, parse_schema
 
 @dataclass(slots=True)
 class ShreddedFrame:
-    """A frame that is ready to be written.
+    """A frame ready to be written.
 
-    Parameters
+    Attributes
     ----------
     columns : list of SourceColumn
-        The columns of the file: those of the frame, then those levels of its index that are columns.
-    num_rows : int
-        Rows.
-    arrow_fields : list of ArrowField
-        The columns as Arrow describes them, for `arrow_schema_value`.
+        Columns of the frame, then the index levels that are columns.
     key_value_metadata : dict of str to str
-        For the footer: ``pandas``, and ``PANDAS_ATTRS`` where the frame has attrs.
+        For the footer: ``pandas``, and ``PANDAS_ATTRS`` if the frame has attrs.
     ordered : dict of str to pandas.Index
-        The categories of columns that are ordered Categoricals.
+        Categories of the columns that are ordered Categoricals.
     inferred : frozenset of str
-        Columns whose type follows from their values, not from their dtype: that of some rows may be another.
+        Columns whose type follows from their values, not their dtype: a slice of rows may have another type.
     """
 
     columns: list[SourceColumn]
@@ -54,12 +50,12 @@ class ShreddedFrame:
     inferred: frozenset[str] = frozenset()
 
     def rows(self, start: int, stop: int) -> ShreddedFrame:
-        """Give rows `start` to `stop`, with the types and the metadata of all; nothing is copied."""
+        """Return rows `start` to `stop` (exclusive) with the types and metadata of all rows, without a copy."""
         columns: list[SourceColumn] = [_SlicedColumn(column, start) for column in self.columns]
         return replace(self, columns=columns, num_rows=stop - start)
 
     def given(self) -> UserSchema:
-        """Give the types of the columns whose type follows from their values: to take some of the rows apart by."""
+        """Return the types of the inferred columns, by which a slice of rows is shredded."""
         return UserSchema(
             {
                 column.node.name: UserColumn(column.node, field)
@@ -71,7 +67,7 @@ class ShreddedFrame:
 
 
 class _SlicedColumn:
-    """A column from a row on."""
+    """A column from row `start` on."""
 
     def __init__(self, column: SourceColumn, start: int) -> None:
         self.node = column.node
@@ -84,32 +80,9 @@ class _SlicedColumn:
 def shred_frame(
     df: pd.DataFrame, index: bool | None = None, schema: Any = None, reserved: Collection[str] = ()
 ) -> ShreddedFrame:
-    """Take a DataFrame apart.
+    """Shred a DataFrame, which is not copied and must not change until it is written.
 
-    Parameters
-    ----------
-    df : pandas.DataFrame
-        The frame. It is not copied: it must not change while it is written.
-    index : bool or None
-        Whether to write the index: as columns (True), not at all (False), or as pandas has it by default (None): as
-        columns, but a RangeIndex as three numbers of the metadata.
-    schema : pyarrow.Schema, sequence, mapping, UserSchema or None
-        What types the columns are to have, as `numparq.from_pandas.user_schema.parse_schema` takes it. Where it says
-        what columns
-        there are, those of the frame that it does not name are left out, and so are levels of the index. A frame
-        without rows need not have the columns.
-    reserved : collection of str
-        Names that no level of the index gets, as if the frame had columns of these names.
-
-    Returns
-    -------
-    ShreddedFrame
-
-    Raises
-    ------
-    SchemaError
-        When a column cannot be written, or is not there, or has no place in the schema; it is named. Values that are
-        not of the schema's type are found when they are asked for.
+    `index=None` stores a RangeIndex in the metadata only. No index level gets a name in `reserved`.
     """
     if not isinstance(df, pd.DataFrame):
         raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
@@ -139,17 +112,7 @@ def shred_frame(
 
 
 def shred_column(name: str, values: Any, user_column: UserColumn | None = None) -> SourceColumn:
-    """Make a column of the file of a column of a frame, or a level of its index.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the file.
-    values : pandas.Series, pandas.Index or IndexLevel
-        Its values.
-    user_column : UserColumn or None
-        The type that it is to have.
-    """
+    """Return the source column of a Series, Index or IndexLevel, of the user's type if given."""
     with error_context(column=name):
         if user_column is not None and user_column.is_variant:
             from .nested.variant import variant_column
@@ -188,7 +151,7 @@ def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceCo
 
 
 def field_of_column(column: SourceColumn) -> ArrowField:
-    """Give a column as Arrow describes it: as it says itself, or by its schema."""
+    """Return the Arrow field of a column: its own, or one derived from its schema node."""
     known = getattr(column, "field", None)
     return known if isinstance(known, ArrowField) else field_from_node(column.node)
 

@@ -20,13 +20,7 @@ from .user_schema import UserSchema
 
 
 def label_text(label: Any) -> Any:
-    """Give a label as pyarrow writes it: a str, or None for a missing one.
-
-    Parameters
-    ----------
-    label : object
-        Bytes are decoded as UTF-8; the items of a tuple are turned to text one by one, and the tuple then.
-    """
+    """Return a label as pyarrow writes it: a str, or None if missing; bytes are decoded as UTF-8, in tuples too."""
     if isinstance(label, str):
         return label
     if isinstance(label, bytes):
@@ -39,23 +33,9 @@ def label_text(label: Any) -> Any:
 
 
 def unique_names(labels: Sequence[Any]) -> list[str]:
-    """Name the columns of a file.
+    """Return the column names of a file: the labels as text, duplicates numbered ``_1``, ``_2``, ...
 
-    Parameters
-    ----------
-    labels : sequence
-        The labels of a frame's columns.
-
-    Returns
-    -------
-    list of str
-        Their texts, where need be with ``_1``, ``_2``, ... behind, so that no two are the same: few readers know what
-        to do about that. The pandas metadata keep the labels as they were.
-
-    Raises
-    ------
-    SchemaError
-        When a label is no Unicode text.
+    Few readers support duplicate names; the pandas metadata keep the labels. SchemaError for text that is not Unicode.
     """
     wanted = [str(label_text(label)) for label in labels]
     taken, names = set(wanted), []
@@ -71,7 +51,7 @@ def unique_names(labels: Sequence[Any]) -> list[str]:
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Give the first of ``name_1``, ``name_2``, ... that is not taken."""
+    """Return the first of ``name_1``, ``name_2``, ... that is not taken."""
     number = 1
     while f"{name}_{number}" in taken:
         number += 1
@@ -86,22 +66,7 @@ def _check_unicode(name: str) -> None:
 
 
 def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:
-    """Name the column that a level of the index becomes.
-
-    Parameters
-    ----------
-    level : pandas.Index
-        The level.
-    number : int
-        Which of the levels it is, from 0.
-    taken : collection of str
-        Names of the other columns of the file.
-
-    Returns
-    -------
-    str
-        The level's own name; ``__index_level_0__`` and so on where it has none, or one that is taken.
-    """
+    """Return the column name of an index level: its own, or ``__index_level_0__`` and so on if missing or taken."""
     name = label_text(level.name)
     if name is not None and name not in taken:
         _check_unicode(name)
@@ -113,18 +78,14 @@ def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> st
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """What becomes a column.
+    """A column or index level of the frame that becomes a column of the file.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        In the file.
     label : str or None
-        In the frame, as text.
-    values : pandas.Series, pandas.Index or IndexLevel
-        The values.
+        Label in the frame, as text.
     note : tuple or None
-        What that text does not tell of the label.
+        The part of the label that its text does not express.
     """
 
     name: str
@@ -134,15 +95,7 @@ class FrameColumn:
 
 
 class IndexLevel:
-    """A level of a MultiIndex, whose values are not spread out; like an Index as far as that is needed.
-
-    Parameters
-    ----------
-    index : pandas.MultiIndex
-        The index.
-    number : int
-        Which of its levels.
-    """
+    """A level of a MultiIndex as codes and distinct values; behaves like an Index as far as needed here."""
 
     def __init__(self, index: pd.MultiIndex, number: int) -> None:
         self._codes = index.codes[number]
@@ -156,25 +109,19 @@ class IndexLevel:
 
     @property
     def array(self) -> Any:
-        """The values, spread out."""
+        """Values of all rows."""
         return self._spread().array
 
     def source(self, source_of: Callable[[Any], ColumnValues]) -> ColumnValues:
-        """Give the source of the level.
-
-        Parameters
-        ----------
-        source_of : callable
-            Gives the source of an array of a pandas dtype.
-        """
+        """Return the values of the level; `source_of` returns those of an array of a pandas dtype."""
         codes, values = self._codes, source_of(self._values.array)
-        if values.children:  # structs: complex numbers, intervals as objects
+        if values.children:  # structs: complex numbers, intervals
             return source_of(self.array)
         return lookup_values(lambda start, stop: codes[start:stop].astype(np.int32), values, len(self._values))
 
 
 def _index_levels(index: pd.Index) -> list[Any]:
-    """Give the levels of an index: those of a MultiIndex as they are kept, where nulls and structs allow that."""
+    """Return the levels of an index; those of a MultiIndex as codes and values where nulls and dtypes allow that."""
     if not isinstance(index, pd.MultiIndex):
         return [index]
     return [
@@ -184,7 +131,7 @@ def _index_levels(index: pd.Index) -> list[Any]:
 
 
 def _needs_values(values: pd.Index, codes: np.ndarray) -> bool:
-    """Whether a level's dtype is another than that of its values: of integers and booleans beside nulls."""
+    """Whether all rows of a level must be built, as nulls change the dtype of its values or the dtype needs it."""
     if len(values) == 0 or isinstance(values.dtype, (pd.IntervalDtype, pd.CategoricalDtype)):
         return True
     return isinstance(values.dtype, np.dtype) and values.dtype.kind not in "fMm" and bool((codes < 0).any())
@@ -193,23 +140,9 @@ def _needs_values(values: pd.Index, codes: np.ndarray) -> bool:
 def frame_columns(
     df: pd.DataFrame, index: bool | None, reserved: Collection[str] = ()
 ) -> tuple[list[FrameColumn], list[Any]]:
-    """List what of a frame becomes columns.
+    """Return the columns of a frame, then its index levels, and an entry for each index level written.
 
-    Parameters
-    ----------
-    df : pandas.DataFrame
-        The frame.
-    index : bool or None
-        As in `numparq.from_pandas.frame.shred_frame`.
-    reserved : collection of str
-        Names that no level of the index gets.
-
-    Returns
-    -------
-    parts : list of FrameColumn
-        Its columns, then levels of its index.
-    levels : list of (str or dict)
-        For each level of the index that is written: the name of its column, or what the metadata say of a range.
+    The entry is the level's column name, or the metadata of a RangeIndex that is not stored as a column.
     """
     names = unique_names(list(df.columns))
     notes = label_notes(df.columns)
@@ -244,21 +177,9 @@ def frame_columns(
 def select_by_schema(
     parts: list[FrameColumn], levels: list[Any], user_schema: UserSchema, num_rows: int
 ) -> tuple[list[FrameColumn], list[Any]]:
-    """Choose, and put in order, the columns that a schema names.
+    """Select the columns that a schema names, in its order; parameters and result are those of `frame_columns`.
 
-    Parameters
-    ----------
-    parts, levels : list
-        As `frame_columns` gives them.
-    user_schema : UserSchema
-        What columns the file has.
-    num_rows : int
-        Rows of the frame; one without rows need not have the columns.
-
-    Raises
-    ------
-    SchemaError
-        When the frame lacks a column.
+    Raises SchemaError if the frame lacks a column, unless it has no rows.
     """
     known = {part.name: part for part in parts}
     found = []

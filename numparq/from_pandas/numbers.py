@@ -24,12 +24,12 @@ from .column_values import (
 
 _INT32 = np.dtype(np.int32)
 
-_MAX_EXACT_INTEGER = 1 << 53  # integers up to here are floats without loss
+_MAX_EXACT_INTEGER = 1 << 53  # all integers up to here are exact in float64
 
 
 def _boolean_leaf(values: np.ndarray) -> LeafValues:
     stored = np.ascontiguousarray(values).view(np.uint8)
-    if len(stored) and stored.max() > 1:  # True to NumPy is any byte but 0, as in a mask of 255 seen as bool
+    if len(stored) and stored.max() > 1:  # NumPy's True is any byte but 0, such as 255 in a mask viewed as bool
         stored = (stored != 0).view(np.uint8)
     return LeafValues(stored)
 
@@ -39,31 +39,25 @@ def _small_integer_leaf(values: np.ndarray) -> LeafValues:
 
 
 def _integer_leaf(values: np.ndarray) -> LeafValues:
-    """Give integers of 32 or 64 bits as signed ones: a view."""
+    """Return integers of 32 or 64 bits as signed ones, a view where the byte order is native."""
     native = native_contiguous(values)
     return LeafValues(native.view(f"i{native.dtype.itemsize}"))
 
 
 def float_bytes(values: np.ndarray) -> np.ndarray:
-    """Give floats as a leaf's values: those of 16 bits as pairs of bytes."""
+    """Return floats as leaf values: float16 as pairs of bytes (uint8), others as they are."""
     native = native_contiguous(values)
     return native.view(np.uint8) if native.dtype.itemsize == 2 else native
 
 
 def _float_leaf(values: np.ndarray) -> LeafValues:
-    """Give floats, with NaN for a null, as pyarrow's ``from_pandas`` has it."""
+    """Return floats with NaN as null, like pyarrow's ``from_pandas``."""
     native = native_contiguous(values)
     return LeafValues(float_bytes(native), validity=validity_bytes(native == native))
 
 
 def number_type(dtype: np.dtype) -> ArrowType:
-    """Give the Arrow type of a NumPy dtype of booleans, integers or floats.
-
-    Raises
-    ------
-    SchemaError
-        When there is none (long double).
-    """
+    """Return the Arrow type of a NumPy dtype of booleans, integers or floats; SchemaError for long double."""
     if dtype.kind == "b":
         return ArrowType("bool")
     if dtype.kind in "iu":
@@ -74,25 +68,7 @@ def number_type(dtype: np.dtype) -> ArrowType:
 
 
 def number_converter(dtype: np.dtype) -> tuple[ArrowType, Convert]:
-    """Say how an array of booleans, integers or floats becomes a leaf.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        Of the array.
-
-    Returns
-    -------
-    arrow_type : ArrowType
-        What the values are.
-    convert : callable
-        Makes the values of a leaf of an array; without a copy for 32 and 64 bits.
-
-    Raises
-    ------
-    SchemaError
-        When the format has no such numbers.
-    """
+    """Return the Arrow type of a dtype, and a function from array to leaf values (no copy for 32 and 64 bits)."""
     arrow_type = number_type(dtype)
     if dtype.kind in "iu":
         return arrow_type, _small_integer_leaf if dtype.itemsize < _INT32.itemsize else _integer_leaf
@@ -100,19 +76,13 @@ def number_converter(dtype: np.dtype) -> tuple[ArrowType, Convert]:
 
 
 def numpy_number_values(values: np.ndarray) -> ColumnValues:
-    """Give the source of a NumPy array of booleans, integers or floats."""
+    """Return the values of a NumPy array of booleans, integers or floats."""
     arrow_type, convert = number_converter(values.dtype)
     return flat_values(arrow_type, row_slicer(values), convert)
 
 
 def masked_number_values(array: Any) -> ColumnValues:
-    """Give the source of a nullable array (Int64, boolean, Float32 and their like).
-
-    Parameters
-    ----------
-    array : pandas.arrays.IntegerArray, FloatingArray or BooleanArray
-        In those, a NaN that is not masked is a value.
-    """
+    """Return the values of a nullable array (Int64, boolean, Float32, ...); a NaN that is not masked is a value."""
     values, mask = array._data, array._mask
     arrow_type, convert = number_converter(values.dtype)
     is_float = values.dtype.kind == "f"
@@ -127,12 +97,12 @@ def masked_number_values(array: Any) -> ColumnValues:
 
 
 def boolean_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of bool objects."""
+    """Return the values of bool objects."""
     return flat_object_values(ArrowType("bool"), values, lambda part: part.astype(bool).view(np.uint8))
 
 
 def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
-    """Give the NumPy dtype that holds scalars, where they all are of NumPy; else the default, as for Python's own."""
+    """Return the common dtype if all classes are NumPy scalars, else `default`."""
     dtypes = [np.dtype(cls) for cls in classes if issubclass(cls, np.generic)]
     plain = any(issubclass(cls, (int, float)) and not issubclass(cls, np.generic) for cls in classes)
     if plain or not dtypes:
@@ -142,7 +112,7 @@ def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
 
 
 def integer_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
-    """Give the source of int objects: of 64 bits, unsigned where they need that, or of NumPy's scalars' own size."""
+    """Return the values of int objects: int64, uint64 if needed, or the common dtype of NumPy scalars."""
     dtype = _common_dtype([cls for cls in classes if issubclass(cls, (int, np.integer))], np.int64)
     if dtype == np.int64 and not _all_within(values, np.int64):
         if not _all_within(values, np.uint64):
@@ -158,7 +128,7 @@ def _all_within(values: np.ndarray, dtype: type) -> bool:
 
 
 def float_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
-    """Give the source of float objects: of 64 bits, or of NumPy's scalars' own size."""
+    """Return the values of float objects: float64, or the common dtype of NumPy scalars."""
     dtype = _common_dtype([cls for cls in classes if issubclass(cls, (float, np.floating))], np.float64)
     arrow_type, convert = number_converter(dtype)
     width = 2 if dtype.itemsize == 2 else 0
@@ -166,7 +136,7 @@ def float_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
 
 
 def mixed_number_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of float and int objects: floats, if those hold the integers exactly."""
+    """Return the values of float and int objects as float64; SchemaError for an integer that float64 cannot hold."""
 
     def convert(part: np.ndarray) -> np.ndarray:
         found = part.astype(np.float64)

@@ -11,10 +11,10 @@ import pandas as pd
 
 from numparq.kernels import text_kernels
 
-# Where the bits of a str's state are: kind (3 bits), compact, ASCII. CPython to 3.13, and from 3.14.
+# Bit positions in a str's state: kind (3 bits), compact, ASCII. CPython up to 3.13, and from 3.14.
 _STATES = ((2, 5, 6), (16, 19, 20))
 _STATE, _TYPE, _SIZE = 32, 8, 16
-_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # by bytes of a character
+_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # by bytes per character
 _SAMPLE_BYTES = b"\x00sample\xff"
 
 _MIN_ROWS, _MAX_CLASSES, _CHUNK_ROWS = 64, 32, 1 << 20
@@ -28,14 +28,8 @@ class _NonCompactStr(str):
 
 @lru_cache(maxsize=1)
 def object_layout() -> np.ndarray | None:
-    """Find out how str and bytes objects lie in memory.
-
-    Returns
-    -------
-    int64 or None
-        For the kernels; None where it is none of the ways that they know.
-    """
-    # New strings: one that is in use may have its UTF-8 attached, which counts as its size.
+    """Return the memory layout of str and bytes objects for the kernels (int64); None if they do not know it."""
+    # New strings: one in use may have its UTF-8 cached, which __sizeof__ counts.
     samples = [
         ("".join(("ab", tail)), kind, ascii_)
         for tail, kind, ascii_ in (("c", 1, 1), ("é", 1, 0), ("中", 2, 0), ("\U0001f600", 4, 0))
@@ -74,20 +68,14 @@ def _uint32(address: int) -> int:
 
 @lru_cache(maxsize=1)
 def kernel_constants() -> np.ndarray:
-    """Give what kernels compare objects and their types with, in the order of `numparq.kernels.objects.strings`."""
+    """Return the objects that kernels compare with, in the order of `numparq.kernels.objects.strings`."""
     found = np.empty(7, object)
     found[:] = [None, pd.NA, pd.NaT, float, np.float64, str, bytes]
     return found
 
 
 def distinct_classes(values: np.ndarray) -> dict[type, None]:
-    """List the classes of objects, in the order of their first appearance.
-
-    Parameters
-    ----------
-    values : object
-        The objects.
-    """
+    """Return the classes of objects as the keys of a dict, in order of first appearance."""
     if object_layout() is None or len(values) < _MIN_ROWS:
         return dict.fromkeys(map(type, values.tolist()))
     room = np.zeros(_MAX_CLASSES + 1, np.int64)
@@ -106,7 +94,7 @@ def _class_by_address(address: int) -> type:
 
 @lru_cache(maxsize=1)
 def date_layout() -> int | None:
-    """Find out where the year, month and day of a date stand in it; None where that is not to be seen."""
+    """Return the offset of year, month and day within a date object; None if they are not found."""
     size = type(_SAMPLE_DATE).__basicsize__
     found = ctypes.string_at(id(_SAMPLE_DATE), size).find(bytes((1, 2, 3, 4)), object.__basicsize__)
     return (

@@ -24,7 +24,7 @@ _UUID_BYTES = 16
 
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 
-# What a class of objects is called. The first row that fits counts: bool and timedelta64 are ints, datetime a date.
+# Kinds of classes; the first match counts, as bool and timedelta64 are ints and datetime is a date.
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (str, "str"),
     ((bytes, bytearray, memoryview), "bytes"),
@@ -49,7 +49,7 @@ _ToValues = Callable[[np.ndarray, dict[type, None], Callable[[Any], ColumnValues
 def _extension_values(
     values: np.ndarray, classes: dict[type, None], source_of: Callable[[Any], ColumnValues]
 ) -> ColumnValues:
-    """Let pandas make an array of periods or intervals of objects."""
+    """Return the values of Period or Interval objects by the extension array that pandas builds of them."""
     array = pd.array([None if missing else value for value, missing in zip(values, pd.isna(values), strict=True)])
     if not isinstance(array.dtype, (pd.PeriodDtype, pd.IntervalDtype)):
         raise SchemaError("a column of objects holds periods or intervals of different sorts")
@@ -84,7 +84,7 @@ _BY_KIND: dict[str, _ToValues] = {
 
 
 def null_values() -> ColumnValues:
-    """Give the source of a column of nothing but nulls, of no type."""
+    """Return the values of a column of nulls only, of Arrow type null."""
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         count = stop - start
@@ -94,7 +94,7 @@ def null_values() -> ColumnValues:
 
 
 def uuid_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of `uuid.UUID` objects."""
+    """Return the values of `uuid.UUID` objects."""
 
     def convert(part: np.ndarray) -> np.ndarray:
         return np.frombuffer(b"".join([value.bytes for value in part]), np.uint8)
@@ -103,33 +103,16 @@ def uuid_objects(values: np.ndarray) -> ColumnValues:
 
 
 def object_values(values: np.ndarray, array_values: Callable[[Any], ColumnValues]) -> ColumnValues:
-    """Give the source of an array of Python objects, of which None, NaN, NaT and NA are nulls.
+    """Return the values of Python objects, with None, NaN, NaT and NA as nulls, converted when their rows are read.
 
-    Parameters
-    ----------
-    values : object
-        The objects.
-    array_values : callable
-        Gives the source of an array of a pandas dtype; for objects that are best seen as such.
-
-    Returns
-    -------
-    ColumnValues
-        Objects are converted range by range.
-
-    Raises
-    ------
-    NestedValuesError
-        When they are lists, dicts and the like.
-    SchemaError
-        When there is no type that holds them all; two of their types are named.
+    Raises NestedValuesError for lists, dicts and the like, SchemaError if no type holds all objects.
     """
     classes = distinct_classes(values)
     kinds: dict[str, type] = {}
     for cls in classes:
         if cls not in _MISSING:
             kinds.setdefault(class_kind(cls), cls)
-    # Where NaN is all that there is of floats, it stands for nulls; so it does where a Decimal's NaN does.
+    # If all floats are NaN, they are nulls beside objects of another kind, a Decimal's NaN included.
     if "float" in kinds and len(kinds) > 1 and not _has_non_nan(values, classes):
         del kinds["float"]
     if set(kinds) == {"int", "float"}:
@@ -144,13 +127,7 @@ def object_values(values: np.ndarray, array_values: Callable[[Any], ColumnValues
 
 
 def class_kind(cls: type) -> str:
-    """Name the kind of a class of objects.
-
-    Raises
-    ------
-    SchemaError
-        When values of the class cannot be written.
-    """
+    """Return the kind of a class of objects; SchemaError if they cannot be written."""
     for base, kind in _KINDS:
         if issubclass(cls, base):
             return kind
@@ -158,6 +135,6 @@ def class_kind(cls: type) -> str:
 
 
 def _has_non_nan(values: np.ndarray, classes: dict[type, None]) -> bool:
-    """Whether one of the floats among objects is not NaN."""
+    """Whether any float among the objects is not NaN."""
     floats = {cls for cls in classes if issubclass(cls, (float, np.floating))}
     return any(value == value for value in values if type(value) in floats)

@@ -21,28 +21,9 @@ EncodedStrings = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def encode_strings(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
-    """Encode str objects as UTF-8.
+    """Encode str objects as UTF-8: data (uint8), offsets (int64, one more than values), validity (uint8, 0 at nulls).
 
-    Parameters
-    ----------
-    values : object
-        The strings; None, NaN, NaT and NA are nulls.
-    first_row : int
-        What an error calls the first of them.
-
-    Returns
-    -------
-    data : uint8
-        The strings, one behind the other.
-    offsets : int64, one more than values
-        String i is ``data[offsets[i]:offsets[i + 1]]``.
-    validity : uint8
-        0 for a null, else 1.
-
-    Raises
-    ------
-    SchemaError
-        When a string holds lone surrogates, which UTF-8 cannot express, or is none; its row is named.
+    Raises SchemaError naming the row (the first is `first_row`) for a lone surrogate or another type.
     """
     layout = object_layout()
     if layout is None:
@@ -50,7 +31,7 @@ def encode_strings(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
     objects, known = np.ascontiguousarray(values), kernel_constants()
     offsets, validity = np.empty(len(values) + 1, np.int64), np.empty(len(values), np.uint8)
     size = text_kernels.measure_str_objects(objects, len(objects), known, layout, offsets, validity)
-    if size in (BAD_UTF8, BAD_VALUE):  # an error that is to be told, or strings of a class of their own
+    if size in (BAD_UTF8, BAD_VALUE):  # an invalid value to name, or a subclass of str
         return _encode_slowly(values, first_row, _utf8)
     data = np.empty(check_status(size), np.uint8)
     check_status(
@@ -60,13 +41,7 @@ def encode_strings(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
 
 
 def encode_bytes(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
-    """Put bytes objects one behind the other; parameters and returns are those of `encode_strings`.
-
-    Raises
-    ------
-    SchemaError
-        When an object is neither bytes, bytearray nor memoryview; its row is named.
-    """
+    """Concatenate bytes-like objects; parameters, result and errors are those of `encode_strings`."""
     layout = object_layout()
     if layout is None:
         return _encode_slowly(values, first_row, _bytes)
@@ -111,7 +86,7 @@ def _encode_slowly(values: np.ndarray, first_row: int, encode: Callable[[Any], b
 
 
 def string_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of an array of str objects, with None, NaN or pandas' NA for nulls."""
+    """Return the values of str objects, with None, NaN, NaT and NA as nulls."""
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         data, offsets, validity = encode_strings(values[start:stop], start)
@@ -121,7 +96,7 @@ def string_objects(values: np.ndarray) -> ColumnValues:
 
 
 def bytes_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of an array of bytes objects, with None, NaN or pandas' NA for nulls."""
+    """Return the values of bytes objects, with None, NaN, NaT and NA as nulls."""
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         data, offsets, validity = encode_bytes(values[start:stop], start)
@@ -131,7 +106,7 @@ def bytes_objects(values: np.ndarray) -> ColumnValues:
 
 
 def string_array_values(array: Any) -> ColumnValues:
-    """Give the source of a column of pandas' string dtypes, made of Arrow's buffers or of Python objects."""
+    """Return the values of a pandas string array, backed by Arrow or by Python objects."""
     if array.dtype.storage == "pyarrow":
         from .arrow import arrow_values
 

@@ -15,7 +15,7 @@ from numparq.format.arrow_type import ArrowType
 from .column_values import ColumnValues, drop_nulls
 from .numbers import number_type
 
-MAX_DEFINITION = 2  # the definition level of a leaf where neither it nor the struct is null
+MAX_DEFINITION = 2  # definition level where neither the leaf nor the struct is null
 _FLOAT_NAMES = {16: "halffloat", 32: "float", 64: "double"}
 _TYPE_NAMES: dict[str, Callable[[ArrowType], str]] = {
     "int": lambda type_: f"{'' if type_.signed else 'u'}int{type_.bit_width}",
@@ -26,14 +26,9 @@ _TYPE_NAMES: dict[str, Callable[[ArrowType], str]] = {
 
 
 def interval_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> ColumnValues:
-    """Give the source of an IntervalArray: a struct of left and right, as pandas' extension type of Arrow has it.
+    """Return the values of an IntervalArray: a struct of left and right, like pandas' Arrow extension type.
 
-    Parameters
-    ----------
-    array : pandas.arrays.IntervalArray
-        A missing interval is a null struct.
-    array_values : callable
-        Gives the source of an array of a pandas dtype.
+    A missing interval is a null struct.
     """
     left, right = (array_values(side.array) for side in (array.left, array.right))
     metadata = json.dumps({"subtype": _TYPE_NAMES[left.type.kind](left.type), "closed": array.closed})
@@ -48,26 +43,21 @@ def interval_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> 
 
 
 def compact_leaf(leaf: LeafValues, present: np.ndarray) -> LeafValues:
-    """Give a flat leaf of fixed size as one within a struct: definition levels, and the values that there are.
+    """Return a flat, fixed-size leaf as a struct's leaf: definition levels, and only the values that are not null.
 
-    Parameters
-    ----------
-    leaf : LeafValues
-        Without levels; of one value a row.
-    present : bool, one a row
-        False where the struct is null.
+    `present` (bool, one a row) is False where the struct is null.
     """
     there = present if leaf.validity is None else present & leaf.validity.view(bool)
     definition = present.astype(np.uint8) + there
-    size = len(leaf.values) // max(len(present), 1)  # bytes of a float16, else 1
+    size = len(leaf.values) // max(len(present), 1)  # 2 for float16, stored as bytes; else 1
     values = leaf.values if there.all() else leaf.values[np.repeat(there, size)]
     return LeafValues(values, definition=definition.view(np.uint8))
 
 
 def complex_values(values: np.ndarray) -> ColumnValues:
-    """Give the source of a NumPy array of complex numbers: a struct of two floats, ``real`` and ``imag``.
+    """Return the values of a NumPy array of complex numbers: a struct of two floats, ``real`` and ``imag``.
 
-    The format has no complex numbers. Any reader sees the two parts as numbers; a NaN is a value here, never a null.
+    Parquet has no complex numbers; a NaN is a value here, never a null.
     """
     dtype = values.real.dtype
     part = number_type(dtype)
@@ -84,7 +74,7 @@ def complex_values(values: np.ndarray) -> ColumnValues:
 
 
 def complex_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of complex objects: as NumPy's complex numbers, a null being a null struct."""
+    """Return the values of complex objects as a struct of ``real`` and ``imag``; a null is a null struct."""
     model = complex_values(np.empty(0, np.complex128))
 
     def leaves(start: int, stop: int) -> list[LeafValues]:

@@ -38,17 +38,9 @@ _MAX_TIMEDELTA = datetime.timedelta(microseconds=(1 << 63) - 1)
 
 
 def days_by_kernel(values: np.ndarray) -> LeafValues | None:
-    """Give the days since 1970 of dates.
+    """Return the days since 1970 of date objects, read by a kernel, with None, NaN, NaT and NA as nulls.
 
-    Parameters
-    ----------
-    values : object
-        The dates; None, NaN, NaT and NA are nulls.
-
-    Returns
-    -------
-    LeafValues or None
-        None where there is something else among them, or a kernel cannot be trusted to see what they are.
+    The result is None if there are other objects or the memory layout of dates is unknown.
     """
     fields = date_layout()
     if fields is None:
@@ -62,13 +54,13 @@ def days_by_kernel(values: np.ndarray) -> LeafValues | None:
 
 
 def _tick_leaf(values: np.ndarray) -> LeafValues:
-    """Give the 64-bit integers of an array of datetime64, timedelta64 or periods; NaT is the smallest of them."""
+    """Return the 64-bit integers of datetime64, timedelta64 or periods; NaT, the smallest integer, is null."""
     integers = native_contiguous(values).view(np.int64)
     return LeafValues(integers, validity=validity_bytes(integers != _NAT))
 
 
 def _second_leaf(values: np.ndarray) -> LeafValues:
-    """Give milliseconds of seconds: the format has no timestamps in seconds."""
+    """Return seconds as milliseconds, since Parquet has no timestamps in seconds."""
     leaf = _tick_leaf(values)
     present = leaf.values if leaf.validity is None else leaf.values[leaf.validity.view(bool)]
     if len(present) and max(-int(present.min()), int(present.max())) > _MAX_SECONDS:
@@ -77,24 +69,14 @@ def _second_leaf(values: np.ndarray) -> LeafValues:
 
 
 def timestamp_converter(unit: str) -> Convert:
-    """Give the function that makes a leaf of an array of datetime64 of a unit."""
+    """Return the function from datetime64 array to leaf values for a unit."""
     return _second_leaf if unit == "s" else _tick_leaf
 
 
 def numpy_temporal_values(values: np.ndarray, timezone: str = "") -> ColumnValues:
-    """Give the source of an array of datetime64 or timedelta64.
+    """Return the values of a datetime64 or timedelta64 array in s, ms, us or ns; SchemaError for other units.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Of a unit from seconds to nanoseconds.
-    timezone : str
-        Of timestamps: the zone, where the values are moments in UTC.
-
-    Raises
-    ------
-    SchemaError
-        When the unit is another.
+    With a `timezone`, timestamps are UTC.
     """
     unit, count = np.datetime_data(values.dtype)
     if unit not in ("s", "ms", "us", "ns") or count != 1:
@@ -107,20 +89,20 @@ def numpy_temporal_values(values: np.ndarray, timezone: str = "") -> ColumnValue
 
 
 def zoned_timestamp_values(array: Any) -> ColumnValues:
-    """Give the source of a DatetimeArray that has a time zone."""
+    """Return the values of a DatetimeArray with a time zone."""
     unit = array.dtype.unit
     return numpy_temporal_values(array.asi8.view(f"M8[{unit}]"), portable_zone_name(array.dtype.tz))
 
 
 def period_values(array: Any) -> ColumnValues:
-    """Give the source of a PeriodArray: its ordinals, as pandas' extension type of Arrow has it."""
+    """Return the values of a PeriodArray: its ordinals, like pandas' Arrow extension type."""
     metadata = json.dumps({"freq": array.freqstr})
     arrow_type = ArrowType("int", 64, extension="pandas.period", extension_metadata=metadata)
     return flat_values(arrow_type, row_slicer(array.asi8), _tick_leaf)
 
 
 def date_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of `datetime.date` objects."""
+    """Return the values of `datetime.date` objects: days since 1970."""
     slow = flat_object_values(ArrowType("date", unit="D"), values, lambda part: part.astype("M8[D]").astype(np.int32))
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
@@ -131,7 +113,7 @@ def date_objects(values: np.ndarray) -> ColumnValues:
 
 
 def time_objects(values: np.ndarray) -> ColumnValues:
-    """Give the source of `datetime.time` objects: microseconds."""
+    """Return the values of `datetime.time` objects: microseconds."""
 
     def convert(part: np.ndarray) -> np.ndarray:
         if any(value.tzinfo is not None for value in part):
@@ -144,9 +126,9 @@ def time_objects(values: np.ndarray) -> ColumnValues:
 
 
 def _finest_unit(values: np.ndarray, classes: Iterable[type]) -> str:
-    """Find the unit that holds moments or durations: microseconds, or nanoseconds where they are needed.
+    """Return the unit that holds timestamps or durations: microseconds, or nanoseconds if needed.
 
-    Of NumPy's own scalars the finest unit that one of them has, if there are no others.
+    NumPy scalars among themselves have the finest unit of any of them.
     """
     scalars = [cls for cls in classes if issubclass(cls, (np.datetime64, np.timedelta64))]
     finest = 0 if scalars else _UNITS.index("us")
@@ -168,18 +150,12 @@ def _finest_unit(values: np.ndarray, classes: Iterable[type]) -> str:
 
 
 def _object_ticks(part: np.ndarray, dtype: str) -> np.ndarray:
-    """Give the integers of moments or durations in a unit.
-
-    Raises
-    ------
-    SchemaError
-        When one is beyond the range of the unit.
-    """
+    """Return timestamps or durations as integers of a unit; SchemaError if one is out of range."""
     exact = np.empty(len(part), object)
-    exact[:] = [getattr(value, "asm8", value) for value in part]  # as NumPy's scalars, pandas' keep their nanoseconds
+    exact[:] = [getattr(value, "asm8", value) for value in part]  # pandas' scalars keep nanoseconds as NumPy's
     found = exact.astype(dtype)
     coarse = f"{dtype[0]}8[s]"
-    # NumPy takes Python's timedeltas for microseconds, which wrap around, whatever the unit.
+    # NumPy converts Python timedeltas by way of microseconds, which wrap around, whatever the unit.
     wrapped = any(isinstance(value, datetime.timedelta) and abs(value) > _MAX_TIMEDELTA for value in exact)
     if wrapped or (found.astype(coarse) != exact.astype(coarse)).any():
         raise SchemaError(f"a moment or duration is beyond the range of {dtype}, which others of the column need")
@@ -187,12 +163,9 @@ def _object_ticks(part: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
-    """Give the source of `datetime.datetime` objects: local ones, or moments in the zone of the first.
+    """Return the values of `datetime.datetime` objects, local or in the time zone of the first.
 
-    Raises
-    ------
-    SchemaError
-        When some have a time zone and some have none.
+    Raises SchemaError if only some have a time zone.
     """
     unit = _finest_unit(values, classes)
     zones: dict[Any, None] = {}
@@ -202,7 +175,7 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
         raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both")
     zone = next(iter(zones))
     arrow_type = ArrowType("timestamp", unit=unit, timezone="" if zone is None else portable_zone_name(zone))
-    dtype = f"M8[{'ms' if unit == 's' else unit}]"  # the format has no timestamps in seconds
+    dtype = f"M8[{'ms' if unit == 's' else unit}]"  # Parquet has no timestamps in seconds
 
     def convert(part: np.ndarray) -> np.ndarray:
         if zone is None:
@@ -213,6 +186,6 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
 
 
 def timedelta_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
-    """Give the source of `datetime.timedelta` objects."""
+    """Return the values of `datetime.timedelta` objects."""
     unit = _finest_unit(values, classes)
     return flat_object_values(ArrowType("duration", unit=unit), values, lambda part: _object_ticks(part, f"m8[{unit}]"))

@@ -16,41 +16,28 @@ from numparq.types.parquet_type import parquet_type
 
 @dataclass(frozen=True, slots=True)
 class UserColumn:
-    """The type that a column is to have.
-
-    Parameters
-    ----------
-    node : SchemaNode
-        In the file.
-    field : ArrowField
-        In Arrow's terms.
-    """
+    """Column type from the user's schema: as a schema node, and as an Arrow field."""
 
     node: SchemaNode
     field: ArrowField
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is one leaf, that is not repeated."""
+        """Whether it is a single leaf that is not repeated."""
         return self.node.physical is not None and self.node.repetition != REPEATED
 
     @property
     def is_variant(self) -> bool:
-        """Whether it is a VARIANT that is not shredded."""
+        """Whether it is an unshredded VARIANT."""
         logical, parts = self.node.logical, {child.name for child in self.node.children}
         return logical is not None and logical.kind == "VARIANT" and parts == {"metadata", "value"}
 
 
 @dataclass(frozen=True, slots=True)
 class UserSchema:
-    """The types that columns are to have.
+    """Column types from the user's schema, by column name.
 
-    Parameters
-    ----------
-    columns : dict of str to UserColumn
-        By name in the file.
-    complete : bool
-        Whether the file has these columns, in this order, and no others; else the rest has the types of the frame.
+    `complete` means that the file has exactly these columns, in this order; else the frame decides the others.
     """
 
     columns: dict[str, UserColumn]
@@ -58,22 +45,9 @@ class UserSchema:
 
 
 def parse_schema(schema: Any) -> UserSchema:
-    """Understand a schema.
+    """Parse a `schema` argument: a pyarrow.Schema or sequence of fields is complete, a mapping of types is not.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema, sequence, mapping, UserSchema or None
-        A schema or a sequence (of Nodes or pyarrow Fields) says what columns the file has. A mapping of names to
-        types fixes some: a type is a `SchemaNode` (which says how values are stored, too), a pyarrow type or Field, or
-        an
-        `ArrowType`.
-
-    Raises
-    ------
-    TypeError
-        When it, or a type in it, is something else.
-    ValueError
-        When a name is there twice.
+    Raises TypeError for anything else, ValueError for a duplicate name.
     """
     if schema is None:
         return UserSchema({}, False)
@@ -95,14 +69,9 @@ def parse_schema(schema: Any) -> UserSchema:
 
 
 def parse_column(name: str, kind: Any) -> UserColumn:
-    """Understand the type of a column; its name is `name`, whatever a field is called.
+    """Parse the type of a column, which is named `name` whatever a field is called.
 
-    Raises
-    ------
-    TypeError
-        When it is no type.
-    SchemaError
-        When it is one that cannot be written.
+    Raises TypeError if it is not a type, SchemaError if it cannot be written.
     """
     if isinstance(kind, SchemaNode):
         node = SchemaNode(

@@ -1,1 +1,1 @@
-"""Sources and sinks of bytes, byte ranges, prefetching."""
+"""Sources and sinks: bytes in and out, byte ranges, coalescing and prefetching."""

@@ -20,20 +20,32 @@ _MOST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """How much is fetched at once.
+    """Limits within which nearby byte ranges are fetched by one request.
 
     Parameters
     ----------
     gap : int
-        Bytes that nobody wants: at most so many between two wanted ranges are fetched along. 0 joins ranges that touch.
+        Largest number of unneeded bytes between two byte ranges of one request, 0 or more.
+        0 joins only ranges that touch or overlap.
     max_bytes : int
-        A request is for no more, unless for a single range that is larger by itself.
+        Largest size of a request in bytes, at least 1. A larger range, or ranges that overlap, are still one request.
+
+    Raises
+    ------
+    ValueError
+        If `gap` is negative or `max_bytes` is less than 1.
 
     Notes
     -----
-    A gap is worth fetching as long as its bytes take no longer than the request that it saves: latency times
-    bandwidth, over the number of requests that wait side by side. A request should be large enough for its latency not
-    to matter, and no larger, for then it only keeps others from running side by side, and decoding waiting.
+    A gap is worth fetching while its bytes take less time than the request they save: latency times bandwidth,
+    divided by the number of concurrent requests. A request should be large enough that its latency does not matter.
+    A larger one delays decoding and leaves fewer requests to run concurrently.
+
+    Examples
+    --------
+    >>> import numparq
+    >>> numparq.Coalescing(gap=65536, max_bytes=8388608)
+    Coalescing(gap=65536, max_bytes=8388608)
     """
 
     gap: int
@@ -44,23 +56,23 @@ class Coalescing:
             raise ValueError(f"a gap is 0 bytes or more, max_bytes at least 1; got {self.gap} and {self.max_bytes}")
 
 
-# To read two ranges of a cached local file instead of one costs 2 us, which nobody notices; and so no byte is fetched
-# that nobody wants. A read takes 1 us more for each 16 to 20 KiB; from 1 MiB on, only bytes count.
+# A second read of a cached local file costs only 2 us, so no unneeded byte is read.
+# A read takes 1 us more for each 16 to 20 KiB; from 1 MiB on, only the number of bytes counts.
 LOCAL_COALESCING = Coalescing(gap=0, max_bytes=4 << 20)
-# Of 50 ms a request and 100 MB/s, five requests side by side: 1 MB takes 10 ms. 16 MiB take 160 ms, three latencies.
+# For 50 ms latency, 100 MB/s and five concurrent requests: 1 MB takes 10 ms; 16 MiB take 160 ms, three latencies.
 OBJECT_STORE_COALESCING = Coalescing(gap=1 << 20, max_bytes=16 << 20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoalescedRanges:
-    """What to fetch, and where each wanted range is in it.
+    """Requests, and the position of each byte range in them.
 
-    Parameters
+    Attributes
     ----------
-    requests : int64 array, (blobs, 2)
-        First byte, and the byte behind the last, of each request; in the order of the file, without overlap.
+    requests : int64 array, (requests, 2)
+        Start and end (exclusive) of each request, in file order, without overlap.
     request_index, position, size : int64 array, (ranges,)
-        Of each wanted range, as they were given: the blob that it is in, where in the blob it begins, and its bytes.
+        For each byte range, in the caller's order: its request, its offset in that request, and its length in bytes.
     """
 
     requests: np.ndarray
@@ -70,48 +82,19 @@ class CoalescedRanges:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes are fetched."""
+        """Total bytes of all requests."""
         return int((self.requests[:, 1] - self.requests[:, 0]).sum())
 
     def piece(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
-        """Give the bytes of a wanted range.
-
-        Parameters
-        ----------
-        fetched : sequence of uint8 array
-            The bytes of each blob.
-        ranges : int
-            Which range.
-
-        Returns
-        -------
-        uint8 array
-            A view.
-        """
+        """Return the bytes of byte range number `ranges`, a view of its request's array in `fetched`."""
         start = int(self.position[ranges])
         return fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
 
 
 def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
-    """Put byte ranges together to requests.
+    """Coalesce byte ranges (int array (ranges, 2): starts and exclusive ends, in any order) into requests.
 
-    No byte is fetched twice: ranges that overlap are always in one blob.
-
-    Parameters
-    ----------
-    ranges : int array, (ranges, 2)
-        First byte, and the byte behind the last; in any order, none empty.
-    coalescing : Coalescing
-        The largest gap and request.
-
-    Returns
-    -------
-    CoalescedRanges
-
-    Raises
-    ------
-    ValueError
-        When a range begins below 0, or is empty.
+    Overlapping ranges share a request. Raises ValueError for a negative start or an empty range.
     """
     ranges = np.ascontiguousarray(ranges, np.int64).reshape(-1, 2)
     if np.count_nonzero((ranges[:, 0] < 0) | (ranges[:, 0] >= ranges[:, 1])):
@@ -131,27 +114,15 @@ def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> C
 
 
 def fetch_ranges(source: Source, places: np.ndarray, coalescing: Coalescing) -> list[np.ndarray]:
-    """Read byte ranges, those that lie near each other together.
+    """Read byte ranges, coalesced into requests; each array is followed by SLACK readable bytes.
 
-    Parameters
-    ----------
-    source : Source
-        The bytes of the file.
-    places : int64 array, (ranges, 2)
-        Position and length of each; none is empty, all are within the file.
-    coalescing : Coalescing
-        Which are read together.
-
-    Returns
-    -------
-    list of uint8 array
-        The bytes of each, and SLACK readable ones behind.
+    `places` is an int64 array (ranges, 2) of positions and lengths, none of them 0.
     """
     fetches = coalesce(places.cumsum(axis=1), coalescing)
     return split_fetched(fetches, source.read_ranges(fetches.requests.tolist()))
 
 
 def split_fetched(fetches: CoalescedRanges, blobs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Give the bytes of each range that was wanted, and SLACK readable ones behind; `blobs` have these, too."""
+    """Return each byte range as a view of its request's array in `blobs`, with SLACK readable bytes after it."""
     places = zip(fetches.request_index.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
     return [blobs[blob][position : position + size + SLACK] for blob, position, size in places]

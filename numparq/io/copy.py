@@ -14,9 +14,9 @@ from .sink import Sink
 
 __all__ = ["copy_prefix"]
 
-_MAX_SYSTEM_COPY = 1 << 30  # bytes for one call of the system
-_COPY_BUFFER_BYTES = 1 << 22  # bytes read at once, where the system does not copy
-# What the system says where it cannot copy this file into that one; anything else is a real error.
+_MAX_SYSTEM_COPY = 1 << 30  # bytes per system call
+_COPY_BUFFER_BYTES = 1 << 22  # bytes per read where no system call copies
+# Errors that mean "cannot copy between these files"; any other is a real error.
 _UNSUPPORTED_ERRNOS = (
     errno.EXDEV,
     errno.EINVAL,
@@ -28,27 +28,13 @@ _UNSUPPORTED_ERRNOS = (
     errno.ETXTBSY,
 )
 
-Copy = Callable[[int, int, int, int], int]  # from, to, bytes, position in the first -> bytes copied
+Copy = Callable[[int, int, int, int], int]  # source, target, bytes, position in the source -> bytes copied
 
 
 def copy_prefix(source: str | os.PathLike[str] | int, sink: Sink, length: int) -> None:
-    """Copy the first bytes of a local file to where a sink stands.
+    """Copy the first `length` bytes of a local file (path or descriptor) to the current position of a sink.
 
-    Parameters
-    ----------
-    source : str, os.PathLike or int
-        The file, or a descriptor of it that can be read; its position stays.
-    sink : Sink
-        A `numparq.io.local_sink.FileSink` is written by the operating system, any other by this process.
-    length : int
-        Bytes.
-
-    Raises
-    ------
-    InvalidFileError
-        When the file has fewer bytes, or changes while it is copied.
-    OSError
-        When it cannot be read, or the sink not be written.
+    A descriptor's position stays. Raises InvalidFileError if the file is shorter or changes during the copy.
     """
     with _opened(source) as descriptor:
         before = _file_stamp(descriptor)
@@ -78,23 +64,23 @@ def _opened(source: str | os.PathLike[str] | int) -> Iterator[int]:
 
 
 def _file_stamp(descriptor: int) -> tuple[int, int]:
-    """Give what changes when somebody writes to a file."""
+    """Return size and modification time (ns), which change when the file is written to."""
     found = os.fstat(descriptor)
     return found.st_size, found.st_mtime_ns
 
 
 def _system_copies() -> list[Copy]:
-    """List the ways in which this system copies from file to file, the best first."""
+    """Return the copy functions of this operating system, fastest first."""
     ways: list[Copy] = []
     if hasattr(os, "copy_file_range"):
         ways.append(lambda source, target, count, at: os.copy_file_range(source, target, count, at))
-    if hasattr(os, "sendfile") and os.uname().sysname == "Linux":  # elsewhere it takes sockets only
+    if hasattr(os, "sendfile") and os.uname().sysname == "Linux":  # on other systems the target must be a socket
         ways.append(lambda source, target, count, at: os.sendfile(target, source, at, count))
     return ways
 
 
 def _copy_with(copy: Copy, source: int, sink: Any, done: int, length: int) -> int:
-    """Copy as much as one way manages; what is left is for the next."""
+    """Copy with one system call until it is done or unsupported; return the number of bytes copied so far."""
     while done < length:
         try:
             count = copy(source, sink.descriptor, min(length - done, _MAX_SYSTEM_COPY), done)
@@ -103,7 +89,7 @@ def _copy_with(copy: Copy, source: int, sink: Any, done: int, length: int) -> in
                 break
             with sink.abort_on_error():
                 raise
-        if not count:  # some file systems cannot, and say so in this way
+        if not count:  # some file systems return 0 for "unsupported"
             break
         sink.count_external_write(count)
         done += count

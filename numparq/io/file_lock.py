@@ -18,28 +18,9 @@ except ImportError:  # Windows
 
 
 class LockedFile:
-    """An existing file, held until what replaces it is in its place.
+    """An existing file, locked until a new one is renamed over it; a process that waits for the lock opens the new one.
 
-    Parameters
-    ----------
-    path : str
-        Its name.
-
-    Attributes
-    ----------
-    file : binary file object
-        Open for reading.
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-
-    Notes
-    -----
-    Appending makes a new file and renames it over the old one. Whoever waits for the lock of the old one finds then
-    that the name means another file, and begins anew with that. The lock is advisory: where there is none (Windows,
-    some network file systems), `check` still sees most of what others do, right before the rename.
+    Without locks (Windows, some network file systems), `check` before the rename detects most concurrent changes.
     """
 
     def __init__(self, path: str) -> None:
@@ -59,12 +40,12 @@ class LockedFile:
             return False
 
     def check(self) -> None:
-        """Raise OSError when the file was changed or replaced since it was opened."""
+        """Raise OSError if the file was changed or replaced since it was opened."""
         if not self._is_in_place() or _file_stamp(self.file) != self._state:
             raise OSError(f"{self._path} was changed by somebody else while rows were appended; nothing was written")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file, which releases its lock."""
         self.file.close()
 
 
@@ -73,7 +54,7 @@ def _lock(file: BinaryIO) -> None:
         import fcntl
     except ImportError:
         return
-    with suppress(OSError):  # a file system without locks
+    with suppress(OSError):  # the file system has no locks
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
@@ -84,7 +65,7 @@ def _file_stamp(file: BinaryIO) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def boot_id() -> str:
-    """Give a name of this run of this system's kernel: a lock says nothing about the processes of another."""
+    """Return an identifier of this boot, "x" if unknown: a lock says nothing about processes of another system."""
     try:
         found = Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:
@@ -93,7 +74,7 @@ def boot_id() -> str:
 
 
 def try_lock(descriptor: int) -> bool | None:
-    """Lock a file: whether it worked; None where the file system has no locks."""
+    """Lock a file without waiting; return whether it worked, or None if the file system has no locks."""
     if fcntl is None:
         return None
     try:

@@ -16,40 +16,34 @@ from .source import ByteRanges, ReadLoopSource
 
 __all__ = ["MAX_OPEN_FILES", "FilePool", "PooledFileSource"]
 
-# Files that are open at once, but for those that are being read: systems allow a process 256 at the least.
+# Open files that are not being read: systems allow a process at least 256.
 MAX_OPEN_FILES = 200
 
 
 class FilePool:
-    """The files that are open, of those that share a limit.
-
-    Parameters
-    ----------
-    most_open : int
-        How many stay open; those that are being read do so in any case.
-    """
+    """LRU of open files that share a limit; files being read stay open beyond it."""
 
     def __init__(self, most_open: int = MAX_OPEN_FILES) -> None:
         self._most = most_open
-        self._open: dict[int, weakref.ref[PooledFileSource]] = {}  # by identity, those used last behind
+        self._open: dict[int, weakref.ref[PooledFileSource]] = {}  # by id(), least recently used first
         self.lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def used(self, source: PooledFileSource) -> None:
-        """Take note of a file that is open and in use, and close some that are not; to be called with the lock."""
+        """Mark a file as most recently used and close idle files over the limit; the caller holds the lock."""
         self._open.pop(id(source), None)
         self._open[id(source)] = weakref.ref(source)
         self.shrink()
 
     def shrink(self) -> None:
-        """Close files while too many are open, unless they are in use; to be called with the lock."""
+        """Close the least recently used idle files until the limit is met; the caller holds the lock."""
         while len(self._open) > self._most and self._close_one():
             pass
 
     def _close_one(self) -> bool:
-        """Close the file that was not used for the longest time; False where all are in use."""
+        """Close the least recently used idle file; return False if all are in use."""
         idle = (
             number
             for number, reference in self._open.items()
@@ -66,32 +60,18 @@ class FilePool:
         return True
 
     def forget(self, source: PooledFileSource) -> None:
-        """Take note that a file is closed; to be called with the lock."""
+        """Remove a closed file; the caller holds the lock."""
         self._open.pop(id(source), None)
 
 
-# All datasets of a process share one.
+# Shared by all datasets of a process.
 _POOL = FilePool()
 
 
 class PooledFileSource(ReadLoopSource):
-    """A local file that is closed when too many are open, and opened again when it is read.
+    """A local file that its pool may close; a read reopens it and raises InvalidFileError if it was changed.
 
-    Parameters
-    ----------
-    path : str
-        Its name.
-    final_path : str, optional
-        What it is called once it has been moved to its place, if it waits for that.
-    pool : FilePool, optional
-        Which files share a limit; by default, all.
-
-    Raises
-    ------
-    InvalidFileError
-        By whatever reads, when another file has taken its place since, or it was changed.
-    OSError
-        As `open` does; by whatever reads, too.
+    `final_path` is the file's name after a commit renames it.
     """
 
     def __init__(self, path: str, final_path: str | None = None, pool: FilePool = _POOL) -> None:
@@ -109,21 +89,21 @@ class PooledFileSource(ReadLoopSource):
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a descriptor."""
+        """Whether it has an open descriptor."""
         return self._file is not None
 
     @property
     def is_in_use(self) -> bool:
-        """Whether it is being read."""
+        """Whether a thread is reading it."""
         return self._users > 0
 
     def stamp(self) -> tuple[int, int]:
-        """Give size and time of the last change, as `FileSource.stamp` does."""
+        """Return size and modification time (ns)."""
         with self._opened() as file:
             return file.stamp()
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read one after the other; the file stays open in between."""
+        """Read byte ranges one by one; the file stays open in between."""
         with self._opened():
             return super().read_ranges(ranges)
 
@@ -133,7 +113,7 @@ class PooledFileSource(ReadLoopSource):
 
     @contextmanager
     def _opened(self) -> Iterator[FileSource]:
-        """Give the open file, which stays open as long as it is used."""
+        """Yield the open file, reopened if needed, which the pool does not close meanwhile."""
         with self._pool.lock:
             if self._file is None:
                 self._file = self._reopen()
@@ -147,7 +127,7 @@ class PooledFileSource(ReadLoopSource):
                 self._users -= 1
                 if self._closed:
                     self.release()
-                self._pool.shrink()  # files that were all in use at once may be too many
+                self._pool.shrink()  # more than the limit may have been in use at once
 
     def _open(self) -> FileSource:
         try:
@@ -165,7 +145,7 @@ class PooledFileSource(ReadLoopSource):
         raise InvalidFileError("the file was replaced or changed since it was opened", file=self.name)
 
     def release(self) -> None:
-        """Close the file, unless it is being read, until it is read again."""
+        """Close the file until the next read, unless it is being read."""
         with self._pool.lock:
             if self._file is not None and not self._users:
                 self._file.close()

@@ -15,11 +15,11 @@ class ResolvedPaths(NamedTuple):
     Attributes
     ----------
     filesystem : fsspec or pyarrow file system, or None
-        None for the local one.
+        None is the local file system.
     paths : list of str
-        As that file system opens them.
+        Paths as that file system opens them.
     name_of : callable
-        Gives what a path there is called in messages.
+        Function from such a path to its name in messages.
     """
 
     filesystem: Any | None
@@ -28,23 +28,9 @@ class ResolvedPaths(NamedTuple):
 
 
 def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> ResolvedPaths:
-    """Find the file system that paths are on.
+    """Return the one file system of all paths or URLs, and their paths on it.
 
-    Parameters
-    ----------
-    paths : list of (str or os.PathLike)
-        Names or URLs.
-    storage_options : dict, optional
-        For the file system of URLs.
-    filesystem : fsspec or pyarrow file system, optional
-        Where the paths are.
-
-    Raises
-    ------
-    ImportError
-        For URLs, when fsspec, or what it needs for this kind of URL, is not installed.
-    TypeError, ValueError
-        When they are no paths, are on several file systems, or options do not go with them.
+    Raises TypeError or ValueError for other arguments or several file systems, ImportError for URLs without fsspec.
     """
     for path in paths:
         if not isinstance(path, (str, os.PathLike)):
@@ -69,7 +55,7 @@ def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, file
 
 
 def strip_file_scheme(name: str) -> str:
-    """Give a path without the scheme of local files: ``file:///data``, or, as Hadoop has it, ``file:/data``."""
+    """Return a path without the scheme of local files: ``file:///data``, or Hadoop's ``file:/data``."""
     if name.startswith("file://"):
         return name.removeprefix("file://")
     return name.removeprefix("file:") if name.startswith("file:/") else name
@@ -96,7 +82,7 @@ def _behind_urls(urls: list[str], options: dict[str, Any]) -> tuple[Any, list[st
 
 
 def _on_filesystem(filesystem: Any, paths: list[str], name_of: Callable[[str], str]) -> ResolvedPaths:
-    """Look behind what only forwards to another file system; a local one is none of those that are slow."""
+    """Resolve paths on a given file system; wrappers are unwrapped, and a local one becomes None."""
     if hasattr(filesystem, "open_input_file"):
         if filesystem.type_name == "local":
             return _local([filesystem.normalize_path(path) for path in paths])

@@ -20,13 +20,13 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 TEMPORARY_SUFFIX = ".numparq"
-_MOST_NAME_BYTES = 180  # of the target's name in the temporary one: file systems take 255 in all
+_MOST_NAME_BYTES = 180  # of the target's name in the temporary name: file systems allow 255 in all
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF)
 
 
 class DeviceSink(Sink):
-    """A device or a pipe, written as it is: it cannot be replaced, and nothing can be taken back."""
+    """A device or pipe, written directly; an abort cannot undo what was written."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -44,25 +44,19 @@ class DeviceSink(Sink):
 
 
 class FileSink(Sink):
-    """A regular file: what is at its place stays as it is until the new file is complete and on the disk.
+    """A local file, written under a temporary name and renamed to `target` on commit, after an fsync.
 
-    A link at its place stays one: the file that it names is replaced. A file that is replaced passes on its
-    permissions, and its owner where the process may do that; other hard links to it keep the old content.
-
-    Parameters
-    ----------
-    name : str
-        The path.
+    A symbolic link stays; the file it names is replaced. The new file takes over permissions and, where allowed,
+    the owner; other hard links keep the old content.
 
     Attributes
     ----------
     target : str
-        The file itself, links resolved.
+        Path of the file, symbolic links resolved.
     temporary : str
-        What is written until then.
+        Path that is written until the commit.
     descriptor : int
-        Of the temporary file. Whoever writes there, from its current position on, calls `flush` before and `wrote`
-        after it.
+        Descriptor of the temporary file. To write to it directly, call `flush` before and `count_external_write` after.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,7 +73,7 @@ class FileSink(Sink):
             self._copy_permissions(earlier)
 
     def _copy_permissions(self, earlier: os.stat_result) -> None:
-        """Give the new file the owner and the permissions of the one that it replaces."""
+        """Copy owner and permissions of the replaced file to the new one, as far as the system allows."""
         if hasattr(os, "fchown"):
             with contextlib.suppress(OSError):
                 os.fchown(self.descriptor, earlier.st_uid, earlier.st_gid)
@@ -90,19 +84,19 @@ class FileSink(Sink):
         return os.write(self.descriptor, view)
 
     def count_external_write(self, count: int) -> None:
-        """Count bytes that somebody else wrote to `descriptor`."""
+        """Count bytes that were written to `descriptor` directly."""
         self._num_written += count
         self.position += count
 
     def sync(self) -> None:
-        """Have everything written so far on the disk, as after a checkpoint footer."""
+        """Write everything so far to the disk (fsync), as after a checkpoint footer."""
         self.flush()
         with self.abort_on_error():
             os.fsync(self.descriptor)
 
     def _complete(self) -> None:
         os.fsync(self.descriptor)
-        if fcntl is None:  # Windows does not rename what is open; elsewhere the lock lasts until it has its name
+        if fcntl is None:  # Windows cannot rename an open file; elsewhere the lock is held until the rename
             self._close()
         os.replace(self.temporary, self.target)
         self._close()
@@ -127,7 +121,7 @@ class FileSink(Sink):
 
 
 def _stat_existing(name: str, target: str) -> os.stat_result | None:
-    """Look at the file that is to be replaced; one that may not be written to is not replaced either."""
+    """Return the status of the file to replace, None if it does not exist; raise PermissionError if it is read-only."""
     try:
         found = os.stat(target)
     except FileNotFoundError:
@@ -138,7 +132,7 @@ def _stat_existing(name: str, target: str) -> os.stat_result | None:
 
 
 def _create(target: str, mode: int) -> tuple[int, str]:
-    """Create a temporary file beside a file, and lock it."""
+    """Create and lock a temporary file beside `target`; return its descriptor and path."""
     folder, stem = os.path.dirname(target), temporary_prefix(target)
     while True:
         temporary = os.path.join(folder, f"{stem}{boot_id()}-{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
@@ -148,11 +142,11 @@ def _create(target: str, mode: int) -> tuple[int, str]:
             continue
         if try_lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return descriptor, temporary
-        os.close(descriptor)  # somebody who looked for leftovers was quicker, and takes it for one
+        os.close(descriptor)  # a cleanup of leftover files locked or unlinked it first
 
 
 def temporary_prefix(target: str) -> str:
-    """Give what the names of all temporary files of a file begin with; a long name is cut."""
+    """Return the common prefix of the names of all temporary files of `target`; a long name is cut and hashed."""
     name = os.path.basename(target)
     if len(os.fsencode(name)) <= _MOST_NAME_BYTES:
         return f".{name}."
@@ -163,7 +157,7 @@ def temporary_prefix(target: str) -> str:
 
 
 def sync_folder(folder: str) -> None:
-    """Have the new name on the disk, where folders can be synced."""
+    """Write a directory's entries to the disk (fsync), where the system supports it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     try:
@@ -178,7 +172,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _explain_create_error(error: OSError, target: str) -> OSError:
-    """Say why there is no temporary file."""
+    """Return an error that says why the temporary file cannot be created."""
     folder = os.path.dirname(target)
     if error.errno == errno.ENOENT:
         return FileNotFoundError(error.errno, f"there is no folder {folder!r}", target)

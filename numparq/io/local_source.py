@@ -25,7 +25,7 @@ __all__ = ["BytesSource", "FileObjectSource", "FileSource"]
 
 
 class BytesSource(CountingSource):
-    """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``); nothing is copied."""
+    """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``), not copied."""
 
     is_remote = False
 
@@ -36,21 +36,21 @@ class BytesSource(CountingSource):
         self.size = len(self._data)
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give bytes of the data itself; None where there is no slack behind them."""
+        """Return a view of the data; None if fewer than `slack` bytes follow it."""
         if position < 0 or length < 0 or position + length + slack > self.size:
             return None
         self._count(length)
         return self._data[position : position + length + slack]
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Copy bytes of the data."""
+        """Copy bytes of the data into `out`."""
         if position < 0 or position + len(out) > self.size:
             raise truncated_file_error(self, position, len(out))
         self._count(len(out))
         out[:] = self._data[position : position + len(out)]
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Give views of the data; copies of what has too little behind it."""
+        """Return views of the data; copies where fewer than SLACK bytes follow."""
         return [self._piece(start, stop - start) for start, stop in check_byte_ranges(ranges, self)]
 
     def _piece(self, position: int, length: int) -> np.ndarray:
@@ -61,25 +61,13 @@ class BytesSource(CountingSource):
         return found
 
     def close(self) -> None:
-        """Do nothing: the bytes are their owner's."""
+        """Do nothing: the caller owns the bytes."""
 
 
 class FileSource(ReadLoopSource):
-    """A local file, read at positions without a shared cursor where the system can do that.
+    """A local file, read by `preadv` where the system has it, else under a lock; `identity` is its device and inode.
 
-    It is not mapped into memory: a mapped file that somebody truncates kills the process.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Its name.
-    opener : callable, optional
-        Opens it instead of `os.open`, as for the built-in `open`.
-
-    Attributes
-    ----------
-    identity : tuple of int
-        The file system that it is on, and its number there.
+    It is not mapped into memory: a mapped file that is truncated kills the process.
     """
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
@@ -92,7 +80,7 @@ class FileSource(ReadLoopSource):
         self._lock = threading.Lock()
 
     def stamp(self) -> tuple[int, int]:
-        """Give size and time of the last change: others than before, the file is not what it was."""
+        """Return size and modification time (ns), which change when the file is written to."""
         status = os.fstat(self._file.fileno())
         return status.st_size, status.st_mtime_ns
 
@@ -109,7 +97,7 @@ class FileSource(ReadLoopSource):
 
 
 class FileObjectSource(ReadLoopSource):
-    """A binary file object that can seek; reads take turns."""
+    """A seekable binary file object, read under a lock."""
 
     def __init__(self, file: Any) -> None:
         super().__init__()
@@ -133,6 +121,6 @@ class FileObjectSource(ReadLoopSource):
             return len(data)
 
     def close(self) -> None:
-        """Put the cursor back where it was; the file object is its owner's to close."""
+        """Seek back to the position at which it was opened; the caller closes the file object."""
         if not getattr(self._file, "closed", False):
             self._file.seek(self._start)

@@ -20,13 +20,13 @@ __all__ = ["MultiFileSource"]
 # The file with ordinal n begins at n * STRIDE; the first, with ordinal 0, is the one that names the others.
 FILE_STRIDE = 1 << 44
 MAX_FILES = 1 << 18
-# Files that are open at once, but for those that are being read.
+# Open files that are not being read.
 MAX_OPEN_SIBLINGS = 64
 
 
 @dataclass
 class _SiblingFile:
-    """A file beside the first: its path, what it was when it was first opened, and, while it is open, its source."""
+    """A sibling file: its path, its size and identity when first opened, and its source while it is open."""
 
     path: str
     size: int
@@ -36,14 +36,9 @@ class _SiblingFile:
 
 
 class MultiFileSource:
-    """A source of several files: each is opened when it is first needed, and no more than MOST_OPEN stay open.
+    """A source of several files, opened when first needed, with at most MAX_OPEN_SIBLINGS idle files left open.
 
-    Parameters
-    ----------
-    first : Source
-        The file that names the others; closed along with them.
-    siblings : SiblingFiles
-        What may be opened.
+    `first` is the file that names the others; closing this source closes it too.
     """
 
     def __init__(self, first: Source, siblings: SiblingFiles) -> None:
@@ -54,44 +49,27 @@ class MultiFileSource:
         self.is_remote = first.is_remote
         self._files: list[_SiblingFile] = []
         self._ordinals: dict[str, int] = {}
-        self._open: dict[int, None] = {}  # ordinals, those used last behind
+        self._open: dict[int, None] = {}  # ordinals, least recently used first
         self._lock = threading.Lock()
-        self._closed = [0, 0]  # requests and bytes of files that are not open any more
+        self._closed = [0, 0]  # requests and bytes of files closed since
 
     @property
     def num_requests(self) -> int:
-        """Reads so far, of all files."""
+        """Number of reads of all files so far."""
         return self._first.num_requests + self._closed[0] + sum(source.num_requests for source in self._sources())
 
     @property
     def num_bytes(self) -> int:
-        """The bytes that they brought."""
+        """Number of bytes read from all files so far."""
         return self._first.num_bytes + self._closed[1] + sum(source.num_bytes for source in self._sources())
 
     def _sources(self) -> list[FileSource]:
         return [file.source for file in list(self._files) if file.source is not None]
 
     def place_of(self, path: str) -> tuple[int, int]:
-        """Find a file beside the first.
+        """Return the position of a sibling file's first byte in this source, and the file's size, opening it if new.
 
-        Parameters
-        ----------
-        path : str
-            As in `SiblingFiles.open`.
-
-        Returns
-        -------
-        start : int
-            The position of its first byte.
-        size : int
-            Its bytes.
-
-        Raises
-        ------
-        ParquetError
-            When it may not be opened, or cannot be.
-        LimitError
-            For the 262,145th.
+        Raises a ParquetError if it cannot be opened or leads out of the directory, LimitError beyond MAX_FILES files.
         """
         with self._lock:
             if path not in self._ordinals:
@@ -112,7 +90,7 @@ class MultiFileSource:
         self._close_some()
 
     def has(self, start: int, stop: int) -> bool:
-        """Whether there are such bytes, all in one file."""
+        """Whether bytes `start` to `stop` (exclusive) exist, all in one file."""
         ordinal = start // FILE_STRIDE
         if not ordinal:
             return self._first.has(start, stop)
@@ -121,11 +99,11 @@ class MultiFileSource:
         return start <= stop <= ordinal * FILE_STRIDE + self._files[ordinal - 1].size
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give bytes that are in memory already: those of the first file, if any."""
+        """Return a view of bytes in memory, which only the first file may have; else None."""
         return self._first.view(position, length, slack) if position < FILE_STRIDE else None
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Fill `out` with the bytes from a position, which all are of one file."""
+        """Fill `out` with the bytes from a position, all of one file."""
         ordinal, within = divmod(position, FILE_STRIDE)
         if not ordinal:
             self._first.read_into(position, out)
@@ -134,7 +112,7 @@ class MultiFileSource:
             source.read_into(within, out)
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read byte ranges, each of one file; those of a file together."""
+        """Read byte ranges, each within one file; one call for each file."""
         wanted = check_byte_ranges(ranges, self)
         by_file: dict[int, list[int]] = {}
         for place, (start, _) in enumerate(wanted):
@@ -153,7 +131,7 @@ class MultiFileSource:
 
     @contextmanager
     def _opened(self, ordinal: int) -> Iterator[FileSource]:
-        """Give a file's source, which stays open as long as it is used."""
+        """Yield the source of a sibling file, which is not closed meanwhile."""
         file = self._files[ordinal - 1]
         with self._lock:
             if file.source is None:
@@ -170,7 +148,7 @@ class MultiFileSource:
                 file.users -= 1
 
     def _reopen(self, file: _SiblingFile) -> FileSource:
-        """Open a file once more that was closed to keep their number down."""
+        """Open a sibling file again; raise InvalidFileError if its size or identity changed."""
         source = self._beside.open(file.path)
         if (source.size, source.identity) == (file.size, file.identity):
             return source
@@ -178,7 +156,7 @@ class MultiFileSource:
         raise InvalidFileError(f"the file {file.path!r} was replaced while it was read")
 
     def _close_some(self) -> None:
-        """Close files that were not used for the longest time, until few enough are open."""
+        """Close the least recently used idle files while more than MAX_OPEN_SIBLINGS are open."""
         for ordinal in list(self._open):
             if len(self._open) <= MAX_OPEN_SIBLINGS:
                 return

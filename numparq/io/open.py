@@ -29,31 +29,9 @@ __all__ = [
 
 
 def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Sink:
-    """Open what a user calls a path, for writing.
+    """Open a path, URL, binary file object or None (bytes in memory) for writing; return a `Sink` as it is.
 
-    Parameters
-    ----------
-    path : str, os.PathLike, binary file object, Sink or None
-        None collects the bytes in memory; a sink is that one. A local file (a ``file://`` URL too) is written beside
-        its place and then put there in one step (`numparq.io.local_sink.FileSink`); any other URL is written by fsspec;
-        a file object with ``write`` is written from where it stands, and left open.
-    storage_options : dict, optional
-        For the file system of a URL.
-    filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
-
-    Returns
-    -------
-    Sink
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError, IsADirectoryError
-        As `open` does.
-    ImportError
-        For a URL, when fsspec is not installed.
-    TypeError, ValueError
-        For any other path, and for options that do not go with it.
+    A local file is replaced in one step on commit; a file object is written from its current position and left open.
     """
     if not isinstance(path, (str, os.PathLike)):
         if storage_options or filesystem is not None:
@@ -80,17 +58,7 @@ def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesyst
 
 
 def open_local_sink(name: str) -> Sink:
-    """Open a local file for writing.
-
-    Parameters
-    ----------
-    name : str
-        Its path; ``~`` is the home folder. A device or pipe is written as it is.
-
-    Returns
-    -------
-    FileSink or DeviceSink
-    """
+    """Open a local file for writing, ``~`` expanded; a device or pipe is written directly."""
     name = os.path.expanduser(name)
     if not name:
         raise FileNotFoundError(errno.ENOENT, "the path is empty", name)
@@ -106,24 +74,7 @@ def open_local_sink(name: str) -> Sink:
 
 
 def open_url_sink(url: str, storage_options: dict[str, Any]) -> Sink:
-    """Open a URL for writing.
-
-    Parameters
-    ----------
-    url : str
-        As fsspec takes it: ``s3://bucket/key``.
-    storage_options : dict
-        For its file system.
-
-    Returns
-    -------
-    FsspecSink
-
-    Raises
-    ------
-    ImportError
-        When fsspec, or what it needs for this kind of URL, is not installed.
-    """
+    """Open a URL such as ``s3://bucket/key`` for writing by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -133,21 +84,7 @@ def open_url_sink(url: str, storage_options: dict[str, Any]) -> Sink:
 
 
 def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) -> Sink:
-    """Open a file on a file system for writing.
-
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Of local ones, `numparq.io.local_sink` does the work.
-    path : str
-        The file there.
-    name : str, optional
-        What to call it in messages.
-
-    Returns
-    -------
-    Sink
-    """
+    """Open a file on a fsspec or pyarrow file system for writing; `name` is its name in messages."""
     if hasattr(filesystem, "open_output_stream"):
         if filesystem.type_name == "local":
             return open_local_sink(filesystem.normalize_path(path))
@@ -161,31 +98,9 @@ def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) ->
 
 
 def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Source:
-    """Open what a user calls a path.
+    """Open a path, URL, bytes-like object or binary file object for reading; return a `Source` as it is.
 
-    Parameters
-    ----------
-    path : str, os.PathLike, bytes-like, binary file object, or Source
-        A file's name or URL; the bytes of a file; an object with ``read`` and ``seek``; or what is open already.
-    storage_options : dict, optional
-        For the file system of a URL.
-    filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError, IsADirectoryError
-        As `open` does.
-    ImportError
-        For a URL, when fsspec, or what it needs for this kind of URL, is not installed.
-    UnsupportedError
-        For a directory or a list of paths, which this version does not read.
-    TypeError, ValueError
-        For anything else, and for options that do not go with it.
+    Raises as `open` does, and UnsupportedError for a directory or a list of paths.
     """
     if isinstance(path, (str, os.PathLike)):
         return _open_named_source(os.fsdecode(path), storage_options or {}, filesystem)
@@ -216,7 +131,7 @@ def _open_named_source(name: str, storage_options: dict[str, Any], filesystem: A
 
 
 def open_local_source(name: str) -> FileSource:
-    """Open a local file by its name; UnsupportedError for a directory."""
+    """Open a local file by its name, ``~`` expanded; raise UnsupportedError for a directory."""
     try:
         return FileSource(os.path.expanduser(name))
     except OSError:
@@ -227,26 +142,7 @@ def open_local_source(name: str) -> FileSource:
 
 
 def open_url_source(url: str, storage_options: dict[str, Any]) -> Source:
-    """Open a URL for reading.
-
-    Parameters
-    ----------
-    url : str
-        As fsspec takes it: ``s3://bucket/key``.
-    storage_options : dict
-        For its file system.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    ImportError
-        When fsspec, or what it needs for this kind of URL, is not installed.
-    """
+    """Open a URL such as ``s3://bucket/key`` for reading by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -256,30 +152,9 @@ def open_url_source(url: str, storage_options: dict[str, Any]) -> Source:
 
 
 def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, size: int | None = None) -> Source:
-    """Open a file on a file system for reading.
+    """Open a file on a fsspec or pyarrow file system for reading; `name` is its name in messages.
 
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Of local ones, `numparq.io.local_source.FileSource` does the work.
-    path : str
-        The file there.
-    name : str, optional
-        What to call it in messages.
-    size : int, optional
-        Its bytes, where a listing has told them already: that saves a request. A file that is not there is an error
-        then only when it is read.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    UnsupportedError
-        For a directory.
+    `size` in bytes, known from a listing, saves a request; a missing file is then an error only when it is read.
     """
     if hasattr(filesystem, "open_input_file"):
         if filesystem.type_name == "local":

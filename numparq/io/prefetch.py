@@ -20,39 +20,32 @@ from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, 
 
 __all__ = ["MAX_PREFETCHED_BYTES", "PrefetchBatch", "PrefetchRequest", "PrefetchedSource"]
 
-# What is larger than a request is cut, but not into pieces that are smaller than this, whatever is asked for.
+# Ranges larger than a request are split, but into no smaller requests than this, whatever `max_bytes` says.
 MIN_REQUEST_BYTES = 256 << 10
 
-# Held at once, of all batches.
+# Bytes held at once, over all batches.
 MAX_PREFETCHED_BYTES = 256 << 20
-# Loads under way at once: while the bytes of one come, the next one's requests are on their way.
+# Concurrent fetches: while the bytes of one arrive, the requests of the next are under way.
 _MAX_FETCHES = 2
-# A load has the bytes of so many of the largest requests at most: who waits for the first of them waits for all.
+# Largest fetch, in requests of `max_bytes`: a reader of its first request waits for all of them.
 _REQUESTS_PER_FETCH = 4
 
 
 class PrefetchRequest:
-    """A byte range that is fetched by one request.
-
-    Parameters
-    ----------
-    start, stop : int
-        First byte in the file, and the byte behind the last.
+    """A byte range (`stop` exclusive) fetched by one request.
 
     Attributes
     ----------
     load : Future or None
-        What is done with once the piece is settled; None until it has been asked for.
+        Future of the fetch that it belongs to; None before it is submitted.
     is_done : bool
-        Whether its request is over, so that one of the following is there.
+        Whether the request is over, so that `array` or `error` is set.
     array : uint8 array or None
-        Its bytes, and SLACK readable ones behind them.
-    error : BaseException or None
-        What went wrong.
+        Its bytes, followed by SLACK readable bytes.
     passed : bool
-        Whether somebody needed it before it was asked for; he reads it himself, and it never is.
+        Whether it was needed before it was submitted; the reader then reads the bytes itself.
     dropped : bool
-        Whether nobody needs it any more.
+        Whether its bytes are no longer needed.
     """
 
     __slots__ = ("array", "dropped", "error", "is_done", "load", "passed", "start", "stop")
@@ -68,17 +61,17 @@ class PrefetchRequest:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size in bytes."""
         return self.stop - self.start
 
     def wait(self) -> np.ndarray | None:
-        """Give its bytes and SLACK behind them when they are there; None when they never will be."""
+        """Wait for the bytes and return them, followed by SLACK readable ones; None if the fetch was cancelled."""
         assert self.load is not None
         try:
             self.load.result()
         except CancelledError:
             return None
-        if isinstance(self.error, ParquetError):  # each who is told of it adds his own place
+        if isinstance(self.error, ParquetError):  # each reader adds a location to its own copy
             raise copy(self.error) from self.error
         if self.error is not None:
             raise self.error
@@ -86,16 +79,9 @@ class PrefetchRequest:
 
 
 class PrefetchBatch:
-    """The pieces of a batch, in the order of the file, none of which overlap.
+    """Requests of one batch of byte ranges, in file order, without overlap; ranges that the source lacks are dropped.
 
-    Parameters
-    ----------
-    ranges : int64 array, (n, 2)
-        The byte ranges that are needed.
-    source : Source
-        The file; what it does not have is left out, for memory is taken for what is here.
-    coalescing : Coalescing
-        Which of them are fetched together. A range that is larger than its ``max_bytes`` becomes several pieces.
+    A range larger than `coalescing.max_bytes` becomes several requests.
     """
 
     def __init__(self, ranges: np.ndarray, source: Source, coalescing: Coalescing) -> None:
@@ -104,7 +90,7 @@ class PrefetchBatch:
         self._num_seen = 0
 
     def waiting(self) -> Iterator[PrefetchRequest]:
-        """Go over the pieces that have not been asked for; one that the caller stops at comes again."""
+        """Yield the requests not yet submitted; one at which the caller stops is yielded again."""
         while self._num_seen < len(self.pieces):
             piece = self.pieces[self._num_seen]
             if not piece.passed:
@@ -112,7 +98,7 @@ class PrefetchBatch:
             self._num_seen += 1
 
     def covering(self, start: int, stop: int) -> list[PrefetchRequest]:
-        """Find the pieces that have all of a byte range; none where it is not all there."""
+        """Return the requests that together hold all of a byte range; none if part of it is missing."""
         first = place = bisect_right(self._starts, start) - 1
         if first < 0:
             return []
@@ -124,11 +110,11 @@ class PrefetchBatch:
 
 
 def _requests(ranges: np.ndarray, source: Source, coalescing: Coalescing) -> Iterator[tuple[int, int]]:
-    """Put byte ranges together, and cut what is larger than a request."""
+    """Yield start and end of each request: byte ranges coalesced, then split where they exceed a request."""
     ranges = np.asarray(ranges, np.int64).reshape(-1, 2)
     there = [(start, stop) for start, stop in ranges.tolist() if start < stop and source.has(start, stop)]
     for start, stop in coalesce(np.array(there, np.int64).reshape(-1, 2), coalescing).requests.tolist():
-        if not source.has(start, stop):  # it goes from one file to another
+        if not source.has(start, stop):  # coalesced across two files
             continue
         count = -(-(stop - start) // max(coalescing.max_bytes, MIN_REQUEST_BYTES))
         edges = [start + (stop - start) * number // count for number in range(count + 1)]
@@ -136,25 +122,17 @@ def _requests(ranges: np.ndarray, source: Source, coalescing: Coalescing) -> Ite
 
 
 class PrefetchedSource:
-    """A source in front of another, that fetches ahead.
+    """A source that prefetches from another one; thread-safe.
 
-    Parameters
+    Errors of a fetch are raised where its bytes are read. The inner source stays open when this one is closed.
+
+    Attributes
     ----------
-    source : Source
-        The file; it stays open when this is closed.
-    batches : sequence of int64 array, (n, 2)
-        What will be needed, in the order in which it will be: first byte, and the byte behind the last, in any order.
-        Ranges that the file does not have are not fetched, and are an error for who reads them.
-    coalescing : Coalescing
-        Which of them are fetched together.
+    batches : sequence of int64 array, (ranges, 2)
+        Byte ranges (starts and exclusive ends) of each batch, the batches in the order of their use.
+        Ranges that the file does not have are not fetched; reading them is an error.
     max_bytes : int
-        Held in memory at once. Where a batch has more, the rest of it is not fetched ahead: who needs it reads it from
-        the source behind.
-
-    Notes
-    -----
-    All methods may be called by several threads at once. Errors that come up while bytes are fetched are raised where
-    these are asked for.
+        Bytes held in memory. What exceeds them in a batch is not prefetched: it is read from the inner source.
     """
 
     def __init__(
@@ -174,36 +152,33 @@ class PrefetchedSource:
         self._lock = Lock()
         self._held = 0
         self._closed = False
-        self._batches: dict[int, PrefetchBatch] = {}  # those begun, and those that are fetched ahead
+        self._batches: dict[int, PrefetchBatch] = {}  # begun or prefetched
         self._begun: dict[int, PrefetchBatch] = {}
         self._ended: set[int] = set()
-        self._ahead = 0  # the first to fetch ahead that has not been asked for to its end; 0 until one has begun
+        self._ahead = 0  # first batch to prefetch that is not wholly submitted; 0 until one has begun
         self._pool = ThreadPoolExecutor(_MAX_FETCHES, "numparq-fetch")
 
     @property
     def num_requests(self) -> int:
-        """Reads so far of the source behind."""
+        """Number of reads of the inner source so far."""
         return self._source.num_requests
 
     @property
     def num_bytes(self) -> int:
-        """The bytes that they brought."""
+        """Number of bytes read from the inner source so far."""
         return self._source.num_bytes
 
     @property
     def held(self) -> int:
-        """The bytes in memory, and those for which memory is taken."""
+        """Bytes in memory, plus the bytes of requests under way."""
         return self._held
 
-    # --- what is fetched ---------------------------------------------------------------------------------------------
+    # --- fetching ----------------------------------------------------------------------------------------------------
 
     def begin(self, batch: int) -> None:
-        """Have the bytes of a batch fetched, unless they are already, and those of the ones behind it.
+        """Fetch the bytes of a batch (its ordinal) unless already fetched, then those of the batches after it.
 
-        Parameters
-        ----------
-        batch : int
-            Its place among the batches. It may have begun, and it may have ended, before.
+        A batch may begin again, also after its end.
         """
         with self._lock:
             if self._closed:
@@ -214,7 +189,7 @@ class PrefetchedSource:
             self._ask()
 
     def end(self, batch: int) -> None:
-        """Let go of the bytes of a batch; one that has not begun is not fetched any more."""
+        """Release the bytes of a batch; one that has not begun is no longer prefetched."""
         with self._lock:
             self._ended.add(batch)
             self._begun.pop(batch, None)
@@ -229,7 +204,7 @@ class PrefetchedSource:
         return self._batches[number]
 
     def _ask(self) -> None:
-        """Ask for pieces as long as there is room: first for those of batches that have begun."""
+        """Submit requests while memory allows, those of batches that have begun first."""
         if self._closed or not self._ahead:
             return
         for batch in self._begun.values():
@@ -238,14 +213,14 @@ class PrefetchedSource:
         self._submit_batches(self._upcoming_batches())
 
     def _upcoming_batches(self) -> Iterator[PrefetchBatch]:
-        """Go over the batches that are fetched ahead; one that the caller stops at comes again."""
+        """Yield the batches to prefetch; one at which the caller stops is yielded again."""
         while self._ahead < len(self._ranges):
             if self._ahead not in self._ended:
                 yield self._made(self._ahead)
             self._ahead += 1
 
     def _submit_batches(self, batches: Iterable[PrefetchBatch]) -> bool:
-        """Ask for the pieces of batches, small batches together; says whether there was room for all."""
+        """Submit the requests of batches, small batches together; return whether memory sufficed for all."""
         load: list[PrefetchRequest] = []
         size = 0
         for batch in batches:
@@ -264,7 +239,7 @@ class PrefetchedSource:
         return True
 
     def _submit(self, load: list[PrefetchRequest]) -> list[PrefetchRequest]:
-        """Have pieces fetched in the background; gives an empty list, for the next ones."""
+        """Submit requests to be fetched together in the background; return an empty list for the next ones."""
         if load:
             future = self._pool.submit(self._fetch, load)
             for piece in load:
@@ -272,10 +247,10 @@ class PrefetchedSource:
         return []
 
     def _fetch(self, load: list[PrefetchRequest]) -> None:
-        """Fetch pieces, and raise nothing."""
+        """Fetch requests and store their bytes or errors; raises nothing."""
         try:
             arrays = self._source.read_ranges([(piece.start, piece.stop) for piece in load])
-        except ParquetError as error:  # it is about one of them
+        except ParquetError as error:  # one of the requests is invalid: find it
             if len(load) > 1:
                 for piece in load:
                     self._fetch([piece])
@@ -296,31 +271,22 @@ class PrefetchedSource:
                 self._ask()
 
     def _release(self, piece: PrefetchRequest) -> None:
-        """Let go of a piece; of one that is on its way, when it is there."""
+        """Release the bytes of a request; if it is under way, once it is done."""
         piece.dropped = True
         if piece.is_done:
             piece.array = None
             self._held -= piece.size
 
-    # --- what is given -----------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def has(self, start: int, stop: int) -> bool:
-        """Whether there are such bytes."""
+        """Whether bytes `start` to `stop` (exclusive) exist."""
         return self._source.has(start, stop)
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give bytes of a batch that has begun, waiting for them if need be; None for any others.
+        """Return bytes of a batch that has begun, waiting for them if needed; None for any others.
 
-        Parameters
-        ----------
-        position, length : int
-            First byte, and how many.
-        slack : int
-            Readable bytes behind them, up to SLACK.
-
-        Returns
-        -------
-        uint8 array or None
+        A view of the request's array, or a copy if the range spans several requests. `slack` is at most SLACK.
         """
         with self._lock:
             pieces = self._requests_covering(position, position + length)
@@ -339,7 +305,7 @@ class PrefetchedSource:
         return joined[: length + slack]
 
     def _requests_covering(self, start: int, stop: int) -> list[PrefetchRequest]:
-        """Find the pieces that have a byte range; none where one was not asked for yet, and now never will be."""
+        """Return the requests that hold a byte range; none if one was not submitted yet, and mark it never to be."""
         for batch in self._begun.values():
             pieces = batch.covering(start, stop)
             missing = [piece for piece in pieces if piece.load is None]
@@ -350,7 +316,7 @@ class PrefetchedSource:
         return []
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Fill `out` with bytes of a batch, or else from the source behind."""
+        """Fill `out` with prefetched bytes, else from the inner source."""
         kept = self.view(position, len(out), 0)
         if kept is None:
             self._source.read_into(position, out)
@@ -358,14 +324,14 @@ class PrefetchedSource:
             out[:] = kept
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read byte ranges: those of batches as they come, the others from the source behind."""
+        """Read byte ranges: prefetched ones as they arrive, the others from the inner source."""
         wanted = check_byte_ranges(ranges, self)
         return read_missing_ranges(
             [self.view(start, stop - start, SLACK) for start, stop in wanted], wanted, self._source
         )
 
     def close(self) -> None:
-        """Let go of all bytes; requests under way are waited for, those that are not are given up."""
+        """Release all bytes; wait for requests under way and cancel the others."""
         with self._lock:
             self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)

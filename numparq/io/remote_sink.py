@@ -14,10 +14,9 @@ __all__ = ["ArrowSink", "FsspecSink"]
 
 
 class FsspecSink(Sink):
-    """A file of an fsspec file system.
+    """A file of an fsspec file system: an upload to an object store is completed on commit or discarded on abort.
 
-    An object store has it when it is committed, and not when it is aborted: its upload is given up. Other file systems
-    write in place; there it is written under another name, and moved to its own.
+    Elsewhere, where writes are in place, it is written under a temporary name and moved on commit.
     """
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
@@ -30,11 +29,12 @@ class FsspecSink(Sink):
             self._drop()
             self._temporary = ""
             self._file = filesystem.open(path, "wb", autocommit=False)
-        elif type(self._file).__name__ == "LocalFileOpener":  # below some wrapper: it finds out only in the end
+        elif type(self._file).__name__ == "LocalFileOpener":
+            # A local file system behind a wrapper: a missing directory would be noticed only at the commit.
             self._check_folder(path.rpartition("/")[0])
 
     def _check_folder(self, folder: str) -> None:
-        """Raise FileNotFoundError where there is no folder for the file."""
+        """Raise FileNotFoundError if the file's directory does not exist."""
         if folder and not self._filesystem.isdir(folder):
             self._drop()
             raise FileNotFoundError(errno.ENOENT, "there is no folder", folder)
@@ -59,7 +59,7 @@ class FsspecSink(Sink):
                 self._filesystem.rm_file(self._temporary)
 
     def _drop(self) -> None:
-        """Give an upload up; a file that is written in place is closed."""
+        """Discard an upload; close a file that is written in place."""
         if not _completes_on_close(self._file):
             with contextlib.suppress(Exception):
                 self._file.close()
@@ -67,11 +67,11 @@ class FsspecSink(Sink):
             return
         with contextlib.suppress(Exception):
             self._file.discard()
-        self._file.closed = True  # or it would be completed when it is collected
+        self._file.closed = True  # else the garbage collector would complete the upload
 
 
 def _completes_on_close(file: Any) -> bool:
-    """Whether a file is an upload, as object stores have it."""
+    """Whether a file is an upload that closing completes, as on object stores."""
     from fsspec.spec import AbstractBufferedFile
 
     return isinstance(file, AbstractBufferedFile)
@@ -83,7 +83,7 @@ def _temporary_path(path: str) -> str:
 
 
 class ArrowSink(Sink):
-    """A file of a pyarrow file system: written under another name, and moved to its own."""
+    """A file of a pyarrow file system, written under a temporary name and moved on commit."""
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
         super().__init__(name)

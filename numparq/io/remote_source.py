@@ -18,10 +18,10 @@ from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, che
 
 __all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "read_ranges_of_files"]
 
-# Requests side by side, where the file system makes them one by one. Object stores answer each connection at its own
-# speed, some 50 to 100 MB/s: so many fill a fast network, and are no burden for a small machine.
+# Concurrent requests where the file system makes them one by one. Object stores serve 50 to 100 MB/s per connection:
+# 16 fill a fast network and do not burden a small machine.
 MAX_CONCURRENT_REQUESTS = 16
-# File systems of fsspec that have one connection, or one cursor, for all who read.
+# fsspec file systems with one connection or cursor for all readers.
 _SERIAL_PROTOCOLS = frozenset(("ftp", "libarchive", "tar"))
 _SERIAL_LOCKS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
 _NO_LOCK: AbstractContextManager = nullcontext()
@@ -33,10 +33,9 @@ def protocols(filesystem: Any) -> tuple[str, ...]:
 
 
 class RemoteSource(ReadLoopSource):
-    """A file whose bytes come by requests that take their time.
+    """A file read by requests with a latency.
 
-    A request gives all of its bytes or fails: it is not repeated here, for the file system does that where it is
-    worth while.
+    A request returns all of its bytes or fails. It is not retried here: the file system does that where it helps.
     """
 
     is_remote = True
@@ -50,7 +49,7 @@ class RemoteSource(ReadLoopSource):
         self._closed = False
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Fill `out` with one request."""
+        """Fill `out` by one request."""
         self._check_open()
         if position < 0 or position + len(out) > self.size:
             raise truncated_file_error(self, position, len(out))
@@ -58,7 +57,7 @@ class RemoteSource(ReadLoopSource):
             self._fill(position, out, self._get(position, position + len(out)))
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Ask for all of them at once."""
+        """Read all byte ranges by concurrent requests."""
         self._check_open()
         wanted = check_byte_ranges(ranges, self)
         pieces = [allocate_with_slack(stop - start) for start, stop in wanted]
@@ -72,11 +71,11 @@ class RemoteSource(ReadLoopSource):
         return pieces
 
     def _get(self, start: int, stop: int) -> bytes:
-        """Make one request."""
+        """Request bytes `start` to `stop` (exclusive)."""
         raise NotImplementedError
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
-        """Make several requests, by threads."""
+        """Read several byte ranges into `targets` by threads."""
 
         def job(start: int, stop: int, out: np.ndarray) -> None:
             self._fill(start, out, self._get(start, stop))
@@ -89,7 +88,7 @@ class RemoteSource(ReadLoopSource):
         self._crew.run(jobs)
 
     def _fill(self, start: int, out: np.ndarray, data: bytes) -> None:
-        """Take a request's answer, which has as many bytes as were asked for."""
+        """Copy a response into `out` after checking that it has the requested length."""
         self._count(len(data))
         if len(data) < len(out):
             raise InvalidFileError(
@@ -110,7 +109,7 @@ class RemoteSource(ReadLoopSource):
             raise ValueError(f"{self.name} is closed: nothing more can be read")
 
     def close(self) -> None:
-        """Let go of the file; requests under way are waited for."""
+        """Close the source; waits for requests under way."""
         self._closed = True
         if self._crew is not None:
             self._crew.__exit__()
@@ -119,8 +118,7 @@ class RemoteSource(ReadLoopSource):
 class FsspecSource(RemoteSource):
     """A file of an fsspec file system.
 
-    Most of those that a network is behind make requests side by side by themselves; for the others threads do it, but
-    for those that can only serve one at a time.
+    Requests run concurrently in the file system or in threads, except on those that serve one at a time.
     """
 
     def __init__(self, filesystem: Any, path: str, name: str, size: int | None = None) -> None:
@@ -129,7 +127,7 @@ class FsspecSource(RemoteSource):
         self._path = path
         self._has_batch_requests = _has_own_cat_ranges(filesystem)
         in_turns = not _SERIAL_PROTOCOLS.isdisjoint(protocols(filesystem))
-        # One for all files that are on it.
+        # One lock for all files of the file system.
         self._turn: AbstractContextManager = (
             _SERIAL_LOCKS.setdefault(filesystem, threading.Lock()) if in_turns else _NO_LOCK
         )
@@ -146,7 +144,7 @@ class FsspecSource(RemoteSource):
 
     @staticmethod
     def _read_across(wanted: Sequence[tuple[FsspecSource, int, int]], targets: Sequence[np.ndarray]) -> None:
-        """Make several requests by one call, for files of one file system that makes them side by side by itself."""
+        """Read ranges of files on one file system by a single `cat_ranges` call, which makes concurrent requests."""
         starts, stops = [start for _, start, _ in wanted], [stop for *_, stop in wanted]
         paths = [source._path for source, *_ in wanted]
         answers = wanted[0][0]._filesystem.cat_ranges(paths, starts, stops, on_error="return")
@@ -157,22 +155,9 @@ class FsspecSource(RemoteSource):
 
 
 def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
-    """Read a range of each of several files, all of them side by side.
+    """Read one byte range (source, start, exclusive end) of each file concurrently; all are on one file system.
 
-    Parameters
-    ----------
-    wanted : sequence of (Source, int, int)
-        A file, the first byte of it, and the one behind the last. All files are on one file system.
-
-    Returns
-    -------
-    list of uint8 array
-        For each, as `Source.read_ranges` gives it.
-
-    Raises
-    ------
-    InvalidFileError
-        When a range lies outside of its file, or fewer bytes came.
+    Each array is followed by SLACK readable bytes; InvalidFileError for a range outside its file or a short response.
     """
     checked = [(source, *check_byte_ranges([(start, stop)], source)[0]) for source, start, stop in wanted]
     asked = [place for place, (_, start, stop) in enumerate(checked) if start < stop]
@@ -202,7 +187,7 @@ def _file_size(filesystem: Any, path: str, name: str) -> int:
 
 
 def _has_own_cat_ranges(filesystem: Any) -> bool:
-    """Whether a file system has more to offer for many ranges than to ask for one after the other."""
+    """Whether a file system overrides fsspec's `cat_ranges`, which reads one range after the other."""
     from fsspec.spec import AbstractFileSystem
 
     return getattr(filesystem.cat_ranges, "__func__", None) is not AbstractFileSystem.cat_ranges

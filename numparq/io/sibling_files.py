@@ -19,35 +19,20 @@ MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# What a path may not have in it, wherever the system: the separators and streams of Windows, ends of C strings.
+# Not allowed in a path on any system: Windows separators and the end of C strings.
 _FORBIDDEN = {"\0": "a NUL byte", "\\": "a backslash"}
 _ON_WINDOWS = os.name == "nt"
 _HAS_OPENAT = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-# A pipe is not waited for, a terminal not taken over, and no child process inherits the file.
+# Do not follow links, wait for a pipe or take over a terminal; no child process inherits the file.
 _SAFE_OPEN_FLAGS = sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
 
 
 def split_sibling_path(path: str) -> list[str]:
-    """Split a relative path into its parts, if it is one that stays below where it begins.
+    """Split a relative path into its parts, without ``.``; nothing in it is decoded.
 
-    Parameters
-    ----------
-    path : str
-        With ``/`` between its parts, taken literally: nothing in it is decoded.
-
-    Returns
-    -------
-    list of str
-        At least one, none of them empty, ``.`` or ``..``.
-
-    Raises
-    ------
-    UnsupportedError
-        For a URL, whatever its scheme.
-    InvalidFileError
-        For a path that is absolute, leads upwards, or is none.
+    Raises UnsupportedError for a URL, InvalidFileError for a path that is absolute, leads upwards or is malformed.
     """
     if _SCHEME.match(path) and not _is_drive(path):
         raise UnsupportedError(
@@ -64,7 +49,7 @@ def _is_drive(path: str) -> bool:
 
 
 def _path_error(path: str) -> str | None:
-    """Say what is wrong with a path."""
+    """Return why a path is not a plain relative path, or None."""
     if len(os.fsencode(path) if _can_encode(path) else path) > MAX_PATH_BYTES:
         return f"it is longer than {MAX_PATH_BYTES} bytes"
     for character, name in _FORBIDDEN.items():
@@ -93,17 +78,9 @@ def _can_encode(path: str) -> bool:
 
 
 class SiblingFiles:
-    """The folder that a file is in, and all that lies below.
+    """The directory of a local file, and everything below it.
 
-    Parameters
-    ----------
-    path : Any
-        The file, as `numparq.io.open.open_source` was given it.
-
-    Raises
-    ------
-    UnsupportedError
-        When that is no name of a local file: bytes and file objects have no folder.
+    Raises UnsupportedError for bytes, file objects and URLs, which have no local directory.
     """
 
     def __init__(self, path: Any) -> None:
@@ -119,25 +96,9 @@ class SiblingFiles:
         self._device = os.stat(self.folder).st_dev
 
     def open(self, path: str) -> FileSource:
-        """Open a file below the folder.
+        """Open a file below the directory; the caller closes it. Raises UnsupportedError for a URL.
 
-        Parameters
-        ----------
-        path : str
-            As in `split_sibling_path`.
-
-        Returns
-        -------
-        FileSource
-            The caller's to close.
-
-        Raises
-        ------
-        UnsupportedError
-            For a URL.
-        InvalidFileError
-            When the path leads out of the folder or to another file system, or to what is no regular file, or to
-            nothing.
+        Raises InvalidFileError if it is missing, not a regular file, outside the directory or on another file system.
         """
         parts = split_sibling_path(path)
         try:
@@ -152,7 +113,7 @@ class SiblingFiles:
             ) from None
 
     def _descriptor(self, name: str) -> int:
-        """Open a file for reading; gives its descriptor."""
+        """Open a file for reading and return its descriptor."""
         real = os.path.realpath(name, strict=True)
         try:
             inside = os.path.commonpath([real, self.folder]) == self.folder
@@ -166,7 +127,7 @@ class SiblingFiles:
 
     @contextmanager
     def _parent(self, folders: list[str]) -> Iterator[tuple[int | None, str]]:
-        """Give the innermost folder's descriptor, if the system has such, and what to put in front of names in it."""
+        """Yield the descriptor of the innermost directory, or None without `openat`, and the prefix of names in it."""
         if not _HAS_OPENAT:
             yield None, os.path.join(self.folder, *folders, "")
             return
@@ -183,7 +144,7 @@ class SiblingFiles:
             os.close(at)
 
     def _regular(self, name: str, parent: int | None) -> int:
-        """Open a regular file. What it is has to be known before: to open a device may already do something."""
+        """Open a regular file, checked before and after: merely opening a device can have effects."""
         before = os.stat(name, dir_fd=parent, follow_symlinks=False)
         _check_regular(before)
         self._check_device(before)

@@ -20,28 +20,13 @@ _ADVICE = {
     errno.EROFS: "the file system is read-only: write to another place",
 }
 
-_BUFFER_BYTES = 1 << 18  # small writes are gathered up to so many bytes
-_MAX_WRITE_BYTES = 1 << 26  # and no more than so many are handed on at once, so that Ctrl-C is heard
+_BUFFER_BYTES = 1 << 18  # small writes are buffered up to this size
+_MAX_WRITE_BYTES = 1 << 26  # larger writes are split, so that Ctrl-C works between them
 _OPEN, _COMMITTED, _ABORTED, _BROKEN = "open", "finished", "aborted", "aborted after an error"
 
 
 def explain_write_error(error: OSError, name: str, position: int) -> OSError:
-    """Make an error that says more than the system's.
-
-    Parameters
-    ----------
-    error : OSError
-        The system's.
-    name : str
-        The file's.
-    position : int
-        Bytes written before it.
-
-    Returns
-    -------
-    OSError
-        Of the same errno, and so of the same class.
-    """
+    """Return an error of the same errno that adds the bytes written before it and advice."""
     number = error.errno
     if number is None:
         return type(error)(f"{name} could not be written, after {position:,} bytes: {error}")
@@ -51,16 +36,9 @@ def explain_write_error(error: OSError, name: str, position: int) -> OSError:
 
 
 class Sink:
-    """Something that takes the bytes of a file.
+    """A file being written; as a context manager it commits at the end and aborts on an exception.
 
-    Used as a context manager it commits at the end, and aborts when there was an exception.
-
-    Attributes
-    ----------
-    name : str
-        What to call it in messages.
-    position : int
-        Bytes written so far, those counted that are only gathered yet.
+    `position` is the number of bytes written so far, buffered ones included.
     """
 
     def __init__(self, name: str) -> None:
@@ -71,22 +49,9 @@ class Sink:
         self._state = _OPEN
 
     def write(self, buffer: Any) -> int:
-        """Write all of a buffer; where that fails, the sink is aborted.
+        """Write all of a contiguous buffer and return its size in bytes; the buffer may change afterwards.
 
-        Parameters
-        ----------
-        buffer : bytes-like
-            Anything contiguous; it may be changed afterwards.
-
-        Returns
-        -------
-        int
-            Its bytes.
-
-        Raises
-        ------
-        OSError
-            Of the same errno as the system's (ENOSPC: the disk is full), with what was written and what to do.
+        On failure the sink is aborted, and an OSError of the system's errno says what was written and what to do.
         """
         self._check_open()
         view = memoryview(buffer)
@@ -105,14 +70,14 @@ class Sink:
         return size
 
     def flush(self) -> None:
-        """Hand on what is gathered."""
+        """Write out the buffered bytes."""
         self._check_open()
         if self._gathered:
             gathered, self._gathered = self._gathered, bytearray()
             self._write_all(memoryview(gathered))
 
     def sync(self) -> None:
-        """Have everything that was written where it survives the process; for a local file, on the disk."""
+        """Write everything so far to where it survives the process; for a local file, to the disk."""
         self.flush()
 
     def _check_open(self) -> None:
@@ -128,7 +93,7 @@ class Sink:
 
     @contextmanager
     def abort_on_error(self) -> Iterator[None]:
-        """Abort where something goes wrong, and say more than the system does."""
+        """Abort on an exception; an OSError is replaced by one that says more."""
         try:
             yield
         except OSError as error:
@@ -139,7 +104,7 @@ class Sink:
             raise
 
     def commit(self) -> None:
-        """Complete the file; nothing can be written behind it. A second time it does nothing."""
+        """Complete the file; nothing can be written afterwards. Calling it again does nothing."""
         if self._state is _COMMITTED:
             return
         self.flush()
@@ -148,7 +113,7 @@ class Sink:
         self._state = _COMMITTED
 
     def abort(self) -> None:
-        """Drop what was written, as far as that can be done; after `commit` it does nothing."""
+        """Discard what was written as far as possible; does nothing after `commit`."""
         self._abort(_ABORTED)
 
     def _abort(self, state: str) -> None:
@@ -158,14 +123,14 @@ class Sink:
             self._discard()
 
     def _put(self, view: memoryview) -> int:
-        """Write some of the bytes, and say how many."""
+        """Write some of the bytes and return how many."""
         raise NotImplementedError
 
     def _complete(self) -> None:
-        """Put the file where it belongs."""
+        """Move the complete file to its final name."""
 
     def _discard(self) -> None:
-        """Leave nothing behind, and raise nothing."""
+        """Remove what was written; raises nothing."""
 
     def __enter__(self) -> Sink:
         return self
@@ -180,7 +145,7 @@ class Sink:
 
 
 class BytesSink(Sink):
-    """Memory: `getvalue` gives the bytes."""
+    """A file in memory."""
 
     def __init__(self) -> None:
         super().__init__("<bytes>")
@@ -193,7 +158,7 @@ class BytesSink(Sink):
         self._buffer = io.BytesIO()
 
     def getvalue(self) -> bytes:
-        """Give all bytes written so far; ValueError where they were dropped."""
+        """Return all bytes written so far; raise ValueError after an abort."""
         if self._state is not _COMMITTED:
             self._check_open()
         if self._gathered:
@@ -202,7 +167,7 @@ class BytesSink(Sink):
 
 
 class StreamSink(Sink):
-    """A binary file object of the user's: written from where it stands, never closed, and what was written stays."""
+    """A caller's binary file object: written from its current position, never closed; an abort undoes nothing."""
 
     def __init__(self, stream: Any) -> None:
         if isinstance(stream, io.TextIOBase) or "b" not in getattr(stream, "mode", "b"):
@@ -213,7 +178,7 @@ class StreamSink(Sink):
 
     def _put(self, view: memoryview) -> int:
         written = self._stream.write(view)
-        return len(view) if written is None else written  # some objects do not say
+        return len(view) if written is None else written  # some objects return nothing
 
     def _complete(self) -> None:
         if hasattr(self._stream, "flush"):

@@ -26,24 +26,7 @@ ByteRanges = Iterable[tuple[int, int]]
 
 
 def check_byte_ranges(ranges: ByteRanges, source: Source) -> list[tuple[int, int]]:
-    """Check that byte ranges lie within a source, before anything is done for them; gives them as Python's ints.
-
-    Parameters
-    ----------
-    ranges : iterable of (int, int)
-        First byte, and the byte behind the last.
-    source : Source
-        What has to have them.
-
-    Returns
-    -------
-    list of (int, int)
-
-    Raises
-    ------
-    InvalidFileError
-        When one does not.
-    """
+    """Return byte ranges as Python ints; raise InvalidFileError if one exceeds the source."""
     checked = []
     for start, stop in ranges:
         if not source.has(start, stop):
@@ -55,21 +38,7 @@ def check_byte_ranges(ranges: ByteRanges, source: Source) -> list[tuple[int, int
 def read_missing_ranges(
     pieces: list[np.ndarray | None], ranges: list[tuple[int, int]], source: Source
 ) -> list[np.ndarray]:
-    """Read what is missing of byte ranges, all at once.
-
-    Parameters
-    ----------
-    pieces : list of uint8 array or None
-        What is at hand of each range, as `Source.read_ranges` gives it; filled up.
-    ranges : list of (int, int)
-        The ranges.
-    source : Source
-        What has the others.
-
-    Returns
-    -------
-    list of uint8 array
-    """
+    """Read the byte ranges whose entry in `pieces` is None by one call, and fill these in (in place)."""
     missing = [place for place, piece in enumerate(pieces) if piece is None]
     fetched = source.read_ranges([ranges[place] for place in missing]) if missing else []
     for place, piece in zip(missing, fetched, strict=True):
@@ -78,7 +47,7 @@ def read_missing_ranges(
 
 
 def allocate_with_slack(length: int) -> np.ndarray:
-    """Give a uint8 array for so many bytes, with SLACK behind; LimitError where memory does not suffice."""
+    """Return an uninitialised uint8 array of `length` + SLACK bytes; raise LimitError if memory does not suffice."""
     try:
         return np.empty(length + SLACK, np.uint8)
     except MemoryError:
@@ -86,7 +55,7 @@ def allocate_with_slack(length: int) -> np.ndarray:
 
 
 def truncated_file_error(source: Source, position: int, length: int) -> InvalidFileError:
-    """Make an error that says what was wanted, and what there is."""
+    """Return the error for bytes requested beyond the end of a file."""
     return InvalidFileError(
         f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, "
         "or an offset in it is wrong",
@@ -95,72 +64,44 @@ def truncated_file_error(source: Source, position: int, length: int) -> InvalidF
 
 
 class Source(Protocol):
-    """Something of a fixed size that can be read at any position, by several threads at once.
-
-    Attributes
-    ----------
-    name : str
-        What to call it in messages.
-    size : int
-        Bytes.
-    is_remote : bool
-        Whether a request has a latency that is worth saving; False for local files, bytes and file objects.
-    num_requests, num_bytes : int
-        Reads so far, and the bytes that they brought.
-    """
+    """Bytes of a fixed size, readable at any position by several threads at once; `name` is for messages."""
 
     name: str
     size: int
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request has a latency that is worth saving."""
+        """Whether requests have a latency worth saving; False for local files, bytes and file objects."""
 
     @property
     def num_requests(self) -> int:
-        """Reads so far."""
+        """Number of reads so far."""
 
     @property
     def num_bytes(self) -> int:
-        """The bytes that they brought."""
+        """Number of bytes read so far."""
 
     def has(self, start: int, end: int) -> bool:
-        """Whether there are such bytes: a first one, and the one behind the last."""
+        """Whether bytes `start` to `end` (exclusive) exist."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
-        """Fill `out` (uint8) with the bytes from `position`; InvalidFileError where there are too few."""
+        """Fill `out` (uint8) with the bytes from `position`; raise InvalidFileError if there are too few."""
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give bytes that are in memory already, with `slack` readable ones behind them, or None."""
+        """Return a view of bytes already in memory, followed by `slack` readable ones, or None."""
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read several byte ranges, side by side where that takes less time.
+        """Read byte ranges in any order, concurrently where faster; each array has SLACK readable bytes after it.
 
-        Parameters
-        ----------
-        ranges : iterable of (int, int)
-            First byte, and the byte behind the last; in any order, none begins behind its end. An int64 array of two
-            columns will do.
-
-        Returns
-        -------
-        list of uint8 array
-            One for each, of its bytes and SLACK readable ones behind them; it may be read-only.
-
-        Raises
-        ------
-        InvalidFileError
-            When one lies outside of the file; nothing is read then.
-        LimitError
-            When memory does not suffice.
+        Raises InvalidFileError before any read if a range exceeds the file, LimitError if memory does not suffice.
         """
 
     def close(self) -> None:
-        """Give back what `open_source` opened."""
+        """Release the file that `open_source` opened."""
 
 
 class CountingSource:
-    """Counts of requests and bytes, which stay right where several threads read at once."""
+    """Base of sources: thread-safe counts of requests and bytes."""
 
     size: int
 
@@ -174,18 +115,18 @@ class CountingSource:
             self.num_bytes += num_bytes
 
     def has(self, start: int, end: int) -> bool:
-        """Whether there are such bytes."""
+        """Whether bytes `start` to `end` (exclusive) exist."""
         return 0 <= start <= end <= self.size
 
 
 class ReadLoopSource(CountingSource):
-    """What reads have in common: repeated until all is there, counted."""
+    """Base of sources whose reads may return fewer bytes and are repeated."""
 
     name: str
     is_remote = False
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give None: nothing is in memory."""
+        """Return None: nothing is in memory."""
         return None
 
     def read_into(self, position: int, out: np.ndarray) -> None:
@@ -202,7 +143,7 @@ class ReadLoopSource(CountingSource):
             left = left[count:]
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read one after the other."""
+        """Read byte ranges one after the other."""
         pieces = []
         for start, stop in check_byte_ranges(ranges, self):
             pieces.append(allocate_with_slack(stop - start))
@@ -213,11 +154,11 @@ class ReadLoopSource(CountingSource):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Do nothing; sources that hold a file close it."""
 
 
 def read_bytes(source: Source, position: int, length: int) -> bytes:
-    """Read bytes of a file; InvalidFileError where they are not all there."""
+    """Read `length` bytes at a position; raise InvalidFileError if there are too few."""
     data = np.empty(length, np.uint8)
     source.read_into(position, data)
     return data.tobytes()

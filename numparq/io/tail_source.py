@@ -13,16 +13,9 @@ __all__ = ["TailSource"]
 
 
 class TailSource:
-    """A source in front of another: what lies within the end of the file costs no request.
+    """A source that holds the last `length` bytes of another in memory, read by one request at the first access.
 
-    Parameters
-    ----------
-    source : Source
-        The file; closed along with this.
-    length : int
-        Bytes at its end that are read at once, by one request, when one of them is first asked for.
-    data : uint8 array, optional
-        These bytes, where they are in memory already, with SLACK readable ones behind them.
+    `data` is these bytes if already in memory, followed by SLACK readable ones; it becomes read-only.
     """
 
     def __init__(self, source: Source, length: int, data: np.ndarray | None = None) -> None:
@@ -35,26 +28,26 @@ class TailSource:
         if data is not None:
             data.flags.writeable = False
         self._reading = threading.Lock()
-        # Gives what changes when the file does; None where that cannot be told.
+        # Returns what changes when the file does; None if unknown.
         self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
 
     @property
     def num_requests(self) -> int:
-        """Reads so far of the source behind."""
+        """Number of reads of the inner source so far."""
         return self._source.num_requests
 
     @property
     def num_bytes(self) -> int:
-        """The bytes that they brought."""
+        """Number of bytes read from the inner source so far."""
         return self._source.num_bytes
 
     @property
     def tail(self) -> np.ndarray:
-        """The bytes at the end (uint8, read-only)."""
+        """Bytes at the end of the file (uint8, read-only)."""
         return self._tail()[: self.size - self._start]
 
     def _tail(self) -> np.ndarray:
-        """Give the bytes at the end and the readable ones behind them; reads them the first time."""
+        """Return the tail and the readable bytes after it, read at the first call."""
         with self._reading:
             if self._bytes is None:
                 self._bytes = self._source.read_ranges([(self._start, self.size)])[0]
@@ -62,11 +55,11 @@ class TailSource:
             return self._bytes
 
     def has(self, start: int, stop: int) -> bool:
-        """Whether there are such bytes."""
+        """Whether bytes `start` to `stop` (exclusive) exist."""
         return self._source.has(start, stop)
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Give bytes of the end, or what the source behind has in memory."""
+        """Return a view of the tail, or of what the inner source has in memory."""
         if position < self._start or length < 0 or position + length > self.size:
             return self._source.view(position, length, slack)
         tail, within = self._tail(), position - self._start
@@ -83,7 +76,7 @@ class TailSource:
             out[:] = kept[: len(out)]
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
-        """Read byte ranges; only those that do not lie within the end are asked for."""
+        """Read byte ranges; requests only those not wholly in the tail."""
         ranges = [*ranges]
         for _, stop in ranges:
             if stop > self._start:
@@ -94,13 +87,13 @@ class TailSource:
         return read_missing_ranges([self._kept(start, stop) for start, stop in wanted], wanted, self._source)
 
     def _kept(self, start: int, stop: int) -> np.ndarray | None:
-        """Give bytes of the end, and readable ones behind them; None where they do not lie within."""
+        """Return a view from these bytes to the end of the tail and its slack; None if they are not all in the tail."""
         if not self._start <= start <= stop <= self.size:
             return None
         tail = self._tail()
         return tail[start - self._start : stop - self._start + len(tail) - (self.size - self._start)]
 
     def close(self) -> None:
-        """Close the source behind; the end of the file is let go of."""
+        """Close the inner source and release the tail."""
         self._source.close()
         self._bytes = None

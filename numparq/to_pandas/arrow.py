@@ -21,28 +21,9 @@ _DECIMAL_WORDS = {128: 2, 256: 4}
 
 
 def to_arrow(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Make a pyarrow array of a decoded column.
+    """Return a decoded column of `dtype_backend="pyarrow"` as a pyarrow.ChunkedArray that owns its memory.
 
-    Parameters
-    ----------
-    target : OutputType
-        How it was decoded, by ``dtype_backend="pyarrow"``.
-    buffer : DecodedColumn
-        What it was decoded to; the array keeps its memory.
-    num_rows : int
-        Rows of the column.
-
-    Returns
-    -------
-    pyarrow.ChunkedArray
-        Of `type_to_pyarrow`.
-
-    Raises
-    ------
-    ImportError
-        When pyarrow is not installed.
-    InvalidFileError, UnsupportedError
-        When a decimal does not fit its type, or Arrow has none for it.
+    Raises ImportError without pyarrow, InvalidFileError for a decimal that does not fit its type.
     """
     pa = import_pyarrow()
     arrow_type = type_to_pyarrow(target.type)
@@ -60,7 +41,7 @@ def to_arrow(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
 
 
 def validity_bitmap(validity: np.ndarray | None) -> Any:
-    """Give a validity of bytes as Arrow's bitmap, least significant bit first; None for None."""
+    """Return validity bytes as an Arrow bitmap, least significant bit first; None for None."""
     return None if validity is None else import_pyarrow().py_buffer(np.packbits(validity.view(bool), bitorder="little"))
 
 
@@ -83,12 +64,12 @@ def _fixed_array(target: OutputType, buffer: DecodedColumn, arrow_type: Any) -> 
 
 
 def large_binary_array(piece: BinaryArray, arrow_type: Any) -> Any:
-    """Give a piece as a pyarrow array of a type with 64-bit offsets, without a copy."""
+    """Return a binary array as a pyarrow array of a type with 64-bit offsets, without a copy."""
     return _array(arrow_type, len(piece), piece.validity, piece.offsets, piece.data)
 
 
 def _binary_arrays(piece: BinaryArray, arrow_type: Any) -> list[Any]:
-    """Give a piece as arrays of a type of strings or bytes; several where 32-bit offsets do not reach."""
+    """Return a binary array as pyarrow arrays of a type; several if 32-bit offsets do not suffice."""
     pa = import_pyarrow()
     storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
     if pa.types.is_large_string(storage) or pa.types.is_large_binary(storage):
@@ -107,7 +88,7 @@ def _binary_arrays(piece: BinaryArray, arrow_type: Any) -> list[Any]:
 
 
 def _split_at_31_bits(piece: BinaryArray) -> list[BinaryArray]:
-    """Cut a piece in half until the bytes of each part can be counted in 31 bits."""
+    """Split a binary array in half until the offsets of each part fit 31 bits."""
     first, last = int(piece.offsets[0]), int(piece.offsets[-1])
     if last <= _MAX_OFFSET:
         return [piece]
@@ -160,7 +141,7 @@ def _decimal_words(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
 
 
 def _decimal_words_from_bytes(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
-    """Turn big-endian items around, and to the width of a decimal type."""
+    """Return big-endian items as little-endian ones of a decimal type's width."""
     size, width = decimal.bit_width // 8, values.dtype.itemsize
     octets = values.view(np.uint8).reshape(len(values), width)
     sign = (octets[:, :1] >> 7) * np.uint8(255)
@@ -187,23 +168,13 @@ def _binary_decimals(piece: BinaryArray, decimal: ArrowType, arrow_type: Any) ->
 
 
 def arrow_extension_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Make a pandas column of a decoded column: an ArrowExtensionArray.
-
-    Parameters
-    ----------
-    target, buffer, num_rows
-        As in `to_arrow`. The target's pandas dtype, if it has one, is the dtype to convert to, where that can be.
-
-    Returns
-    -------
-    pandas.arrays.ArrowExtensionArray
-    """
+    """Return a decoded column as an ArrowExtensionArray, in the output type's unit and pandas dtype where possible."""
     import pandas as pd
 
     pa = import_pyarrow()
     array = to_arrow(target, buffer, num_rows)
     if target.unit:
-        with contextlib.suppress(pa.ArrowInvalid):  # raised where a value does not fit the unit
+        with contextlib.suppress(pa.ArrowInvalid):  # a value is out of the unit's range
             array = array.cast(pa.timestamp(target.unit, target.type.timezone or None))
     if target.pandas_dtype is not None:
         with contextlib.suppress(pa.ArrowException, TypeError, ValueError):

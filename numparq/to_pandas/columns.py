@@ -24,22 +24,7 @@ ToArray = Callable[[OutputType, DecodedColumn, int], Any]
 
 
 def to_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Make the column of a frame.
-
-    Parameters
-    ----------
-    target : OutputType
-        How the column was decoded.
-    buffer : DecodedColumn
-        What it was decoded to. Its memory becomes the column's where that is possible, and is not to be used again.
-    num_rows : int
-        Rows of the column.
-
-    Returns
-    -------
-    numpy.ndarray or pandas.api.extensions.ExtensionArray
-        One item a row.
-    """
+    """Return the NumPy or extension array of a decoded column, which takes over its memory where possible."""
     column = TO_ARRAY[target.finish](target, buffer, num_rows)
     if target.wanted is not None:
         return restore(column, target.wanted)
@@ -47,10 +32,10 @@ def to_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
 
 
 def to_categorical(column: Any) -> pd.Categorical:
-    """Make a Categorical of a column, its categories in the order of their first values; integers are to be masked."""
+    """Return a column as a Categorical, its categories in order of appearance; integers must be masked arrays."""
     codes, distinct = pd.factorize(column)
     masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
-    if distinct.dtype == np.float16:  # which pandas has no Index of
+    if distinct.dtype == np.float16:  # pandas has no float16 Index
         distinct = distinct.astype(np.float32)
     return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
 

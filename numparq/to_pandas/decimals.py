@@ -14,28 +14,11 @@ from .objects import null_mask, take_objects
 from .unscaled_decimals import binary_to_integers, fixed_to_int64
 
 _CONTEXT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-_CHUNK_ROWS = 1 << 18  # rows at a time, to bound the memory in between
+_CHUNK_ROWS = 1 << 18  # rows at a time, to bound intermediate memory
 
 
 def decimal_objects(values: np.ndarray, scale: int, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make `decimal.Decimal` objects of unscaled values of a fixed size.
-
-    Parameters
-    ----------
-    values : numpy.ndarray
-        int32, int64, or items of some bytes in two's complement, big-endian; zero at nulls.
-    scale : int
-        Digits behind the decimal point.
-    validity : numpy.ndarray or None
-        uint8, 1 where there is a value.
-    null_count : int
-        How many nulls there are.
-
-    Returns
-    -------
-    numpy.ndarray
-        dtype object, None at nulls.
-    """
+    """Return `decimal.Decimal` objects, None at nulls, of int32, int64 or big-endian two's complement items."""
     out = np.empty(len(values), object)
     for start in range(0, len(values), _CHUNK_ROWS):
         part = values[start : start + _CHUNK_ROWS]
@@ -48,12 +31,9 @@ def decimal_objects(values: np.ndarray, scale: int, validity: np.ndarray | None,
 
 
 def binary_decimal_objects(pieces: list[BinaryArray], scale: int) -> np.ndarray:
-    """Make `decimal.Decimal` objects of unscaled values of variable length (two's complement, big-endian).
+    """Return `decimal.Decimal` objects of big-endian two's complement values of variable length.
 
-    Raises
-    ------
-    InvalidFileError
-        When a value has no bytes.
+    Raises InvalidFileError for an empty value.
     """
     out = np.empty(sum(map(len, pieces)), object)
     row = 0
@@ -67,7 +47,7 @@ def binary_decimal_objects(pieces: list[BinaryArray], scale: int) -> np.ndarray:
 
 
 def _scale(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list:
-    """Give Decimals of integers: each distinct one once, since finding them costs a fifth of making one."""
+    """Return the Decimals of unscaled integers, each distinct one built once: factorizing costs a fifth of building."""
     if not isinstance(unscaled, np.ndarray):
         return _decimal_list(unscaled, scale)
     codes, distinct = pd.factorize(unscaled)

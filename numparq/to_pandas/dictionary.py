@@ -22,24 +22,14 @@ __all__ = ["dictionary_decode", "objects_by_entry"]
 
 
 def build_categorical(target: OutputType, pieces: list[BinaryArray | DictionaryArray]) -> pd.Categorical:
-    """Make a Categorical of dictionary-encoded strings or bytes.
+    """Return a Categorical of dictionary-encoded strings or bytes; a BinaryArray holds rows without a dictionary.
 
-    Parameters
-    ----------
-    target : OutputType
-        Of dictionary storage; its type says whether the order of the categories means something.
-    pieces : list of DictionaryArray or BinaryArray
-        The rows. A `BinaryArray` holds rows whose page had no dictionary.
-
-    Returns
-    -------
-    pandas.Categorical
-        Its categories are the values of the dictionaries, used or not, in the order of their first appearance.
+    Its categories are all dictionary entries, used or not, in order of first appearance.
     """
     codes, dictionary = _merge_pieces(
         [piece if isinstance(piece, DictionaryArray) else dictionary_encode(piece) for piece in pieces]
     )
-    is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # as in pyarrow, no categories are objects
+    is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # without categories: object dtype, as pyarrow
     values: Any = (
         string_array([dictionary], None) if is_text else binary_objects([dictionary], bytes_object_array, None)
     )
@@ -52,21 +42,9 @@ def restore_categorical(
     pieces: list[BinaryArray | DictionaryArray],
     to_array: Callable[[OutputType, DecodedColumn, int], Any],
 ) -> pd.Categorical:
-    """Make a Categorical that has its categories' dtype, and their order, as they were written.
+    """Return a Categorical with the written dtype and order of its categories; fixed-size values are stored as bytes.
 
-    Parameters
-    ----------
-    target : OutputType
-        Of dictionary storage, with `entries` and `wanted`.
-    pieces : list of DictionaryArray or BinaryArray
-        As in `build_categorical`; values of a fixed size are kept as bytes.
-    to_array : callable
-        `numparq.to_pandas.columns.to_array`.
-
-    Returns
-    -------
-    pandas.Categorical
-        Where a chunk had no dictionary, its values are added to the categories, and these are sorted if they were.
+    Values of chunks without a dictionary become categories too, which are then sorted if they were.
     """
     assert target.entries is not None
     encode_piece = dictionary_encode if target.entries.storage == "binary" else dictionary_encode_fixed
@@ -74,7 +52,7 @@ def restore_categorical(
     codes, dictionary = _merge_pieces(coded)
     values = to_array(target.entries, _dictionary_buffer(target.entries, dictionary), len(dictionary))
     index = pd.Index(values, dtype=values.dtype, copy=False)
-    if index.hasnans or not index.is_unique:  # of several frames: 0.0 beside -0.0
+    if index.hasnans or not index.is_unique:  # from several frames, such as 0.0 and -0.0
         renumbered, index = pd.factorize(index)
         codes = np.append(renumbered, -1)[codes]
     if target.wanted.ascending and any(isinstance(piece, BinaryArray) for piece in pieces):
@@ -86,7 +64,7 @@ def restore_categorical(
 
 
 def _dictionary_buffer(entries: OutputType, dictionary: BinaryArray) -> DecodedColumn:
-    """Give a dictionary as a column of its own."""
+    """Return a dictionary as a decoded column."""
     if entries.storage == "binary":
         return DecodedColumn(pieces=[dictionary])
     assert entries.dtype is not None
@@ -97,12 +75,12 @@ def _dictionary_buffer(entries: OutputType, dictionary: BinaryArray) -> DecodedC
 
 
 def _merge_pieces(coded: list[DictionaryArray]) -> tuple[np.ndarray, BinaryArray]:
-    """Give the codes of all rows, and the dictionary that they are for."""
+    """Return the codes of all rows and their merged dictionary."""
     remaps, dictionary = merge_dictionaries([piece.dictionary for piece in coded])
     codes = np.empty(sum(map(len, coded)), _code_dtype(len(dictionary)))
     start = 0
     for piece, remap in zip(coded, remaps, strict=True):
-        # A null's code is -1: in "wrap" mode that is the last item of the table, which is -1 again.
+        # A null's code, -1, wraps to the last item of the table, which is -1 too.
         np.take(remap.astype(codes.dtype), piece.codes, out=codes[start : start + len(piece)], mode="wrap")
         start += len(piece)
     return codes, dictionary
@@ -113,7 +91,7 @@ def _is_ordered(target: OutputType) -> bool:
 
 
 def _code_dtype(num_categories: int) -> np.dtype:
-    """Give the dtype of codes that pandas itself would choose."""
+    """Return the dtype of codes that pandas would choose."""
     for dtype in (np.int8, np.int16, np.int32):
         if num_categories < np.iinfo(dtype).max:
             return np.dtype(dtype)
@@ -121,25 +99,15 @@ def _code_dtype(num_categories: int) -> np.dtype:
 
 
 def merge_dictionaries(dictionaries: list[Any]) -> tuple[list[np.ndarray], BinaryArray]:
-    """Make one dictionary of several.
+    """Merge dictionaries, which may share or repeat values, into one in order of first appearance.
 
-    Parameters
-    ----------
-    dictionaries : list of BinaryArray
-        They may have values in common, or repeat one.
-
-    Returns
-    -------
-    remaps : list of numpy.ndarray
-        For each dictionary, int64: what each of its codes becomes, then -1.
-    dictionary : BinaryArray
-        The distinct values, in the order of their first appearance.
+    The remap of each dictionary (int64) maps its codes to the merged ones and ends with -1.
     """
     codes: dict[bytes, int] = {}
     remaps: dict[int, np.ndarray] = {}
     latest = None
     for dictionary in dictionaries:
-        if latest is not None and _are_equal(dictionary, latest):  # most writers repeat it in each row group
+        if latest is not None and _are_equal(dictionary, latest):  # most writers repeat it in every row group
             remaps[id(dictionary)] = remaps[id(latest)]
         latest = dictionary
         if id(dictionary) not in remaps:
@@ -158,19 +126,9 @@ def _are_equal(first: BinaryArray, second: BinaryArray) -> bool:
 
 
 def keep_order_if_common(target: OutputType, dictionaries: list[BinaryArray]) -> OutputType:
-    """Give a target under which a Categorical of several files is ordered only if these agree on the order.
+    """Return the output type of a Categorical of several files, unordered unless they agree on the order.
 
-    Parameters
-    ----------
-    target : OutputType
-        Of dictionary storage.
-    dictionaries : list of BinaryArray
-        The first dictionary of each file, which has its categories in order.
-
-    Returns
-    -------
-    OutputType
-        The same, unless the values, in the order of their first appearance, are not in the order of one of the files.
+    `dictionaries` are the first dictionary of each file, with its categories in order.
     """
     is_ordered = _is_ordered(target) if target.wanted is None else target.wanted.ordered
     if not is_ordered or len(dictionaries) < 2:
@@ -184,21 +142,21 @@ def keep_order_if_common(target: OutputType, dictionaries: list[BinaryArray]) ->
 
 
 def byte_strings(piece: BinaryArray) -> list[bytes]:
-    """Give the values of a piece as bytes; empty ones at nulls."""
+    """Return the values of a binary array as bytes objects, empty at nulls."""
     offsets = piece.offsets.tolist()
     data = piece.data[: offsets[-1]].tobytes()
     return [data[start:stop] for start, stop in itertools.pairwise(offsets)]
 
 
 def from_byte_strings(values: list[bytes]) -> BinaryArray:
-    """Make a piece of bytes objects."""
+    """Return bytes objects as a binary array."""
     offsets = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
     return BinaryArray(offsets, np.frombuffer(b"".join(values), np.uint8))
 
 
 def dictionary_encode(piece: BinaryArray) -> DictionaryArray:
-    """Dictionary-encode a piece: codes in the order of first appearance, -1 at nulls."""
+    """Dictionary-encode a binary array: codes in order of first appearance, -1 at nulls."""
     found: dict[bytes, int] = {}
     present = np.ones(len(piece), bool) if piece.validity is None else piece.validity.view(bool)
     codes = [
@@ -209,7 +167,7 @@ def dictionary_encode(piece: BinaryArray) -> DictionaryArray:
 
 
 def dictionary_encode_fixed(piece: BinaryArray) -> DictionaryArray:
-    """Dictionary-encode a piece whose values are all of the same size, as bytes."""
+    """Dictionary-encode a binary array whose values all have the same size."""
     width = len(piece.data) // max(len(piece), 1)
     if width not in (4, 8):
         return dictionary_encode(piece)
@@ -223,18 +181,9 @@ def dictionary_encode_fixed(piece: BinaryArray) -> DictionaryArray:
 def objects_by_entry(
     pieces: Sequence[BinaryArray | DictionaryArray], make: Callable[[list[BinaryArray]], np.ndarray]
 ) -> np.ndarray:
-    """Make an object of each value, where there are no nulls.
+    """Return an object for each value, none of them null, built once per dictionary entry and shared by its rows.
 
-    Parameters
-    ----------
-    pieces : sequence of BinaryArray or DictionaryArray
-        The values.
-    make : callable
-        Gives an array of objects, one for each value of some pieces; objects that may be had in several places.
-
-    Returns
-    -------
-    object, shape (n,)
+    `make` builds the objects of binary arrays.
     """
     if not any(isinstance(piece, DictionaryArray) for piece in pieces):
         return make([piece for piece in pieces if isinstance(piece, BinaryArray)])
@@ -244,16 +193,16 @@ def objects_by_entry(
         if isinstance(piece, BinaryArray):
             parts.append(make([piece]))
             continue
-        if len(piece) < len(piece.dictionary):  # some rows of many
+        if len(piece) < len(piece.dictionary):  # few selected rows
             piece = _used_entries(piece)
-        if piece.dictionary is not latest:  # the pieces of a chunk are next to each other
+        if piece.dictionary is not latest:  # pieces of one chunk are adjacent
             latest, table = piece.dictionary, make([piece.dictionary])
         parts.append(take_objects(table, piece.codes))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def dictionary_decode(piece: BinaryArray | DictionaryArray) -> BinaryArray:
-    """Give a piece without nulls as one of byte strings."""
+    """Return an array without nulls as a plain binary array."""
     if isinstance(piece, BinaryArray):
         return piece
     used = _used_entries(piece)
@@ -262,7 +211,7 @@ def dictionary_decode(piece: BinaryArray | DictionaryArray) -> BinaryArray:
 
 
 def _used_entries(piece: DictionaryArray) -> DictionaryArray:
-    """Leave those entries out that no code names."""
+    """Drop the dictionary entries that no code refers to."""
     entries, codes = np.unique(piece.codes, return_inverse=True)
     return DictionaryArray(codes.astype(np.int32), from_byte_strings(_entry_bytes(piece.dictionary, entries.tolist())))
 

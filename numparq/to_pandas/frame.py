@@ -31,28 +31,18 @@ _DATETIME_ARRAYS = {
 
 
 class BlockLayout:
-    """Where each column of a frame to be is decoded to.
-
-    Made by `allocate_blocks`; a column is moved by `replace`.
-
-    Parameters
-    ----------
-    targets : list of OutputType
-        How each column is decoded.
-    num_rows : int
-        Rows of the frame.
+    """Memory into which each column of a future frame is decoded, from `allocate_blocks`.
 
     Attributes
     ----------
     values : list of numpy.ndarray or None
-        For each column of fixed storage the 1-D array to decode into (a row of its block, or an array of its own);
-        None for the others.
+        For each column of fixed storage the 1-D array to decode into: a row of its block, or its own array.
     validity : list of numpy.ndarray or None
         For each column with ``nulls="mask"``, uint8, one item a row.
     blocks : list of numpy.ndarray
         The blocks, of shape (columns, rows), C-contiguous.
     block_of, row_of : list of int or None
-        Which block a column lies in, and which of its rows; None for a column that lies in none.
+        Block of each column, and the row in it; None for a column outside the blocks.
     """
 
     def __init__(self, targets: list[OutputType], num_rows: int) -> None:
@@ -65,15 +55,7 @@ class BlockLayout:
         self.row_of: list[int | None] = [None] * len(targets)
 
     def replace(self, position: int, target: OutputType) -> None:
-        """Move a column to memory of its own, to be decoded as another target; what it held is void.
-
-        Parameters
-        ----------
-        position : int
-            Which column.
-        target : OutputType
-            Its new target, from `numparq.types.output_type.fallback_type`.
-        """
+        """Move a column to memory of its own for another output type; its former memory is no longer used."""
         self.targets[position] = target
         self.block_of[position] = self.row_of[position] = None
         self._allocate_alone(position, target)
@@ -95,26 +77,9 @@ class BlockLayout:
 
 
 def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Collection[int] = ()) -> BlockLayout:
-    """Allocate the memory that columns are decoded into: once, at its final size, as the frame's own blocks.
+    """Allocate the uninitialised memory of all columns once, at its final size, as the frame's own blocks.
 
-    Parameters
-    ----------
-    targets : sequence of OutputType
-        One for each column, in the order of the frame's columns.
-    num_rows : int
-        How many rows there will be.
-    separate : collection of int
-        Columns that must not share a block with others, because they will not be columns of the frame (its index).
-
-    Returns
-    -------
-    BlockLayout
-        Its memory is not initialised. Behind each array there is room for what kernels may write beyond it.
-
-    Raises
-    ------
-    LimitError
-        When there is not that much memory.
+    Columns in `separate` (the index) share no block. SLACK bytes follow each array. LimitError if memory runs out.
     """
     layout = BlockLayout(list(targets), num_rows)
     together: dict[np.dtype, list[int]] = {}
@@ -130,7 +95,7 @@ def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Coll
 
 
 def allocate_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Allocate an array, not initialised, with SLACK bytes of room behind it; LimitError where memory ends."""
+    """Return an uninitialised array followed by SLACK bytes; LimitError if memory does not suffice."""
     size = dtype.itemsize
     for length in shape:
         size *= length
@@ -148,26 +113,9 @@ def assemble(
     extra_columns: Sequence[tuple[str, Any]] = (),
     arrays: Mapping[int, Any] = _NOTHING,
 ) -> pd.DataFrame:
-    """Make a DataFrame of decoded columns.
+    """Build a DataFrame of decoded columns, which takes over their memory; index columns become its index.
 
-    Parameters
-    ----------
-    layout : BlockLayout
-        The memory and the targets of the columns, as `allocate` and `BlockLayout.replace` left them.
-    buffers : sequence of DecodedColumn
-        What each column was decoded to. Their memory becomes the frame's.
-    names : sequence of str or None
-        The name of each column in the file; None for what is only a part of one.
-    metadata : PandasMetadata or None
-        The file's pandas metadata. Columns that it names as index become the index.
-    extra_columns : sequence of (str, array)
-        Columns that are not the file's own, to come last: labels, and NumPy or extension arrays.
-    arrays : mapping of int to array
-        Columns that are finished already, by their positions.
-
-    Returns
-    -------
-    pandas.DataFrame
+    `arrays` holds finished columns by position; `extra_columns` come last. A name is None within a column.
     """
     levels = set(metadata.index_fields) if metadata is not None else ()
     named = [(position, name) for position, name in enumerate(names) if name is not None]
@@ -201,12 +149,12 @@ def assemble(
 def _index_array(layout: BlockLayout, position: int, buffer: DecodedColumn) -> Any:
     array = to_array(layout.targets[position], buffer, layout.num_rows)
     if array is buffer.values and layout.block_of[position] is not None:
-        return buffer.fixed.copy()  # else the index would keep the block alive that its column was decoded into
+        return buffer.fixed.copy()  # else the index would keep the column's block alive
     return array
 
 
 class _BlockCollector:
-    """Collects the blocks of a frame and which columns of the frame their rows are."""
+    """Blocks of a frame, with the frame's column of each of their rows."""
 
     def __init__(self, layout: BlockLayout) -> None:
         self._layout = layout
@@ -214,7 +162,7 @@ class _BlockCollector:
         self._arrays: list[tuple[Any, np.ndarray]] = []
 
     def add(self, position: int, buffer: DecodedColumn, place: int) -> None:
-        """Add a decoded column as the frame's column `place`."""
+        """Add a decoded column as column number `place` of the frame."""
         target = self._layout.targets[position]
         block = self._layout.block_of[position]
         if block is not None and (target.finish == "block" or buffer.null_count):
@@ -225,13 +173,13 @@ class _BlockCollector:
             self.add_array(to_array(target, buffer, self._layout.num_rows), place)
 
     def add_array(self, values: Any, place: int) -> None:
-        """Add a finished column as the frame's column `place`."""
+        """Add a finished array as column number `place` of the frame."""
         if isinstance(values, np.ndarray):
             values = values.reshape(1, -1)
         self._arrays.append((_block_values(values), np.array([place], np.intp)))
 
     def finished(self) -> list[tuple[Any, np.ndarray]]:
-        """Give the blocks as pandas takes them; one whose rows are not all columns of the frame, in parts."""
+        """Return the blocks as pandas expects them, split at rows that are not columns of the frame."""
         for block, places in zip(self._layout.blocks, self._places, strict=True):
             start = 0
             for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
@@ -242,6 +190,6 @@ class _BlockCollector:
 
 
 def _block_values(values: Any) -> Any:
-    """Give an array as blocks hold it: moments as pandas' own arrays, which it would make of them by way of a check."""
+    """Return an array as a block holds it: datetimes as pandas' arrays, without pandas' check."""
     array = _DATETIME_ARRAYS.get(values.dtype) if isinstance(values, np.ndarray) else None
     return values if array is None else array._simple_new(values, dtype=values.dtype)

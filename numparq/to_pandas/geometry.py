@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 GEOMETRIES = ("wkb", "geopandas")
 
 _OF_PROJ = re.compile(r"^\s*\+|=")  # "+init=FILE:CODE", "+proj=... +nadgrids=FILE"
-_DEFINITION = re.compile(r"\s*(\{|[A-Za-z_]+\s*[\[(])")  # PROJJSON and WKT, in which there may be any text
+_DEFINITION = re.compile(r"\s*(\{|[A-Za-z_]+\s*[\[(])")  # PROJJSON and WKT may contain any text
 
 
 def check_geometries(geometries: str) -> None:
-    """Check the ``geometries`` argument, and that what it asks for is installed."""
+    """Check the ``geometries`` argument; ImportError if it needs geopandas and that is not installed."""
     if geometries not in GEOMETRIES:
         raise ValueError(f"geometries is one of {', '.join(map(repr, GEOMETRIES))}, not {geometries!r}")
     if geometries == "geopandas":
@@ -40,30 +40,9 @@ def to_geodataframe(
     columns: Sequence[GeospatialColumn | None],
     footer: Footer,
 ) -> Any:
-    """Turn columns of WKB into columns of geometries.
+    """Return a frame's WKB columns as a GeoDataFrame, or the frame itself if it has none; modifies the frame.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        What was read.
-    labels : sequence
-        The names of the columns read.
-    columns : sequence of GeospatialColumn or None
-        What each of these is; None for those that are no geometries.
-    footer : Footer
-        The file's, where a CRS may be.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame
-        Its active column is GeoParquet's primary one, or else the first. The frame itself where it has no such
-        column. In ``attrs["numparq.geospatial"]`` stand the kind, CRS and
-        algorithm of each, as the file says them; geopandas knows straight edges only.
-
-    Raises
-    ------
-    InvalidFileError
-        For a value that is no WKB.
+    Kind, CRS and algorithm go to its ``attrs``: geopandas knows straight edges only. InvalidFileError for bad WKB.
     """
     import geopandas
 
@@ -88,19 +67,7 @@ def to_geodataframe(
 
 
 def decode_wkb(values: np.ndarray, name: str) -> np.ndarray:
-    """Make shapely's objects of WKB; None where there is none.
-
-    Parameters
-    ----------
-    values : object array
-        bytes, and what pandas has for nulls.
-    name : str
-        The column, for messages.
-
-    Returns
-    -------
-    object array
-    """
+    """Return shapely geometries of WKB, None at nulls; InvalidFileError naming column and row for invalid WKB."""
     import pandas as pd
     import shapely
 
@@ -116,19 +83,9 @@ def decode_wkb(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
-    """Make pyproj's CRS of what the file says; None, with a warning, where that is not understood.
+    """Return the pyproj CRS of a column; None if unknown (no CRS, an empty one or ``srid:0``).
 
-    Parameters
-    ----------
-    column : GeospatialColumn
-        The column.
-    keys : mapping of str to bytes
-        The file's key-value metadata.
-
-    Returns
-    -------
-    pyproj.CRS or None
-        None also where the CRS is said to be unknown: none at all, an empty one, or ``srid:0``.
+    A CRS that cannot be parsed is None with a warning.
     """
     import pyproj
 
@@ -139,7 +96,7 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
     try:
         if scheme == "projjson":
             return pyproj.CRS.from_json(_definition(keys, rest))
-        if scheme == "srid":  # numbers of the authority EPSG, as GDAL and DuckDB take them
+        if scheme == "srid":  # EPSG codes, as GDAL and DuckDB read them
             return pyproj.CRS.from_epsg(int(rest))
         if _OF_PROJ.search(text) and not _DEFINITION.match(text):
             raise InvalidFileError("strings of PROJ may name files, and are none that the format knows")
@@ -154,7 +111,7 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
 
 
 def _definition(keys: Mapping[str, bytes], key: str) -> str:
-    """Give the PROJJSON that the file has under a key."""
+    """Return the PROJJSON stored under a key of the file's metadata."""
     if key not in keys:
         raise InvalidFileError(f"the file has no key {key!r} in its metadata, where the CRS should be")
     try:

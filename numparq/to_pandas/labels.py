@@ -18,29 +18,16 @@ from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
 
 from .strings import default_string_array
 
-# A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's own parser.
+# A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's parser.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\w{1,30}(?:\.\w{0,30})?)"""
 _TUPLE = re.compile(rf"\({_ITEM}(?:, ?{_ITEM})*,?\)", re.DOTALL)
-_MAX_CACHED_LABELS = 256  # labels; more of them are made for each frame
+_MAX_CACHED_LABELS = 256  # frames with more columns build their labels anew
 
 
 def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows: int) -> pd.Index:
-    """Make the row index.
+    """Return the row index of finished columns (`levels`, by name in the file); by default a RangeIndex from 0.
 
-    Parameters
-    ----------
-    metadata : PandasMetadata or None
-        The file's pandas metadata.
-    levels : dict
-        The finished columns that are levels of the index, by their name in the file.
-    num_rows : int
-        Rows of the frame.
-
-    Returns
-    -------
-    pandas.Index
-        A RangeIndex from 0 where there is no other. A RangeIndex of the metadata counts only if its length is
-        `num_rows`: for a selection of rows, it is numbered from 0 again, as pyarrow does it.
+    A RangeIndex in the metadata counts only if its length is `num_rows`: like pyarrow, selected rows are renumbered.
     """
     arrays, names = [], []
     for level in metadata.index if metadata is not None else ():
@@ -53,7 +40,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
             names.append(metadata.index_name(level))
     if not arrays:
         return pd.RangeIndex.from_range(range(num_rows))
-    if metadata is not None and metadata.is_own:  # objects are not what pandas takes them for
+    if metadata is not None and metadata.is_own:  # keep the dtype: pandas would infer one for objects
         arrays = [
             array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False) for array in arrays
         ]
@@ -63,12 +50,12 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
         return arrays[0]
     try:
         return pd.Index(arrays[0], name=names[0], copy=False)
-    except NotImplementedError as error:  # of float16, among nullable dtypes
+    except NotImplementedError as error:  # such as float16
         raise UnsupportedError(f"pandas can make no index of such values: {error}") from error
 
 
 def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
-    """Make an index of several levels; Arrow cannot tell the values of some of its types apart (intervals)."""
+    """Return a MultiIndex; UnsupportedError for levels that pandas cannot factorize, such as Arrow intervals."""
     try:
         return pd.MultiIndex.from_arrays(arrays, names=names)
     except (NotImplementedError, TypeError) as error:
@@ -89,28 +76,15 @@ def _hashable(name: Any) -> Any:
 
 
 def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index:
-    """Make the labels of the columns.
-
-    Parameters
-    ----------
-    metadata : PandasMetadata or None
-        The file's pandas metadata.
-    names : list of str
-        The names of the columns in the file, in the frame's order.
-
-    Returns
-    -------
-    pandas.Index
-        The labels with the types that the metadata give them; plain names where that cannot be.
-    """
+    """Return the column labels with the types that the metadata give them, or plain names if that fails."""
     if len(names) > _MAX_CACHED_LABELS:
         return _build_labels(metadata, names)
-    return _cached_labels(metadata, tuple(names)).view()  # a view has names of its own
+    return _cached_labels(metadata, tuple(names)).view()  # a view has its own names
 
 
 @lru_cache(maxsize=64)
 def _cached_labels(metadata: PandasMetadata | None, names: tuple[str, ...]) -> pd.Index:
-    """Make labels once for all frames that have the same: nothing changes those that an Index has."""
+    """Return labels shared by all frames with the same columns; an Index is immutable."""
     return _build_labels(metadata, list(names))
 
 
@@ -126,7 +100,7 @@ def _build_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
 
 
 def frame_labels(metadata: PandasMetadata | None, names: list[str], extra: Sequence[str]) -> pd.Index:
-    """Make the labels of columns, and of some behind them that are not the file's."""
+    """Return the labels of the file's columns, followed by `extra` ones."""
     labels = column_labels(metadata, names)
     if not extra:
         return labels
@@ -135,7 +109,7 @@ def frame_labels(metadata: PandasMetadata | None, names: list[str], extra: Seque
 
 
 def _labels_from_metadata(metadata: PandasMetadata, names: list[str]) -> pd.Index:
-    """Make labels of the words that all writers have for them."""
+    """Return labels by the entries of the pandas metadata that all writers share."""
     labels = [metadata.label(name) for name in names] if metadata.has_columns else names
     levels = metadata.column_levels
     if len(levels) > 1:
@@ -146,17 +120,17 @@ def _labels_from_metadata(metadata: PandasMetadata, names: list[str]) -> pd.Inde
 
 
 def _plain_labels(labels: list[Any]) -> pd.Index:
-    """Make the Index that ``pd.Index(labels)`` is; of strings in a third of its time, which small files notice."""
+    """Return ``pd.Index(labels)``; for strings in a third of the time, which matters for small files."""
     if labels and all(type(label) is str for label in labels):
         return pd.Index(default_string_array(labels), copy=False)
     try:
         return pd.Index(labels)
-    except UnicodeEncodeError:  # a name that was not UTF-8
+    except UnicodeEncodeError:  # a name that is not valid UTF-8
         return pd.Index(labels, dtype=object)
 
 
 def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
-    """Make a MultiIndex of labels that are tuples of strings, written out as Python would."""
+    """Return a MultiIndex of labels that are reprs of tuples, or plain labels if they are not."""
     try:
         tuples = [ast.literal_eval(label) for label in labels if _TUPLE.fullmatch(label)]
         if len(tuples) != len(labels) or any(type(item) is not tuple or len(item) != len(levels) for item in tuples):
@@ -169,7 +143,7 @@ def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
 
 
 def _cast_level(labels: pd.Index, level: dict) -> pd.Index:
-    """Turn labels, which are strings in the file, to what they were."""
+    """Cast labels, strings in the file, to their original type; unchanged if that fails."""
     pandas_type, numpy_type = level.get("pandas_type"), level.get("numpy_type")
     if not isinstance(pandas_type, str) or not isinstance(numpy_type, str):
         return labels
@@ -181,7 +155,7 @@ def _cast_level(labels: pd.Index, level: dict) -> pd.Index:
         if convert is not None:
             return convert(labels, level)
         return _as_dtype(_as_dtype(labels, "object" if text else pandas_type), numpy_type)
-    except Exception:  # whatever pandas raises for labels, or for a type, that it cannot make them of
+    except Exception:  # pandas raises various errors for labels or types that it cannot convert
         return labels
 
 

@@ -20,21 +20,9 @@ _MAX_EXACT_INTEGER = 1 << 53
 
 
 def leaf_to_array(array: LeafArray, target: OutputType, full_null_count: int = 0) -> Any:
-    """Make a column of the values of a leaf.
+    """Return the values of a leaf, without its lists, as the array of a flat column of the output type.
 
-    Parameters
-    ----------
-    array : LeafArray
-        The values, without a list around them.
-    target : OutputType
-        What the column would be decoded to if it were flat and had as many nulls.
-    full_null_count : int
-        Nulls that a full read has; the dtype is to be as if they were here.
-
-    Returns
-    -------
-    numpy.ndarray or pandas.api.extensions.ExtensionArray
-        One item a row, as `numparq.to_pandas.columns.to_array` makes them.
+    `full_null_count` is the nulls of a full read, which decide the dtype even if these rows have fewer.
     """
     nulls = max(array.length - array.num_values, full_null_count)
     if target.storage == "null":
@@ -53,7 +41,7 @@ def leaf_to_array(array: LeafArray, target: OutputType, full_null_count: int = 0
 
 
 def _cast_to_stored(values: np.ndarray, target: OutputType) -> tuple[np.ndarray, OutputType]:
-    """Give values as the target would have them stored, and the target that they allow."""
+    """Return values as the output type stores them, and the output type, replaced if integers are inexact as floats."""
     wanted = target.dtype
     if wanted is None or values.dtype == wanted:
         return values, target
@@ -66,7 +54,7 @@ def _cast_to_stored(values: np.ndarray, target: OutputType) -> tuple[np.ndarray,
 
 
 def _with_null_slots(array: LeafArray) -> BinaryArray:
-    """Put byte strings in their places, with empty ones in between."""
+    """Return the leaf's byte strings with an empty one at each null."""
     pieces = [dictionary_decode(piece) for piece in array.values]
     piece = pieces[0] if len(pieces) == 1 else _concat_pieces(pieces)
     if array.validity is None:

@@ -24,7 +24,7 @@ _NULLABLE_NAMES = {
 
 
 def boolean_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make True, False and None objects of a bool array; the array itself where there are no nulls."""
+    """Return True, False and None objects of a bool array; the array itself if there are no nulls."""
     mask = null_mask(validity, null_count)
     if mask is None:
         return values
@@ -34,7 +34,7 @@ def boolean_objects(values: np.ndarray, validity: np.ndarray | None, null_count:
 
 
 def integers_without_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Go back to integers where there was no null after all; in place, where an integer is as wide as a float64."""
+    """Return float64s as integers again if there were no nulls; in place where the widths are equal."""
     values = buffer.fixed
     assert target.narrow is not None
     if buffer.null_count:
@@ -48,7 +48,7 @@ def integers_without_nulls(target: OutputType, buffer: DecodedColumn, num_rows: 
 
 
 def floats_if_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Make float64s with NaN of integers of 8 or 16 bits, if there are nulls."""
+    """Return integers of 8 or 16 bits as float64s with NaN if there are nulls."""
     values, mask = buffer.fixed, objects.null_mask(buffer.validity, buffer.null_count)
     if mask is None:
         return values
@@ -66,12 +66,12 @@ def masked_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> An
 
 
 def masked_floats(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Return a masked array of floats."""
+    """Return a masked array of floats, NaN as null."""
     return _build_masked(target, buffer.fixed, np.isnan(buffer.fixed))
 
 
 def _build_masked(target: OutputType, values: Any, mask: np.ndarray) -> Any:
-    """Make a nullable array; if its dtype is not that of the values, convert it where no value is lost."""
+    """Return a masked array, cast to the output type's pandas dtype if no value is lost."""
     dtype = target.pandas_dtype
     if values.dtype == dtype.numpy_dtype:
         return dtype.construct_array_type()(values, mask, copy=False)

@@ -11,19 +11,19 @@ import pandas as pd
 from numparq.kernels.objects.strings import DECODE_ERROR, NULL_OBJECT
 from numparq.kernels.status import check_status
 
-_CHUNK_ROWS = 1 << 15  # rows at a time: their indices stay in the cache
+_CHUNK_ROWS = 1 << 15  # rows at a time: their indices fit the CPU cache
 _SAMPLE_ROWS = 1024
 
 
 def null_mask(validity: np.ndarray | None, null_count: int) -> np.ndarray | None:
-    """Give a bool array that is True at nulls, or None where there are none."""
+    """Return a bool array that is True at nulls, or None if there are none."""
     if validity is None or null_count == 0:
         return None
     return np.logical_not(validity.view(bool))
 
 
 def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.ndarray:
-    """Look objects up: item i of the result is ``table[indices[i] - lowest]``, with every index inside of the table."""
+    """Return ``table[indices - lowest]`` as an object array; every index must be within the table."""
     out = np.empty(len(indices), object)
     shifted = np.empty(min(_CHUNK_ROWS, len(indices)), np.intp)
     for start in range(0, len(indices), _CHUNK_ROWS):
@@ -35,19 +35,9 @@ def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.
 
 
 def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list]) -> np.ndarray:
-    """Make one object of each value, or of each distinct value where a sample shows many repeats.
+    """Return an object for each integer, built once per distinct value if a sample shows many repeats.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Integers.
-    make : callable
-        Gives the list of objects of an array of values.
-
-    Returns
-    -------
-    numpy.ndarray
-        dtype object.
+    `make` returns the list of objects of an array.
     """
     sample = values[:: max(1, len(values) // _SAMPLE_ROWS)]
     out = np.empty(len(values), object)
@@ -61,7 +51,7 @@ def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list]) -> 
 
 
 def uuid_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make `uuid.UUID` objects of 16-byte items (big-endian), None at nulls."""
+    """Return `uuid.UUID` objects of 16-byte big-endian items, None at nulls."""
     out = np.empty(len(values), object)
     out[:] = [uuid.UUID(int=int.from_bytes(item, "big")) for item in values.tolist()]
     mask = null_mask(validity, null_count)
@@ -71,40 +61,15 @@ def uuid_objects(values: np.ndarray, validity: np.ndarray | None, null_count: in
 
 
 def str_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
-    """Make an array of str objects.
+    """Return str objects of UTF-8 data and offsets (int64, one more than values), `na` where validity is 0.
 
-    Parameters
-    ----------
-    offsets : int64, shape (n + 1,)
-        Value i is bytes offsets[i] to offsets[i + 1] of `data`.
-    data : uint8
-        UTF-8.
-    validity : uint8, shape (n,), or None
-        1 where there is a value; None where there is one everywhere.
-    na : object
-        What stands for a null.
-
-    Returns
-    -------
-    object, shape (n,)
-        The strings.
-
-    Raises
-    ------
-    CorruptPageError
-        When a value is not valid UTF-8, or the offsets are not within `data`.
+    Raises CorruptPageError for invalid UTF-8 or offsets outside the data.
     """
     return _binary_object_array("build_str_objects", offsets, data, validity, na)
 
 
 def bytes_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
-    """Make an array of bytes objects; the parameters are those of `str_object_array`.
-
-    Returns
-    -------
-    object, shape (n,)
-        The bytes objects.
-    """
+    """Return bytes objects; parameters are those of `str_object_array`."""
     return _binary_object_array("build_bytes_objects", offsets, data, validity, na)
 
 

@@ -11,23 +11,10 @@ from numparq.format.key_values.pandas_dtypes import DtypeSpec
 
 
 def restore(column: Any, original: DtypeSpec) -> Any:
-    """Turn a column into what it was.
-
-    Parameters
-    ----------
-    column : numpy.ndarray or pandas.api.extensions.ExtensionArray
-        What was read.
-    original : DtypeSpec
-        What it was.
-
-    Returns
-    -------
-    numpy.ndarray or pandas.api.extensions.ExtensionArray
-        The column as it is, where a value would be lost.
-    """
+    """Return a column with the dtype it was written with; the column as it is if a value would be lost."""
     try:
         return _restore(column, original)
-    except (ValueError, TypeError, ArithmeticError):  # what pandas raises for values that are none of the dtype
+    except (ValueError, TypeError, ArithmeticError):  # a value does not fit the dtype
         return column
 
 
@@ -46,7 +33,7 @@ def _restore(column: Any, wanted: DtypeSpec) -> Any:
 
 
 def _to_numpy(column: Any, dtype: np.dtype) -> Any:
-    """Turn a column into an array of a NumPy dtype."""
+    """Return a column as a NumPy dtype where that is exact."""
     if column.dtype == dtype:
         return column
     if dtype.kind == "O":
@@ -65,7 +52,7 @@ def _to_objects(column: Any) -> np.ndarray:
 
 
 def _to_categorical(column: Any, wanted: DtypeSpec) -> pd.Categorical:
-    """Make a Categorical of values; those that are no categories yet become some."""
+    """Return a Categorical of values; values that are not categories yet are added."""
     assert wanted.categories is not None
     categories = pd.Index([] if wanted.values is None else list(wanted.values), dtype=_index_dtype(wanted.categories))
     present = np.asarray(~pd.isna(column))
@@ -81,7 +68,7 @@ def _index_dtype(wanted: DtypeSpec) -> Any:
 
 
 def _to_arrow_dictionary(column: pd.Categorical, dtype: pd.ArrowDtype) -> Any:
-    """Make a column of a dictionary type of Arrow's."""
+    """Return a Categorical as a column of an Arrow dictionary type."""
     import pyarrow as pa
 
     wanted = dtype.pyarrow_dtype

@@ -14,7 +14,7 @@ from .objects import null_mask, str_object_array
 
 
 def fixed_bytes_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make `bytes` objects of items of a fixed size, None at nulls."""
+    """Return bytes objects of fixed-size items, None at nulls."""
     out = np.empty(len(values), object)
     out[:] = values.tolist()
     mask = null_mask(validity, null_count)
@@ -24,22 +24,7 @@ def fixed_bytes_objects(values: np.ndarray, validity: np.ndarray | None, null_co
 
 
 def binary_objects(pieces: list[BinaryArray], make: Callable[..., np.ndarray], null: object) -> np.ndarray:
-    """Make one object array of all pieces.
-
-    Parameters
-    ----------
-    pieces : list of BinaryArray
-        The rows.
-    make : callable
-        `make_str_array` or `make_bytes_array` of the kernels.
-    null : object
-        What stands for a null.
-
-    Returns
-    -------
-    numpy.ndarray
-        dtype object.
-    """
+    """Return one object array of several binary arrays by `str_object_array` or `bytes_object_array`."""
     made = [make(piece.offsets, piece.data, piece.validity, null) for piece in pieces]
     if len(made) == 1:
         return made[0]
@@ -47,26 +32,13 @@ def binary_objects(pieces: list[BinaryArray], make: Callable[..., np.ndarray], n
 
 
 def string_array(pieces: list[BinaryArray], dtype: pd.StringDtype | None) -> Any:
-    """Make a string column.
-
-    Parameters
-    ----------
-    pieces : list of BinaryArray
-        The rows; valid UTF-8.
-    dtype : pandas.StringDtype or None
-        The dtype; None for pandas' default of strings, ``str``.
-
-    Returns
-    -------
-    pandas.api.extensions.ExtensionArray
-        Of `dtype`.
-    """
+    """Return a string column of binary arrays (valid UTF-8); `dtype=None` is pandas' default ``str``."""
     if dtype is None:
         dtype = pd.StringDtype(na_value=np.nan)
     if dtype.storage == "pyarrow":
         return _arrow_strings(pieces, dtype)
     objects = binary_objects(pieces, str_object_array, dtype.na_value)
-    # Not the public constructor: it would look at every object again to see whether it is a string.
+    # The public constructor would check every object again.
     return dtype.construct_array_type()._simple_new(objects, dtype)
 
 
@@ -81,10 +53,7 @@ def _arrow_strings(pieces: list[BinaryArray], dtype: pd.StringDtype) -> Any:
 
 
 def default_string_array(strings: list[str]) -> Any:
-    """Make an array of pandas' default string dtype of str objects, none of them missing.
-
-    Where one of them is no Unicode text (a name that was not UTF-8), they are kept as Python objects.
-    """
+    """Return str objects, none missing, as pandas' default string dtype; Python-backed if one is not Unicode text."""
     dtype = pd.StringDtype(na_value=np.nan)
     if dtype.storage == "pyarrow":
         from numparq.util.optional import import_pyarrow

@@ -21,19 +21,13 @@ _CLOSED = ("left", "right", "both", "neither")
 
 
 def is_leaf_pair(shape: NestedType, first: str, second: str) -> bool:
-    """Tell whether a column is a struct of two leaves of these names."""
+    """Whether a column is a struct of exactly two leaves of these names."""
     names = [child.name for child in shape.children if child.leaf is not None]
     return shape.kind == "struct" and len(shape.children) == 2 and names == [first, second]
 
 
 def interval_closed(arrow_type: ArrowType | None, pandas_dtype: Any) -> str | None:
-    """Tell on which sides intervals are closed, by the extension type or the dtype that a column had.
-
-    Returns
-    -------
-    str or None
-        None where they are not said to be intervals.
-    """
+    """Return the closed side of intervals by Arrow extension type or pandas dtype; None for other columns."""
     if arrow_type is not None and arrow_type.extension == "pandas.interval":
         try:
             closed = json.loads(arrow_type.extension_metadata or "")["closed"]
@@ -44,16 +38,9 @@ def interval_closed(arrow_type: ArrowType | None, pandas_dtype: Any) -> str | No
 
 
 def interval_array(array: StructArray, targets: list[OutputType], closed: str) -> Any:
-    """Make an array of intervals; None where these are none, because one ends before it begins.
+    """Return an interval array of left and right; None if pandas refuses them, as when one ends before it starts.
 
-    Parameters
-    ----------
-    array : StructArray
-        Of left and right.
-    targets : list of OutputType
-        What these would be if they were flat columns.
-    closed : {"left", "right", "both", "neither"}
-        On which sides they are closed.
+    `targets` are the output types of both sides as flat columns.
     """
     left, right = (leaf_to_array(side, target) for side, target in zip(_leaves(array), targets, strict=True))
     try:
@@ -63,7 +50,7 @@ def interval_array(array: StructArray, targets: list[OutputType], closed: str) -
 
 
 def complex_array(array: StructArray, dtype: np.dtype) -> np.ndarray:
-    """Make an array of complex numbers of real and imaginary parts; a null is NaN."""
+    """Return complex numbers of real and imaginary parts; a null is NaN."""
     out = np.full(array.length, complex(np.nan, np.nan), dtype)
     for part, leaf in zip((out.real, out.imag), _leaves(array), strict=True):
         present = slice(None) if leaf.validity is None else leaf.validity.view(bool)

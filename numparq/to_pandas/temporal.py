@@ -23,22 +23,9 @@ _US_PER_DAY = 86_400_000_000
 
 
 def date_objects(days: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make `datetime.date` objects.
+    """Return `datetime.date` objects, None at nulls, of days since 1970 (int32, 0 at nulls).
 
-    Parameters
-    ----------
-    days : numpy.ndarray
-        int32, days since 1970-01-01; 0 at nulls.
-    validity : numpy.ndarray or None
-        uint8, 1 where there is a value.
-    null_count : int
-        How many nulls there are.
-
-    Returns
-    -------
-    numpy.ndarray
-        dtype object, None at nulls. Where a day lies outside of the years 1 to 9999, which `datetime.date` cannot
-        express: datetime64[s].
+    If any day is outside years 1 to 9999, the result is datetime64[s].
     """
     if len(days) == 0:
         return np.empty(0, object)
@@ -60,22 +47,9 @@ def date_objects(days: np.ndarray, validity: np.ndarray | None, null_count: int)
 
 
 def time_objects(values: np.ndarray, unit: str, validity: np.ndarray | None, null_count: int) -> np.ndarray:
-    """Make `datetime.time` objects.
+    """Return `datetime.time` objects, None at nulls, of times since midnight (0 at nulls) in ms, us or ns.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        int32 or int64, time since midnight; 0 at nulls.
-    unit : {"ms", "us", "ns"}
-        Of `values`.
-    validity, null_count
-        As in `date_objects`.
-
-    Returns
-    -------
-    numpy.ndarray
-        dtype object, None at nulls. Where a value is not within a day or has a fraction of a microsecond, which
-        `datetime.time` cannot express: timedelta64 of the unit.
+    If any value exceeds a day or has a fraction of a microsecond, the result is timedelta64 of the unit.
     """
     mask = null_mask(validity, null_count)
     wide = values.astype(np.int64)
@@ -100,7 +74,7 @@ def _to_times(microseconds: np.ndarray) -> list[datetime.time]:
 
 
 def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    """Attach the time zone; convert to the wanted unit, unless a value does not fit it."""
+    """Return timestamps with a time zone, in the output type's unit unless a value is out of its range."""
     values = buffer.fixed
     if target.unit:
         with contextlib.suppress(pd.errors.OutOfBoundsDatetime):
@@ -109,7 +83,7 @@ def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -
     zone = target.pandas_dtype.tz if target.pandas_dtype is not None else target.type.timezone
     try:
         dtype = pd.DatetimeTZDtype(unit, zone)
-    except Exception:  # zoneinfo and pandas raise several kinds for a name they do not know
+    except Exception:  # zoneinfo and pandas raise various errors for an unknown name
         warnings.warn(f"the time zone {zone!r} is not known here; the column is in UTC", stacklevel=2)
         dtype = pd.DatetimeTZDtype(unit, "UTC")
     return pd.array(values.view("i8"), dtype=dtype, copy=False)

@@ -11,18 +11,7 @@ from numparq.errors import InvalidFileError
 
 
 def fixed_to_int64(values: np.ndarray) -> np.ndarray | None:
-    """Give items of a fixed size as integers.
-
-    Parameters
-    ----------
-    values : numpy.ndarray
-        dtype V1 or wider.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        int64; None where a value needs more than 8 bytes.
-    """
+    """Return big-endian items (dtype V1 or wider) as int64; None if a value needs more than 8 bytes."""
     width = values.dtype.itemsize
     octets = values.view(np.uint8).reshape(len(values), width)
     if width > 8:
@@ -37,27 +26,14 @@ def fixed_to_int64(values: np.ndarray) -> np.ndarray | None:
 
 
 def _sign_bytes(leading: np.ndarray) -> np.ndarray:
-    """Give 255 for bytes whose highest bit is set, else 0."""
+    """Return 255 for bytes whose highest bit is set, else 0."""
     return (leading >> 7) * np.uint8(255)
 
 
 def binary_to_integers(piece: BinaryArray) -> np.ndarray | list[int]:
-    """Give values of variable length as integers.
+    """Return values of variable length as int64, 0 at nulls; as a list of int if one needs more than 8 bytes.
 
-    Parameters
-    ----------
-    piece : BinaryArray
-        The values.
-
-    Returns
-    -------
-    numpy.ndarray or list of int
-        int64, or a list where a value needs more than 8 bytes; 0 at nulls.
-
-    Raises
-    ------
-    InvalidFileError
-        When a value has no bytes.
+    Raises InvalidFileError for an empty value.
     """
     lengths = np.diff(piece.offsets)
     present = lengths if piece.validity is None else lengths[piece.validity.view(bool)]
@@ -71,7 +47,7 @@ def binary_to_integers(piece: BinaryArray) -> np.ndarray | list[int]:
 
 
 def _short_integers(piece: BinaryArray, lengths: np.ndarray) -> np.ndarray:
-    """Gather values of up to 8 bytes each, byte by byte from the most significant one."""
+    """Return values of up to 8 bytes as int64, gathered byte by byte from the most significant one."""
     starts = piece.offsets[:-1]
     data = np.append(piece.data[: piece.offsets[-1]], np.uint8(0))
     leading = data[np.minimum(starts, len(data) - 1)]

@@ -16,13 +16,13 @@ from numparq.types.parquet_type import decimal_byte_width
 from .numbers import integer_view
 from .rule import Cast, no_cast, raise_first, replace_values
 
-# What counts as a number in text; Decimal itself takes more for one.
+# Numbers in text; Decimal itself accepts more.
 _NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
-_LONGEST_NUMBER = 4000  # characters, so that no text takes long
+_LONGEST_NUMBER = 4000  # characters: bounds the time for a hostile text
 
 
 def binary_to_text(before: ArrowType, after: ArrowType) -> Cast:
-    """Take bytes for text, if they are valid UTF-8."""
+    """Cast bytes to text; they must be valid UTF-8."""
 
     def step(leaf: LeafValues) -> LeafValues:
         assert leaf.starts is not None
@@ -46,7 +46,7 @@ def _bytes_at(leaf: LeafValues, place: int) -> bytes:
 
 
 def binary_to_fixed(before: ArrowType, after: ArrowType) -> Cast:
-    """Take bytes for ones of a fixed length, if they are as long."""
+    """Cast bytes to a fixed length, which they must have."""
     width = after.byte_width
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -62,7 +62,7 @@ def binary_to_fixed(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def fixed_to_binary(before: ArrowType, after: ArrowType) -> Cast:
-    """Take bytes of a fixed length for any."""
+    """Cast bytes of a fixed length to any length."""
     width = before.byte_width
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -73,7 +73,7 @@ def fixed_to_binary(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def fixed_to_fixed(before: ArrowType, after: ArrowType) -> Cast:
-    """Take bytes of a fixed length for ones of another, if that is the same."""
+    """Cast bytes between fixed lengths, which must be equal."""
     if before.byte_width == after.byte_width:
         return no_cast(before, after)
     first, second = fixed_to_binary(before, after), binary_to_fixed(before, after)
@@ -81,7 +81,7 @@ def fixed_to_fixed(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def decimals_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
-    """Give decimals another precision and scale; none may lose a digit."""
+    """Cast decimals to another precision and scale without losing a digit."""
     length, shift = decimal_byte_width(before.precision), after.scale - before.scale
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -93,7 +93,7 @@ def decimals_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def text_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
-    """Write text as the decimals that it is, if they have neither too many digits nor more behind the point."""
+    """Cast text to decimals; it must be a number that fits precision and scale."""
 
     def step(leaf: LeafValues) -> LeafValues:
         assert leaf.starts is not None
@@ -107,7 +107,7 @@ def text_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def _unscaled(text: bytes, after: ArrowType) -> int | None:
-    """Give the integer that stands for a number of a type's scale; None where the text is no such number."""
+    """Return the unscaled integer of a number in text; None if the text is not a number of this type."""
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return None
     sign, digits, exponent = Decimal(text.decode()).as_tuple()
@@ -122,7 +122,7 @@ def _unscaled(text: bytes, after: ArrowType) -> int | None:
 
 
 def integers_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
-    """Write integers as decimals, if they have not too many digits."""
+    """Cast integers to decimals; they must fit the precision."""
     return lambda leaf: _store_decimals(leaf, integer_view(leaf, before).tolist(), after.scale, after)
 
 
@@ -134,5 +134,5 @@ def _store_decimals(leaf: LeafValues, integers: list[int], shift: int, after: Ar
         bool,
     )
     raise_first(leaf, bad, lambda place: integers[place])
-    kept = [0 if wrong else value for value, wrong in zip(found, bad.tolist(), strict=True)]  # nulls may be anything
+    kept = [0 if wrong else value for value, wrong in zip(found, bad.tolist(), strict=True)]  # nulls are arbitrary
     return replace_values(leaf, integer_bytes(kept, decimal_byte_width(after.precision), after.precision))

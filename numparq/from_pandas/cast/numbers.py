@@ -14,21 +14,21 @@ from .rule import Cast, raise_first, replace_values
 
 
 def integer_view(leaf: LeafValues, arrow_type: ArrowType) -> np.ndarray:
-    """Give integers as they are meant: unsigned ones are stored as signed."""
+    """Return a leaf's integers, unsigned ones as a view of the signed storage."""
     if arrow_type.kind == "int" and not arrow_type.signed:
         return leaf.values.view(f"u{leaf.values.dtype.itemsize}")
     return leaf.values
 
 
 def stored_bits(arrow_type: ArrowType) -> int:
-    """Give how many bits values that are counted have in the file: 32 or 64."""
+    """Return the bits that integers, dates, times, timestamps or durations have in the file: 32 or 64."""
     if arrow_type.kind == "int":
         return 64 if arrow_type.bit_width == 64 else 32
     return 32 if arrow_type.kind == "date" or (arrow_type.kind == "time" and arrow_type.unit in ("s", "ms")) else 64
 
 
 def integer_limits(arrow_type: ArrowType) -> tuple[int, int]:
-    """Give the least and the greatest number that a type holds."""
+    """Return the smallest and the largest integer of a type, both inclusive."""
     if arrow_type.kind == "int":
         info = np.iinfo(f"{'i' if arrow_type.signed else 'u'}{arrow_type.bit_width // 8}")
     else:
@@ -37,7 +37,7 @@ def integer_limits(arrow_type: ArrowType) -> tuple[int, int]:
 
 
 def store_integers(leaf: LeafValues, numbers: np.ndarray, after: ArrowType) -> LeafValues:
-    """Store integers as a type has them, if they are within its limits."""
+    """Return a leaf with integers as a type stores them, after checking its limits."""
     low, high = integer_limits(after)
     own = np.iinfo(numbers.dtype)
     bad = np.zeros(len(numbers), bool)
@@ -52,12 +52,12 @@ def store_integers(leaf: LeafValues, numbers: np.ndarray, after: ArrowType) -> L
 
 
 def integers_to_integers(before: ArrowType, after: ArrowType) -> Cast:
-    """Write integers as ones of another size, or as what is counted by them, if they are within its limits."""
+    """Cast integers, or the integers behind a date, time, timestamp or duration, to another size within its limits."""
     return lambda leaf: store_integers(leaf, integer_view(leaf, before), after)
 
 
 def integers_to_floats(before: ArrowType, after: ArrowType) -> Cast:
-    """Write integers as floats, if those hold them exactly."""
+    """Cast integers to floats that hold them exactly."""
     dtype = np.dtype(f"f{after.bit_width // 8}")
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -74,12 +74,12 @@ def integers_to_floats(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def float_view(leaf: LeafValues, arrow_type: ArrowType) -> np.ndarray:
-    """Give a leaf's floats as such."""
+    """Return a leaf's floats; float16 as a view of bytes."""
     return leaf.values.view(np.float16) if arrow_type.bit_width == 16 else leaf.values
 
 
 def floats_to_integers(before: ArrowType, after: ArrowType) -> Cast:
-    """Write floats as integers, if they are whole numbers within the limits."""
+    """Cast floats to integers; they must be whole numbers within the limits."""
     low, high = integer_limits(after)
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -95,7 +95,7 @@ def floats_to_integers(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def floats_to_floats(before: ArrowType, after: ArrowType) -> Cast:
-    """Round floats to another size; what would become infinite is refused."""
+    """Round floats to another size; a finite float must not become infinite."""
     dtype = np.dtype(f"f{after.bit_width // 8}")
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -109,12 +109,12 @@ def floats_to_floats(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def booleans_to_integers(before: ArrowType, after: ArrowType) -> Cast:
-    """Write booleans as 0 and 1."""
+    """Cast booleans to 0 and 1."""
     return lambda leaf: replace_values(leaf, leaf.values.astype(f"i{stored_bits(after) // 8}"))
 
 
 def integers_to_booleans(before: ArrowType, after: ArrowType) -> Cast:
-    """Write 0 and 1 as booleans. Readers do not expect a dictionary of them: codes are resolved."""
+    """Cast 0 and 1 to booleans; codes are resolved, since readers do not expect a dictionary of booleans."""
 
     def step(leaf: LeafValues) -> LeafValues:
         numbers = integer_view(leaf, before)

@@ -24,24 +24,9 @@ PhysicalCast = Callable[[LeafValues], LeafValues]
 
 
 def physical_cast(usual: ParquetType, wanted: tuple[int | None, int, object]) -> PhysicalCast | None:
-    """Say how values become those of the physical type that is wanted.
+    """Return the cast from the usual storage to the schema's (physical type, length, logical type); None if equal.
 
-    Parameters
-    ----------
-    usual : tuple
-        Physical type, length and logical type, as `numparq.types.parquet_type.parquet_type` gives them.
-    wanted : tuple
-        The same of a Node.
-
-    Returns
-    -------
-    callable or None
-        None where they are the same.
-
-    Raises
-    ------
-    SchemaError
-        When there is no way from one to the other.
+    Raises SchemaError if there is no such cast.
     """
     physical, length, logical = usual
     target, target_length, _ = wanted
@@ -56,7 +41,7 @@ def physical_cast(usual: ParquetType, wanted: tuple[int | None, int, object]) ->
 
 
 def _decimal_cast(length: int, target: int, target_length: int, precision: int) -> PhysicalCast:
-    """Store big-endian integers of `length` bytes as integers, or as more bytes."""
+    """Return the cast of big-endian integers of `length` bytes to INT32, INT64, more bytes or byte arrays."""
     if target in _INTS:
         dtype, digits = _INTS[target]
         if precision > digits:
@@ -84,7 +69,7 @@ def _to_byte_arrays(leaf: LeafValues, length: int) -> LeafValues:
 
 
 def _int96_cast(unit: str) -> PhysicalCast:
-    """Store timestamps as INT96: nanoseconds of the day, then the Julian day."""
+    """Return the cast of timestamps to INT96: nanoseconds of the day, then the Julian day."""
     factor = {"MILLIS": 1_000_000, "MICROS": 1000, "NANOS": 1}[unit]
     ticks_of_day = _NS_OF_DAY // factor
 
@@ -101,7 +86,7 @@ def _int96_cast(unit: str) -> PhysicalCast:
 
 
 def to_physical(node: SchemaNode, array: UnshreddedLeaf) -> UnshreddedLeaf:
-    """Give values in the physical type that the schema wants, where that is not the usual one of their type."""
+    """Cast values to the physical type of the schema node where it is not the usual one."""
     is_decimal = node.logical is not None and node.logical.kind == "DECIMAL"
     if node.physical is None or not (is_decimal or node.physical == INT96):
         return array

@@ -18,15 +18,7 @@ CastRule = Callable[[ArrowType, ArrowType], Cast]
 
 
 class CastError(Exception):
-    """A value is none of the wanted type.
-
-    Parameters
-    ----------
-    place : int
-        Which of the leaf's values it is.
-    shown : str
-        The value.
-    """
+    """A value, at position `place` of the leaf, does not fit the target type."""
 
     def __init__(self, place: int, shown: str) -> None:
         super().__init__(shown)
@@ -35,17 +27,7 @@ class CastError(Exception):
 
 
 def raise_first(leaf: LeafValues, bad: np.ndarray, show: Callable[[int], Any]) -> None:
-    """Raise for the first value that is bad, and no null.
-
-    Parameters
-    ----------
-    leaf : LeafValues
-        Its validity counts.
-    bad : bool
-        One for each value.
-    show : callable
-        Gives the value of a place.
-    """
+    """Raise CastError for the first value that is bad (bool mask) and not null; `show` returns a value."""
     if leaf.validity is not None and leaf.codes is None:
         bad = bad & leaf.validity.view(bool)
     if bad.any():
@@ -54,17 +36,17 @@ def raise_first(leaf: LeafValues, bad: np.ndarray, show: Callable[[int], Any]) -
 
 
 def replace_values(leaf: LeafValues, values: np.ndarray) -> LeafValues:
-    """Give a leaf with other values of a fixed size in place of its own."""
+    """Return the leaf with other values of a fixed size."""
     return replace(leaf, values=values, starts=None, ends=None)
 
 
 def no_cast(before: ArrowType, after: ArrowType) -> Cast:
-    """Leave values as they are."""
+    """Return a cast that does nothing."""
     return lambda leaf: leaf
 
 
 def nulls_to_zeros(before: ArrowType, after: ArrowType) -> Cast:
-    """Give a column of nothing but nulls the values of a type: zeros."""
+    """Cast a column of nulls only to a type: zeros as values."""
     physical, length, _ = parquet_type(after)
 
     def step(leaf: LeafValues) -> LeafValues:
@@ -77,7 +59,7 @@ _DTYPES = ("u1", "i4", "i8", "u1", "f4", "f8", "u1", "u1")  # by physical type
 
 
 def null_leaf(physical: int, length: int, count: int) -> LeafValues:
-    """Give a leaf of so many nulls."""
+    """Return a leaf of `count` nulls."""
     validity = np.zeros(count, np.uint8) if count else None
     if physical == BYTE_ARRAY:
         nowhere = np.zeros(count, np.int64)

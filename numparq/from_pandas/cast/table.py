@@ -79,24 +79,14 @@ CASTS: dict[tuple[str, str], CastRule] = {
 
 
 def stored_kind(arrow_type: ArrowType) -> str:
-    """Name the kind of a type, by what is stored of its values."""
+    """Return the kind of a type by its storage: text, binary and UUID variants become one each."""
     return _STORED_KINDS.get(arrow_type.kind, arrow_type.kind)
 
 
 def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
-    """Give a source whose values are of the type that a schema gives.
+    """Return the values of a flat column cast to the type of the user's schema.
 
-    Parameters
-    ----------
-    values : ColumnValues
-        A flat column.
-    user_column : UserColumn
-        Of a flat column.
-
-    Raises
-    ------
-    SchemaError
-        When values of its type are never values of the other; or, when its leaves are asked for, one of them is none.
+    Raises SchemaError if there is no such cast; `leaves` raises it for a value that does not fit.
     """
     target = user_column.field.type
     step = _find_cast(values.type, target)
@@ -121,7 +111,7 @@ def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
 
 
 def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], LeafValues] | None:
-    """Find the conversion of values; None where nothing has to be done."""
+    """Return the cast between two types; None if nothing needs to be done."""
     before, after = (
         replace(kind, dictionary=None, extension=None, extension_metadata=None) for kind in (origin, target)
     )
@@ -134,7 +124,7 @@ def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], L
 
 
 def _type_name(arrow_type: ArrowType) -> str:
-    """Describe a type in a few words."""
+    """Return the name of a type for messages."""
     details: dict[str, Any] = {
         "int": f"{'' if arrow_type.signed else 'u'}int{arrow_type.bit_width}",
         "float": f"float{arrow_type.bit_width}",
@@ -146,13 +136,13 @@ def _type_name(arrow_type: ArrowType) -> str:
 
 
 def _message(error: CastError, leaf: LeafValues, start: int, target: ArrowType) -> str:
-    """Say which value does not fit; of a dictionary's value, no row can be told."""
+    """Return the message for a value that does not fit; an entry of a dictionary has no row to name."""
     row = "" if leaf.codes is not None else f"row {start + error.place}: "
     return f"{row}{error.shown} does not fit {_type_name(target)}"
 
 
 def _check_present(leaf: LeafValues, start: int) -> None:
-    """Refuse nulls."""
+    """Raise SchemaError for a null in a required column."""
     if leaf.validity is not None:
         row = start + int(np.argmin(leaf.validity))
         raise SchemaError(f"row {row} is null, and the schema says that the column is required")

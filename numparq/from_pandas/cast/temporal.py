@@ -18,7 +18,7 @@ _DAY = 86_400
 
 
 def _tick_seconds(arrow_type: ArrowType) -> tuple[int, int]:
-    """Give the length of a stored tick as a fraction of seconds."""
+    """Return the length of a stored tick in seconds, as a fraction."""
     if arrow_type.kind == "date" or arrow_type.unit == "D":
         return _DAY, 1
     stored_in_ms = arrow_type.unit == "s" and arrow_type.kind in ("timestamp", "time")
@@ -26,7 +26,7 @@ def _tick_seconds(arrow_type: ArrowType) -> tuple[int, int]:
 
 
 def units_to_units(before: ArrowType, after: ArrowType) -> Cast:
-    """Convert units, where nothing is lost; zones stay what they are, moments."""
+    """Convert units without loss; a time zone changes no value."""
     (above, below), (after_above, after_below) = _tick_seconds(before), _tick_seconds(after)
     numerator, denominator = above * after_below, below * after_above
     common = int(np.gcd(numerator, denominator))
@@ -50,7 +50,7 @@ def units_to_units(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def integers_to_units(before: ArrowType, after: ArrowType) -> Cast:
-    """Take integers for what a type counts: its units, also where the file has others, seconds being milliseconds."""
+    """Cast integers that count a type's unit; the file may store another (seconds as milliseconds)."""
     as_ticks = units_to_units(ArrowType("int", 64, unit=after.unit), after)
     widest = ArrowType("int", 64)
 

@@ -19,19 +19,9 @@ __all__ = ["cast_then_convert", "nested_from_arrow", "unify_dictionaries"]
 
 
 def cast_then_convert(field: ArrowField, data_type: Any) -> Callable[[Any], UnshreddedArray]:
-    """Say how arrays become nested arrays of another type.
+    """Return a function that casts arrays of `data_type` to the type of `field` and converts them to nested arrays.
 
-    Parameters
-    ----------
-    field : ArrowField
-        What they are to be.
-    data_type : pyarrow.DataType
-        What they are.
-
-    Raises
-    ------
-    SchemaError
-        When one cannot be the other; the function that is returned raises it where a value does not fit.
+    Raises SchemaError if there is no such cast; so does the function for a value that does not fit.
     """
     import pyarrow as pa
 
@@ -49,7 +39,7 @@ def cast_then_convert(field: ArrowField, data_type: Any) -> Callable[[Any], Unsh
 
 
 def _check_lossless(have: Any, wanted: Any, column: str) -> None:
-    """Raise SchemaError where pyarrow's cast loses something without a word: numbers to infinity, a time zone."""
+    """Raise SchemaError where pyarrow's cast would silently lose something: floats to infinity, a time zone."""
     import pyarrow as pa
 
     known, asked = (one.value_type if pa.types.is_dictionary(one) else one for one in (have, wanted))
@@ -65,15 +55,7 @@ def _check_lossless(have: Any, wanted: Any, column: str) -> None:
 
 
 def unify_dictionaries(data: Any, field: ArrowField) -> Any:
-    """Give all chunks of nested data the same dictionaries; none where pyarrow cannot, or makes other numbers.
-
-    Parameters
-    ----------
-    data : pyarrow.ChunkedArray or pyarrow.Array
-        Of any type that `field_from_pyarrow` takes.
-    field : ArrowField
-        What it says of that.
-    """
+    """Return nested data with the same dictionaries in all chunks, or without any if pyarrow cannot unify them."""
     import pyarrow as pa
 
     if getattr(data, "num_chunks", 1) < 2:
@@ -87,7 +69,7 @@ def unify_dictionaries(data: Any, field: ArrowField) -> Any:
 
 
 def _has_half_floats(field: ArrowField) -> bool:
-    """Whether there are dictionaries of them, whose values pyarrow takes for other ones when it unifies these."""
+    """Whether any dictionary holds half floats, which pyarrow changes when it unifies dictionaries."""
     here = field.type.dictionary is not None and field.type.kind == "float" and field.type.bit_width == 16
     return here or any(map(_has_half_floats, field.children))
 
@@ -98,18 +80,7 @@ def _without_dictionaries(field: ArrowField) -> ArrowField:
 
 
 def nested_from_arrow(array: Any) -> UnshreddedArray:
-    """Give Arrow data as a nested array.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Of any type that `field_from_pyarrow` takes.
-
-    Returns
-    -------
-    UnshreddedArray
-        Views of its buffers, where they have the right width.
-    """
+    """Return a pyarrow array as a nested array, with views of its buffers where their width is right."""
     import pyarrow as pa
 
     while isinstance(array, pa.ExtensionArray):
@@ -129,7 +100,7 @@ def _leaf(array: Any) -> UnshreddedLeaf:
 
 
 def _validity(array: Any) -> np.ndarray | None:
-    """Give the bitmap of an array as bytes; None where there are no nulls."""
+    """Return the validity bitmap of an array as bytes; None if there are no nulls."""
     buffer, offset = array.buffers()[0], array.offset
     if buffer is None or not len(array) or not array.null_count:
         return None
@@ -144,7 +115,7 @@ def _struct(array: Any) -> UnshreddedStruct:
 
 
 def _span(array: Any) -> tuple[np.ndarray, Any]:
-    """Give the offsets of lists into their elements, from 0 on, and just those elements."""
+    """Return the offsets of lists, starting at 0, and only the elements that they refer to."""
     offsets = np.asarray(array.offsets)
     if not len(offsets):
         offsets = np.zeros(1, np.int64)
@@ -171,7 +142,7 @@ def _fixed_size_list(array: Any) -> UnshreddedList:
 
 
 def _list_view(array: Any) -> UnshreddedList:
-    """Put the elements of views in order: they may overlap, or leave some out."""
+    """Return a list view as a list: its elements in order, as views may overlap or have gaps."""
     import pyarrow as pa
 
     validity = _validity(array)
@@ -183,7 +154,7 @@ def _list_view(array: Any) -> UnshreddedList:
     return UnshreddedList(len(array), validity, offsets, (nested_from_arrow(array.values.take(pa.array(places))),))
 
 
-# How the arrays of nested types are taken apart, by pyarrow's classes.
+# Converters of nested arrays, by pyarrow class.
 _BY_CLASS: dict[str, Callable[[Any], UnshreddedArray]] = {
     "ListArray": _list,
     "LargeListArray": _list,

@@ -22,16 +22,9 @@ RowSlicer = Callable[[int, int], list[UnshreddedArray]]
 
 
 class ShreddedColumn:
-    """A nested column of the file: a `numparq.column.leaf_values.SourceColumn`.
+    """A nested column of the file, a `numparq.column.leaf_values.SourceColumn`.
 
-    Parameters
-    ----------
-    field : ArrowField
-        Its type.
-    node : SchemaNode
-        Its schema.
-    slice_rows : callable
-        Gives rows `start` to `stop` as nested arrays, one or more of them, one behind the other.
+    `slice_rows` returns rows `start` to `stop` (exclusive) as one or more consecutive nested arrays.
     """
 
     def __init__(self, field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> None:
@@ -40,34 +33,16 @@ class ShreddedColumn:
         self._take = slice_rows
 
     def leaves(self, start: int, stop: int) -> list[LeafValues]:
-        """Give the values of rows `start` to `stop`, as `numparq.column.leaf_values.SourceColumn.leaves` says."""
+        """Return the leaf values of rows `start` to `stop` (exclusive)."""
         with error_context(column=self.node.name):
             parts = [shred(self.node, array, to_physical) for array in self._take(start, stop)]
             return [_concat_leaves(list(leaves)) for leaves in zip(*parts, strict=True)]
 
 
 def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField | None = None) -> ShreddedColumn:
-    """Make a nested column of the file.
+    """Return the nested column of Python objects or Arrow data, of a given type or the inferred one.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    data : numpy.ndarray, pandas.api.extensions.ExtensionArray, pyarrow.Array or pyarrow.ChunkedArray
-        Objects (lists, tuples, sets, NumPy arrays and dicts, with None, NaN, NaT or NA for nulls), or Arrow data of a
-        nested type.
-    node_or_field : SchemaNode, ArrowField or None
-        What to write them as, whatever its name. None: objects as what is inferred, once, of all of them, and Arrow
-        data as its type says.
-
-    Returns
-    -------
-    ShreddedColumn
-
-    Raises
-    ------
-    SchemaError
-        When the column has no type that could be written, or has not the type that the schema says.
+    Raises SchemaError if the type cannot be written or the data do not have it.
     """
     with error_context(column=name):
         node = replace(node_or_field, name=name) if isinstance(node_or_field, SchemaNode) else None
@@ -116,7 +91,7 @@ def _from_objects(name: str, values: np.ndarray, field: ArrowField | None) -> tu
 
 
 def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
-    """Put the pieces of a shredded leaf one behind the other; dictionaries are the same in all that have values."""
+    """Concatenate parts of a shredded leaf; their dictionaries, if any, are the same."""
     if len(parts) == 1:
         return parts[0]
     definition, repetition = ([getattr(part, name) for part in parts] for name in ("definition", "repetition"))
@@ -133,7 +108,7 @@ def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
 
 
 def _concat_strings(parts: list[LeafValues]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Put byte arrays one behind the other: the data that there is between the first and the last of each piece."""
+    """Concatenate byte arrays, copying the data between each part's first and last byte."""
     data, starts, ends, room = [], [], [], 0
     for part in parts:
         assert part.starts is not None

@@ -29,30 +29,13 @@ _MAX_EXACT_INTEGER = {
     2: 1 << 11,
     4: 1 << 24,
     8: 1 << 53,
-}  # integers up to here are floats of so many bytes without loss
+}  # by bytes of a float: all integers up to here are exact
 
 
 def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, ...]) -> LeafValues:
-    """Give values as those of a leaf.
+    """Return objects (None, NaN, NaT and NA as nulls) or a NumPy array as leaf values of a type, nulls included.
 
-    Parameters
-    ----------
-    values : np.ndarray
-        Objects, of which None, NaN, NaT and NA are nulls; or numbers, datetime64 or timedelta64.
-    arrow_type : ArrowType
-        What they are to be.
-    path : tuple of str
-        Names from the column down to the leaf, for errors.
-
-    Returns
-    -------
-    LeafValues
-        One for each of the values, nulls included.
-
-    Raises
-    ------
-    SchemaError
-        When a value is of another type, or does not fit; it names the column.
+    `path` is the names from the column to the leaf. SchemaError names it if a value does not fit.
     """
     column = ".".join(path)
     if values.dtype.kind != "O":
@@ -78,7 +61,7 @@ def _as_objects(values: np.ndarray) -> np.ndarray:
     return values.astype(object)
 
 
-# Kinds of objects, as `objects.kind_of` names them, that may stand where a type is wanted.
+# Kinds of objects (`objects.class_kind`) that each kind of type accepts.
 _ACCEPTED_KINDS: dict[str, tuple[str, ...]] = {
     "null": (),
     "bool": ("bool",),
@@ -97,7 +80,7 @@ _ACCEPTED_KINDS: dict[str, tuple[str, ...]] = {
 
 
 def _check_classes(values: np.ndarray, classes: Classes, arrow_type: ArrowType, column: str) -> None:
-    """Refuse objects of a class that the type does not take."""
+    """Raise SchemaError for objects of a class that the type does not accept."""
     taken = _ACCEPTED_KINDS.get(arrow_type.kind, ())
     for cls in classes:
         if cls not in _NULLS and class_kind(cls) not in taken and not (cls is float and _all_nan(values)):
@@ -107,7 +90,7 @@ def _check_classes(values: np.ndarray, classes: Classes, arrow_type: ArrowType, 
 
 
 def _all_nan(values: np.ndarray) -> bool:
-    """Whether all floats among objects are NaN, and so stand for nulls."""
+    """Whether all floats among the objects are NaN, which means null."""
     return all(value != value for value in values if type(value) is float)
 
 
@@ -120,7 +103,7 @@ def _type_name(arrow_type: ArrowType) -> str:
 
 
 def _floats_to_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give floats among integers as integers, which they have to be."""
+    """Return numbers as integers; SchemaError for a float that is not a whole number in range."""
     with np.errstate(invalid="ignore"):
         found = values.astype(dtype)
     wrong = found.astype(object) != values
@@ -130,7 +113,7 @@ def _floats_to_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give numbers as floats, none of which may become infinite by that."""
+    """Return numbers as floats; SchemaError for a finite one that becomes infinite."""
     with np.errstate(over="ignore"):
         found = values.astype(dtype)
     wrong = np.isinf(found)
@@ -141,7 +124,7 @@ def _to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _integers_to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give integers among floats as floats, which have to hold them."""
+    """Return numbers as floats; SchemaError for an integer that is not exact as a float."""
     found = _to_floats(values, dtype)
     for place in np.flatnonzero(np.abs(found) >= _MAX_EXACT_INTEGER[dtype.itemsize]).tolist():
         value = values[place]
@@ -244,7 +227,7 @@ def _fixed_bytes(values: np.ndarray, arrow_type: ArrowType, classes: Classes) ->
 
 
 def _object_values(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
-    """Give the source that objects have by themselves, if it is of the type."""
+    """Return the values of objects by their inferred type, which must be the expected one."""
     source = object_values(values, array_values)
     if source.type == arrow_type:
         return source

@@ -20,31 +20,15 @@ from .objects import LIST_CLASSES, common_array_dtype, field_values, flatten_lis
 
 __all__ = ["common_type", "infer_field"]
 
-_CHUNK_ROWS = 1 << 13  # rows; their elements, one after the other, are what inferring takes in memory
+_CHUNK_ROWS = 1 << 13  # rows whose elements are flattened in memory at once
 _NULL = ArrowType("null")
-_ARROW_DIGITS = 38  # of Arrow's decimals of 128 bits
+_ARROW_DIGITS = 38  # of Arrow's 128-bit decimals
 
 
 def infer_field(name: str, values: np.ndarray) -> ArrowField:
-    """Find the type of a column of objects.
+    """Return the Arrow field of a column of objects: lists and arrays are lists, dicts are structs of all their keys.
 
-    Parameters
-    ----------
-    name : str
-        The column's.
-    values : object
-        Lists, tuples, sets and arrays are lists; dicts are structs of all the keys that there are, in the order of
-        their first appearance; None, NaN, NaT and NA are nulls, at any depth.
-
-    Returns
-    -------
-    ArrowField
-        Elements of nothing but nulls are of the type ``null``. Everything may be null.
-
-    Raises
-    ------
-    SchemaError
-        When no type holds all the values of a place, naming it.
+    Elements that are all null have type ``null``. SchemaError names a path whose values have no common type.
     """
     found = ArrowField(name, _NULL)
     for start in range(0, len(values), _CHUNK_ROWS):
@@ -53,7 +37,7 @@ def infer_field(name: str, values: np.ndarray) -> ArrowField:
 
 
 def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
-    """Give the type of some values."""
+    """Return the field of the values at one path."""
     if len(path) > MAX_DEPTH:
         raise SchemaError(f"values are nested more than {MAX_DEPTH} deep", column=path[0])
     if values.dtype.kind != "O":
@@ -91,11 +75,11 @@ def _fields(values: np.ndarray, path: tuple[str, ...]) -> tuple[ArrowField, ...]
     return tuple(_infer(name, field_values(values, name), (*path, name)) for name in names)
 
 
-# --- the type of several ----------------------------------------------------------------------------------------------
+# --- common types -----------------------------------------------------------------------------------------------------
 
 
 def _common_field(one: ArrowField, other: ArrowField, path: tuple[str, ...]) -> ArrowField:
-    """Give the type that holds the values of two."""
+    """Return the common field of two."""
     if _NULL in (one.type, other.type) or one == other:
         return one if other.type == _NULL else other
     kinds = {one.type.kind, other.type.kind}
@@ -112,20 +96,7 @@ def _common_field(one: ArrowField, other: ArrowField, path: tuple[str, ...]) -> 
 
 
 def common_type(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
-    """Give the type that holds values of two types.
-
-    Parameters
-    ----------
-    one, other : ArrowType
-        Without children.
-    column : str
-        Where they stand, for errors.
-
-    Raises
-    ------
-    SchemaError
-        When there is none.
-    """
+    """Return the common type of two types without children; SchemaError, naming `column`, if there is none."""
     if one == other:
         return one
     kinds = frozenset((one.kind, other.kind))
@@ -139,7 +110,7 @@ def _common_number(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
     dtypes = [np.dtype(f"{_letter(of)}{of.bit_width // 8}") for of in (one, other)]
     kinds = {dtype.kind for dtype in dtypes}
     if kinds == {"i", "u"} and max(dtype.itemsize for dtype in dtypes) == 8:
-        return ArrowType("int", 64, False)  # a negative integer beside it is found later
+        return ArrowType("int", 64, False)  # a negative integer is refused when it is stored
     dtype = np.dtype("f8") if "f" in kinds and len(kinds) > 1 else np.result_type(*dtypes)
     if dtype.kind == "f":
         return ArrowType("float", 8 * dtype.itemsize)

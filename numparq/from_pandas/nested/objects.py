@@ -27,35 +27,16 @@ __all__ = [
     "without_nulls",
 ]
 
-# What is a list, wherever it stands.
+# Classes whose objects are lists, at any depth.
 LIST_CLASSES = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
-_TYPED = "biufMm"  # kinds of NumPy arrays whose items need not become objects
+_TYPED = "biufMm"  # kinds of NumPy dtypes kept as arrays
 _DTYPE, _DIMENSIONS = attrgetter("dtype"), attrgetter("ndim")
 
 
 def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedArray:
-    """Give values as an array of a type.
+    """Return objects (at a leaf, also a NumPy array) as a nested array of a type; None, NaN, NaT and NA are nulls.
 
-    Parameters
-    ----------
-    values : np.ndarray
-        One-dimensional: objects, or (at a leaf) numbers, datetime64 or timedelta64.
-    field : ArrowField
-        What they are to be. A list takes lists, tuples, sets and arrays; a map takes dicts, and lists of pairs (key,
-        value); a struct takes dicts, of which it sees the keys that it has fields for, and tuples of as many items as
-        it has fields.
-    path : tuple of str
-        Names from the column down to here, for errors.
-
-    Returns
-    -------
-    UnshreddedArray
-        None, NaN, NaT and pandas.NA are nulls.
-
-    Raises
-    ------
-    SchemaError
-        When a value is not of the type, naming the column.
+    A map accepts dicts or lists of pairs, a struct dicts or tuples. SchemaError names `path` if a value does not fit.
     """
     make = _BY_KIND.get(field.type.kind)
     if make is not None:
@@ -64,18 +45,18 @@ def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, 
 
 
 def null_mask(values: np.ndarray) -> np.ndarray:
-    """Say for each value whether it is a null: None, NaN, NaT or NA; bool."""
+    """Return a bool mask of the nulls: None, NaN, NaT and NA."""
     return np.asarray(pd.isna(values))
 
 
 def without_nulls(values: np.ndarray) -> np.ndarray:
-    """Leave nulls out."""
+    """Return the values that are not null."""
     absent = null_mask(values)
     return values[~absent] if absent.any() else values
 
 
 def _fill_nulls(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Put something in place of nulls; the values, and the validity, or None where there are no nulls."""
+    """Replace nulls; return the values and their validity, None if there are no nulls."""
     absent = null_mask(values)
     if not absent.any():
         return values, None
@@ -87,14 +68,14 @@ def _fill_nulls(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarr
 
 
 def _check_classes(values: np.ndarray, kinds: tuple[type, ...], what: str, path: tuple[str, ...]) -> None:
-    """Raise a SchemaError where a value is none of the kinds."""
+    """Raise SchemaError for a value of another class."""
     for kind in distinct_classes(values):
         if not issubclass(kind, kinds):
             raise SchemaError(f"a value of type {kind.__name__} where there should be {what}", column=".".join(path))
 
 
 def common_array_dtype(lists: np.ndarray) -> np.dtype | None:
-    """Give the dtype that all lists have, as arrays of numbers or times of one dimension; None where they do not."""
+    """Return the dtype of lists that are all 1-D NumPy arrays of one numeric or time dtype, else None."""
     if not len(lists) or list(distinct_classes(lists)) != [np.ndarray]:
         return None
     dtype = lists[0].dtype
@@ -105,28 +86,16 @@ def common_array_dtype(lists: np.ndarray) -> np.dtype | None:
 
 
 def flatten_lists(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Put the elements of lists one after the other.
+    """Return the offsets of lists (int64, one more than lists), none of them null, and their elements concatenated.
 
-    Parameters
-    ----------
-    lists : np.ndarray
-        Lists, tuples, sets or arrays; none of them null.
-    path : tuple of str
-        For errors.
-
-    Returns
-    -------
-    offsets : int64
-        Where each list begins, and the end.
-    elements : np.ndarray
-        Of a NumPy dtype where all lists are arrays of it, else objects.
+    The elements keep a NumPy dtype if all lists are arrays of it; else they are objects.
     """
-    if np.ma.MaskedArray in distinct_classes(lists):  # their masked items are not there
+    if np.ma.MaskedArray in distinct_classes(lists):  # masked items become None
         lists = np.fromiter((part.tolist() if np.ma.isMA(part) else part for part in lists), object, len(lists))
     offsets = np.zeros(len(lists) + 1, np.int64)
     try:
         sizes = np.fromiter(map(len, lists), np.int64, len(lists))
-    except TypeError as error:  # an array of no dimension
+    except TypeError as error:  # a zero-dimensional array
         raise SchemaError("an array of no dimension where there should be a list", column=".".join(path)) from error
     np.cumsum(sizes, out=offsets[1:])
     if common_array_dtype(lists) is not None:
@@ -174,7 +143,7 @@ def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Un
 
 
 def field_values(values: np.ndarray, name: str) -> np.ndarray:
-    """Give what dicts have under a name; None where they have nothing."""
+    """Return the dicts' values of a key; None where it is missing."""
     return np.fromiter((item.get(name) for item in values), object, len(values))
 
 

@@ -20,21 +20,9 @@ _PARTS = {"metadata", "value"}
 
 
 def variant_column(name: str, data: Any, user_column: UserColumn) -> ShreddedColumn:
-    """Make a VARIANT column of the file.
+    """Return the VARIANT column of values that `numparq.variant.encode` takes; None, NaT and NA are nulls.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    data : numpy.ndarray or pandas.api.extensions.ExtensionArray
-        What `numparq.variant.encode` takes, None, NaT and NA being nulls. If all are dicts of ``metadata`` and
-        ``value`` that hold bytes, or structs of Arrow of these names, they are variants already.
-    user_column : UserColumn
-        What the schema says.
-
-    Returns
-    -------
-    ShreddedColumn
+    If all are dicts of ``metadata`` and ``value`` bytes, or Arrow structs of both, they are taken as encoded.
     """
     if _is_struct_of_parts(data.dtype):
         return nested_column(name, data, user_column.node)
@@ -58,7 +46,7 @@ def _is_struct_of_parts(dtype: Any) -> bool:
 
 
 def _null_mask(values: np.ndarray) -> np.ndarray:
-    """Find the objects that are nulls: NaN is a number, which a variant holds."""
+    """Return a bool mask of the nulls; NaN is none, since a VARIANT can hold it."""
     return np.fromiter((value is None or value is pd.NaT or value is pd.NA for value in values), bool, len(values))
 
 

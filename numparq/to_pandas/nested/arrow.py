@@ -23,14 +23,14 @@ from numparq.util.optional import import_pyarrow
 __all__ = ["nested_to_arrow", "widen_offsets"]
 
 _MAX_ELEMENTS = _MAX_BYTES = (1 << 31) - 1
-_MAX_PADDED = 1 << 26  # elements of lists of one size that are all null, for which there is only a hint's word
+_MAX_PADDED = 1 << 26  # elements of all-null fixed-size lists: only ARROW:schema claims their size
 _LARGE = {"utf8": "large_utf8", "binary": "large_binary"}
 
 
 def widen_offsets(target: OutputType, array: LeafArray) -> OutputType:
-    """Give the target of a leaf within others with offsets of 64 bits, where its bytes are more than 31 bits count.
+    """Return the output type of a nested leaf with 64-bit offsets if its bytes exceed 31 bits.
 
-    What is within lists and structs has to be one array, where a flat column may be several.
+    Within lists and structs a leaf must be one array, while a flat column may be several.
     """
     kind = _LARGE.get(target.type.kind)
     if kind is None or isinstance(array.values, np.ndarray):
@@ -39,7 +39,7 @@ def widen_offsets(target: OutputType, array: LeafArray) -> OutputType:
     return replace(target, type=replace(target.type, kind=kind)) if size > _MAX_BYTES else target
 
 
-# Gives the Arrow array of VARIANTs; it is handed what gives that of a binary leaf.
+# Returns the Arrow array of VARIANTs, given a function that returns that of a binary leaf.
 VariantBuilder = Callable[[StructArray, Callable[[LeafArray], Any]], Any]
 
 
@@ -49,27 +49,9 @@ def nested_to_arrow(
     leaf_to_column: Callable[[LeafArray], Any],
     variants: VariantBuilder | None = None,
 ) -> Any:
-    """Make a pandas column of a nested one, with Arrow's data in it.
+    """Return a nested column as an ArrowExtensionArray; without `variants`, a VARIANT stays the struct it is stored as.
 
-    Parameters
-    ----------
-    array : NestedArray
-        The column.
-    hint : ArrowHint or None
-        What ``ARROW:schema`` says of it.
-    leaf_to_column : callable
-        Gives the pandas column, with Arrow's data in it, of a leaf.
-    variants : callable, optional
-        Makes VARIANTs; without it they are the structs that they are stored as.
-
-    Returns
-    -------
-    pandas.arrays.ArrowExtensionArray
-
-    Raises
-    ------
-    UnsupportedError
-        When the strings of a leaf take more bytes than Arrow's type of them can count.
+    Raises UnsupportedError if a leaf's strings exceed the offsets of their Arrow type.
     """
     return pd.arrays.ArrowExtensionArray(
         import_pyarrow().chunked_array([_NestedArrowBuilder(leaf_to_column, variants).array(array, hint)])
@@ -88,7 +70,7 @@ class _NestedArrowBuilder:
         }
 
     def array(self, array: NestedArray, hint: ArrowHint | None) -> Any:
-        """Give a node and all that is in it as a pyarrow array."""
+        """Return a node and its descendants as a pyarrow array."""
         made = self._builders[array.shape.kind](array, hint)
         arrow_type = hint.type if hint is not None and array.shape.kind != "leaf" else None
         if arrow_type is None or arrow_type.extension is None:
@@ -141,7 +123,7 @@ class _NestedArrowBuilder:
         (key, item), children = self._children(array, hint)
         entries = pa.Array.from_buffers(pa.struct([key, item]), len(children[0]), [None], children=children)
         has_nulls = children[0].null_count or pa.types.is_null(key.type)
-        if has_nulls or array.offsets[-1] > _MAX_ELEMENTS:  # Arrow has no such maps
+        if has_nulls or array.offsets[-1] > _MAX_ELEMENTS:  # Arrow maps have no null keys and 32-bit offsets
             return _with_offsets(array, pa.large_list(pa.field("key_value", entries.type, False)), [entries], True)
         entries = pa.Array.from_buffers(
             pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
@@ -150,7 +132,7 @@ class _NestedArrowBuilder:
 
 
 def _to_fixed_size(lists: Any, field: Any, size: int) -> Any:
-    """Give lists as Arrow's of a fixed size, if that is theirs; a null takes as much room there as any other."""
+    """Return lists as Arrow's fixed-size lists if they all have that size; a null list takes up room there too."""
     pa = import_pyarrow()
     is_shown = lists.null_count < len(lists)
     if size < 0 or (not is_shown and len(lists) * size > _MAX_PADDED):
@@ -161,7 +143,7 @@ def _to_fixed_size(lists: Any, field: Any, size: int) -> Any:
 
 
 def _dictionary_encode(array: Any, known: DictionaryIndex) -> Any:
-    """Encode an array by a dictionary, with the indices that it had, if they can count its values."""
+    """Dictionary-encode an array with the index type of `known` if it can number the entries."""
     pa = import_pyarrow()
     encoded = array.dictionary_encode()
     width = pa.from_numpy_dtype(np.dtype(f"{'i' if known.signed else 'u'}{known.bit_width // 8}"))
@@ -171,9 +153,9 @@ def _dictionary_encode(array: Any, known: DictionaryIndex) -> Any:
 
 
 def _field(shape: NestedType, made: Any) -> Any:
-    name = shape.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # one that was not UTF-8
+    name = shape.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # may not be valid UTF-8
     pa = import_pyarrow()
-    # Arrow's nulls are nullable; those of a file are REQUIRED where there is none, as in Spark's empty arrays.
+    # Arrow's null type must be nullable; files have it REQUIRED in Spark's empty arrays.
     return pa.field(name, made.type, shape.nullable or pa.types.is_null(made.type))
 
 

@@ -32,42 +32,26 @@ if TYPE_CHECKING:
 __all__ = ["NestedOutput"]
 
 _COMPLEX = ("complex64", "complex128")
-_SHAREABLE = ("text_objects", "bytes")  # finishers whose objects may be had in several places
+_SHAREABLE = ("text_objects", "bytes")  # conversions whose objects rows may share
 
 
 class NestedOutput:
-    """One nested column of a read.
-
-    Parameters
-    ----------
-    column : NestedProjection
-        What is read.
-    first_leaf : int
-        The position of its first leaf among the leaves that are read.
-    hint : ArrowHint or None
-        What ``ARROW:schema`` says of the top-level column.
-    dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
-        As in pandas.
-    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
-        The extension dtype that the footer's pandas metadata gives the column.
-    numpy_type : str or None
-        The name of the dtype that they give it, in files of our own.
+    """One nested column of a read; the attributes below are set after construction, apart from `places`.
 
     Attributes
     ----------
     places : slice
-        The positions of its leaves.
+        Positions of its leaves among all leaves that are read.
     null_counts : mapping of int to int
-        Nulls of leaves, by their ordinals, where these are known and may be in rows that a filter leaves out.
+        Known null counts of leaves, by ordinal, including rows that a filter drops.
     may_be_null : mapping of int to bool, or None
-        Of leaves, by their ordinals, whether they may be null in any part of a table that is read in parts: then dtypes
-        are `schema_only_type`. None where they follow from the values.
+        For schema-only types, whether each leaf (by ordinal) may be null anywhere in the table; None: types by value.
     fetcher : FileReferenceReader or None
-        What gets the bytes of FILE references; None where these stay references.
+        Reads the bytes of FILE references; None keeps the references.
     variants : {"values", "bytes"}
-        What VARIANTs become.
+        Form of VARIANTs in the output.
     shares_entries : bool
-        Whether strings and bytes that come out of a dictionary may be made once for each of its entries.
+        Whether strings and bytes are built once per dictionary entry and shared.
     """
 
     def __init__(
@@ -96,13 +80,7 @@ class NestedOutput:
         self._has_variants = _has_variants(column.shape)
 
     def targets(self) -> list[OutputType]:
-        """Choose how each leaf is decoded.
-
-        Raises
-        ------
-        InvalidFileError
-            When the type of a leaf breaks the specification.
-        """
+        """Select the output type of each leaf; InvalidFileError if a leaf's type violates the specification."""
         found = []
         inside = self._leaves_in_variants()
         for leaf in self.column.leaves:
@@ -117,28 +95,15 @@ class NestedOutput:
         return found
 
     def finished(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> Any:
-        """Make the column.
+        """Return the column's array; `targets` and `buffers` are of all leaves read, other columns included.
 
-        Parameters
-        ----------
-        targets, buffers
-            How each leaf that was read was decoded, and to what; those of other columns, too.
-
-        Returns
-        -------
-        numpy.ndarray or pandas.api.extensions.ExtensionArray
-            One item a row.
-
-        Raises
-        ------
-        InvalidFileError
-            When the leaves do not agree with each other.
+        Raises InvalidFileError if the leaves are inconsistent.
         """
         by_leaf = self.output_types_by_leaf(targets)
         return self.made(self.array(self.pieces(targets, buffers), buffers), by_leaf)
 
     def output_types_by_leaf(self, targets: Sequence[OutputType]) -> dict[int, OutputType]:
-        """Give the targets of the column's leaves, by their ordinals."""
+        """Return the output types of the column's leaves, by ordinal."""
         found = {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
         if self.fetcher is not None:
             from .file_type import BYTES_LEAF
@@ -147,25 +112,25 @@ class NestedOutput:
         return found
 
     def pieces(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> dict[int, NestedLeaf]:
-        """Give the levels and values of each leaf, by its ordinal; parameters as of `finished`."""
+        """Return levels and values of each leaf, by ordinal; parameters are those of `finished`."""
         return {
             leaf.index: concat_leaves(buffer.pieces, leaf, target)
             for leaf, target, buffer in zip(self.column.leaves, targets[self.places], buffers[self.places], strict=True)
         }
 
     def array(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
-        """Make the arrays of the column, of the levels and values of its leaves; errors as of `finished`."""
+        """Assemble the column's nested array, FILE references resolved."""
         return self.completed(self.tree(pieces, buffers))
 
     def tree(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
-        """Make the arrays of what is stored; parameters and errors as of `array`."""
+        """Assemble the nested array as stored; InvalidFileError, with the row group, if the leaves are inconsistent."""
         try:
             return assemble(self.column.shape, pieces)
         except InvalidFileError as error:
             raise self._placed(error, buffers[self.places]) from None
 
     def completed(self, array: NestedArray) -> NestedArray:
-        """Add the bytes of FILE references, where these are wanted."""
+        """Replace FILE references by their bytes if there is a `fetcher`."""
         if self.fetcher is None:
             return array
         from .file_type import resolve_references
@@ -174,27 +139,14 @@ class NestedOutput:
             return resolve_references(array, self.fetcher)
 
     def part(self, name: str, shape: NestedType, dtype_backend: str | None = None) -> NestedOutput:
-        """Give a column of its own for what is within this one, to be `made` of its arrays."""
+        """Return the output of a node within this column, to be built from its nested array by `made`."""
         column = replace(self.column, name=name, shape=shape)
         part = NestedOutput(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
         part.variants, part.fetcher = self.variants, self.fetcher
         return part
 
     def made(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> Any:
-        """Make the column.
-
-        Parameters
-        ----------
-        array : NestedArray
-            Its arrays.
-        by_leaf : mapping of int to OutputType
-            How its leaves were decoded, by their ordinals.
-
-        Returns
-        -------
-        numpy.ndarray or pandas.api.extensions.ExtensionArray
-            One item for each place of the array.
-        """
+        """Build the array of a nested array; `by_leaf` holds the output types of its leaves, by ordinal."""
         if isinstance(array, LeafArray):
             assert array.shape.leaf is not None
             elsewhere = self.null_counts.get(array.shape.leaf.index, 0)
@@ -212,7 +164,7 @@ class NestedOutput:
             return NestedObjectBuilder(by_leaf, variants.objects if variants else None).column(array)
 
     def _leaves_in_variants(self) -> set[int]:
-        """Give the ordinals of the leaves that VARIANTs are put together of, and check that these can be."""
+        """Return the ordinals of the leaves within VARIANTs, after checking the VARIANT groups."""
         if not self._has_variants:
             return set()
         from numparq.to_pandas.variant.columns import variant_leaves
@@ -227,7 +179,7 @@ class NestedOutput:
         return VariantColumns(self.variants, by_leaf, array)
 
     def _placed(self, error: InvalidFileError, buffers: Sequence[DecodedColumn]) -> InvalidFileError:
-        """Say in which row group the leaves do not agree."""
+        """Add the column and the row group whose leaves are inconsistent to an error."""
         error.where["column"] = self.column.whole.name
         for pieces in zip(*(buffer.pieces for buffer in buffers), strict=True):
             try:
@@ -239,11 +191,11 @@ class NestedOutput:
         return error
 
     def _arrow_leaf(self, array: LeafArray) -> Any:
-        """Make what Arrow has of a leaf within others."""
+        """Return the Arrow-backed array of a leaf within a nested column."""
         return leaf_to_array(array, widen_offsets(self._flat_output_type(array), array))
 
     def _flat_output_type(self, array: LeafArray, nulls_elsewhere: int = 0) -> OutputType:
-        """Choose a target for a leaf as if it were a flat column."""
+        """Select the output type of a leaf as if it were a flat column."""
         leaf = array.shape.leaf
         assert leaf is not None
         nulls = max(array.length - array.num_values, nulls_elsewhere)
@@ -255,7 +207,7 @@ class NestedOutput:
         return target if self.may_be_null is None else self._schema_only_type(target, leaf, nulls)
 
     def _schema_only_type(self, target: OutputType, leaf: Leaf, nulls: int) -> OutputType:
-        """Give the target for any part of the table; this one has so many nulls."""
+        """Return the schema-only type of a leaf; InvalidFileError for nulls that the statistics exclude."""
         assert self.may_be_null is not None
         may_be_null = self.may_be_null.get(leaf.index, True)
         if nulls and not may_be_null and target.finish != "arrow":

@@ -41,38 +41,18 @@ __all__ = ["ExplodedCollection"]
 
 
 class ExplodedCollection:
-    """What is read of a file, and made of it, for a collection as rows.
+    """Columns to read for an exploded list or map, and the frame built from them.
 
-    Parameters
-    ----------
-    schema : Schema
-        The file's.
-    explode : str or tuple of str
-        The path of the collection, as in `numparq.read_parquet`.
-    columns : sequence of str or tuple, or None
-        As there.
-    index : sequence of str
-        The columns of the file that are levels of the index.
-    include : sequence of str
-        The virtual columns that come behind the others, `POSITION_COLUMN` perhaps among them.
-    categories : collection of str
-        Columns that become Categorical.
+    Raises SchemaError for an unknown column, one that is no collection, or a duplicate virtual column.
 
     Attributes
     ----------
     columns : list of Leaf or NestedProjection
-        What is to be read: columns to repeat, then those of the index, last the exploded one.
+        Columns to read: those to repeat, then index columns, last the exploded one.
     virtual : list of str
-        The virtual columns of rows of the file.
+        Virtual columns of the file's rows.
     shown : list of Leaf or NestedProjection
-        The columns of the frame.
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column, it is no collection, or a virtual column has the name of another.
-    TypeError
-        When an argument is of no use.
+        Columns of the frame.
     """
 
     def __init__(
@@ -117,7 +97,7 @@ class ExplodedCollection:
     def _selected(
         self, schema: Schema, exploded: NestedProjection, name: Any
     ) -> Sequence[Leaf | NestedProjection | ExplodedColumn]:
-        """Find what one name of the ``columns`` argument stands for."""
+        """Return the columns that one name of the ``columns`` argument selects."""
         position, path = resolve_top_level(schema, name)
         if position != exploded.position:
             return [select_column(schema, name)]
@@ -127,7 +107,7 @@ class ExplodedCollection:
             raise unknown_column_error(name, _paths_of(exploded.whole)) from None
 
     def _leaves(self, items: Sequence[ExplodedColumn]) -> set[int]:
-        """Give the leaves to read; one more, for its levels, where no column is out of the innermost list."""
+        """Return the ordinals of the leaves to read, plus one for its levels if none lies in the innermost list."""
         found = {leaf.index for item in items for leaf in iter_leaves(item.shape)}
         inside = list(iter_leaves(self._path.lists[-1]))
         if not any(leaf.index in found for leaf in inside):
@@ -135,20 +115,12 @@ class ExplodedCollection:
         return found
 
     def take(self, nested: list[NestedOutput], labels: list[str | None]) -> None:
-        """Take the exploded column out of those that become columns of the file's rows.
-
-        Parameters
-        ----------
-        nested : list of NestedOutput
-            The nested columns among `columns`; the last one is taken out.
-        labels : list of str or None
-            The names of the columns, leaf by leaf; it loses its own.
-        """
+        """Remove the exploded column, the last one, from `nested`, and its label from `labels` (one a leaf)."""
         self._read = nested.pop()
         labels[self._read.places.start] = None
 
     def without(self, labels: Sequence[str | None]) -> None:
-        """Leave out columns that got lost: those whose first leaf has no name any more."""
+        """Drop the lost columns: those whose first leaf has no label."""
         counts = (1 if isinstance(column, Leaf) else len(column.leaves) for column in self.columns)
         firsts = accumulate(counts, initial=0)
         lost = {id(column) for column, first in zip(self.columns, firsts, strict=False) if labels[first] is None}
@@ -164,25 +136,9 @@ class ExplodedCollection:
         buffers: Sequence[DecodedColumn],
         metadata: PandasMetadata | None,
     ) -> pd.DataFrame:
-        """Make the frame.
+        """Build the frame; `parents` has a row per row of the file: columns to repeat, virtual columns and index.
 
-        Parameters
-        ----------
-        parents : pandas.DataFrame
-            The columns to repeat, the virtual ones behind them, and the index: a row for each row of the file.
-        targets, buffers
-            How all leaves that were read were decoded, and to what.
-        metadata : PandasMetadata or None
-            The file's.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        InvalidFileError
-            When the leaves of the exploded column do not agree with each other.
+        Raises InvalidFileError if the exploded column's leaves are inconsistent.
         """
         read = self._read
         pieces, by_leaf = read.pieces(targets, buffers), read.output_types_by_leaf(targets)
@@ -212,17 +168,9 @@ class ExplodedCollection:
 
 
 class _RowRepeats:
-    """Which rows come of what.
+    """Rows that each element of the flattened lists becomes; `offsets` (int64) are those of each list, outermost first.
 
-    Parameters
-    ----------
-    offsets : list of int64
-        Of each flattened list, from the outermost on, the offsets into its elements.
-
-    Attributes
-    ----------
-    count : int
-        How many rows there are: as many as elements of the innermost list.
+    `count` is the number of rows: the elements of the innermost list.
     """
 
     def __init__(self, offsets: list[np.ndarray]) -> None:
@@ -231,11 +179,11 @@ class _RowRepeats:
         ends = [offsets[-1]]
         for outer in reversed(offsets[:-1]):
             ends.append(ends[-1][outer])
-        self._ends = ends[::-1]  # place `i` at depth `d` makes the rows from ``_ends[d][i]`` to ``_ends[d][i + 1]``
+        self._ends = ends[::-1]  # item `i` at depth `d` becomes rows ``_ends[d][i]`` to ``_ends[d][i + 1]``
         self._sources: dict[int, np.ndarray] = {}
 
     def take(self, values: Any, depth: int) -> Any:
-        """Repeat a column, or a frame, that has an item for each place at a depth: one for each row."""
+        """Repeat a column or frame that has an item for each element at a depth, to an item for each row."""
         if depth == len(self._ends):
             return values
         if depth not in self._sources:
@@ -244,13 +192,13 @@ class _RowRepeats:
         return _take_rows(values, self._sources[depth])
 
     def positions(self) -> np.ndarray:
-        """Give the position of each row's element in its own, innermost list."""
+        """Return each row's position in its innermost list."""
         starts = self._innermost[:-1]
         return np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
 
 
 def _take_rows(values: Any, rows: np.ndarray) -> Any:
-    """Take rows of a column or frame; in parts, where the strings are more than an Arrow array of them can hold."""
+    """Take rows of a column or frame; in halves if the strings exceed one Arrow array."""
     try:
         return values.take(rows)
     except ValueError as error:
@@ -262,7 +210,7 @@ def _take_rows(values: Any, rows: np.ndarray) -> Any:
 
 
 def _collection_path(schema: Schema, explode: Any) -> tuple[NestedProjection, CollectionPath]:
-    """Find the column to explode."""
+    """Return the column to explode and the path of its collection."""
     if not isinstance(explode, (str, tuple)):
         raise TypeError(f"explode is the path of one list or map, as a string or a tuple of names, not {explode!r}")
     _, path = resolve_top_level(schema, explode)
@@ -290,7 +238,7 @@ def _position(column: Leaf | NestedProjection) -> int:
 
 
 def _unique_names(columns: Sequence[Leaf | NestedProjection | ExplodedColumn]) -> list[str]:
-    """Name the columns; those out of the exploded one by their whole path, where another has the same name."""
+    """Return the column names; a column of the exploded one gets its full path if another has the same name."""
     owners: dict[str, set[Any]] = {}
     for column in columns:
         owner = id(column.node) if isinstance(column, ExplodedColumn) else None
@@ -309,12 +257,12 @@ def _nodes(array: NestedArray) -> Iterator[NestedArray]:
 
 
 def _node_key(shape: NestedType) -> tuple:
-    """Tell nodes of one column apart, which may have equal names."""
+    """Return a key that distinguishes nodes of one column, which may have equal names."""
     return shape.path, shape.depth, tuple(leaf.index for leaf in iter_leaves(shape))
 
 
 def _concat_columns(repeated: pd.DataFrame, made: Sequence[Any], is_made: Sequence[bool]) -> pd.DataFrame:
-    """Put columns of a frame, and others, beside each other: which is next, `is_made` says; labels do not count."""
+    """Concatenate a frame's columns and new arrays in the order of `is_made`; labels are set by the caller."""
     index, parts, others, place = repeated.index, [], iter(made), 0
     for new, run in groupby(is_made):
         count = len(list(run))

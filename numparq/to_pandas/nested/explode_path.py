@@ -15,17 +15,16 @@ _COLLECTIONS = ("list", "map")
 
 @dataclass(frozen=True, slots=True)
 class ExplodedColumn:
-    """A column that stands in the place of the exploded one.
+    """A column that replaces the exploded one.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        Its name as a field; the list's, of what is an element of one.
+        Name of the field; for an element, that of its list.
     node : NestedType
-        What it is. It lies in ``node.depth`` of the lists that are flattened, and has a value for each of the
-        innermost of them's elements.
+        Node in the file, with a value for each element of the innermost of its ``node.depth`` flattened lists.
     shape : NestedType
-        What is wanted of it: the same, perhaps with less in it.
+        The same node, reduced to the projected leaves.
     """
 
     name: str
@@ -34,32 +33,14 @@ class ExplodedColumn:
 
     @property
     def full_name(self) -> str:
-        """The path to it, joined by dots."""
+        """Path of the node, joined by dots."""
         return ".".join(self.node.path)
 
 
 class CollectionPath:
-    """The way from a top-level column down to the item that each row is to be.
+    """Path from a top-level column down to the item that becomes a row; `lists` are flattened, outermost first.
 
-    Parameters
-    ----------
-    whole : NestedType
-        The column.
-    path : tuple of str
-        The path to the item: to the element of a list, the key-value group of a map, or what is repeated; a list or
-        map that is no element itself stands for its own items.
-
-    Attributes
-    ----------
-    lists : list of NestedType
-        The lists and maps that are flattened, from the outermost on.
-
-    Raises
-    ------
-    KeyError
-        When nothing has that path.
-    ValueError
-        When it leads to no collection.
+    A list or map at the end of `path` stands for its items. KeyError for an unknown path, ValueError for no collection.
     """
 
     def __init__(self, whole: NestedType, path: tuple[str, ...]) -> None:
@@ -69,27 +50,18 @@ class CollectionPath:
         self.lists = [node for node in dissolved if node.kind in _COLLECTIONS]
 
     def all_columns(self) -> list[ExplodedColumn]:
-        """Give all columns that stand in the place of the top-level one."""
+        """Return all columns that replace the top-level one."""
         return list(self._items(self.whole, self.whole.name))
 
     def items(self, path: tuple[str, ...]) -> list[ExplodedColumn]:
-        """Give the columns that a path selects: all of what is dissolved, or what is beside the way.
+        """Return the columns that a path of the ``columns`` argument selects; KeyError if it is unknown.
 
-        Parameters
-        ----------
-        path : tuple of str
-            As in the ``columns`` argument: a field of a struct is a column of its own, what is within a list or map
-            that is not flattened stays in it.
-
-        Raises
-        ------
-        KeyError
-            When nothing has that path.
+        Fields of structs become columns of their own; lists and maps that are not flattened stay whole.
         """
         node, name = self.whole, self.whole.name
         while id(node) in self._flattened and len(node.path) < len(path):
             found = _children_on_path(node, path)
-            if len(found[0].path) > len(path):  # the repeated group around an element, or around a key and a value
+            if len(found[0].path) > len(path):  # the repeated group of a list or map
                 break
             name = name if node.kind == "list" else found[0].name
             node = found[0]
@@ -114,7 +86,7 @@ class CollectionPath:
 
 
 def _children_on_path(node: NestedType, path: tuple[str, ...]) -> list[NestedType]:
-    """Give the children of a node that lie on a path, or behind its end; the first of equal names is meant."""
+    """Return the children of a node on a path or below its end; the first is meant if names are equal."""
     found = [child for child in node.children if all(map(str.__eq__, child.path, path))]
     if not found:
         raise KeyError(path)
@@ -122,10 +94,10 @@ def _children_on_path(node: NestedType, path: tuple[str, ...]) -> list[NestedTyp
 
 
 def _flattened_nodes(whole: NestedType, path: tuple[str, ...]) -> list[NestedType]:
-    """Give the nodes that are replaced by what is in them, from the top down."""
+    """Return the nodes that are replaced by their children, from the top down."""
     nodes = [whole]
     while len(nodes[-1].path) < len(path):
-        if is_variant(nodes[-1]):  # whose parts are no columns of their own
+        if is_variant(nodes[-1]):  # its fields are no columns of their own
             raise ValueError(path)
         found = _children_on_path(nodes[-1], path)
         if nodes[-1].kind == "map" and len(found[0].path) > len(path):  # its key-value group
@@ -143,7 +115,7 @@ def _flattened_nodes(whole: NestedType, path: tuple[str, ...]) -> list[NestedTyp
 
 
 def collection_paths(shape: NestedType) -> Iterator[str]:
-    """Give the paths of the items of all lists and maps in a tree, from the top down, joined by dots."""
+    """Yield the item paths of all lists and maps of a tree, from the top down, joined by dots."""
     if shape.kind in _COLLECTIONS:
         first = shape.children[0].path
         yield ".".join(first if shape.kind == "list" else first[:-1])
@@ -152,9 +124,9 @@ def collection_paths(shape: NestedType) -> Iterator[str]:
 
 
 def merge_columns(columns: list[Any]) -> list[Any]:
-    """Make one column of all parts of the same node, where the first of them is; columns that are no items stay."""
+    """Merge the projections of the same node into one column, at the place of the first; others stay as they are."""
     found: list[Any] = []
-    parts: dict[int, int] = {}  # where in `found` what is left of a node is
+    parts: dict[int, int] = {}  # position in `found`, by node
     for column in columns:
         if isinstance(column, ExplodedColumn) and column.shape is not column.node:
             place = parts.setdefault(id(column.node), len(found))

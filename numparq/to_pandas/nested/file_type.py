@@ -18,7 +18,7 @@ from numparq.format.schema import OPTIONAL, Leaf
 
 __all__ = ["BYTES_LEAF", "check_fields", "resolve_references"]
 
-# Field -> physical type, and the logical types that it may have; None stands for none.
+# Field -> physical type and allowed logical types; None is no logical type.
 _FIELD_TYPES: dict[str, tuple[int, tuple[str | None, ...]]] = {
     "uri": (BYTE_ARRAY, ("STRING",)),
     "offset": (INT64, (None, "INTEGER")),
@@ -28,23 +28,17 @@ _FIELD_TYPES: dict[str, tuple[int, tuple[str | None, ...]]] = {
     "inline": (BYTE_ARRAY, (None,)),
 }
 
-# What a FILE group becomes; its ordinal is none that a leaf of the file has.
+# Leaf that replaces a FILE group; no leaf of the file has its ordinal.
 BYTES_LEAF = Leaf(-1, -1, (), BYTE_ARRAY, None, None, 0, 0)
 
 
 def is_file_group(shape: NestedType) -> bool:
-    """Tell whether a node is a group of the FILE type."""
+    """Whether a node is a group of the FILE type."""
     return shape.kind == "struct" and shape.logical is not None and shape.logical.kind == "FILE"
 
 
 def check_fields(shape: NestedType) -> None:
-    """Check that the fields of a FILE group are what the specification says; others are none of its.
-
-    Raises
-    ------
-    InvalidFileError
-        For a field of another type or repetition.
-    """
+    """Check type and repetition of the specified fields of a FILE group; others are ignored."""
     for child in shape.children:
         if child.name not in _FIELD_TYPES:
             continue
@@ -58,24 +52,9 @@ def check_fields(shape: NestedType) -> None:
 
 
 def resolve_references(array: NestedArray, fetcher: FileReferenceReader) -> NestedArray:
-    """Put bytes in the place of references, wherever in a nested column these are.
+    """Replace each FILE group of a nested column by a BYTE_ARRAY leaf with the bytes; a null reference is null.
 
-    Parameters
-    ----------
-    array : NestedArray
-        The column.
-    fetcher : FileReferenceReader
-        What gets the bytes.
-
-    Returns
-    -------
-    NestedArray
-        With a leaf of BYTE_ARRAY values for each FILE group; a null reference is a null.
-
-    Raises
-    ------
-    ParquetError
-        For a reference that is not valid, or whose bytes cannot be had.
+    Raises ParquetError for an invalid reference or bytes that cannot be read.
     """
     if isinstance(array, LeafArray):
         return array
@@ -90,10 +69,10 @@ def resolve_references(array: NestedArray, fetcher: FileReferenceReader) -> Nest
 
 
 def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
-    """Make the leaf that a FILE group becomes."""
+    """Return the leaf of bytes that replaces a FILE group."""
     present = range(array.length) if array.validity is None else np.flatnonzero(array.validity).tolist()
     fields = {child.shape.name: _field_values(child) for child in array.children if child.shape.name in _FIELD_TYPES}
-    found: list[tuple[int, bytes | int, Any]] = []  # size; the bytes, or where they are; checksum
+    found: list[tuple[int, bytes | int, Any]] = []  # size; bytes or position; checksum
     offsets = np.zeros(len(present) + 1, np.int64)
     for place in present:
         reference = {name: values[place] for name, values in fields.items()}
@@ -138,7 +117,7 @@ def _with_reference(error: ParquetError, place: int) -> ParquetError:
 
 
 def _field_values(array: NestedArray) -> list[Any]:
-    """Give the values of a field, as Python objects with None for nulls."""
+    """Return the values of a field as Python objects, None at nulls."""
     assert isinstance(array, LeafArray)
     logical = array.shape.leaf.logical if array.shape.leaf is not None else None
     if isinstance(array.values, np.ndarray):
@@ -161,6 +140,6 @@ def _byte_strings(piece: BinaryArray) -> list[bytes]:
 
 
 def _leaf_shape(shape: NestedType) -> NestedType:
-    """Give the shape of a column of bytes where a FILE group is."""
+    """Return the nested type of the leaf that replaces a FILE group."""
     leaf = replace(BYTES_LEAF, path=(shape.name,), max_definition_level=shape.level, max_repetition_level=shape.depth)
     return replace(shape, kind="leaf", children=(), leaf=leaf, logical=None)

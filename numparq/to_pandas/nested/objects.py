@@ -22,21 +22,16 @@ from numparq.types.output_type import OutputType
 __all__ = ["NestedObjectBuilder"]
 
 _MAX_EXACT_INTEGER = 1 << 53
-# Fewer lists, or longer ones, are cut out one by one.
+# Fewer or longer lists are sliced one by one.
 _MIN_GATHERED_LISTS, _MAX_GATHERED_LENGTH = 256, 32
-# Dicts of more fields are made one field at a time.
+# Dicts of more fields are built by `dict` and `zip`.
 _MAX_UNROLLED_FIELDS = 200
 
 
 class NestedObjectBuilder:
-    """Makes the objects of a nested column.
+    """Builder of a nested column's objects; `targets` holds the output types of its leaves, by ordinal.
 
-    Parameters
-    ----------
-    targets : mapping of int to OutputType
-        How the leaves were decoded, by their ordinals.
-    variants : callable, optional
-        Gives a list with an object for each place of VARIANTs; without it they are the structs that are stored.
+    `variants` returns the objects of VARIANTs; without it they stay the structs that are stored.
     """
 
     def __init__(
@@ -52,19 +47,19 @@ class NestedObjectBuilder:
         }
 
     def column(self, array: NestedArray) -> np.ndarray:
-        """Make a column with an object for each place; None for a null."""
+        """Return an array with an object for each row, None at nulls."""
         with _gc_paused():
             return self._array(array, False)
 
     def _array(self, array: NestedArray, in_struct: bool) -> np.ndarray:
-        """Make an array with an item for each place, as the elements of a list are.
+        """Return an array with an item for each slot of a node, null slots included.
 
-        Within a struct or map (`in_struct`) timestamps become datetime objects, if they are not in nanoseconds.
+        Within a struct or map (`in_struct`), timestamps become datetime objects unless in nanoseconds.
         """
         return self._builders[array.shape.kind](array, in_struct)
 
     def _values(self, array: LeafArray) -> Any:
-        """Finish the values that are there, as a flat column of them."""
+        """Return the values of a leaf that are not null, as the array of a flat column."""
         leaf = array.shape.leaf
         assert leaf is not None
         target = self._targets[leaf.index]
@@ -86,7 +81,7 @@ class NestedObjectBuilder:
         return _with_null_slots(values, array)
 
     def _scalars(self, array: NestedArray) -> list:
-        """Make a list with a Python object for each place, as the fields of a struct are; None for a null."""
+        """Return a list with a Python object, or None, for each slot of a struct's field or a map's keys or values."""
         if not isinstance(array, LeafArray):
             return self._array(array, True).tolist()
         values = self._values(array)
@@ -121,7 +116,7 @@ def _pieces_to_array(target: OutputType, pieces: list[BinaryArray]) -> Any:
 
 @contextmanager
 def _gc_paused() -> Iterator[None]:
-    """Keep Python from looking for garbage among objects that are all new: a third of the time for dicts."""
+    """Pause the garbage collector while only new objects are built; it takes a third of the time for dicts."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -133,9 +128,9 @@ def _gc_paused() -> Iterator[None]:
 
 @cache
 def _dict_builder(count: int) -> Callable[[list[str], list[list]], list[dict]]:
-    """Make a function that makes dicts of `count` fields: written out, which takes a third of the time.
+    """Return a function from names and columns to dicts of `count` fields, unrolled by `eval`: a third of the time.
 
-    It is given the names and, for each, the values; nothing out of a file is part of its text.
+    Nothing from a file becomes part of the evaluated text.
     """
     names, values = ([f"{letter}{number}" for number in range(count)] for letter in "nv")
     pairs = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
@@ -144,7 +139,7 @@ def _dict_builder(count: int) -> Callable[[list[str], list[list]], list[dict]]:
 
 
 def _object_array(made: list, array: NestedArray) -> np.ndarray:
-    """Make an array of objects, None where nothing is there."""
+    """Return a list as an object array, None at nulls."""
     return _mark_nulls(np.fromiter(made, object, len(made)), array)
 
 
@@ -155,10 +150,9 @@ def _mark_nulls(out: np.ndarray, array: NestedArray) -> np.ndarray:
 
 
 def _split_lists(elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Cut an array up into arrays.
+    """Split an array at offsets into an array of arrays.
 
-    Short lists are gathered by their length first: to go over the rows of a table takes half the time of
-    as many slices.
+    Short lists are gathered by length first: iterating over a table's rows takes half the time of slicing.
     """
     sizes = np.diff(offsets)
     if len(sizes) < _MIN_GATHERED_LISTS or sizes.max() > _MAX_GATHERED_LENGTH:
@@ -179,7 +173,7 @@ _NULLS = {"f": np.nan, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT"), "O
 
 
 def _with_null_slots(values: np.ndarray, array: LeafArray) -> np.ndarray:
-    """Put values in their places, with what stands for a null in between."""
+    """Return values with a null of their dtype at each null slot."""
     if array.validity is None:
         return values
     if values.dtype.kind in "iu":
@@ -193,10 +187,10 @@ def _with_null_slots(values: np.ndarray, array: LeafArray) -> np.ndarray:
 
 
 def _to_datetimes(values: pd.arrays.DatetimeArray) -> np.ndarray:
-    """Give timestamps with a time zone as datetime objects; in nanoseconds, which those do not have, as integers."""
+    """Return zoned timestamps as datetime objects; as integers if in nanoseconds or outside years 1 to 9999."""
     if values.unit == "ns":
         return values.asi8
     try:
         return values.to_pydatetime()
-    except (ValueError, OverflowError, NotImplementedError):  # beyond the years 1 to 9999
+    except (ValueError, OverflowError, NotImplementedError):  # outside years 1 to 9999
         return values.asi8

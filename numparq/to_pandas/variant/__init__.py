@@ -1,1 +1,1 @@
-"""VARIANT columns: shredded values put together."""
+"""VARIANT columns, shredded or not, to objects, bytes or Arrow structs."""

@@ -28,19 +28,13 @@ __all__ = [
     "variant_leaves",
 ]
 
-_MAX_CACHED = 4096  # dictionaries at a time
+_MAX_CACHED = 4096  # dictionaries cached at once
 
 VARIANT_FORMS = ("values", "bytes")
 
 
 class MetadataDictionaries:
-    """The names of fields of each variant; those of equal metadata are decoded once.
-
-    Parameters
-    ----------
-    metadata : sequence of bytes or None
-        The metadata of each variant.
-    """
+    """Field names of each variant, by its position; equal metadata are decoded once."""
 
     def __init__(self, metadata: Sequence[bytes | None]) -> None:
         self._metadata = metadata
@@ -48,7 +42,7 @@ class MetadataDictionaries:
         self._ids: dict[bytes, dict[str, int]] = {}
 
     def names(self, owner: int) -> list[str]:
-        """Give the names of a variant, by their ids."""
+        """Return the field names of a variant, by id."""
         metadata = self._metadata[owner]
         assert metadata is not None
         found = self._names.get(metadata)
@@ -59,7 +53,7 @@ class MetadataDictionaries:
         return found
 
     def ids(self, owner: int) -> dict[str, int]:
-        """Give the ids of a variant's names; of equal names, the first."""
+        """Return the ids of a variant's field names; the first of equal names counts."""
         metadata = self._metadata[owner]
         assert metadata is not None
         found = self._ids.get(metadata)
@@ -73,7 +67,7 @@ class MetadataDictionaries:
 
 
 class VariantObjectBuilder:
-    """Makes Python objects, as `numparq.variant.decode` does."""
+    """Builder of Python objects, as `numparq.variant.decode` returns them."""
 
     null = None
 
@@ -82,31 +76,31 @@ class VariantObjectBuilder:
         self._targets = targets
 
     def stored(self, value: bytes, owner: int) -> Any:
-        """Decode a value."""
+        """Decode an encoded value."""
         return decode_value(value, self._dictionaries.names(owner))
 
     def typed(self, array: LeafArray) -> list:
-        """Make the objects of a leaf's values."""
+        """Return the objects of a leaf's values."""
         assert array.shape.leaf is not None
         return shredded_type(array.shape.leaf).objects(array, self._targets[array.shape.leaf.index])
 
     def array(self, items: list) -> list:
-        """Give an array, which is the list that it comes as."""
+        """Return the items of an array as they are, a list."""
         return items
 
     def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> dict[str, Any]:
-        """Make a dict."""
+        """Build a dict of the fields that are not MISSING."""
         return {name: item for name, item in zip(names, items, strict=True) if item is not MISSING}
 
     def united(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
-        """Put two dicts together, in the order of the bytes of their names."""
+        """Merge two dicts, sorted by the bytes of their keys."""
         rest = decode_value(value, self._dictionaries.names(owner))
         _check_apart(names, rest)
         return _sorted({**item, **rest}) if rest else item
 
 
 class VariantBytesBuilder:
-    """Makes values in the binary encoding, which go with the metadata that a variant has."""
+    """Builder of values in the binary encoding, with ids of the variant's own metadata."""
 
     null = b"\0"
 
@@ -115,7 +109,7 @@ class VariantBytesBuilder:
         self._targets = targets
 
     def stored(self, value: bytes, owner: int) -> bytes:
-        """Give a value as it is."""
+        """Return an encoded value as it is."""
         return value
 
     def typed(self, array: LeafArray) -> list[bytes]:
@@ -129,7 +123,7 @@ class VariantBytesBuilder:
         return encode_array(items)
 
     def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> bytes:
-        """Encode an object."""
+        """Encode an object of the fields that are not MISSING."""
         ids = self._dictionaries.ids(owner)
         fields = [(name, item) for name, item in zip(names, items, strict=True) if item is not MISSING]
         try:
@@ -148,32 +142,26 @@ class VariantBytesBuilder:
 
 
 def _encoded_fields(value: bytes, names: Sequence[str]) -> dict[str, bytes]:
-    """Take an encoded object apart."""
+    """Return the encoded values of an object's fields, by name."""
     fields = read_fields(value, 0, len(value), names)
     places = zip(fields.keys, fields.starts, fields.ends, strict=True)
     return {str(name): value[start:end] for name, start, end in places}
 
 
 def _sorted(fields: dict[str, Any]) -> dict[str, Any]:
-    """Put fields in the order of the bytes of their names."""
+    """Return fields sorted by the bytes of their names."""
     return dict(sorted(fields.items(), key=lambda field: field[0].encode()))
 
 
 def _check_apart(names: frozenset[str], stored: Mapping[str, Any]) -> None:
-    """Refuse a stored field that has columns of its own."""
+    """Raise InvalidFileError if a stored field is shredded too."""
     if not names.isdisjoint(stored):
         name = min(names.intersection(stored))
         raise InvalidFileError(f"a variant's value has the field {name!r}, which is shredded")
 
 
 def variant_leaves(shape: NestedType) -> Iterator[int]:
-    """Give the ordinals of the leaves of all VARIANTs in a column, and check their groups.
-
-    Raises
-    ------
-    InvalidFileError, UnsupportedError
-        As `check_variant_group` does.
-    """
+    """Yield the ordinals of the leaves within VARIANTs, after checking their groups as `check_variant_group` does."""
     if is_variant(shape):
         check_variant_group(shape)
         yield from (leaf.index for leaf in iter_leaves(shape))
@@ -183,16 +171,9 @@ def variant_leaves(shape: NestedType) -> Iterator[int]:
 
 
 class VariantColumns:
-    """Makes the VARIANTs of a column, wherever in it they are.
+    """VARIANTs of one column, at any depth; `targets` holds the output types of its leaves, by ordinal.
 
-    Parameters
-    ----------
-    form : {"values", "bytes"}
-        What they become.
-    targets : mapping of int to OutputType
-        How the leaves were decoded, by their ordinals.
-    root : NestedArray
-        The whole column.
+    `form` is "values" (Python objects) or "bytes"; `root` is the nested array of the whole column.
     """
 
     def __init__(self, form: str, targets: Mapping[int, OutputType], root: NestedArray) -> None:
@@ -201,12 +182,9 @@ class VariantColumns:
         self._root = root
 
     def objects(self, array: StructArray) -> list:
-        """Make an object for each place; those at nulls are of no meaning.
+        """Return an object for each slot of a variant, arbitrary at nulls.
 
-        Raises
-        ------
-        InvalidFileError
-            When a variant breaks the specification; ``where["row"]`` says which.
+        Raises InvalidFileError, its ``where["row"]`` set, for a variant that violates the specification.
         """
         metadata = self._metadata(array)
         if self._form == "values":
@@ -215,15 +193,7 @@ class VariantColumns:
         return [{"metadata": key, "value": value} for key, value in zip(metadata, values, strict=True)]
 
     def arrow(self, array: StructArray, binary_of: Callable[[LeafArray], Any]) -> Any:
-        """Make an Arrow array of structs of metadata and value.
-
-        Parameters
-        ----------
-        array : StructArray
-            The variants.
-        binary_of : callable
-            Gives the Arrow array of a binary leaf.
-        """
+        """Return an Arrow array of structs of metadata and value; `binary_of` returns that of a binary leaf."""
         pa = import_pyarrow()
         parts = {child.shape.name: child for child in array.children}
         metadata, value = parts["metadata"], parts.get("value")
@@ -250,7 +220,7 @@ class VariantColumns:
         )
 
     def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list:
-        """Make the one encoded value of each place."""
+        """Return the encoded value of each slot."""
         return self._items(array, VariantBytesBuilder, metadata)
 
     def _items(
@@ -265,7 +235,7 @@ class VariantColumns:
             raise
 
     def _metadata(self, array: StructArray) -> list[bytes | None]:
-        """Give the metadata of each place; None where the variant is null."""
+        """Return the metadata of each slot, None where the variant is null."""
         (metadata,) = (child for child in array.children if child.shape.name == "metadata")
         assert isinstance(metadata, LeafArray)
         found: list[Any] = list(binary_values(metadata, self._targets))
@@ -281,7 +251,7 @@ class VariantColumns:
 
 
 def _row_of(node: NestedArray, array: StructArray, place: int) -> int | None:
-    """Find the row that a place of a node somewhere in a column is in; None where the node is not in it."""
+    """Return the row of a slot of `array`, a descendant of `node`; None if it is not one."""
     if node is array:
         return place
     if isinstance(node, LeafArray):

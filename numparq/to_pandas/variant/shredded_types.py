@@ -36,16 +36,9 @@ __all__ = ["ShreddedType", "shredded_type"]
 
 @dataclass(frozen=True, slots=True)
 class ShreddedType:
-    """What the values of a ``typed_value`` leaf are.
+    """Conversions of a ``typed_value`` leaf, of the VARIANT primitive type `kind`.
 
-    Parameters
-    ----------
-    kind : int
-        The primitive type.
-    objects : callable
-        Gives a list of Python objects of the values of a leaf that are there; it takes the leaf's array and target.
-    encoded : callable
-        Gives a list of bytes likewise; it takes the primitive type, too.
+    `objects` returns Python objects, and `encoded` VARIANT bytes, of the leaf's values that are not null.
     """
 
     kind: int
@@ -54,13 +47,7 @@ class ShreddedType:
 
 
 def shredded_type(leaf: Leaf) -> ShreddedType:
-    """Find what the values of a ``typed_value`` leaf are.
-
-    Raises
-    ------
-    InvalidFileError
-        When values cannot be shredded as that type.
-    """
+    """Return the shredded type of a ``typed_value`` leaf; InvalidFileError if its type cannot be one."""
     logical = leaf.logical
     found = _TYPES.get((leaf.physical, _logical_key(logical)))
     too_long = logical is not None and logical.kind == "DECIMAL" and (logical.precision or 0) > primitives.MAX_SCALE
@@ -72,7 +59,7 @@ def shredded_type(leaf: Leaf) -> ShreddedType:
 
 
 def _logical_key(logical: LogicalType | None) -> tuple | None:
-    """Give a logical type as the table has it."""
+    """Return a logical type as a key of the table of shredded types."""
     if logical is None:
         return None
     facts = logical.kind, logical.bit_width, logical.signed, logical.unit, logical.utc
@@ -83,7 +70,7 @@ def _logical_key(logical: LogicalType | None) -> tuple | None:
 
 
 def _to_array(array: LeafArray, target: OutputType) -> Any:
-    """Finish the values that are there, as a nested column has them."""
+    """Return the values that are not null, as a nested column has them."""
     if isinstance(array.values, np.ndarray):
         return to_array(target, DecodedColumn(array.values), array.num_values)
     return to_array(target, DecodedColumn(pieces=array.values), array.num_values)
@@ -94,7 +81,7 @@ def _to_list(array: LeafArray, target: OutputType) -> list:
 
 
 def _objects_of(make: Callable[[int], Any]) -> Callable[[LeafArray, OutputType], list]:
-    """Make objects as a nested column does, if they are all of the usual kind; else one by one."""
+    """Return a conversion to the objects of a nested column, or by `make` if these are not all objects."""
 
     def objects(array: LeafArray, target: OutputType) -> list:
         found = _to_array(array, target)
@@ -133,12 +120,12 @@ def _uuids(array: LeafArray, target: OutputType) -> list:
 
 
 def _integers(array: LeafArray) -> np.ndarray:
-    """Give numbers as they are stored."""
+    """Return fixed-size values as the integers that are stored."""
     return array.values.view(f"i{array.values.dtype.itemsize}")
 
 
 def _packed(array: LeafArray, target: OutputType, kind: int) -> list[bytes]:
-    """Put the first byte in front of each value of a fixed size."""
+    """Encode fixed-size values, each after its header byte."""
     values = array.values
     out = np.empty(len(values), [("header", "u1"), ("value", values.dtype.newbyteorder("<"))])
     out["header"], out["value"] = primitive_header(kind)[0], values
@@ -186,7 +173,7 @@ _SHORT_DECIMAL, _MIDDLE_DECIMAL = (
 )
 _LONG_DECIMAL = ShreddedType(primitives.DECIMAL16, _to_list, _long_decimals)
 
-# By physical type and what counts of the logical one; other types are none that values can be shredded as.
+# By physical type and `_logical_key`; values cannot be shredded as other types.
 _TYPES: dict[tuple[int, tuple | None], ShreddedType] = {
     (BOOLEAN, None): ShreddedType(primitives.TRUE, _to_list, _booleans),
     (INT32, ("INTEGER", 8, True)): _plain(primitives.INT8),

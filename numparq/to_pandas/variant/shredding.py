@@ -51,23 +51,13 @@ def _refuse_map(shape: NestedType) -> None:
 
 _CHECKS = {"leaf": _check_leaf, "list": _check_array, "struct": _check_object, "map": _refuse_map}
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()  # there is no value, not even a null
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()  # no value, not even a Variant null
 
 
 def check_variant_group(shape: NestedType) -> None:
-    """Check the group of a VARIANT, and all that is in it.
+    """Check the group of a VARIANT and all of its descendants.
 
-    Parameters
-    ----------
-    shape : NestedType
-        The group.
-
-    Raises
-    ------
-    InvalidFileError
-        When it is not made as the specification says.
-    UnsupportedError
-        When it is of another version.
+    Raises InvalidFileError if it violates the specification, UnsupportedError for another version.
     """
     version = shape.logical.version if shape.logical is not None else None
     if version not in (None, VERSION):
@@ -75,14 +65,14 @@ def check_variant_group(shape: NestedType) -> None:
         raise UnsupportedError(message, column=".".join(shape.path))
     parts = _parts(shape, ("metadata", "value", "typed_value"))
     metadata = parts.get("metadata")
-    # Some writers make it optional, and DuckDB up to 1.5 the groups of shredded fields: what is null is missing.
+    # Some writers make metadata optional, and DuckDB up to 1.5 the groups of shredded fields: null means missing.
     if metadata is None or not _is_binary(metadata):
         raise _invalid("a VARIANT needs a field metadata, and that to be binary", shape)
     _check_values(shape, parts)
 
 
 def _check_values(shape: NestedType, parts: dict[str, NestedType]) -> None:
-    """Check ``value`` and ``typed_value``."""
+    """Check ``value`` and ``typed_value``, of which at least one is needed."""
     value, typed = parts.get("value"), parts.get("typed_value")
     if value is None and typed is None:
         raise _invalid("there is neither value nor typed_value", shape)
@@ -98,7 +88,7 @@ def _is_binary(shape: NestedType) -> bool:
 
 
 def _parts(shape: NestedType, known: tuple[str, ...]) -> dict[str, NestedType]:
-    """Give the fields of a group by their names."""
+    """Return the fields of a group by name; InvalidFileError for one that is not in `known`."""
     parts = {child.name: child for child in shape.children}
     unknown = [name for name in parts if name not in known]
     if shape.kind != "struct" or unknown or len(parts) != len(shape.children):
@@ -111,36 +101,28 @@ def _invalid(message: str, shape: NestedType) -> InvalidFileError:
 
 
 class VariantBuilder(Protocol):
-    """What items are made of values; `owner` is the ordinal of the whole variant that a value is in."""
+    """Builder of items from VARIANT values; `owner` is the ordinal of the variant that contains a value."""
 
-    null: Any  #: the item of a Variant null
+    null: Any  # item of a Variant null
 
     def stored(self, value: bytes, owner: int) -> Any:
-        """Make an item of an encoded value."""
+        """Build the item of an encoded value."""
 
     def typed(self, array: LeafArray) -> list:
-        """Make items of those values of a leaf that are there."""
+        """Build the items of a leaf's values that are not null."""
 
     def array(self, items: list) -> Any:
-        """Make an item of an array's."""
+        """Build the item of an array from its items."""
 
     def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> Any:
-        """Make an item of an object's, whose names are in the order of their bytes; those MISSING are left out."""
+        """Build the item of an object whose names are sorted by their bytes, without MISSING fields."""
 
     def united(self, item: Any, value: bytes, names: frozenset[str], owner: int) -> Any:
-        """Add the fields of an encoded object to an object's item; none of them may be one of `names`."""
+        """Add the fields of an encoded object, none of them in `names`, to an object's item."""
 
 
 class ShreddedVariants:
-    """Makes the items of a VARIANT.
-
-    Parameters
-    ----------
-    builder : VariantBuilder
-        What they are.
-    targets : mapping of int to OutputType
-        How the leaves were decoded, by their ordinals.
-    """
+    """Reassembly of VARIANTs into items of a builder; `targets` holds the output types of the leaves, by ordinal."""
 
     def __init__(self, builder: VariantBuilder, targets: Mapping[int, OutputType]) -> None:
         self._maker = builder
@@ -152,18 +134,15 @@ class ShreddedVariants:
         }
 
     def items(self, array: StructArray) -> list:
-        """Make an item for each place of a variant; a value that is missing is a Variant null, as readers have to.
+        """Return an item for each slot of a variant; a missing value is a Variant null (VariantShredding.md).
 
-        Raises
-        ------
-        InvalidFileError
-            When a value breaks the specification; ``where["row"]`` says which place it is at.
+        Raises InvalidFileError, its ``where["row"]`` set, for a value that violates the specification.
         """
         found = self._group(array, np.arange(array.length))
         return [self._maker.null if item is MISSING else item for item in found]
 
     def _group(self, group: StructArray, variant_rows: np.ndarray) -> list:
-        """Make items of ``value`` and ``typed_value``; MISSING where there is neither."""
+        """Return the items of ``value`` and ``typed_value``, MISSING where there is neither."""
         parts = {child.shape.name: child for child in group.children}
         typed = parts.get("typed_value")
         items = [MISSING] * group.length if typed is None else self._typed[typed.shape.kind](typed, variant_rows)
@@ -172,7 +151,7 @@ class ShreddedVariants:
         return items
 
     def _add_stored(self, value: NestedArray, typed: NestedArray | None, items: list, variant_rows: np.ndarray) -> None:
-        """Put what ``value`` holds in its places."""
+        """Add the stored values of ``value`` to `items`, in place."""
         assert isinstance(value, LeafArray)
         places = range(value.length) if value.validity is None else np.flatnonzero(value.validity).tolist()
         names = None
@@ -227,7 +206,7 @@ def _is_object(value: bytes) -> bool:
 
 
 def _expand(dense: list, array: LeafArray) -> list:
-    """Put values in their places."""
+    """Return a leaf's items with MISSING at null slots."""
     if array.validity is None:
         return dense
     values = iter(dense)
@@ -241,6 +220,6 @@ def _without_nulls(made: list, array: ListArray) -> list:
 
 
 def binary_values(array: LeafArray, targets: Mapping[int, OutputType]) -> list[bytes]:
-    """Give those values of a binary leaf that are there."""
+    """Return the values of a binary leaf that are not null."""
     assert array.shape.leaf is not None
     return to_array(targets[array.shape.leaf.index], DecodedColumn(pieces=array.values), array.num_values).tolist()
