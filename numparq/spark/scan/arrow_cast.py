@@ -27,7 +27,7 @@ class ArrowCaster:
     def of(self, array: Any, wanted: pa.DataType) -> Any:
         """Cast an array to one of Spark's Arrow types.
 
-        Raises SchemaError for a type or nulls that Spark does not expect, InvalidFileError or UnsupportedError for a value.
+        Raises SchemaError for unexpected types or nulls, InvalidFileError or UnsupportedError for values.
         """
         pa = import_pyarrow()
         types, given = pa.types, array.type
