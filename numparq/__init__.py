@@ -71,7 +71,7 @@ __all__ = [
     "warmup",
 ]
 
-# Public names, and the module of each: imported when it is first asked for, so that `import numparq` costs nothing.
+# Module of each public name, imported on first use, so that `import numparq` stays cheap.
 _MODULE_OF = {
     "read_parquet": "api",
     "to_parquet": "api",
@@ -97,7 +97,7 @@ _MODULE_OF = {
     "SchemaError": "errors",
     "LimitError": "errors",
 }
-# Modules that are public names themselves. None is in `__all__`: a star import must not shadow pandas.
+# Public modules. Not in `__all__`: a star import must not shadow pandas.
 _PUBLIC_MODULES = {"pandas": "pandas", "spark": "spark", "variant": "format.variant"}
 
 

@@ -51,85 +51,79 @@ def read_parquet(
 ) -> pd.DataFrame:
     """Read a Parquet file, or many as one table, into a DataFrame.
 
-    What comes back equals ``pandas.read_parquet(path, engine="pyarrow")``, dtypes and index included, but for what
-    that gets wrong; ``docs/differences.md`` has the list.
+    The result equals ``pandas.read_parquet(path, engine="pyarrow")``, dtypes and index included, except where that is
+    wrong; ``docs/differences.md`` lists the cases.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, binary file object, or list of str or os.PathLike
-        The file's name or URL (with ``fsspec``), its bytes, or an object with ``read`` and ``seek``. A directory, a
-        glob, or a list of names stands for many files, whose rows come in the order of their names
-        (``docs/datasets.md``).
+        File name or URL (with ``fsspec``), the file's bytes, or an object with ``read`` and ``seek``. A directory, a
+        glob or a list of names is a dataset, whose rows come in the order of the file names (``docs/datasets.md``).
     columns : list of str, optional
-        Names of the columns to read, in the order wanted; by default all. The columns of the index are read along. A
-        name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
-        below are read. A field of structs becomes a column; of lists and maps (``"l.list.element.x"``), what is
-        beside it is left out.
+        Columns to read, in this order; default: all. Index columns are read as well. A dotted name that matches no
+        column is a path into a nested column, as is a tuple of names; only the leaf columns below it are read. A
+        field of structs becomes a column; for lists and maps (``"l.list.element.x"``) the other fields are left out.
     filters : expression, or list of tuples, optional
-        Which rows: an expression on `numparq.col`, or tuples ``(column, operator, value)`` as pandas has them: a list
-        of which all have to hold, or a list of such lists, of which one has to. Nulls satisfy no comparison;
-        ``docs/filtering.md`` has it all. What cannot hold wanted rows is not read. The columns asked need not be among
-        `columns`.
+        Predicate: an expression on `numparq.col`, or tuples ``(column, operator, value)`` as in pandas. All tuples of
+        a list must hold; of a list of lists, one list must. Nulls satisfy no comparison (``docs/filtering.md``).
+        Pages that cannot contain matching rows are not read. Filter columns need not be in `columns`.
     runtime_filters : list of RuntimeFilter, optional
-        Filters that leave out rows from the moment on that they are known, which may be while the read runs.
+        Filters that drop rows as soon as they are known, which may be during the read.
     explode : str or tuple of str, optional
-        The path of a list or map whose elements are to be the rows, one each; ``docs/exploding.md`` has it all.
-        Columns around it are repeated; a row whose list is null or empty gives none. Structs that it leads to become
-        columns by field, maps by key and value.
+        Path of a list or map whose elements become rows, one each (``docs/exploding.md``). Other columns are
+        repeated; a null or empty list gives no row. Structs inside become one column a field, maps a key and a
+        value column.
     dtype_backend : {"numpy_nullable", "pyarrow"}, optional
-        As in pandas; by default columns of NumPy dtypes, and ``str`` for strings.
+        As in pandas; default: NumPy dtypes, and ``str`` for strings.
     storage_options : dict, optional
-        For a URL's file system.
+        Options for the file system of a URL.
     filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
+        File system that contains `path`.
     coalescing : Coalescing, optional
-        Which byte ranges are fetched together: the most bytes between two of them (`gap`), and the most of a request
-        (`max_bytes`). By default, no byte that nobody wants of a local file; of a remote one, up to 1 MiB in a gap.
+        Which byte ranges are fetched together: the largest gap between two of them (`gap`) and the largest request
+        (`max_bytes`). Default: no gap for local files, up to 1 MiB for remote files.
     row_groups : list of int, optional
-        Ordinals of the row groups to read, in the order wanted.
+        Ordinals of the row groups to read, in this order.
     row_range : (int, int), optional
-        First row, and the one behind the last, counted over the whole file. Together with `row_groups`: the rows
-        that both select.
+        First row and end (exclusive), counted over the whole file. With `row_groups`, rows must be in both.
     nrows : int, optional
-        At most so many rows, the first of those selected; with `filters`, of those that satisfy them.
+        Maximum number of rows: the first selected ones; with `filters`, the first that satisfy them.
     categories : collection of str, optional
-        Columns to read as Categorical. Those that were Categorical when they were written are so anyway.
+        Columns to read as Categorical. Columns written as Categorical always are.
     include : list of {"file", "row_group", "row_number"}, optional
-        Virtual columns to add behind the others: the file's name, the ordinal of the row group, the row's
-        position in the file (from 0); with `explode` also ``"position"``, that of an element in its list.
+        Virtual columns to append: file name, row group ordinal, row position in the file (from 0). With `explode`
+        also ``"position"``, the element's position in its list.
     geometries : {"wkb", "geopandas"}
-        What becomes of GEOMETRY and GEOGRAPHY columns: bytes of well-known binary, or, in a GeoDataFrame, geometries
-        (for which geopandas has to be installed). `ParquetFile.geospatial` tells their CRS and bounding boxes.
+        Output of GEOMETRY and GEOGRAPHY columns: well-known binary, or geometries in a GeoDataFrame (requires
+        geopandas). `ParquetFile.geospatial` has their CRS and bounding boxes.
     variants : {"values", "bytes"}
-        What becomes of VARIANT columns, shredded or not: Python objects (dicts, lists, numbers, strings, dates, and so
-        on), or dicts of ``metadata`` and ``value``, bytes that `numparq.variant.decode` takes. With
-        ``dtype_backend="pyarrow"`` these two are an Arrow struct in any case.
+        Output of VARIANT columns, shredded or not: Python objects (dicts, lists, numbers, strings, dates, and so on),
+        or dicts of ``metadata`` and ``value``, bytes for `numparq.variant.decode`. With ``dtype_backend="pyarrow"``
+        they are always an Arrow struct of these two.
     files : {"references", "bytes"}
-        What becomes of FILE columns: dicts of the fields of references (``uri``, ``offset``, ``size``, ...), or the
-        bytes that these stand for: inline, of this file, or, with `external_files`, of one beside it.
+        Output of FILE columns: dicts of the reference's fields (``uri``, ``offset``, ``size``, ...), or the bytes
+        referred to: inline, in this file, or, with `external_files`, in a sibling file.
     verify_crc : bool
-        Whether pages that have a checksum are held against it.
+        Whether to verify page checksums.
     on_error : {"raise", "skip"}
-        What to do with what cannot be read: raise, or leave it out. With ``"skip"``, rows that are damaged in any
-        column are left out, and columns with which no row would be left; labels stay those of a whole file.
-        ``df.attrs["numparq.lost"]`` then lists (file, row group, column, row range, reason). A damaged footer still
-        raises.
+        What to do about damage: raise, or skip it. ``"skip"`` drops rows that are damaged in any column, and columns
+        that would leave no rows; row labels stay those of the whole file. ``df.attrs["numparq.lost"]`` then lists
+        (file, row group, column, row range, reason). A damaged footer still raises.
     threads : int, optional
-        Threads that decode; by default one for each core that this process may use.
+        Threads that decode; default: one for each core that this process may use.
     external_files : bool
-        Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
-        regular files below its own folder, on the same file system, and from nothing else.
+        Whether column chunks may be read from sibling files that the file names, as ``_metadata`` files do. Only
+        regular files below the file's own folder, on the same file system, are opened.
     partitioning : {"hive"}, None, list or dict
-        Of many files: how columns are told from the names of directories: ``key=value``; not at all; or, with a list of
-        names, by position. A dict (or a list of pairs) gives their types.
+        For datasets, how directory names become columns: ``key=value``; not at all; or by position, given a list of
+        names. A dict (or a list of pairs) gives the types as well.
     schema : pyarrow.Schema, sequence or dict, optional
-        The columns of the table; files may lack some, or have them in a narrower type. By default all columns of all
-        files.
+        Columns of the table; files may lack some, or store a narrower type. Default: the columns of all files.
     resolve : {"name", "position", "field_id"}
-        How columns of different files are known to be the same one.
+        How columns of different files are matched.
     memory_limit : int, optional
-        Bytes of memory. What would take more, as far as the footers tell, raises LimitError before it is read;
-        `ParquetFile.iter_batches` reads it part by part.
+        Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
+        starts; `ParquetFile.iter_batches` reads in parts.
     decryption
         Not supported yet: anything but the default raises UnsupportedError.
 
@@ -140,17 +134,17 @@ def read_parquet(
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If the file does not exist.
     ImportError
-        For a URL, when fsspec, or what it needs for this kind of URL, is not installed.
+        For a URL, if fsspec or the package for this kind of URL is not installed.
     InvalidFileError
-        When the file is damaged, or no Parquet file; the message says where.
+        If the file is damaged, or not a Parquet file; the message says where.
     SchemaError
-        When the file has no such column.
+        If the file has no such column.
     UnsupportedError
-        For what this version does not read.
+        If the file or the call needs a feature that this version lacks.
     LimitError
-        When memory does not suffice, or would be more than `memory_limit`.
+        If the read exceeds the available memory or `memory_limit`.
 
     Examples
     --------
@@ -227,28 +221,28 @@ def to_parquet(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> bytes | None:
-    """Write a DataFrame to a Parquet file, or a folder of many.
+    """Write a DataFrame to a Parquet file or a dataset.
 
-    A local file is written beside its place, and put there whole at the end: whatever happens before leaves an
-    earlier file as it was. So are the files of a dataset, all at once. Options that pyarrow's ``write_table`` and
-    ``write_dataset`` have mean the same here.
+    A local file is staged next to its target and moved into place at the end, so a failure leaves an earlier file
+    untouched. The files of a dataset are committed together. Options of pyarrow's ``write_table`` and
+    ``write_dataset`` have the same meaning here.
 
     Parameters
     ----------
     df : pandas.DataFrame
-        The frame; it must not change meanwhile.
+        Frame to write; do not change it meanwhile.
     path : str, os.PathLike, binary file object, or None
-        A file's name, a URL (with ``fsspec``), an object with ``write``; None gives the bytes back.
+        File name, URL (with ``fsspec``), or object with ``write``; None returns the file's bytes.
     compression : str, dict or None
-        ``"snappy"``, ``"gzip"``, ``"brotli"``, ``"zstd"``, ``"lz4"``, None; or a dict of those by column.
+        ``"snappy"``, ``"gzip"``, ``"brotli"``, ``"zstd"``, ``"lz4"``, None; or a dict of these by column.
         ``"lz4_hadoop"`` is the format's deprecated LZ4.
     index : bool, optional
-        Whether to write the index: as columns (True), not at all (False), or as columns unless it is a RangeIndex,
-        which a note in the footer restores (None).
+        Whether to write the index as columns (True) or not at all (False). None writes columns, except for a
+        RangeIndex, which the footer's metadata restores.
     schema : pyarrow.Schema, sequence or dict, optional
-        The physical and logical types of columns; by default they follow from the dtypes.
+        Physical and logical types of columns; default: derived from the dtypes.
     compression_level : int or dict, optional
-        Of gzip (0 to 9), brotli (0 to 11) and zstd (up to 22).
+        For gzip (0 to 9), brotli (0 to 11) and zstd (up to 22).
     row_group_size, row_group_bytes, row_group_alignment, sorting_columns, store_schema, key_value_metadata, append
         As in `ParquetWriter`.
     checkpoint_row_groups, threads, progress
@@ -260,55 +254,55 @@ def to_parquet(
     data_page_version : {"1.0", "2.0"}
         Version of the data pages.
     use_dictionary : bool, list or dict
-        Whether, or for which columns, a dictionary is tried.
+        Whether, or for which columns, to try dictionary encoding.
     dictionary_pagesize_limit : int
-        Bytes that a dictionary may have; a column chunk that would need more has none.
+        Maximum bytes of a dictionary; a column chunk that needs more is written without one.
     column_encoding : str or dict, optional
-        The encoding of columns: ``"PLAIN"``, ``"RLE"``, ``"RLE_DICTIONARY"``, ``"DELTA_BINARY_PACKED"``,
-        ``"DELTA_LENGTH_BYTE_ARRAY"``, ``"DELTA_BYTE_ARRAY"``, ``"BYTE_STREAM_SPLIT"``, ``"ALP"`` (of floats; a
-        preview, which few readers know); by default chosen by type and a look at the values.
+        Encoding of columns: ``"PLAIN"``, ``"RLE"``, ``"RLE_DICTIONARY"``, ``"DELTA_BINARY_PACKED"``,
+        ``"DELTA_LENGTH_BYTE_ARRAY"``, ``"DELTA_BYTE_ARRAY"``, ``"BYTE_STREAM_SPLIT"``, ``"ALP"`` (for floats; a
+        preview that few readers support). Default: chosen by type and a sample of the values.
     use_byte_stream_split : bool or list
-        Which numeric columns are written as BYTE_STREAM_SPLIT.
+        Numeric columns to write as BYTE_STREAM_SPLIT.
     write_statistics : bool or list
-        Which columns have statistics (and a page index).
+        Columns with statistics (and a page index).
     write_page_index : bool
-        Whether there are column indexes and offset indexes, by which readers skip pages.
+        Whether to write column indexes and offset indexes, by which readers skip pages.
     write_page_checksum : bool
-        Whether pages have a CRC.
+        Whether to write page checksums (CRC).
     bloom_filter_options : dict, optional
-        Bloom filters by column: True, or a dict of ``fpp`` (the share of false positives, 0.01) and ``ndv`` (distinct
-        values to make room for; by default as many as are seen).
+        Bloom filters by column: True, or a dict of ``fpp`` (false positive rate, default 0.01) and ``ndv`` (expected
+        distinct values, default: the number seen).
     column_order : {"type", "ieee754", "nan_free"}
-        How the statistics of floats compare: as their type does, or by IEEE 754's total order; or as their type does,
-        and column chunks with NaNs have no bounds, since Spark skips rows of NaN by both others.
+        Order of floats in statistics: by type, or IEEE 754's total order. ``"nan_free"`` orders by type and omits
+        the bounds of column chunks with NaNs, since Spark skips rows of NaN with both others.
     storage_options : dict, optional
-        For a URL's file system.
+        Options for the file system of a URL.
     filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
+        File system that contains `path`.
     partition_cols : list of labels, optional
-        Columns by whose values rows are divided into folders ``key=value`` of a dataset; `path` is its folder then. So
-        it is with any of the following four; ``docs/writing.md`` has it all.
+        Columns whose values divide rows into folders ``key=value`` of a dataset. `path` is then its folder, as with
+        the next four options (``docs/writing.md``).
     existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}
-        What becomes of a dataset's files that are there: they are an error, they stay (so, too, with ``append=True``),
-        or those in partitions that there are rows for are replaced.
+        Treatment of files already in the dataset: raise, keep them (as does ``append=True``), or replace those in
+        partitions that get new rows.
     max_rows_per_file : int, optional
-        Rows that a file of a dataset has at the most.
+        Maximum rows of a dataset's file.
     max_bytes_per_file : int, optional
-        Bytes that it has at the most, about.
+        Approximate maximum bytes of a dataset's file.
     write_metadata_file : bool
-        Whether a dataset gets a file ``_metadata`` with the footers of all its files.
+        Whether to write a dataset's ``_metadata`` file, with the footers of all files.
 
     Returns
     -------
     bytes or None
-        The file, when `path` is None.
+        The file, if `path` is None.
 
     Raises
     ------
     SchemaError
-        When a column holds what Parquet cannot; the message says which column and value.
+        If a column holds a value that Parquet cannot store; the message names both.
     OSError
-        When the file cannot be written; nothing is left of it then.
+        If the file cannot be written; nothing of it is left then.
 
     Examples
     --------
@@ -366,7 +360,7 @@ def to_parquet(
         return None
     if existing_data_behavior != "error":
         raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
-    from .file.writer import ParquetWriter  # reading does not wait for it
+    from .file.writer import ParquetWriter  # lazy: reads do not import the writer
 
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
@@ -383,7 +377,7 @@ def _open_table(
     categories: Any,
     opening: dict[str, Any],
 ) -> ParquetFile | Dataset:
-    """Open what a path stands for: one file, or many as a table."""
+    """Open a path: one file, or a dataset."""
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):
         return _open_file(path, on_error, external_files=external_files, **opening)
@@ -399,7 +393,7 @@ def _open_table(
 
 
 def _is_one_file(path: Any, filesystem: Any) -> bool:
-    """Whether a path is known, without a request, to be one file: what has no name, and what is here and is one."""
+    """Whether a path is known to be one file without a request: not a name, or a local file."""
     if isinstance(path, (list, tuple)):
         return False
     if not isinstance(path, (str, os.PathLike)):
@@ -408,7 +402,7 @@ def _is_one_file(path: Any, filesystem: Any) -> bool:
     return filesystem is None and "://" not in name and os.path.isfile(name)
 
 
-# What is said of arguments that one file has, and many do not: the default, and what to do.
+# Options of a single file that datasets lack: default, and advice for the error message.
 _SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
     "explode": (None, "read the files one by one"),
     "row_groups": (None, "row groups are those of one file; row_range counts over all of them"),
@@ -425,7 +419,7 @@ def _reject_single_file_options(**arguments: Any) -> None:
 
 
 def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
-    """Open a file; where a footer that is damaged leaves nothing to skip, tell of what there is left to try."""
+    """Open a file; with ``on_error="skip"``, a damaged footer's error points to `numparq salvage`."""
     try:
         return ParquetFile(path, **options)
     except InvalidFileError as error:
@@ -435,7 +429,7 @@ def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
 
 
 def _resolve_dtype_backend(dtype_backend: Any) -> str:
-    """Settle the ``dtype_backend`` argument; pandas' own mark for "not given" counts as that."""
+    """Return the checked `dtype_backend`; pandas' "no default" marker means "numpy"."""
     if dtype_backend is _NOT_GIVEN or dtype_backend is None or "no_default" in str(dtype_backend):
         return "numpy"
     if dtype_backend not in DTYPE_BACKENDS:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class ParquetError(Exception):
-    """Anything that numparq has to say about a file that it cannot do as asked.
+    """Base of all errors of numparq.
 
     Attributes
     ----------
     where : dict
-        What is known of the place: any of ``file``, ``row_group``, ``column``, ``page``.
+        Location of the error: any of ``file``, ``row_group``, ``column``, ``page``.
     """
 
     def __init__(self, message: str, **where: object) -> None:
@@ -40,15 +40,15 @@ def _rebuild(kind: type[ParquetError], message: str, where: dict[str, object]) -
 
 
 class InvalidFileError(ParquetError, ValueError):
-    """The file breaks the Parquet specification."""
+    """The file violates the Parquet specification."""
 
 
 class CorruptPageError(InvalidFileError):
-    """The bytes of a page are damaged, or are not what its header says."""
+    """The bytes of a page are damaged, or contradict its header."""
 
 
 class UnsupportedError(ParquetError, NotImplementedError):
-    """The file, or the call, asks for something that this version of numparq does not do."""
+    """The file, or the call, needs a feature that this version of numparq lacks."""
 
 
 class DecryptionError(ParquetError, ValueError):
@@ -56,20 +56,20 @@ class DecryptionError(ParquetError, ValueError):
 
 
 class SchemaError(ParquetError, ValueError):
-    """The columns asked for and the columns of the file do not fit together."""
+    """Requested columns or types do not match those of the file."""
 
 
 class LimitError(ParquetError, MemoryError):
-    """Reading on would take more memory than is allowed, or than there is."""
+    """The operation would exceed a memory limit, or the memory available."""
 
 
 class error_context:
-    """Add a place to every `ParquetError` that passes; what was said closer to the trouble stays.
+    """Add a location to every `ParquetError` that passes; locations set closer to the error win.
 
     Parameters
     ----------
     **where
-        Any of ``file``, ``row_group``, ``column``, ``page``; a value of None is left out.
+        Any of ``file``, ``row_group``, ``column``, ``page``; None is ignored.
     """
 
     __slots__ = ("_where",)

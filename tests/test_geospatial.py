@@ -12,7 +12,7 @@ import pytest
 
 import numparq
 from numparq import CorruptPageError, InvalidFileError, ParquetFile, read_parquet
-from numparq.geospatial import BoundingBox, merge_bounding_boxes
+from numparq.format.geospatial import BoundingBox, merge_bounding_boxes
 
 pa = pytest.importorskip("pyarrow")
 

@@ -25,13 +25,13 @@ __all__ = ["extend_key_values"]
 
 Metadata = Mapping[str, str | bytes]
 _PANDAS_KEY, _ARROW_KEY = "pandas", "ARROW:schema"
-_CODE_TYPES = ("int8", "int16", "int32", "int64")  # what a categorical's numpy_type is, by the number of categories
+_CODE_TYPES = ("int8", "int16", "int32", "int64")  # numpy_type of a categorical, narrowest first
 
-_COLUMN_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}  # those that we write bounds in
+_COLUMN_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}  # orders in which we write bounds
 
 
 def _reset_geo_extents(value: bytes) -> bytes:
-    """Leave out of what GeoParquet says the extents of geometries, and of which kinds these are."""
+    """Reset bounding boxes and geometry types in GeoParquet's metadata."""
     document = parse_json_object(value)
     columns = None if document is None else document.get("columns")
     if document is None or not isinstance(columns, dict):
@@ -44,7 +44,7 @@ def _reset_geo_extents(value: bytes) -> bytes:
     return json.dumps({**document, "columns": kept}).encode()
 
 
-# Keys that tell of the rows so far, and what is left of them: of the order that a job has put these in, nothing.
+# Keys that describe the existing rows only, and what remains valid of them.
 _ROW_DEPENDENT_KEYS: dict[str, Callable[[bytes], bytes]] = {
     "numparq.layout": lambda value: b"",
     "geo": _reset_geo_extents,
@@ -52,27 +52,9 @@ _ROW_DEPENDENT_KEYS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def extend_key_values(metadata: Metadata, appended: Metadata, num_rows: int | None = None) -> dict[str, str | bytes]:
-    """Combine what restores the rows so far with what restores some more.
+    """Merge the key-value metadata of a file with that of an appended frame.
 
-    Parameters
-    ----------
-    metadata : mapping of str to str or bytes
-        The keys of the file, or of the frames before.
-    appended : mapping of str to str or bytes
-        Those of a frame whose rows come behind; of them only the index and categoricals count.
-    num_rows : int, optional
-        The rows of that frame, for one whose index was not kept.
-
-    Returns
-    -------
-    dict
-        The keys for all rows; with no more changes than are necessary.
-
-    Raises
-    ------
-    SchemaError
-        When the index of all rows together cannot be kept: a RangeIndex that does not follow the one before; or when
-        a column is an ordered categorical here and an unordered one there.
+    `num_rows` counts the frame's rows if its index was not stored. Raises SchemaError for indexes that do not continue.
     """
     result = dict(metadata)
     before, after = _parse_pandas(metadata), _parse_pandas(appended)
@@ -89,7 +71,7 @@ def extend_key_values(metadata: Metadata, appended: Metadata, num_rows: int | No
 
 
 def _parse_pandas(metadata: Metadata) -> dict[str, Any] | None:
-    """Parse the ``pandas`` key; None where there is none, or nothing that can be understood."""
+    """Parse the ``pandas`` key; None if missing or invalid."""
     try:
         found = json.loads(metadata[_PANDAS_KEY])
     except (KeyError, ValueError, RecursionError):
@@ -102,11 +84,11 @@ def _get_list(document: dict[str, Any], key: str) -> list:
     return found if isinstance(found, list) else []
 
 
-# --- the index ------------------------------------------------------------------------------------------------------
+# --- index levels ---------------------------------------------------------------------------------------------------
 
 
 def _extend_index(before: list, after: list, num_rows: int | None) -> list:
-    """Combine two lists of index levels."""
+    """Merge two lists of index levels."""
     if not any(_is_range(level) for level in (*before, *after)):
         if before == after:
             return before
@@ -132,7 +114,7 @@ def _extend_index(before: list, after: list, num_rows: int | None) -> list:
 
 
 def _extend_range(before: dict, after: dict) -> dict:
-    """Put one range behind another."""
+    """Append one range to another."""
     first, second = _range(before), _range(after)
     name = before.get("name") if after.get("name") in (before.get("name"), None) else None
     if not len(second):
@@ -155,7 +137,7 @@ def _is_range(level: Any) -> bool:
 
 
 def _is_default(level: Any) -> bool:
-    """Whether a level is the index of a frame that was given none."""
+    """Whether a level is the default RangeIndex."""
     return _is_range(level) and level.get("name") is None and (_range(level).start, _range(level).step) == (0, 1)
 
 
@@ -177,11 +159,11 @@ def _describe_level(level: Any) -> str:
     return f"RangeIndex({level.get('start')}, {level.get('stop')}, {level.get('step')}{name})"
 
 
-# --- the columns ----------------------------------------------------------------------------------------------------
+# --- categorical columns --------------------------------------------------------------------------------------------
 
 
 def _extend_columns(before: list, after: list) -> list:
-    """Combine what is said of categoricals: their number counts, and the type of codes for so many."""
+    """Merge the entries of categorical columns: number of categories, and type of the codes."""
     by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
     return [
         _extend_column(entry, by_field.get(entry.get("field_name"))) if isinstance(entry, dict) else entry
@@ -208,11 +190,11 @@ def _extend_column(before: dict, after: dict | None) -> dict:
     return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
 
 
-# --- the copy in ARROW:schema ---------------------------------------------------------------------------------------
+# --- ARROW:schema ---------------------------------------------------------------------------------------------------
 
 
 def _update_arrow_schema(metadata: dict[str, str | bytes]) -> None:
-    """Let the Arrow schema hold the same keys: where there is one, pyarrow looks for ``pandas`` nowhere else."""
+    """Update the copy of the keys in ``ARROW:schema``; pyarrow reads ``pandas`` from there alone if it exists."""
     if _ARROW_KEY in metadata:
         texts = {
             key: text for key, value in metadata.items() if key != _ARROW_KEY and (text := _text(value)) is not None
@@ -222,7 +204,7 @@ def _update_arrow_schema(metadata: dict[str, str | bytes]) -> None:
 
 
 def _text(value: str | bytes) -> str | None:
-    """Give a value as text; None where it is none."""
+    """Return a value as text; None if it is not UTF-8."""
     try:
         return value if isinstance(value, str) else value.decode()
     except UnicodeDecodeError:
@@ -230,28 +212,9 @@ def _text(value: str | bytes) -> str | None:
 
 
 class ExistingFile:
-    """A Parquet file to which rows are to be added.
+    """Local Parquet file to append to, locked; `key_value_metadata` leaves out what holds for the existing rows only.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A local file.
-
-    Attributes
-    ----------
-    name : str
-        Its path.
-    footer : FooterParts
-        What its footer is made of.
-    key_value_metadata : dict of str to str or bytes
-        Its keys, without what they tell of the rows so far alone.
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    InvalidFileError, UnsupportedError
-        When it is no Parquet file, or one that cannot grow.
+    Raises FileNotFoundError, InvalidFileError, or UnsupportedError for a file that cannot grow.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -269,15 +232,15 @@ class ExistingFile:
         }
 
     def copy_to(self, sink: Sink) -> None:
-        """Put all that is in front of the footer into a sink: row groups, their indexes and filters."""
+        """Copy everything before the footer into a sink: row groups, indexes and Bloom filters."""
         copy_prefix(self._lock.file.fileno(), sink, self._footer_start)
 
     def check_schema(self, columns: Sequence[SchemaNode]) -> list[SchemaNode]:
-        """Compare its schema with that of a frame; give it as the file has it, or raise SchemaError."""
+        """Check a frame's schema against the file's; return it as the file has it, or raise SchemaError."""
         return conform_to_file(self._footer, columns)
 
     def orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
-        """Say how the values of each leaf compare in its statistics; there are no bounds where it does not say it."""
+        """Return the column order of each leaf; NO_ORDER, hence no bounds, where the footer has none that we write."""
         names, by_type = self.footer.column_orders, leaf_orders(list(columns))
         if names is None or len(names) != len(by_type):
             return [NO_ORDER] * len(by_type)
@@ -285,29 +248,21 @@ class ExistingFile:
         return [order if name in _COLUMN_ORDERS else NO_ORDER for name, order in zip(names, found, strict=True)]
 
     def extended(self, appended: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
-        """Give the keys for its rows and those of a frame behind them.
-
-        Parameters
-        ----------
-        appended : mapping of str to str or bytes
-            The keys of the frame.
-        num_rows : int
-            Its rows.
-        """
+        """Merge the keys of an appended frame of `num_rows` rows into the file's, and return them."""
         self.key_value_metadata = extend_key_values(self.key_value_metadata, appended, num_rows)
         return self.key_value_metadata
 
     def check(self) -> None:
-        """Raise OSError when somebody else has changed the file meanwhile."""
+        """Raise OSError if the file was changed by someone else."""
         self._lock.check()
 
     def close(self) -> None:
-        """Let others have the file."""
+        """Release the lock."""
         self._lock.close()
 
 
 def open_existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingFile | None:
-    """Open the file that is to grow; None where there is none yet, and rows make the first ones of a new file."""
+    """Open the file to append to; None if it does not exist yet."""
     local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
     if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
         raise ValueError("append=True needs a local file: elsewhere, nothing can be copied without sending it through")

@@ -16,20 +16,9 @@ from numparq.util.version import CREATED_BY
 
 
 class FileAssembler:
-    """What has been written of a file, and what its footer will say.
+    """Bytes written of a file so far, and the contents of its footer.
 
-    Parameters
-    ----------
-    sink : Sink
-        Where it goes.
-    columns : list of SchemaNode
-        The schema.
-    version : str
-        Of this library.
-    orders : sequence of ColumnOrder
-        How the values of each leaf compare.
-    existing : FooterParts, optional
-        That of the file whose row groups stand in the sink already.
+    With `existing`, the sink already holds the row groups of that footer. `version` is numparq's.
     """
 
     def __init__(
@@ -46,8 +35,8 @@ class FileAssembler:
         self._orders = [order.column_order for order in orders]
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[EncodedThrift | dict[str, Any]] = []
-        self._unindexed: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # whose indexes are not written yet
-        self._last_end = (-1, b"")  # where the last footer ends, and what it is
+        self._unindexed: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # indexes not written yet
+        self._last_end = (-1, b"")  # end and bytes of the last footer
         self._existing = existing
         self._row_groups += existing.row_groups if existing else []
         self.num_rows = existing.num_rows if existing else 0
@@ -55,31 +44,21 @@ class FileAssembler:
 
     @property
     def footer(self) -> bytes:
-        """The footer that was written last; empty before."""
+        """Footer that was written last, as bytes; empty before."""
         return self._last_end[1]
 
     def begin(self) -> None:
-        """Write the magic number at the head of the file."""
+        """Write the magic number at the start of the file."""
         self._sink.write(MAGIC)
 
     def align(self, block: int) -> None:
-        """Fill up with zeros, so that the next row group begins at a multiple of `block` bytes."""
+        """Pad with zeros, so that the next row group starts at a multiple of `block` bytes."""
         padding = -self._sink.position % block
         if padding:
             self._sink.write(bytes(padding))
 
     def add_row_group(self, chunks: list[EncodedChunk], num_rows: int, sorting: list[dict] | None = None) -> None:
-        """Write a row group.
-
-        Parameters
-        ----------
-        chunks : list of EncodedChunk
-            A column chunk for each leaf.
-        num_rows : int
-            Its rows.
-        sorting : list of dict, optional
-            SortingColumn structs.
-        """
+        """Write a row group of one chunk for each leaf; `sorting` holds SortingColumn structs."""
         start = self._sink.position
         metadata_of: list[dict[str, Any]] = []
         for leaf, chunk in zip(self.leaves, chunks, strict=True):
@@ -101,14 +80,9 @@ class FileAssembler:
         self.num_row_groups += 1
 
     def finish(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
-        """Write all that stands behind the row groups. More may be added and finished anew: the last footer counts.
+        """Write Bloom filters, page indexes and the footer; row groups may follow, and the last footer counts.
 
-        A footer that stands at the end already is not written again.
-
-        Parameters
-        ----------
-        key_value_metadata : mapping
-            For the footer.
+        Skips the footer if the same one already ends the file.
         """
         self._write_indexes()
         footer = self._encode_footer(key_value_metadata)
@@ -134,7 +108,7 @@ class FileAssembler:
         )
 
     def _write_indexes(self) -> None:
-        """Write the Bloom filters and page indexes of the row groups that wait for it, and settle their structs."""
+        """Write the pending Bloom filters and page indexes, and encode the RowGroup structs with their offsets."""
         for group, chunks in self._unindexed:
             for column, chunk in zip(group["columns"], chunks, strict=True):
                 if chunk.bloom_filter is not None:

@@ -15,30 +15,16 @@ __all__ = ["CategoryOrder"]
 
 
 class CategoryOrder:
-    """The order of the categories in what is written so far.
-
-    Parameters
-    ----------
-    path : str, optional
-        The file whose rows come first; a column of it is read when its order is asked for.
-    """
+    """Category order of the rows written so far; `path` is the file whose rows come first, read on demand."""
 
     def __init__(self, path: str | None = None) -> None:
         self._path = path
         self._ranks: dict[str, dict[Any, int]] = {}
 
     def extend(self, ordered: Mapping[str, pd.Index]) -> None:
-        """Put rows behind those that there are.
+        """Append the categories of ordered Categoricals, by column name.
 
-        Parameters
-        ----------
-        ordered : mapping of str to pandas.Index
-            The categories of their ordered Categoricals, by column.
-
-        Raises
-        ------
-        SchemaError
-            When categories, joined to those before, would be in another order; the column is named.
+        Raises SchemaError if readers, who merge categories in order of appearance, would see another order.
         """
         joined = {name: _merge_ranks(self._known(name), categories, name) for name, categories in ordered.items()}
         self._ranks.update(joined)
@@ -50,7 +36,7 @@ class CategoryOrder:
 
 
 def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict[Any, int]:
-    """Give the ranks of all categories together."""
+    """Return the ranks of all categories; raise SchemaError if the orders conflict."""
     joined = dict(ranks)
     last, before = -1, None
     for category in categories.tolist():
@@ -66,7 +52,7 @@ def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict
 
 
 def _read_ranks(path: str, name: str) -> dict[Any, int]:
-    """Read what categories a column of a file has; none, where it is no Categorical to readers."""
+    """Read the ranks of a column's categories from a file; empty if it is read as no Categorical."""
     from .reader import ParquetFile
 
     with ParquetFile(path) as file:

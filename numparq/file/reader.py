@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class ParquetFile(OpenFile):
-    """A Parquet file, open for reading.
+    """Parquet file, open for reading.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
+        File name or URL, the file's bytes, or an object with ``read`` and ``seek``.
     storage_options, filesystem, coalescing
         As in `numparq.read_parquet`.
     external_files : bool
@@ -33,20 +33,20 @@ class ParquetFile(OpenFile):
     Attributes
     ----------
     metadata : Record
-        FileMetaData, with everything in it, under the names of the specification.
+        The complete FileMetaData, with the specification's field names.
     schema : Schema
-        The tree of columns.
+        Schema of the file.
     num_rows : int
-        Rows of the file.
+        Number of rows.
     num_row_groups : int
-        Row groups of the file.
+        Number of row groups.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If the file does not exist.
     InvalidFileError
-        When it is no Parquet file, or its footer is damaged.
+        If it is not a Parquet file, or its footer is damaged.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class ParquetFile(OpenFile):
         verify_crc: bool = True,
         threads: int | None = None,
     ) -> Batches:
-        """Read columns and rows a batch after the other, in bounded memory.
+        """Read columns and rows batch by batch, in bounded memory.
 
         Parameters
         ----------
@@ -158,33 +158,31 @@ class ParquetFile(OpenFile):
         geometries, variants, files, verify_crc, threads
             As in `numparq.read_parquet`.
         batch_rows : int, optional
-            Rows of a batch; the last one has fewer, as may those before the categories of a column change. By default
-            65,536, or as many of them as memory allows.
+            Rows of a batch. The last batch has fewer, as may a batch before the categories of a column change. Default:
+            65,536, or fewer if memory requires it.
         batch_bytes : int, optional
-            Instead of that: about so many bytes of memory for each batch.
+            Approximate bytes of memory of a batch, instead of `batch_rows`.
         memory_limit : int, optional
-            Bytes of memory for all of this together: rows that are decoded, those that are read ahead, and what it
-            takes to do so; by default 256 MiB. What is done with the batches is not counted, nor are batches that are
-            kept.
+            Bytes of memory for decoded rows, rows read ahead, and decoding; default 256 MiB. Batches that the caller
+            holds are not counted.
 
         Returns
         -------
         Batches
-            An iterator of DataFrames; and, where it is not used as one, an Arrow stream for polars, duckdb or pyarrow.
-            There is always one batch, though it may be empty.
+            Iterator of DataFrames or, if not iterated, an Arrow stream for polars, duckdb or pyarrow. It has at least
+            one batch, possibly empty.
 
         Raises
         ------
         LimitError
-            When a batch does not fit `memory_limit`, or a part of the file has to be read in one piece that does not.
+            If a batch, or rows that can only be read together, exceed `memory_limit`.
 
         Notes
         -----
-        All batches have the same dtypes, which follow from the schema and from the footer's counts of nulls, not from
-        the values: integers and booleans that may be null are nullable ones (``Int64``, ``boolean``), and INT96
-        timestamps are microseconds. Otherwise they are those of `read`, and so are the labels of rows: the batches,
-        put together by ``pandas.concat``, are what one read would have given. Only categories are those of the
-        batch's own rows.
+        All batches have the same dtypes. These follow from the schema and from the footer's null counts, not from the
+        values: integers and booleans that may be null are nullable (``Int64``, ``boolean``), and INT96 timestamps have
+        microseconds. Otherwise dtypes and row labels are those of `read`: ``pandas.concat`` of the batches equals one
+        read. Only categories are those of the batch's own rows.
 
         Examples
         --------
@@ -219,7 +217,7 @@ class ParquetFile(OpenFile):
             return Batches(FileUnitReader(self, columns, choices, sizes))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give the whole file as an Arrow stream (a PyCapsule), read as it is asked for.
+        """Return the whole file as an Arrow stream (a PyCapsule), read on demand.
 
         Parameters
         ----------
@@ -237,7 +235,7 @@ class ParquetFile(OpenFile):
         row_range: tuple[int | None, int | None] | None = None,
         nrows: int | None = None,
     ) -> ReadPlan:
-        """Plan a read: what statistics, Bloom filters and indexes leave of the file, and why.
+        """Plan a read: which pages statistics, Bloom filters and indexes leave to decode, and why.
 
         Parameters
         ----------
@@ -247,9 +245,9 @@ class ParquetFile(OpenFile):
         Returns
         -------
         ReadPlan
-            Its columns are those of the read, and behind them those that only the filters ask. `ReadPlan.explain` says
-            it in words; in a notebook it is a picture. Only indexes have been read for it. With filters, which of the
-            rows left satisfy them is found when their columns are decoded, and `nrows` counts these.
+            Projected columns, followed by the other filter columns. `ReadPlan.explain` describes it in words; notebooks
+            draw it. Only indexes are read to make it. With filters, the rows left are filtered when their columns are
+            decoded, and `nrows` counts the rows that pass.
 
         Examples
         --------
@@ -264,7 +262,7 @@ class ParquetFile(OpenFile):
             return FileScan(self, columns, choices).plan()
 
     def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
-        """Get the bytes that a value of the FILE type stands for.
+        """Read the bytes that a FILE value refers to.
 
         Parameters
         ----------
@@ -296,19 +294,19 @@ class ParquetFile(OpenFile):
 def file_bytes(
     path: Any, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
 ) -> bytes:
-    """Get the bytes that a value of the FILE type stands for (LogicalTypes.md, section FILE).
+    """Read the bytes that a FILE value refers to (LogicalTypes.md, section FILE).
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The Parquet file that the reference is in.
+        Parquet file that contains the reference.
     reference : mapping of str to object
-        The reference, as `read_parquet` gives it: any of ``inline``, ``uri``, ``offset``, ``size``, ``checksum``.
+        Reference as `read_parquet` returns it: any of ``inline``, ``uri``, ``offset``, ``size``, ``checksum``.
     external_files : bool
-        Whether other files are read: those whose ``uri`` is a relative path, as in `read_parquet`. URLs are never
-        opened. A path is taken as it stands; nothing in it is decoded.
+        Whether to open sibling files, whose ``uri`` is a relative path, as in `read_parquet`. URLs are never opened.
+        Paths are taken literally, without percent-decoding.
     verify_checksum : bool
-        Whether the bytes are held against the checksum, if it is MD5, CRC32, CRC32C or SHA-256.
+        Whether to verify the checksum, if it is MD5, CRC32, CRC32C or SHA-256.
 
     Returns
     -------
@@ -317,11 +315,11 @@ def file_bytes(
     Raises
     ------
     InvalidFileError
-        When the reference is not valid, or leads to what there is not or may not be read.
+        If the reference is invalid, or its target does not exist or may not be read.
     CorruptPageError
-        When the bytes do not have the checksum.
+        If the bytes do not match the checksum.
     UnsupportedError
-        For other files without `external_files`, and for URLs.
+        For sibling files without `external_files`, and for URLs.
 
     Examples
     --------

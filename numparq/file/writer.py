@@ -38,21 +38,9 @@ _MIN_PARALLEL_ROWS = 4096
 
 
 class WriterContext:
-    """What a writer works with, and several may share.
+    """Worker pool, scratch buffers and progress bar of a writer; several writers may share them.
 
-    Parameters
-    ----------
-    threads, progress
-        As in `ParquetWriter`.
-
-    Attributes
-    ----------
-    crew, alone : WorkerPool
-        The threads; and the calling one by itself.
-    scratch : ThreadScratch
-        Their buffers.
-    progress : ProgressBar
-        The bar.
+    `alone` is a pool of the calling thread only.
     """
 
     def __init__(self, threads: int | None = None, progress: bool | None = None) -> None:
@@ -62,52 +50,52 @@ class WriterContext:
         self.progress = ProgressBar(progress)
 
     def close(self) -> None:
-        """Wait for the threads, and let others have the buffers."""
+        """Wait for the threads, and release the buffers."""
         self.progress.close()
-        self.crew.__exit__()  # after Ctrl-C jobs may still be running, in the buffers that others get next
+        self.crew.__exit__()  # after Ctrl-C, running jobs may still use the buffers
         self.scratch.close()
 
 
 class ParquetWriter(TransactionalWriter):
-    """Writes frames, one after the other, into one Parquet file.
+    """Writer of DataFrames into one Parquet file.
 
-    Each frame becomes one or several row groups, and is done with when `write` returns. The file is there, whole,
-    after `close`, and not before; leaving a ``with`` block by an exception leaves what was there before.
+    Each frame becomes one or more row groups, encoded when `write` returns. The file appears, complete, on `close`.
+    Leaving a ``with`` block by an exception keeps what was there before.
 
     Parameters
     ----------
     path : str, os.PathLike, binary file object, or None
-        Where to; None keeps the file in memory (`getvalue`).
+        Target; None keeps the file in memory (`getvalue`).
     schema : pyarrow.Schema, sequence or dict, optional
-        The columns' types; by default those of the first frame.
+        Types of the columns; default: those of the first frame.
     row_group_size : int, optional
-        Rows of a row group at the most, 1,048,576 by default.
+        Maximum rows of a row group; default 1,048,576.
     row_group_bytes : int, optional
-        Bytes of a row group, before encoding and compression, about; the smaller of both limits counts.
+        Approximate maximum bytes of a row group before encoding and compression. The smaller of both limits counts.
     row_group_alignment : int, optional
-        Each row group begins at a multiple of so many bytes: the block size of a file system such as HDFS.
+        Start each row group at a multiple of this many bytes: the block size of a file system such as HDFS.
     sorting_columns : sequence, optional
-        What rows are sorted by, written down for readers (the writer does not sort): names, or tuples of name,
-        descending, nulls first.
+        Sort order of the rows, recorded for readers; the writer does not sort. Names, or tuples (name, descending,
+        nulls first).
     key_value_metadata : mapping of str to str or bytes, optional
-        For the footer, besides what restores the frame.
+        Extra keys for the footer.
     store_schema : bool
-        Whether the footer has the ``ARROW:schema`` key.
+        Whether to write the ``ARROW:schema`` key.
     checkpoint_row_groups : int, optional
-        Write a footer after every so many row groups, so that what is before it can be recovered should the process
-        die (`numparq.format.footer.checkpoints`). Readers see an ordinary file.
+        Write a footer after every so many row groups; if the process dies, everything before it can be recovered
+        (`numparq.format.footer.checkpoints`). Readers see an ordinary file.
     append : bool
-        Keep the row groups of an existing local file, and write behind them.
+        Whether to append to an existing local file, keeping its row groups.
     threads : int, optional
-        Threads that encode; by default one for each core that this process may use.
+        Threads that encode; default: one for each core that this process may use.
     progress : bool, optional
-        Whether to show a bar; by default only in a terminal or notebook, and only when it takes long.
+        Whether to show a progress bar; default: only in a terminal or notebook, if writing takes long.
     storage_options, filesystem
         As in `numparq.to_parquet`.
     workshop : WriterContext, optional
-        What it works with, where several writers share that: instead of `threads` and `progress`.
+        Context that several writers share, instead of `threads` and `progress`.
     **options
-        The options of columns, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
+        Column options, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
         ``use_dictionary``, ``column_encoding``, ``use_byte_stream_split``, ``dictionary_pagesize_limit``,
         ``data_page_size``, ``max_rows_per_page``, ``data_page_version``, ``write_statistics``,
         ``write_page_index``, ``write_page_checksum``, ``bloom_filter_options``, ``column_order``.
@@ -115,7 +103,7 @@ class ParquetWriter(TransactionalWriter):
     Raises
     ------
     SchemaError
-        When a frame's columns are not those of the file, or hold what Parquet cannot.
+        If a frame's columns are not those of the file, or hold values that Parquet cannot store.
 
     Examples
     --------
@@ -181,7 +169,7 @@ class ParquetWriter(TransactionalWriter):
         Parameters
         ----------
         df : pandas.DataFrame
-            Its columns must be those of the first frame, or of the schema.
+            Frame with the columns of the first frame, or of the schema.
         index : bool, optional
             As in `numparq.to_parquet`.
         """
@@ -191,7 +179,7 @@ class ParquetWriter(TransactionalWriter):
             self.write_shredded(shred_frame(df, index=index, schema=self._schema))
 
     def write_shredded(self, shredded: ShreddedFrame) -> None:
-        """Write a frame, or rows of one, that is taken apart already."""
+        """Write a frame, or rows of one, that is already shredded into leaf columns."""
         if self._closed:
             raise ValueError("the writer is closed")
         with error_context(file=self._sink.name):
@@ -205,7 +193,7 @@ class ParquetWriter(TransactionalWriter):
                 self._own_context.progress.add_total(shredded.num_rows)
             try:
                 self._write_rows(shredded.columns, shredded.num_rows)
-            except BaseException:  # a part of the frame may be written
+            except BaseException:  # part of the frame may be written
                 self.abort()
                 raise
 
@@ -223,21 +211,21 @@ class ParquetWriter(TransactionalWriter):
         self._sorting = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
         self._check_category_order(shredded)
         if self._existing:
-            self._extend_key_values(shredded)  # nothing behind this fails but the sink, which ends the writer
+            self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
             self._existing.copy_to(self._sink)
         else:
             assembly.begin()
         self._assembler = assembly
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:
-        """Let the keys that restore a frame speak of this one's rows too."""
+        """Extend the keys that restore a frame to this frame's rows."""
         if self._existing:
             self._metadata = self._existing.extended(shredded.key_value_metadata, shredded.num_rows)
         else:
             self._metadata = extend_key_values(self._metadata, shredded.key_value_metadata, shredded.num_rows)
 
     def _check_category_order(self, shredded: ShreddedFrame) -> None:
-        """Refuse ordered Categoricals whose order would not be theirs behind the rows that there are."""
+        """Check that ordered Categoricals have the category order of the rows before."""
         if shredded.num_rows:
             self._category_order.extend(shredded.ordered)
 
@@ -247,7 +235,7 @@ class ParquetWriter(TransactionalWriter):
         for start in range(0, num_rows, step) if num_rows else [0]:
             stop = min(start + step, num_rows)
             if not num_rows and self._assembler.num_row_groups:
-                return  # a frame without rows adds nothing to a file that has some
+                return  # an empty frame adds no row group to a file that has some
             chunks = self._encode(columns, start, stop)
             if self._alignment:
                 self._assembler.align(self._alignment)
@@ -258,7 +246,7 @@ class ParquetWriter(TransactionalWriter):
             self._workshop.progress.advance(stop - start)
 
     def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
-        """Encode a row group; each top-level column is a job, the costly ones first."""
+        """Encode a row group: a job for each top-level column, the costly ones first."""
         assert self._assembler is not None
         group = self._assembler.num_row_groups
         of_column: dict[int, list[Leaf]] = {}
@@ -273,7 +261,7 @@ class ParquetWriter(TransactionalWriter):
                     chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
 
         order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number].node))
-        # Small chunks are mostly Python's work, which threads would only get in each other's way with.
+        # Small chunks are mostly Python code, where threads only contend for the GIL.
         crew = self._workshop.crew if stop - start >= _MIN_PARALLEL_ROWS else self._workshop.alone
         crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
         return [chunk for chunk in chunks if chunk is not None]
@@ -288,7 +276,7 @@ class ParquetWriter(TransactionalWriter):
             self._workshop.scratch.get(),
         )
 
-    # --- the end ----------------------------------------------------------------------------------------------------
+    # --- footer and commit ------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
         assert self._assembler is not None
@@ -298,7 +286,7 @@ class ParquetWriter(TransactionalWriter):
         self._assembler.finish(metadata)
 
     def close(self) -> None:
-        """Write the footer, and put the file in its place."""
+        """Write the footer and commit the file."""
         if self._closed:
             return
         try:
@@ -315,7 +303,7 @@ class ParquetWriter(TransactionalWriter):
         self._end()
 
     def _begin_empty(self) -> None:
-        """Make a file of no row groups: from the schema, where there is one."""
+        """Begin a file without row groups, from the schema."""
         import pandas as pd
 
         if self._schema is None:
@@ -323,7 +311,7 @@ class ParquetWriter(TransactionalWriter):
         self._begin(shred_frame(pd.DataFrame(), index=False, schema=self._schema))
 
     def abort(self) -> None:
-        """Give up: nothing is left of what was written, and what was there before stays."""
+        """Discard what was written; what was there before stays."""
         if not self._closed:
             self._sink.abort()
             self._end()
@@ -340,28 +328,28 @@ class ParquetWriter(TransactionalWriter):
 
     @property
     def footer(self) -> bytes:
-        """The footer that was written last: the bytes of its FileMetaData."""
+        """Footer that was written last: the bytes of its FileMetaData."""
         return self._assembler.footer if self._assembler else b""
 
     @property
     def num_rows(self) -> int:
-        """Rows that the file has so far."""
+        """Number of rows in the file so far."""
         return self._assembler.num_rows if self._assembler else 0
 
     @property
     def num_bytes(self) -> int:
-        """Bytes that were written so far."""
+        """Number of bytes written so far."""
         return self._sink.position
 
     def getvalue(self) -> bytes:
-        """Give the file's bytes, when it was written into memory and is closed."""
+        """Return the bytes of a closed file that was written into memory."""
         if not isinstance(self._sink, BytesSink) or not self._closed:
             raise ValueError("there are bytes only of a writer without a path, once it is closed")
         return self._sink.getvalue()
 
 
 def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
-    """Raise SchemaError when the columns of a frame are not those of what was written before."""
+    """Raise SchemaError if a frame's columns are not those written before."""
     if len(nodes) != len(known):
         raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(known)}")
     for node, before in zip(nodes, known, strict=True):
@@ -370,7 +358,7 @@ def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> N
 
 
 def _encoding_cost(node: SchemaNode) -> int:
-    """Say which columns take longer to encode: nested ones, then those of bytes."""
+    """Rank columns by the cost of encoding: nested, then binary, then others."""
     return 3 if node.children else 2 if node.physical == 6 else 1
 
 

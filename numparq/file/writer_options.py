@@ -47,7 +47,7 @@ _SAMPLE_ROWS = 4096
 
 @dataclass(frozen=True)
 class WriterOptions:
-    """How columns are written; each is an argument of `numparq.to_parquet` and described there."""
+    """Column options of a writer, as in `numparq.to_parquet`."""
 
     compression: Any = "snappy"
     compression_level: Any = None
@@ -65,23 +65,9 @@ class WriterOptions:
     column_order: str = "type"
 
     def settle(self, leaves: list[Leaf]) -> list[ColumnOptions]:
-        """Settle the options of each leaf.
+        """Return the options of each leaf.
 
-        Parameters
-        ----------
-        leaves : list of Leaf
-            The leaves of the schema.
-
-        Returns
-        -------
-        list of ColumnOptions
-
-        Raises
-        ------
-        SchemaError
-            When an option names a column that there is not.
-        TypeError, ValueError
-            When an option is not what it must be.
+        Raises SchemaError if an option names a missing column, TypeError or ValueError if its value is invalid.
         """
         named = self._check_names(leaves)
         if self.column_order not in COLUMN_ORDERS:
@@ -90,7 +76,7 @@ class WriterOptions:
             raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
         for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
             check_positive_int(getattr(self, name), name)
-        of_type: dict[int, ColumnOptions] = {}  # of leaves that no option names, the same for all of a type
+        of_type: dict[int, ColumnOptions] = {}  # for leaves that no option names
         settled = []
         for leaf in leaves:
             if not named.isdisjoint(_option_names(leaf)):
@@ -105,7 +91,7 @@ class WriterOptions:
         codec = _codec(_value_for(self.compression, leaf, "snappy"))
         level = _value_for(self.compression_level, leaf, None)
         if isinstance(self.compression_level, int) and codec not in COMPRESSION_LEVELS:
-            level = None  # one level for all columns concerns those whose codec has levels
+            level = None  # a single level applies only to codecs with levels
         compressor(codec, level)
         return ColumnOptions(
             codec=codec,
@@ -135,10 +121,10 @@ class WriterOptions:
             raise ValueError(f"column_encoding {name!r} is not one of {', '.join(ENCODING_NAMES)}")
         return (
             encoding if _is_encodable(encoding, leaf) else None
-        )  # one for several columns concerns those that it is for
+        )  # an encoding for several columns applies where it can
 
     def _check_names(self, leaves: list[Leaf]) -> set[str]:
-        """Check that there is what options name, and that what they say can be true of a leaf; give the names."""
+        """Check the columns that options name, and values that depend on their types; return the names."""
         all_named: set[str] = set()
         below: dict[str, list[Leaf]] = {}
         for leaf in leaves:
@@ -170,7 +156,7 @@ class WriterOptions:
 
 
 def _unknown_column_error(option: str, name: Any, known: Iterable[str]) -> SchemaError:
-    """Make the error for a column that there is not, with names like it."""
+    """Build the error for a missing column, with similar names."""
     close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return SchemaError(f"{option} names a column {name!r}, which is not there{hint}")
@@ -181,7 +167,7 @@ def _is_encodable(encoding: int, leaf: Leaf) -> bool:
 
 
 def _check_encoding(name: str, option: Any, leaves: list[Leaf]) -> None:
-    """Refuse an encoding that is for none of the leaves that a name stands for."""
+    """Check that an encoding suits at least one of the leaves that a name covers."""
     encoding = ENCODING_NAMES.get(str(option).upper())
     if encoding is None or any(_is_encodable(encoding, leaf) for leaf in leaves):
         return
@@ -190,22 +176,19 @@ def _check_encoding(name: str, option: Any, leaves: list[Leaf]) -> None:
 
 
 def _option_names(leaf: Leaf) -> tuple[str, ...]:
-    """Give the names by which options may know a leaf: its path, those of the groups above it, its column."""
+    """Return the names by which options address a leaf: its path, then its groups, then its column."""
     return tuple(".".join(leaf.path[:depth]) for depth in range(len(leaf.path), 0, -1))
 
 
 def _value_for(option: Any, leaf: Leaf, default: Any) -> Any:
-    """Look a leaf up in an option that is one value for all columns, or a dict of them."""
+    """Return a leaf's value of an option that is one value for all columns, or a dict by column."""
     if not isinstance(option, Mapping):
         return option
     return next((option[name] for name in _option_names(leaf) if name in option), default)
 
 
 def _flag_for(option: Any, leaf: Leaf, default: bool = True) -> bool:
-    """Look a leaf up in an option that is a bool for all columns, a dict of bools, or a list of names.
-
-    `default` is what counts for a column that a dict does not name.
-    """
+    """Return a leaf's flag of an option that is a bool, a dict of bools (with `default`), or a list of names."""
     if isinstance(option, Mapping):
         return bool(_value_for(option, leaf, default))
     if isinstance(option, Collection) and not isinstance(option, str):
@@ -244,19 +227,9 @@ def _bloom_options(option: Any) -> BloomFilterOptions | None:
 
 
 def sorting_column_structs(option: Any, leaves: list[Leaf]) -> list[dict[str, Any]] | None:
-    """Give the SortingColumn structs of an argument ``sorting_column_structs``.
+    """Return SortingColumn structs; None without any.
 
-    Parameters
-    ----------
-    option : sequence, or None
-        For each column a name, ``(name, descending)``, ``(name, descending, nulls_first)``, or an object with
-        ``column_index``, ``descending`` and ``nulls_first``, like pyarrow's.
-    leaves : list of Leaf
-        The leaves of the schema.
-
-    Returns
-    -------
-    list of dict, or None
+    A column is a name, ``(name, descending)``, ``(name, descending, nulls_first)``, or an object like pyarrow's.
     """
     if not option:
         return None
@@ -279,14 +252,14 @@ def _sorting_column(item: Any, places: dict[str, int]) -> dict[str, Any]:
 
 
 class RowGroupSize:
-    """How many rows make a row group."""
+    """Limits of a row group, in rows and in bytes before encoding."""
 
     def __init__(self, rows: int | None, size: int | None) -> None:
         self._rows = check_optional_positive_int(rows, "row_group_size") or DEFAULT_ROW_GROUP_ROWS
         self._bytes = check_optional_positive_int(size, "row_group_bytes")
 
     def rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
-        """Settle the rows of a row group by the size of rows spread over the frame."""
+        """Return the rows of a row group, by the size of rows sampled across the frame."""
         if self._bytes is None or not num_rows:
             return self._rows
         sample = min(num_rows, _SAMPLE_ROWS)
@@ -301,7 +274,7 @@ class RowGroupSize:
 
 
 def _plain_bytes(values: LeafValues) -> int:
-    """Estimate the bytes of values as they are before encoding."""
+    """Estimate the bytes of values before encoding."""
     if values.codes is not None:
         return values.codes.nbytes
     if values.starts is not None and values.ends is not None:

@@ -1,4 +1,4 @@
-"""numparq where pandas' own functions ask for a Parquet engine, and ``df.numparq``: opt in by `register`.
+"""pandas integration: the engine "numparq" and the accessor ``df.numparq``, enabled by `register`.
 
 >>> import numparq.pandas, pandas as pd
 >>> numparq.pandas.register()

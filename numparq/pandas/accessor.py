@@ -19,7 +19,7 @@ __all__ = ["NumparqAccessor"]
 
 
 class NumparqAccessor:
-    """What numparq does with a frame.
+    """Accessor ``df.numparq``.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ class NumparqAccessor:
         self._frame = frame
 
     def to_parquet(self, path: Any = None, compression: Any = "snappy", **options: Any) -> bytes | None:
-        """Write the frame to a file: `numparq.to_parquet`, with its arguments.
+        """Write the frame with `numparq.to_parquet`, which has the arguments.
 
         Returns
         -------
         bytes or None
-            The file, when `path` is None.
+            The file, if `path` is None.
         """
         return api.to_parquet(self._frame, path, compression, **options)
 
     def to_bytes(self, compression: Any = "snappy", **options: Any) -> bytes:
-        """Give the bytes of a file of the frame; `numparq.to_parquet` has the arguments.
+        """Return the frame as the bytes of a Parquet file; `numparq.to_parquet` has the arguments.
 
         Returns
         -------
@@ -53,14 +53,14 @@ class NumparqAccessor:
 
     @property
     def schema(self) -> Schema:
-        """The columns that a file of the frame would have, those of the index included.
+        """Parquet schema that a file of the frame would have, index columns included.
 
-        Columns of Python objects are looked through for it; nothing is encoded.
+        Columns of Python objects are scanned for their types; nothing is encoded.
 
         Raises
         ------
         SchemaError
-            When a column holds what Parquet cannot.
+            If a column holds a value that Parquet cannot store.
         """
         taken = shred_frame(self._frame)
         nodes = [column.node for column in taken.columns]
@@ -74,9 +74,8 @@ class NumparqAccessor:
 
     @property
     def lost(self) -> list[Any]:
-        """What could not be read, where the frame was read with ``on_error="skip"``.
+        """Losses of a frame that was read with ``on_error="skip"``.
 
-        Tuples of file, row group, column, row range and reason. Empty where nothing is known to be lost, which is
-        also so of any frame that was read otherwise, or was not read from a file.
+        Tuples of file, row group, column, row range and reason; empty for any other frame.
         """
         return list(self._frame.attrs.get("numparq.lost", ()))

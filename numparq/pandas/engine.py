@@ -20,7 +20,7 @@ from .strings import apply_string_options
 
 __all__ = ["NumparqImpl"]
 
-# What makes a dataset of the path, whose folders are made, besides the columns of partitions.
+# Options that make the path a dataset, besides partition_cols; its folders are created.
 _DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
 
 
@@ -38,16 +38,16 @@ class NumparqImpl(parquet.BaseImpl):
         to_pandas_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> pd.DataFrame:
-        """Read a file into a frame, as `pandas.read_parquet` asks for it.
+        """Read a file into a frame, for `pandas.read_parquet`.
 
         Parameters
         ----------
         path, columns, filters, dtype_backend, storage_options, filesystem
             As in `pandas.read_parquet`; `filters` may be an expression of `numparq.col`.
         to_pandas_kwargs : dict, optional
-            Arguments of ``pyarrow.Table.to_pandas``, as far as they make sense here.
+            Arguments of ``pyarrow.Table.to_pandas`` that apply here.
         **kwargs
-            Those of `numparq.read_parquet`, and of ``pyarrow.parquet.read_table``, as far as they make sense here.
+            Arguments of `numparq.read_parquet`, and those of ``pyarrow.parquet.read_table`` that apply here.
 
         Returns
         -------
@@ -56,7 +56,7 @@ class NumparqImpl(parquet.BaseImpl):
         Raises
         ------
         UnsupportedError
-            For an argument of pyarrow's that numparq has nothing for, with what to do instead.
+            For an argument of pyarrow's without an equivalent; the message names the alternative.
         """
         check_filesystem(filesystem, storage_options)
         reading = ReadArguments.of(kwargs, to_pandas_kwargs)
@@ -79,19 +79,19 @@ class NumparqImpl(parquet.BaseImpl):
         filesystem: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Write a frame to a file, as `DataFrame.to_parquet` asks for it.
+        """Write a frame to a file, for `DataFrame.to_parquet`.
 
         Parameters
         ----------
         df, path, compression, index, partition_cols, storage_options, filesystem
             As in `DataFrame.to_parquet`.
         **kwargs
-            Those of `numparq.to_parquet`, and of ``pyarrow.parquet.write_table``, as far as they make sense here.
+            Arguments of `numparq.to_parquet`, and those of ``pyarrow.parquet.write_table`` that apply here.
 
         Raises
         ------
         UnsupportedError
-            For an argument of pyarrow's that numparq has nothing for, with what to do instead.
+            For an argument of pyarrow's without an equivalent; the message names the alternative.
         """
         self.validate_dataframe(df)
         check_filesystem(filesystem, storage_options)
@@ -113,7 +113,7 @@ class NumparqImpl(parquet.BaseImpl):
 
 
 def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) -> None:
-    """Refuse what is no file system, and options for one that has its own; the errors are those of pandas."""
+    """Check `filesystem`, and that pyarrow's comes without `storage_options`; errors are pandas' own."""
     if filesystem is None:
         return
     if hasattr(filesystem, "get_file_info"):  # pyarrow's
@@ -125,9 +125,9 @@ def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) ->
 
 @contextmanager
 def _open(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Give what numparq reads, and with what options of where it is.
+    """Yield what numparq reads, and its location options.
 
-    What pandas opens by itself is opened by pandas: URLs of HTTP, for which `storage_options` are headers.
+    pandas opens HTTP URLs itself, with `storage_options` as headers.
     """
     if filesystem is None and isinstance(path, str) and path.startswith(("http://", "https://")):
         with parquet.get_handle(path, "rb", is_text=False, storage_options=storage_options) as handles:
@@ -137,7 +137,7 @@ def _open(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[An
 
 
 def _strip_localhost(path: Any) -> Any:
-    """Take the host out of a URL of a local file."""
+    """Drop the host from the URL of a local file."""
     if isinstance(path, str) and path.startswith("file://localhost/"):
         return "file://" + path.removeprefix("file://localhost")
     return path

@@ -17,8 +17,7 @@ NAME = "numparq"
 
 _SUPPORTED_MAJOR = "3"
 _SUPPORTED_VERSIONS = "3.0 and 3.1, and later ones below 4 that look the same there"
-# The parameters of what is replaced or called, behind `self`; those of an engine's methods are the ones given by
-# position, before those that pandas hands on by name.
+# Expected parameters, without `self`, of the functions replaced or called; for methods, those passed by position.
 _EXPECTED_PARAMETERS = {
     "get_engine": ("engine",),
     "BaseImpl.read": ("path", "columns", "kwargs"),
@@ -33,21 +32,21 @@ _hook: _EngineHook | None = None
 
 
 def register(default: bool = False) -> None:
-    """Make ``engine="numparq"`` work in pandas, and add the accessor ``df.numparq``.
+    """Enable ``engine="numparq"`` in pandas, and the accessor ``df.numparq``.
 
-    `pandas.read_parquet` and `DataFrame.to_parquet` keep their other engines. To call it again is no error; what was
-    asked last counts.
+    `pandas.read_parquet` and `DataFrame.to_parquet` keep their other engines. Repeated calls are allowed; the last
+    one counts.
 
     Parameters
     ----------
     default : bool
-        Whether numparq also serves where no engine is named, as long as the option ``io.parquet.engine`` is
-        ``"auto"``, as it is by default.
+        Whether numparq is also used if no engine is named and the option ``io.parquet.engine`` is ``"auto"``, its
+        default.
 
     Raises
     ------
     UnsupportedError
-        When pandas does not have its engines where the versions have them that are known. Nothing is changed then.
+        If this version of pandas does not have the engines where supported versions have them. Nothing is changed.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def register(default: bool = False) -> None:
 
 
 def unregister() -> None:
-    """Take back what `register` did; without that, do nothing."""
+    """Undo `register`; do nothing if it was not called."""
     global _hook
     with _LOCK:
         if _hook is not None:
@@ -84,13 +83,7 @@ def unregister() -> None:
 
 
 class _EngineHook:
-    """``get_engine`` of pandas, wrapped.
-
-    Attributes
-    ----------
-    default : bool
-        Whether numparq serves where no engine is named.
-    """
+    """Wrapper of pandas' ``get_engine``; `default`: numparq is used if no engine is named."""
 
     def __init__(self, module: ModuleType) -> None:
         self.default = False
@@ -119,48 +112,34 @@ class _EngineHook:
         return self.default and pd.get_option("io.parquet.engine") == "auto"
 
     def install(self) -> None:
-        """Put the wrapper in the place of pandas' function."""
+        """Replace pandas' function by the wrapper."""
         self._module.get_engine = self._wrapper  # type: ignore[attr-defined]
 
     def remove(self) -> None:
-        """Put pandas' function back; where somebody wrapped the wrapper, it only forwards from now on."""
+        """Restore pandas' function; a wrapper that others have wrapped only forwards from now on."""
         self._active = False
         if self._module.get_engine is self._wrapper:
             self._module.get_engine = self._original  # type: ignore[attr-defined]
 
 
 def _disguise_as_pandas(wrapper: Any, original: Any) -> None:
-    """Let a function count as one of pandas' where its warnings look for the code that called pandas.
+    """Set the wrapper's file and line to pandas' own.
 
-    What pandas says of another engine is said of the first caller that is none of its files; by those lines Python
-    settles which warnings are shown.
+    pandas attributes warnings to the first caller outside its files, and Python filters them by that line.
     """
     code = inspect.unwrap(original).__code__
     wrapper.__code__ = wrapper.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno)
 
 
 def check_pandas(module: ModuleType, version: str) -> None:
-    """Check that pandas' module of Parquet engines is as it is known.
-
-    Parameters
-    ----------
-    module : module
-        ``pandas.io.parquet``.
-    version : str
-        That of pandas.
-
-    Raises
-    ------
-    UnsupportedError
-        With what is different, and the versions that are known.
-    """
+    """Raise UnsupportedError if pandas' module of Parquet engines differs from the supported versions."""
     trouble = _find_incompatibility(module, version)
     if trouble is not None:
         raise _unsupported_pandas(version, trouble)
 
 
 def _check_imports(version: str) -> None:
-    """Check that pandas has what the engine takes from it."""
+    """Check that pandas has the names that the engine imports."""
     try:
         from . import engine  # noqa: F401
     except ImportError as error:

@@ -19,23 +19,14 @@ __all__ = ["cast_maps"]
 
 Converter = Callable[[Any], Any]
 
-# What decides about the columns of many files.
+# Options that decide a dataset's columns.
 _DATASET_OPTIONS = ("partitioning", "schema", "resolve")
 
 
 def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, Any]) -> None:
-    """Make dicts of the pairs of maps, wherever in a column they are.
+    """Cast the maps of a frame, at any depth and in place, from pairs to dicts.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        What was read; it is changed.
-    maps : {"lossy", "strict"}
-        Of keys that are there twice the last one counts, or they are an error.
-    source : str, os.PathLike, or binary file object
-        What was read.
-    options : dict
-        What it was read with, as for `numparq.read_parquet`.
+    `maps`: the last of duplicate keys wins ("lossy"), or SchemaError ("strict"). `options` are those of the read.
     """
     with _open_again(source, options) as table:
         schema = table.schema
@@ -54,7 +45,7 @@ def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, An
 
 
 def _open_again(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
-    """Open what was read once more, for its schema."""
+    """Open the source again for its schema."""
     places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
     if is_dataset_path(source, **places):
         of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
@@ -63,7 +54,7 @@ def _open_again(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
 
 
 def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    """Give the names of the columns of a frame that are nested in its file."""
+    """Yield the names of the frame's columns that are nested in the file."""
     for label in frame.columns:
         position = schema.positions.get(str(label))
         if position is not None and schema.flat_leaf(position) is None and schema.has_leaves(position):
@@ -71,7 +62,7 @@ def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
 
 
 def _converter(nested_type: NestedType, strict: bool) -> Converter | None:
-    """Give what makes dicts of the maps in a value of a column, or in a part of one; None where there are none."""
+    """Return a function that casts the maps inside a value to dicts; None if the type has no maps."""
     if is_variant(nested_type) or nested_type.kind == "leaf":
         return None
     inner = [_converter(child, strict) for child in nested_type.children]

@@ -10,12 +10,12 @@ from numparq.errors import UnsupportedError
 
 __all__ = ["ReadArguments", "translate_write"]
 
-# What a value of an argument becomes: arguments of numparq's.
+# Translates a name and value of pyarrow's to arguments of numparq's.
 Translation = Callable[[str, Any], dict[str, Any]]
 
 
 def _ignore(name: str, value: Any) -> dict[str, Any]:
-    """Pass over an argument that changes neither what is read nor what is written."""
+    """Ignore an argument that does not affect the result."""
     return {}
 
 
@@ -28,7 +28,7 @@ def _threads(name: str, value: Any) -> dict[str, Any]:
 
 
 def _accept_only(*harmless: Any, instead: str) -> Translation:
-    """Pass over the values that mean what numparq does anyway, and refuse others."""
+    """Ignore values that mean what numparq does anyway; refuse others."""
 
     def meaning(name: str, value: Any) -> dict[str, Any]:
         if any(value is known or (type(value) is type(known) and value == known) for known in harmless):
@@ -46,7 +46,7 @@ _READ_TABLE: dict[str, Translation] = {
     "memory_map": _ignore,
     "buffer_size": _ignore,
     "pre_buffer": _ignore,
-    "thrift_string_size_limit": _ignore,  # lengths are held against the footer's size
+    "thrift_string_size_limit": _ignore,  # lengths are checked against the footer's size
     "thrift_container_size_limit": _ignore,
     "arrow_extensions_enabled": _ignore,
     "ignore_prefixes": _accept_only(None, instead="files and folders whose names begin with . or _ are left out"),
@@ -66,7 +66,7 @@ _TO_PANDAS: dict[str, Translation] = {
     "split_blocks": _ignore,
     "deduplicate_objects": _ignore,
     "memory_pool": _ignore,
-    "safe": _ignore,  # nothing is cast at a loss
+    "safe": _ignore,  # casts are always lossless
     "zero_copy_only": _accept_only(False, instead="columns are decoded, not borrowed"),
     "ignore_metadata": _accept_only(False, instead="reset_index() gives the index back as columns"),
     "date_as_object": _accept_only(True, instead='.astype("datetime64[s]") converts dates'),
@@ -108,11 +108,11 @@ _WRITE_TABLE: dict[str, Translation] = {
     ),
     "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are written as local ones"),
     "encryption_properties": _accept_only(None, instead="this version of numparq does not encrypt"),
-    # of datasets
+    # write_dataset
     "max_rows_per_group": _rename("row_group_size"),
     "min_rows_per_group": _accept_only(None, 0, instead="row_group_size says how many rows a row group has"),
     "max_rows_per_file": lambda name, value: {name: value} if value else {},
-    "max_partitions": _ignore,  # there is no limit to lift
+    "max_partitions": _ignore,  # no such limit here
     "max_open_files": _ignore,
     "create_dir": _ignore,
     "basename_template": _accept_only(None, instead="files of a dataset have names that are nobody else's"),
@@ -126,28 +126,14 @@ _WRITE_TABLE: dict[str, Translation] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """What the arguments of a read come to.
-
-    Parameters
-    ----------
-    options : dict
-        Arguments of `numparq.read_parquet`.
-    maps_as_pydicts : str or None
-        How maps become dicts, as in pyarrow's ``maps_as_pydicts``.
-    """
+    """Arguments of `numparq.read_parquet`, and pyarrow's ``maps_as_pydicts``."""
 
     options: dict[str, Any]
     maps_as_pydicts: str | None
 
     @classmethod
     def of(cls, kwargs: Mapping[str, Any], to_pandas_kwargs: Mapping[str, Any] | None) -> ReadArguments:
-        """Settle what was passed to `pandas.read_parquet` besides what it knows itself.
-
-        Raises
-        ------
-        UnsupportedError
-            For what numparq has nothing for.
-        """
+        """Translate the extra arguments of `pandas.read_parquet`; raise UnsupportedError without an equivalent."""
         options = _translate(kwargs, _READ_TABLE)
         for name, value in (to_pandas_kwargs or {}).items():
             if name not in _TO_PANDAS:
@@ -157,13 +143,7 @@ class ReadArguments:
 
 
 def translate_write(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Settle what was passed to `DataFrame.to_parquet` besides what it knows itself: arguments of `to_parquet`.
-
-    Raises
-    ------
-    UnsupportedError
-        For what numparq has nothing for.
-    """
+    """Translate the extra arguments of `DataFrame.to_parquet`; raise UnsupportedError without an equivalent."""
     return _translate(kwargs, _WRITE_TABLE)
 
 

@@ -1,4 +1,4 @@
-"""Cast string columns to the dtype that pandas' options `string_storage` and `infer_string` ask for."""
+"""Cast string columns to the dtype that pandas' options `string_storage` and `infer_string` demand."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import pandas as pd
 
 __all__ = ["apply_string_options"]
 
-# The dtype that strings of a dtype are to have: another storage, or object.
+# Returns the target of a string dtype: another storage, or object.
 DtypeChooser = Callable[[pd.StringDtype], Any]
 
 
 def apply_string_options(frame: pd.DataFrame, dtype_backend: Any) -> None:
-    """Give the strings of a frame the dtype that pandas' options ask for, as they do of any engine.
+    """Cast a frame's strings, in place, to the dtype that pandas' options demand of every engine.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        What was read; it is changed where that is needed.
-    dtype_backend : str, None, or pandas' mark for "not given"
-        As it was passed. Arrow's dtypes have no storage to choose, and the option ``future.infer_string`` concerns
-        reads without it only.
+    With an explicit `dtype_backend`, ``future.infer_string`` does not apply to values.
     """
     storage, inferred = pd.get_option("mode.string_storage"), _infers_str()
     if storage == "auto" and inferred:
@@ -48,12 +42,12 @@ def _dtype_chooser(storage: str, as_objects: bool) -> DtypeChooser:
 
 
 def _infers_str() -> bool:
-    """Tell whether strings are of the dtype ``str``; to ask for the option itself is deprecated."""
+    """Whether strings get the dtype ``str``; reading the option itself is deprecated."""
     return pd.Index([""]).dtype != object
 
 
 def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any:
-    """Convert strings, or categories that are strings; None where there is nothing to convert."""
+    """Cast strings, or string categories; None if nothing changes."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         categories = _cast(dtype.categories.array, of_categories, of_categories)

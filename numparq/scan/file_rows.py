@@ -37,21 +37,9 @@ __all__ = ["FileRowReader", "leaf_may_be_null", "leaves_may_be_null"]
 
 
 def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None) -> bool:
-    """Say whether a column may have a null in rows of which the statistics count so many.
+    """Whether a leaf column may hold a null, given its null count (None: unknown) and the writer.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    null_count : int or None
-        What the statistics say; None where they do not.
-    created_by : str or None
-        The writer: of some it is known that they count wrong.
-
-    Returns
-    -------
-    bool
-        False for what is REQUIRED, and where a writer that is to be trusted counts none.
+    False for REQUIRED leaves, and where a trusted writer counts none.
     """
     if not leaf.max_definition_level:
         return False
@@ -59,20 +47,7 @@ def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None)
 
 
 def leaves_may_be_null(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
-    """Tell of columns whether they may have a null in any row of a file.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns.
-
-    Returns
-    -------
-    list of bool
-        As of `leaf_may_be_null`.
-    """
+    """Return for each leaf whether it may hold a null in any row group of a file."""
     counts = file.footer.chunks.table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
     none = (counts == 0).all(axis=0).tolist()
     created_by = file.footer.created_by
@@ -82,29 +57,14 @@ def leaves_may_be_null(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
 
 
 class FileRowReader:
-    """The rows that a read wants of a file.
-
-    `begin` has to be called before rows are found and decoded, `close` afterwards.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The leaves that are wanted of it.
-    slices : sequence of RowSlice
-        The rows chosen by position.
-    predicate : ScanPredicate or None
-        What they have to satisfy.
-    policy : RaiseOnDamage or SkipDamaged
-        What is done where the file is damaged.
+    """Rows of one file: call `begin`, `find`, `decode` and `close` in that order.
 
     Attributes
     ----------
     slices : sequence of RowSlice or RowSelection
-        The rows: those chosen by position, and after `find` those that satisfy the condition.
+        Rows selected by position; after `find` those that satisfy the predicate.
     tables : ChunkTables
-        The column chunks of `leaves`, and behind them of those that only the condition asks.
+        Column chunks of the projected leaves, followed by those of the other filter leaves.
     """
 
     def __init__(
@@ -126,43 +86,33 @@ class FileRowReader:
 
     @property
     def leaves(self) -> Sequence[Leaf]:
-        """The leaves that are wanted of the file."""
+        """Projected leaves."""
         return self._leaves
 
     @property
     def null_counts(self) -> list[int | None]:
-        """Nulls of each wanted leaf in the row groups that are read; None where the statistics do not say."""
+        """Null count of each projected leaf in the row groups read; None if unknown."""
         return self.tables.null_counts()[: len(self._leaves)]
 
     @property
     def may_be_null(self) -> list[bool]:
-        """Whether each wanted leaf may be null in the row groups that are read, as far as the footer tells."""
+        """Whether each projected leaf may be null in the row groups read, by the footer."""
         created_by = self.file.footer.created_by
         counts = zip(self._leaves, self.null_counts, strict=True)
         return [leaf_may_be_null(leaf, count, created_by) for leaf, count in counts]
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(map(len, self.slices))
 
     def plan(self) -> ReadPlan:
-        """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
+        """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         return self._selection_builder(()).plan(slices)
 
     def begin(self, crew: WorkerPool, verify_crc: bool, local: ThreadScratch | None = None) -> None:
-        """Get ready to find and decode.
-
-        Parameters
-        ----------
-        crew : WorkerPool
-            The threads.
-        verify_crc : bool
-            Whether pages with a CRC are held against it.
-        local : ThreadScratch, optional
-            The threads' buffers, where they are shared with other files.
-        """
+        """Open the read: build its context and its prefetcher. `local` shares thread scratch between files."""
         faults = page_quirks(self.file.footer.created_by)
         self._context: ReadContext = self._policy.context(
             self.file.source,
@@ -177,18 +127,18 @@ class FileRowReader:
 
     @property
     def _gap(self) -> int:
-        """Over how many bytes chunks are read together."""
+        """Largest gap in bytes over which column chunks are read together."""
         return min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES
 
     def context_for(self, source: Source) -> ReadContext:
-        """Give the context of this read for the same columns in another source."""
+        """Return this read's context for the same columns in another source."""
         return replace(self._context, source=source)
 
     @property
     def joint_read_key(self) -> Hashable:
-        """What is the same of two files that can be read as one: their leaves, and how their pages are checked.
+        """Key that two files share if they can be decoded as one: their leaves and how pages are checked.
 
-        None where they cannot: where rows are left out, or column chunks are elsewhere.
+        None with a predicate or a row selection, for external column chunks and without rows.
         """
         are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.slices)
         if not are_whole or self.file.files is not None or not self.count:
@@ -196,29 +146,21 @@ class FileRowReader:
         return tuple(self._leaves), self._context.verify_crc, self._context.bit_packed
 
     def close(self) -> None:
-        """Give back what `begin` took."""
+        """Close the prefetcher and the context."""
         self._ahead.close()
         self._context.close()
 
     @property
     def has_predicate(self) -> bool:
-        """Whether rows are chosen by what is in them."""
+        """Whether rows are filtered by value."""
         return self._condition is not None
 
     def find(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
-        """Find the rows to decode, which `slices` are from then on.
-
-        Parameters
-        ----------
-        output_types : sequence of OutputType
-            How the wanted leaves are decoded.
-        limit : int or None
-            At most so many rows, of those that satisfy the condition.
-        """
+        """Set `slices` to the rows to decode, at most `limit` of those that satisfy the predicate."""
         self.slices = self._policy.rows(self, output_types, limit)
 
     def left(self, output_types: Sequence[OutputType], limit: int | None) -> Sequence[RowSlice | RowSelection]:
-        """Give those of the rows chosen by position that satisfy the condition; parameters as of `find`."""
+        """Return the rows that satisfy the predicate, at most `limit`."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self.file.footer.row_group_num_rows
         are_all = self._condition is None and (limit is None or limit >= self.count)
@@ -233,21 +175,9 @@ class FileRowReader:
         return RowSelectionBuilder(self.file, self.tables, self._all, output_types, self._condition)
 
     def decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
-        """Decode columns.
+        """Decode the leaves at the positions `wanted`; return one column for each leaf, empty if not decoded.
 
-        Parameters
-        ----------
-        memory : ReplaceableMemory
-            Where the leaves are decoded to.
-        wanted : collection of int
-            Which of them, by position.
-        first : int
-            The row of the memory that the first row becomes.
-
-        Returns
-        -------
-        list of ColumnBuffer
-            One for each leaf; those that are not wanted hold nothing.
+        The first row goes to row `first` of `memory`.
         """
         slices = self.slices if not first else [replace(part, out=part.out + first) for part in self.slices]
         context, tables, leaves = self._context, self.tables, self._leaves
@@ -264,7 +194,7 @@ class FileRowReader:
     def _decode_rounds(
         self, slices: Sequence[RowSlice | RowSelection]
     ) -> Callable[[], Iterator[Sequence[RowSlice | RowSelection]]]:
-        """Give what divides the rows into those that are decoded together: all, or a row group when it is fetched."""
+        """Return an iterator factory of the rows decoded together: all, or one selection after the other if remote."""
         if not self._ahead.is_remote:
             return lambda: iter([slices])
         columns = range(len(self._leaves))
@@ -278,18 +208,7 @@ class FileRowReader:
         return turns
 
     def virtual(self, name: str) -> np.ndarray:
-        """Give a virtual column that is made of numbers.
-
-        Parameters
-        ----------
-        name : str
-            ``"row_group"`` or ``"row_number"``.
-
-        Returns
-        -------
-        int64 array
-            One item for each row.
-        """
+        """Return the virtual column "row_group" or "row_number" as int64, one value a row."""
         values = np.empty(self.count, np.int64)
         counts: Any = self.file.footer.row_group_num_rows
         starts = np.cumsum(counts) - counts
@@ -302,7 +221,7 @@ class FileRowReader:
 
 
 def _add_filter_leaves(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Sequence[Leaf]:
-    """Give the leaves that are wanted, and behind them those that are only asked."""
+    """Return the projected leaves, followed by the other filter leaves."""
     shown = set(map(leaf_ordinal, leaves))
     if shown.issuperset(map(leaf_ordinal, asked)):
         return leaves

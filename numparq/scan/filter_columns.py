@@ -1,4 +1,4 @@
-"""Filter columns, decoded as stored values for predicate evaluation and kept for the predicate cache."""
+"""Filter columns, decoded as stored values for the predicate and reused by the predicate cache."""
 
 from __future__ import annotations
 
@@ -35,26 +35,16 @@ __all__ = ["FilterColumns", "cacheable_values", "leaf_positions"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
-_INT96_OUT_OF_RANGE = "no moments"  # what is left to try of INT96 values that do not fit microseconds
-_MAX_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
+_INT96_OUT_OF_RANGE = "no moments"  # `finish` of the type that follows microseconds: INT96 values that fit neither
+_MAX_ENTRIES = 1 << 31  # positions are 32-bit
 
 
 @lru_cache(maxsize=1024)
 def stored_output_type(leaf: Leaf) -> OutputType:
-    """Choose how a leaf is decoded to be tested: as its values are stored, INT96 as moments.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column, or what is within one.
-
-    Returns
-    -------
-    OutputType
-    """
+    """Return the output type of a filter column: values as stored, INT96 as timestamps."""
     common: dict[str, Any] = {"finish": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
     if leaf.physical == BYTE_ARRAY:
-        # Strings are checked here, where it is known which page they are of.
+        # UTF-8 is checked while decoding, where an error can name the page.
         common["utf8"] = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, None).kind in UTF8_KINDS
         storage = "binary" if leaf.is_nested else "dictionary"
         return OutputType(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
@@ -69,7 +59,7 @@ def stored_output_type(leaf: Leaf) -> OutputType:
 
 @dataclass
 class _FilterBuffers:
-    """The memory that the columns asked are decoded to: buffers of the thread, used again for each row group."""
+    """Memory that filter columns are decoded to: the thread's scratch, reused for each row group."""
 
     num_rows: int
     targets: list[OutputType]
@@ -87,7 +77,10 @@ class _FilterBuffers:
         return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
 
     def replace(self, position: int, target: OutputType) -> None:
-        """Find room for a column, if it is of fixed storage and not nested."""
+        """Set a column's output type; allocate buffers for flat columns of fixed storage.
+
+        Raises UnsupportedError for INT96 values outside the range of microseconds.
+        """
         self.targets[position] = target
         if target.finish == _INT96_OUT_OF_RANGE:
             message = "there are INT96 values that are no timestamps: the column cannot be filtered by"
@@ -99,24 +92,14 @@ class _FilterBuffers:
 
 
 class _SinglePieceJobMaker(SelectionScheduler):
-    """Makes jobs that give the strings, or the nested values, of a row group in one piece."""
+    """Job scheduler that decodes the strings or nested values of a row group into one array."""
 
     def _parts(self, column: int, rows: RowSelection, parts: int) -> int:
         return super()._parts(column, rows, parts) if self._memory.values[column] is not None else 1
 
 
 class FilterColumns:
-    """Decodes the leaves that a filter asks.
-
-    Parameters
-    ----------
-    context : ReadContext
-        Of the read.
-    chunk_tables : ChunkTables
-        The chunks of all columns read.
-    leaves : sequence of Leaf
-        All columns read.
-    """
+    """Decoder of the filter columns; `leaves` are all columns read."""
 
     def __init__(self, context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf]) -> None:
         self._context = context
@@ -124,21 +107,9 @@ class FilterColumns:
         self._leaves = leaves
 
     def values(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
-        """Decode some columns in some rows of a row group.
+        """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.
 
-        Parameters
-        ----------
-        group : RowGroupPlan
-            The row group; where its pages are.
-        rows : RowRanges
-            The rows, within the row group; at least one.
-        positions : sequence of int
-            The columns: positions among all that are read.
-
-        Returns
-        -------
-        dict of int to Values
-            By the ordinals of the leaves. What is in them lasts until this thread decodes again.
+        The vectors are views of this thread's scratch, valid until it decodes again.
         """
         memory = _FilterBuffers.of(self._leaves, rows.count, self._context.scratch)
         for place in positions:
@@ -159,14 +130,14 @@ class FilterColumns:
         return {leaves[place].index: _to_values(leaves[place], buffer) for place, buffer in found.items()}
 
     def _target(self, position: int, row_group: int) -> OutputType:
-        """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""
+        """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""
         target = stored_output_type(self._leaves[position])
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
         return target if has_codes or target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
 
 
 def _to_values(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
-    """Make of what a leaf was decoded to what `evaluate` takes."""
+    """Return decoded values as the vector that `evaluate` takes."""
     if leaf.is_nested:
         return _nested_values(leaf, buffer.pieces)
     if buffer.values is not None:
@@ -175,7 +146,7 @@ def _to_values(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
 
 
 def _string_values(pieces: list[BinaryArray | DictionaryArray]) -> ColumnVector:
-    """Make them of strings: of codes, where all rows have codes of one dictionary."""
+    """Return the vector of strings: dictionary codes if all rows share one dictionary."""
     if len(pieces) == 1 and isinstance(pieces[0], DictionaryArray):
         coded = pieces[0]
         return ColumnVector(coded.dictionary.data, coded.dictionary.offsets, codes=coded.codes)
@@ -188,17 +159,7 @@ def _to_binary(piece: BinaryArray | DictionaryArray) -> BinaryArray:
 
 
 def concat_pieces(pieces: Sequence[BinaryArray]) -> BinaryArray:
-    """Put pieces one behind the other.
-
-    Parameters
-    ----------
-    pieces : sequence of BinaryArray
-        Any number.
-
-    Returns
-    -------
-    BinaryArray
-    """
+    """Concatenate binary arrays; a single one is returned as it is."""
     if len(pieces) == 1:
         return pieces[0]
     sizes = [int(piece.offsets[-1]) for piece in pieces]
@@ -219,7 +180,7 @@ def concat_pieces(pieces: Sequence[BinaryArray]) -> BinaryArray:
 
 
 def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
-    """Make them of a leaf of structs or lists: its values dense, and by its levels where they belong."""
+    """Return the vector of a nested leaf: dense values, placed by its levels."""
     (piece,) = pieces
     count = piece.num_entries
     if count >= _MAX_ENTRIES:
@@ -249,15 +210,7 @@ def _dense_values(piece: NestedLeaf) -> ColumnVector:
 
 
 def cacheable_values(leaf: Leaf, values: ColumnVector) -> CachedFixed | CachedBinary | None:
-    """Give what was decoded of a leaf as values to be kept; None where they are not as they are stored.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The leaf.
-    values : ColumnVector
-        As `FilterColumns.values` gives them; nothing is copied.
-    """
+    """Return decoded filter values for the predicate cache, uncopied; None for nested and INT96 leaves."""
     if leaf.is_nested or leaf.physical == INT96:
         return None
     if leaf.physical != BYTE_ARRAY:
@@ -269,6 +222,6 @@ def cacheable_values(leaf: Leaf, values: ColumnVector) -> CachedFixed | CachedBi
 
 
 def leaf_positions(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:
-    """Give for each leaf asked, by its ordinal, the position among all leaves that are read."""
+    """Return the position among all leaves read for each filter leaf, by leaf ordinal."""
     wanted = set(map(leaf_ordinal, asked))
     return {leaf.index: place for place, leaf in enumerate(leaves) if leaf.index in wanted}

@@ -26,24 +26,24 @@ from .prefetch import ScanPrefetcher
 
 __all__ = ["FilteredRows", "RowFilter", "conjuncts"]
 
-# Rows are told by a mask where there is more than one edge of a run in so many rows.
+# Below this mean run length a mask is cheaper than row ranges.
 MIN_ROWS_PER_RUN = 16
-# And where the places in it are numbers of 32 bits.
+# Positions in a mask are 32-bit.
 MAX_MASK_ROWS = 1 << 31
 
 
 @dataclass(frozen=True)
 class FilteredRows:
-    """The rows of a row group that satisfy a filter.
+    """Rows of a row group that satisfy a predicate.
 
-    Parameters
+    Attributes
     ----------
     rows : RowRanges
-        Within the row group; with a mask, the one range that it is for.
+        Within the row group; with a mask, the single range that the mask covers.
     kept : dict of int to CachedFixed or CachedBinary
-        By the positions of columns: their values in these rows, of those that were asked and are wanted, too.
+        Predicate cache: by column position, the values of these rows decoded for the predicate and projected too.
     mask : uint8 array or None
-        Of each row of the range, whether it satisfies the filter (1) or not (0): where many do, here and there.
+        For each row of the range 1 if it satisfies the predicate, else 0; used for many short runs.
     """
 
     rows: RowRanges
@@ -52,16 +52,16 @@ class FilteredRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
     def within(self, start: int, stop: int) -> FilteredRows:
-        """Give those of the rows from `start` up to, but not including, `stop`."""
+        """Return the rows from `start` to `stop` (exclusive), both within the row group."""
         rows = self._exact()
         return self._taken(rows, rows.clip(start, stop))
 
     def first(self, count: int) -> FilteredRows:
-        """Give the first `count` of the rows."""
+        """Return the first `count` rows."""
         rows = self._exact()
         return self._taken(rows, rows.select(RowRanges.all(count)))
 
@@ -74,18 +74,9 @@ class FilteredRows:
 
 
 class RowFilter:
-    """Finds the rows that satisfy a filter.
+    """Filter of row groups by decoded values.
 
-    Parameters
-    ----------
-    context : ReadContext
-        Of the read.
-    chunk_tables : ChunkTables
-        The chunks of all columns read, those that only the filter asks included.
-    leaves : sequence of Leaf
-        All these columns.
-    projected_types : sequence of OutputType
-        How those of them are decoded, from the first one on, that are wanted themselves.
+    `leaves` are projected leaves, then filter leaves; `projected_types` are the output types of the former.
     """
 
     def __init__(
@@ -107,24 +98,9 @@ class RowFilter:
         prefetcher: ScanPrefetcher,
         limit: int | None = None,
     ) -> dict[int, FilteredRows]:
-        """Find the rows of all row groups of a plan.
+        """Filter the row groups of a plan; return rows by row group ordinal, without empty row groups.
 
-        Parameters
-        ----------
-        plan : ReadPlan
-            What statistics and indexes have left.
-        narrow : callable
-            Called for each row group when its turn comes: gives what is left of it by then, and the bound expression
-            that its rows have to satisfy.
-        prefetcher : ScanPrefetcher
-            What fetches the pages of the columns asked, in the order of ``plan.left``.
-        limit : int or None
-            So many rows are enough, the first ones of the plan.
-
-        Returns
-        -------
-        dict of int to Found
-            By the ordinals of row groups; those without rows left are not in it.
+        `narrow` returns what is left of a row group at its turn, and its predicate. Stops once `limit` rows are found.
         """
         found: dict[int, FilteredRows] = {}
         count = 0
@@ -143,27 +119,13 @@ class RowFilter:
         return {ordinal: some for ordinal, some in found.items() if some.rows}
 
     def _waves(self, groups: Sequence[RowGroupPlan], limit: int | None) -> Iterator[Sequence[RowGroupPlan]]:
-        """Divide row groups into those that are looked through at once: all, unless the first may have enough."""
+        """Split row groups into those filtered at once: all, or with a limit one for each thread."""
         size = len(groups) if limit is None else self._context.crew.threads
         for first in range(0, len(groups), max(size, 1)):
             yield groups[first : first + size]
 
     def of_row_group(self, group: RowGroupPlan, bound: Expression, allow_mask: bool = True) -> FilteredRows:
-        """Find the rows of a row group.
-
-        Parameters
-        ----------
-        group : RowGroupPlan
-            What is left of it.
-        bound : Expression
-            What they have to satisfy.
-        allow_mask : bool
-            Whether they may be given as a mask, where that is the shorter way to say it.
-
-        Returns
-        -------
-        FilteredRows
-        """
+        """Filter the planned rows of a row group; with `allow_mask` the last conjunct may return a mask."""
         rows, known = group.rows, dict[int, CachedFixed | CachedBinary]()
         mask: np.ndarray | None = None
         parts = conjuncts(bound)
@@ -203,23 +165,12 @@ class RowFilter:
 
 
 def _is_scattered(answers: np.ndarray) -> bool:
-    """Tell whether there are too many runs of rows for these to be worth counting."""
+    """Whether the mask has too many runs for row ranges."""
     return int(np.count_nonzero(answers[1:] != answers[:-1])) * MIN_ROWS_PER_RUN > len(answers)
 
 
 def conjuncts(bound: Expression) -> list[Expression]:
-    """Divide an expression into parts that all have to hold, each leaf in one of them only.
-
-    Parameters
-    ----------
-    bound : Expression
-        Made by `bind`.
-
-    Returns
-    -------
-    list of Expression
-        In its order.
-    """
+    """Split a bound expression into conjuncts that share no leaf column."""
     if not isinstance(bound, And):
         return [bound]
     groups: list[tuple[set[int], list[Expression]]] = []

@@ -27,8 +27,8 @@ __all__ = [
     "scratch_bytes",
 ]
 
-# Bytes of a value that becomes a Python object, by what finishes a column: its pointer, and the object but for what is
-# in it. Small numbers and the like that Python has once are counted too: how many of them there are is not known.
+# Bytes of a Python object by the column's `finish`: pointer and object header. Interned objects (small integers) are
+# counted too, since their number is unknown.
 _OBJECTS = {
     "decimals": 8 + 104,
     "dates": 8 + 32,
@@ -39,12 +39,12 @@ _OBJECTS = {
     "bool_objects": 8,
     "nulls": 8,
 }
-_OBJECT = 8 + 48  # of a value in nested columns
-_CONTAINER = 8 + 120  # a list or dict around such values; there is one a row at least
-_MARK = 1  # of a mask, which says of each row whether there is a value
+_OBJECT = 8 + 48  # a value in a nested column
+_CONTAINER = 8 + 120  # a list or dict, at least one for each row
+_MARK = 1  # validity mask
 _OFFSET = 8
-_CODE = 4 + 4  # of a dictionary: as it is decoded, and as the Categorical has it
-# Buffers are a quarter larger than what was last asked of them.
+_CODE = 4 + 4  # dictionary code: decoded, and in the Categorical
+# Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
 
 _Numbers = np.ndarray
@@ -73,28 +73,9 @@ _RULES = {"fixed": _fixed, "binary": _binary, "dictionary": _dictionary, "null":
 
 
 class MemoryEstimate:
-    """What the rows of a file take once they are decoded.
+    """Estimated bytes of decoded rows by the footer; `extra_row_bytes` counts bytes of a row outside these leaves.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns.
-    output_types : sequence of OutputType
-        How each is decoded.
-    row_groups : sequence of int
-        The row groups that will be asked for.
-    as_objects : bool
-        Whether nested columns become Python objects, and not Arrow's data.
-    extra_row_bytes : int
-        Bytes of a row that are in none of these columns.
-
-    Attributes
-    ----------
-    is_lower_bound : bool
-        Whether strings may be much larger than what is stored of them: in a dictionary they are there once, and no
-        statistics say how long they are in all.
+    `is_lower_bound`: strings may take far more than is stored (dictionaries without size statistics).
     """
 
     def __init__(
@@ -126,65 +107,44 @@ class MemoryEstimate:
         self._stored = stored + np.maximum(facts["total_compressed_size"], 0)
 
     def row_bytes(self, row_group: int) -> float:
-        """Give the bytes of a row of a row group, on average."""
+        """Return the mean bytes of a row of a row group."""
         place = self._place[row_group]
         return max(float(self._bytes[place].sum() / self._num_rows[place]) + self._besides, 1.0)
 
     def of_row_group(self, row_group: int) -> float:
-        """Give the bytes of all rows of a row group."""
+        """Return the bytes of all rows of a row group."""
         return float(self._bytes[self._place[row_group]].sum())
 
     def of(self, slices: Sequence[Any]) -> int:
-        """Give the bytes of rows.
-
-        Parameters
-        ----------
-        slices : sequence of RowSlice or RowSelection
-            The rows.
-        """
+        """Return the bytes of the rows of slices or row selections."""
         return int(sum(len(rows) * self.row_bytes(rows.row_group) for rows in slices))
 
     @property
     def max_row_bytes(self) -> float:
-        """The bytes of a row, on average, in the row group where that is the most."""
+        """Mean bytes of a row in the row group where it is largest."""
         return max(map(self.row_bytes, self._place), default=1.0)
 
     @property
     def max_chunk_bytes(self) -> int:
-        """The bytes of the largest column chunk, as it is stored and decompressed."""
+        """Bytes of the largest column chunk: compressed plus decompressed."""
         return int(self._stored.max(initial=0))
 
 
 def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    """Levels and values of a leaf, the arrays that are made of them, and the objects, if they become some."""
+    """Return the bytes of levels, values, their arrays, and the Python objects if there are any."""
     width = _OFFSET if target.dtype is None else target.dtype.itemsize
     decoded = values * (2 + width) + (sizes if target.dtype is None else 0)
     return 2 * decoded + (values * _OBJECT + rows * _CONTAINER if as_objects else rows * _OFFSET)
 
 
 def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
-    """Give what threads take to decode with, besides what they decode to."""
+    """Return the bytes of the threads' scratch buffers."""
     each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.max_chunk_bytes for one in estimate), default=0))
     return int(threads * each * _SLACK)
 
 
 def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
-    """Refuse a read that would take more memory than is allowed.
-
-    Parameters
-    ----------
-    parts : sequence of (MemoryEstimate, sequence of RowSlice or RowSelection)
-        What rows take, and the rows, of each file.
-    threads : int
-        How many decode.
-    limit : int
-        The most bytes.
-
-    Raises
-    ------
-    LimitError
-        Which says how many it would be, and what to do about it.
-    """
+    """Raise LimitError if the rows of all files and the scratch buffers exceed `limit` bytes."""
     rows = sum(len(some) for _, slices in parts for some in slices)
     needed = sum(costs.of(slices) for costs, slices in parts) + scratch_bytes([costs for costs, _ in parts], threads)
     if needed > limit:
@@ -196,7 +156,7 @@ def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], th
 
 
 def format_bytes(count: float) -> str:
-    """Say how many bytes there are, in the unit that suits the number."""
+    """Return a byte count as text, in the unit that suits it."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
@@ -206,7 +166,7 @@ def format_bytes(count: float) -> str:
 
 @lru_cache(maxsize=1)
 def _trim() -> Any:
-    """Give glibc's `malloc_trim`; None where there is another allocator."""
+    """Return glibc's `malloc_trim`; None with another allocator."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
@@ -216,14 +176,14 @@ def _trim() -> Any:
 
 
 def release_free_memory() -> None:
-    """Give back what is free. glibc keeps up to 64 MiB for each thread that has freed a large array."""
+    """Return freed memory to the system; glibc retains up to 64 MiB for each thread that freed a large array."""
     trim = _trim()
     if trim is not None:
         trim(0)
 
 
 def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
-    """Give the bytes that columns were decoded to."""
+    """Return the bytes that decoded columns take."""
     arrays = [array for array in (*layout.blocks, *layout.validity) if array is not None]
     places = zip(layout.values, layout.block_of, strict=True)
     arrays += [values for values, block in places if values is not None and block is None]
@@ -232,7 +192,7 @@ def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
 
 
 def _piece_bytes(piece: Any) -> int:
-    """Give the bytes of a BinaryPiece, DictionaryPiece or NestedPiece that were written to."""
+    """Return the bytes of a BinaryArray, DictionaryArray or NestedLeaf that were written to."""
     if isinstance(piece, BinaryArray):
         marks = 0 if piece.validity is None else piece.validity.nbytes
         return piece.offsets.nbytes + int(piece.offsets[-1] - piece.offsets[0]) + marks

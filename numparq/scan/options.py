@@ -17,7 +17,7 @@ _ALLOWED_VALUES = {"variants": ("values", "bytes"), "files": ("references", "byt
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """What a read is asked for besides columns; as in `numparq.read_parquet`."""
+    """Options of a read besides its columns, as in `numparq.read_parquet`."""
 
     filters: Any = None
     runtime_filters: Any = ()
@@ -51,7 +51,7 @@ class ScanOptions:
 
     @property
     def is_simple(self) -> bool:
-        """Whether no more is asked for than the rows that satisfy `filters`, as they are."""
+        """Whether `filters` and plain conversion options are all that is set."""
         are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
         as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"
         nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
@@ -59,7 +59,7 @@ class ScanOptions:
 
     @property
     def categorical_names(self) -> set[str]:
-        """The columns to read as Categorical."""
+        """Names of the columns to read as Categorical."""
         if isinstance(self.categories, str):
             raise TypeError(f"categories is a list of column names, not {self.categories!r}")
         return set(self.categories or ())
@@ -68,24 +68,9 @@ class ScanOptions:
 def select_row_slices(
     num_rows: Sequence[int], row_groups: Any = None, row_range: Any = None, nrows: Any = None
 ) -> list[RowSlice]:
-    """Find the rows to read.
+    """Return non-empty row slices for the given row groups, row range (exclusive end) and row count.
 
-    Parameters
-    ----------
-    num_rows : sequence of int
-        Of each row group of the file.
-    row_groups : sequence of int, or None
-        Ordinals of row groups, in the order wanted; None stands for all.
-    row_range : tuple of two ints, or None
-        First row and the one behind the last, counted over the whole file; of the row groups wanted, only rows in
-        that range are read. As in a slice, either may be None, and a stop behind the last row means the last row.
-    nrows : int or None
-        At most so many rows, the first ones of what the others leave.
-
-    Returns
-    -------
-    list of RowSlice
-        None of them empty.
+    `num_rows` is that of each row group; `row_range` counts over the whole file, and either end may be None.
     """
     first, stop = _check_row_range(row_range)
     left = None if nrows is None else check_row_count(nrows, "nrows")

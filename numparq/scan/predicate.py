@@ -22,52 +22,38 @@ __all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"
 
 
 class LeafArrowTypes:
-    """The types that the file's ``ARROW:schema`` gives its leaves, looked up when they are asked for."""
+    """Arrow types of leaf columns by the file's ``ARROW:schema``, looked up on demand."""
 
     def __init__(self, file: OpenFile) -> None:
         self._file = file
 
     def get(self, index: int) -> ArrowType | None:
-        """Give that of a leaf, by its ordinal; None where the schema has none."""
+        """Return the Arrow type of a leaf by its ordinal; None for nested leaves and without a hint."""
         leaf = self._file.schema.leaf(index)
         return None if leaf.is_nested else self._file.arrow_schema.field_type(leaf.column)
 
 
 def bind_filters(file: OpenFile, filters: Any) -> Expression:
-    """Bind what a user gave as ``filters=`` to the columns of a file.
+    """Bind the `filters` argument (an expression or DNF tuples) to the columns of a file.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    filters : Expression, or list of tuples
-        As `numparq.expr.dnf.as_expression` takes them.
-
-    Returns
-    -------
-    Expression
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column, or a literal cannot be compared with its values.
+    Raises SchemaError if a column does not exist, or a literal is not comparable with its values.
     """
     return bind(as_expression(filters), file.schema, LeafArrowTypes(file))  # type: ignore[arg-type]
 
 
 class RuntimePredicate(Protocol):
-    """What may arrive while a file is read, and what it asks then."""
+    """Predicate that may arrive while a file is read."""
 
     @property
     def leaves(self) -> Sequence[Leaf]:
-        """The leaves that it may ask."""
+        """Leaf columns that the predicate may read."""
 
     def bound(self) -> Expression | None:
-        """Give it bound to the file, for one that has arrived the same each time; None until then."""
+        """Return the predicate bound to the file, always the same object; None until it has arrived."""
 
 
 class _BoundRuntimeFilter:
-    """A runtime filter on a column of a file."""
+    """Runtime filter on a column of a file."""
 
     def __init__(self, file: OpenFile, runtime_filter: RuntimeFilter) -> None:
         self.leaves = [resolve_runtime_filter_leaf(file.schema, runtime_filter)]
@@ -80,17 +66,7 @@ class _BoundRuntimeFilter:
 
 
 class ScanPredicate:
-    """What rows have to satisfy.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    filters : Expression, list of tuples, or None
-        As in `numparq.read_parquet`.
-    runtime_filters : RuntimeFilter, or iterable of these
-        As in `numparq.read_parquet`.
-    """
+    """Predicate of a scan: filters and runtime filters as in `numparq.read_parquet`."""
 
     def __init__(self, file: OpenFile, filters: Any, runtime_filters: Any = ()) -> None:
         bound = None if filters is None else bind_filters(file, filters)
@@ -103,15 +79,7 @@ class ScanPredicate:
 
     @classmethod
     def of(cls, bound: Expression | None, late: Sequence[RuntimePredicate] = ()) -> ScanPredicate:
-        """Make one of what has been bound to a file's leaves before.
-
-        Parameters
-        ----------
-        bound : Expression or None
-            As `numparq.expr.bind.bind` makes them.
-        late : sequence of RuntimePredicate
-            What may arrive.
-        """
+        """Build a predicate from an expression that is already bound, and from runtime predicates."""
         made = cls.__new__(cls)
         made._set(bound, late)
         return made
@@ -122,7 +90,7 @@ class ScanPredicate:
         self._latest: tuple[tuple[Expression, ...], Expression | None] = (), None
 
     def __bool__(self) -> bool:
-        """Whether there is any, or may be."""
+        """Whether rows are filtered, now or by a runtime filter to come."""
         return self._bound is not None or bool(self._runtime)
 
     def __repr__(self) -> str:
@@ -130,7 +98,7 @@ class ScanPredicate:
 
     @property
     def leaves(self) -> list[Leaf]:
-        """The leaves that are asked, or may be."""
+        """Filter columns, those of runtime filters included."""
         asked = [] if self._bound is None else filter_leaves(self._bound)
         if not self._runtime:
             return asked
@@ -139,13 +107,13 @@ class ScanPredicate:
 
     @property
     def settled(self) -> Expression | None:
-        """The filter, where no runtime filter may join it; else None."""
+        """Bound predicate that cannot change any more; None if runtime filters may join it."""
         return None if self._runtime else self._bound
 
     def now(self) -> Expression | None:
-        """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any.
+        """Return the bound predicate with the runtime filters that have arrived; None if empty.
 
-        It is the same object until another one arrives.
+        Returns the same object until another runtime filter arrives.
         """
         if not self._runtime:
             return self._bound

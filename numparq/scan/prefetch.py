@@ -24,20 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanPrefetcher", "row_group_byte_ranges", "selection_byte_ranges"]
 
-# Few requests run side by side: between them, no more bytes are fetched along than one takes in a tenth of its latency.
+# Few requests run in parallel: a gap may hold at most the bytes that transfer in a tenth of a request's latency.
 SMALL_READ_GAP = 64 << 10
 
 
 class ScanPrefetcher:
-    """Has bytes fetched ahead, and lets jobs read from these; of local files it does nothing.
-
-    Parameters
-    ----------
-    context : ReadContext
-        Of the read; its source is replaced by one that has the bytes.
-    file : OpenFile
-        The file; it knows which bytes are fetched together.
-    """
+    """Prefetcher of a scan: replaces the context's source by one with the bytes. Does nothing for local files."""
 
     def __init__(self, context: ReadContext, file: OpenFile) -> None:
         self._context = context
@@ -49,17 +41,11 @@ class ScanPrefetcher:
 
     @property
     def little(self) -> int:
-        """So few bytes are rather fetched too many than a request more is made."""
+        """Bytes below which a larger read costs less than another request."""
         return self._file.coalescing.gap
 
     def fetch_all(self, ranges: np.ndarray) -> None:
-        """Fetch byte ranges at once, and keep them until the end: everything that will be read.
-
-        Parameters
-        ----------
-        ranges : int64 array, (n, 2)
-            First byte, and the byte behind the last.
-        """
+        """Fetch all byte ranges of the read at once: int64 (n, 2), exclusive ends; held until `close`."""
         how = self._file.coalescing
         self._replace([ranges], replace(how, gap=min(how.gap, SMALL_READ_GAP)))
         self._has_all = True
@@ -67,19 +53,13 @@ class ScanPrefetcher:
         self._fetched.begin(0)
 
     def schedule(self, batches: Sequence[np.ndarray]) -> None:
-        """Fetch batches of byte ranges one after the other, each when the one before is decoded, or earlier.
-
-        Parameters
-        ----------
-        batches : sequence of int64 array, (n, 2)
-            In the order in which `turn` will name them.
-        """
+        """Schedule batches of byte ranges, each int64 (n, 2), fetched in the order in which `batch` names them."""
         if self.is_remote and not self._has_all:
             self._replace(batches, self._file.coalescing)
 
     @contextmanager
     def batch(self, batch: int) -> Iterator[None]:
-        """Have the bytes of a batch at hand."""
+        """Hold the bytes of a scheduled batch while the body runs."""
         fetched = None if self._has_all else self._fetched
         if fetched is not None:
             fetched.begin(batch)
@@ -97,7 +77,7 @@ class ScanPrefetcher:
         self._context.source = self._fetched
 
     def close(self) -> None:
-        """Give the bytes back; the context has its own source again."""
+        """Release the bytes and restore the context's own source."""
         if self._fetched is not None:
             self._fetched.close()
             self._context.source = self._source
@@ -105,14 +85,14 @@ class ScanPrefetcher:
 
 
 def row_group_byte_ranges(group: RowGroupPlan, positions: Sequence[int]) -> np.ndarray:
-    """Give the byte ranges of what is needed of some columns of a row group; int64 of shape (n, 2)."""
+    """Return the byte ranges, int64 (n, 2), of the planned pages of some columns of a row group."""
     return _byte_ranges([group.chunks[place] for place in positions], group.rows)
 
 
 def selection_byte_ranges(
     part: RowSelection | RowSlice, chunk_tables: ChunkTables, columns: Sequence[int]
 ) -> np.ndarray:
-    """Give the byte ranges that some columns need for some rows, but for what is kept of them."""
+    """Return the byte ranges, int64 (n, 2), that columns need for some rows, without those in the predicate cache."""
     if not len(part):
         return np.empty((0, 2), np.int64)
     if isinstance(part, RowSlice):

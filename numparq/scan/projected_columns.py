@@ -30,30 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ProjectedColumns", "project_columns"]
 
-_MAX_CACHED_COLUMNS = 64  # columns, of which it is kept what is read of them
+_MAX_CACHED_COLUMNS = 64  # projections of more columns are not cached
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
 def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> ProjectedColumns:
-    """Find the columns to read.
+    """Select the projected columns of a read, virtual and exploded ones included.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    columns : sequence of str or tuple, or None
-        The columns wanted, as in `numparq.read_parquet`.
-    options : ScanOptions
-        What else is asked for.
-
-    Returns
-    -------
-    ProjectedColumns
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column, or one that is called like a virtual one.
+    Raises SchemaError for a missing column, and for a column named like a virtual one.
     """
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
@@ -68,7 +52,7 @@ def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> Proje
 
 
 def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Projection:
-    """Find the columns asked for: of a list of few names, or none, once for all files with the same footer."""
+    """Select columns; short lists of names are cached for all files with the same footer."""
     is_plain = (
         type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and all(type(name) is str for name in columns)
     )
@@ -79,35 +63,14 @@ def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Pr
 
 
 class ProjectedColumns:
-    """The columns of a read.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file that they are of: its schema, and what its footer says of dtypes.
-    projection : Projection
-        The columns.
-    options : ScanOptions
-        What else is asked for.
-    virtual : sequence of str
-        The virtual columns wanted.
-    explosion : ExplodedCollection, optional
-        How a collection becomes rows, if one is to.
+    """Projected columns of a read. Single-use: `targets` and the error policy change them.
 
     Attributes
     ----------
     leaves : list of Leaf
-        The leaves of all columns.
-    names : list of str
-        Theirs.
+        Leaf columns of all projected columns.
     labels : list of str or None
-        For each leaf the name of the column that it is, or begins; else None.
-    nested : list of NestedOutput
-        The nested columns.
-    virtual : list of str
-        The virtual columns.
-    metadata : PandasMetadata or None
-        What pandas noted of the frame that was written.
+        By leaf, the name of the column that it is or begins; None for the other leaves of nested columns.
     """
 
     def __init__(
@@ -132,22 +95,19 @@ class ProjectedColumns:
 
     @property
     def index_leaves(self) -> list[int]:
-        """The leaves that will not be columns of the frame, but its index: they share no block."""
+        """Positions of the leaves that become the index of the frame; they share no block."""
         index = set(self.metadata.index_fields) if self.metadata else ()
         return [place for place, name in enumerate(self.names) if name in index] if index else []
 
     def targets(self, null_counts: Sequence[int | None]) -> list[OutputType]:
-        """Choose how each leaf is decoded.
+        """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).
 
-        Parameters
-        ----------
-        null_counts : sequence of int or None
-            Nulls of each leaf, in the rows that may be read; None where that is not known.
+        Sets up nested columns and the exploded collection as a side effect.
         """
         categories = self._options.categorical_names
         if len(self.leaves) <= _MAX_CACHED_COLUMNS:
             asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, frozenset(categories)
-            key = "targets", type(self), *asked  # other columns of a table choose otherwise
+            key = "targets", type(self), *asked  # subclasses choose other output types
             targets = [*self._file.footer.kept.get(key, lambda: self._flat_output_types(null_counts, categories))]
         else:
             targets = self._flat_output_types(null_counts, categories)
@@ -158,7 +118,7 @@ class ProjectedColumns:
         return targets
 
     def _flat_output_types(self, null_counts: Sequence[int | None], categories: Collection[str]) -> list[OutputType]:
-        """Choose how the leaves of flat columns are decoded."""
+        """Return the output types of flat leaves, and a placeholder for each nested leaf."""
         targets = []
         for leaf, null_count in zip(self.leaves, null_counts, strict=True):
             with error_context(column=leaf.name):
@@ -168,19 +128,11 @@ class ProjectedColumns:
         return targets
 
     def schema_only_types(self, may_be_null: Sequence[bool]) -> list[OutputType]:
-        """Choose how each leaf is decoded, by the schema alone: for rows that are one part of several.
+        """Return the schema-only type of each leaf, the same for every unit, file or split of a read.
 
-        Parameters
-        ----------
-        may_be_null : sequence of bool
-            Of each leaf, whether it may be null in any part; where not, a null is an error.
-
-        Returns
-        -------
-        list of Target
-            As `numparq.types.schema_only.schema_only_type` has them.
+        A leaf whose `may_be_null` is False refuses nulls.
         """
-        # Of leaves in structs, pyarrow 26 does not count the nulls of rows whose struct is null.
+        # For leaves in structs, pyarrow 26 does not count the nulls of rows whose struct is null.
         of_leaf = {
             leaf.index: answer or (leaf.is_nested and leaf.max_definition_level > 0)
             for leaf, answer in zip(self.leaves, may_be_null, strict=True)
@@ -194,7 +146,7 @@ class ProjectedColumns:
         ]
 
     def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        """Choose how a flat column is decoded."""
+        """Return the output type of a flat column."""
         metadata, backend = self.metadata, self._options.dtype_backend
         if backend == "numpy" and metadata is not None and metadata.is_own and not categorical:
             restored = self._pandas_type(leaf, null_count, metadata)
@@ -211,7 +163,7 @@ class ProjectedColumns:
         )
 
     def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
-        """Choose a target for the dtype that the column had; None where that is not known, or not to be had here."""
+        """Return the output type of the column's original dtype; None if unknown or not available here."""
         wanted = metadata.wanted(leaf.name)
         if wanted is None:
             return None
@@ -220,7 +172,7 @@ class ProjectedColumns:
         return roundtrip_output_type(leaf, origin, wanted, lambda: pyarrow_field_type(schema, leaf), null_count)
 
     def _nested_columns(self) -> list[NestedOutput]:
-        """Choose what becomes of the nested columns."""
+        """Build the nested columns."""
         metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
         if self._options.files == "bytes":
             from numparq.format.file_reference import FileReferenceReader
@@ -247,28 +199,13 @@ class ProjectedColumns:
             found.append(made)
             place = made.places.stop
         if self._explosion is not None:
-            found[-1].shares_entries = False  # its leaves become columns of their own
+            found[-1].shares_entries = False  # exploded: its leaves become separate columns
         return found
 
     def finished(
         self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int
     ) -> list[Any]:
-        """Make arrays of the columns, each by itself.
-
-        Parameters
-        ----------
-        output_types : sequence of OutputType
-            How the leaves were decoded.
-        buffers : sequence of DecodedColumn
-            And to what.
-        num_rows : int
-            How many rows there are.
-
-        Returns
-        -------
-        list of array
-            NumPy or extension arrays, as they would be columns of a frame.
-        """
+        """Cast the decoded leaves to one NumPy or extension array for each column."""
         nested = {column.places.start: column for column in self.nested}
         return [
             nested[place].finished(output_types, buffers)
@@ -279,15 +216,7 @@ class ProjectedColumns:
         ]
 
     def restore_null_counts(self, buffers: Sequence[DecodedColumn], null_counts: Sequence[int | None]) -> None:
-        """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.
-
-        Parameters
-        ----------
-        buffers : sequence of DecodedColumn
-            What the leaves were decoded to.
-        null_counts : sequence of int or None
-            As of `targets`.
-        """
+        """Restore the null counts of the whole row groups, so that filtered rows get the dtypes of a full read."""
         for buffer, count in zip(buffers, null_counts, strict=True):
             buffer.null_count = buffer.null_count or count or 0
         if self.nested:
@@ -302,22 +231,9 @@ class ProjectedColumns:
         virtual: Sequence[tuple[str, Any]] = (),
         finished_columns: Mapping[int, Any] = _NOTHING,
     ) -> pd.DataFrame:
-        """Make the frame of what was decoded.
+        """Build the DataFrame from decoded leaves and finished virtual columns.
 
-        Parameters
-        ----------
-        layout : BlockLayout
-            The memory of the leaves.
-        buffers : sequence of DecodedColumn
-            What they were decoded to.
-        virtual : sequence of (str, array)
-            The virtual columns, finished.
-        finished_columns : mapping of int to array
-            Columns that are finished already, by the position of their first leaf.
-
-        Returns
-        -------
-        pandas.DataFrame
+        `finished_columns` are arrays by the position of the column's first leaf.
         """
         finished = {
             column.places.start: column.finished(layout.targets, buffers)
@@ -333,7 +249,7 @@ class ProjectedColumns:
         return frame if self._options.geometries == "wkb" else self._with_geometries(frame, shown)
 
     def _with_geometries(self, frame: pd.DataFrame, shown: Sequence[Leaf | NestedProjection]) -> Any:
-        """Turn the columns of WKB into those of geopandas."""
+        """Cast WKB columns to geopandas geometries."""
         from numparq.to_pandas.geometry import to_geodataframe
 
         leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]

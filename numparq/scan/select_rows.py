@@ -28,20 +28,9 @@ __all__ = ["RowSelectionBuilder"]
 
 
 class RowSelectionBuilder:
-    """Chooses the rows of a read.
+    """Selection of the rows to decode.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    chunk_tables : ChunkTables
-        The chunks of all columns read, those that only filters ask included.
-    leaves : sequence of Leaf
-        All these columns.
-    projected_types : sequence of OutputType
-        How those of them are decoded, from the first one on, that are wanted themselves.
-    predicate : ScanPredicate or None
-        What the rows have to satisfy.
+    `leaves` are projected leaves, then filter leaves; `projected_types` are the output types of the former.
     """
 
     def __init__(
@@ -59,17 +48,7 @@ class RowSelectionBuilder:
         self._planner = ReadPlanner(file, leaves, chunk_tables)
 
     def plan(self, slices: Sequence[RowSlice]) -> ReadPlan:
-        """Plan what is decoded to find the rows: what positions, statistics and indexes leave.
-
-        Parameters
-        ----------
-        slices : sequence of RowSlice
-            The rows chosen by position.
-
-        Returns
-        -------
-        ReadPlan
-        """
+        """Plan what to read: the rows of the slices, pruned by statistics and indexes."""
         plan = self._planner.whole(_row_ranges(slices))
         asked = None if self._condition is None else self._condition.now()
         return self._planner.located(plan, self._leaves) if asked is None else self._planner.pruned(plan, asked)
@@ -77,29 +56,15 @@ class RowSelectionBuilder:
     def rows(
         self, slices: Sequence[RowSlice], context: ReadContext, ahead: ScanPrefetcher, limit: int | None = None
     ) -> list[RowSelection]:
-        """Find the rows to decode.
+        """Return row selections in the order of `slices`: pruned, filtered, and at most `limit` rows.
 
-        Parameters
-        ----------
-        slices : sequence of RowSlice
-            The rows chosen by position; a row group may be there more than once.
-        context : ReadContext
-            Of the read.
-        ahead : ScanPrefetcher
-            What fetches the pages.
-        limit : int or None
-            At most so many rows of those that satisfy the filter.
-
-        Returns
-        -------
-        list of WantedRows
-            In the order of `slices`.
+        A row group may appear in `slices` more than once. `ahead` prefetches the pages.
         """
         if self._condition is None:
             return _to_selections(self.plan(slices), slices, {}, limit)
         condition = self._condition
         bound = condition.now()
-        if bound is not None:  # what is left out by statistics is not worth a plan
+        if bound is not None:  # plan only row groups that statistics do not prune
             candidates = set(self._planner.may_match_row_groups([part.row_group for part in slices], bound))
             slices = [part for part in slices if part.row_group in candidates]
             if limit is None and not ahead.is_remote and condition.settled is bound:
@@ -120,7 +85,7 @@ class RowSelectionBuilder:
     def _point_lookup(
         self, slices: Sequence[RowSlice], bound: Expression, context: ReadContext
     ) -> list[RowSelection] | None:
-        """Find the rows of a look-up; None where it is none."""
+        """Return the rows of a point lookup; None if the planner cannot answer it as one."""
         if len(slices) > MAX_ROW_GROUPS:
             return None
         for part in slices:
@@ -140,7 +105,10 @@ class RowSelectionBuilder:
         return wanted
 
     def _fetch(self, plan: ReadPlan, ahead: ScanPrefetcher, leaves: Sequence[Leaf], decided: Container[int]) -> None:
-        """Have the pages fetched of the columns that are asked; where that is little, those of all columns."""
+        """Schedule the pages of the filter columns; fetch those of all columns if they are few bytes.
+
+        Row groups in `decided` need no filter columns: the predicate holds for all their rows.
+        """
         nothing = np.empty((0, 2), np.int64)
         if plan.num_bytes <= ahead.little:
             shown, everything = range(len(self._shown)), range(len(self._leaves))
@@ -157,7 +125,7 @@ class RowSelectionBuilder:
     def _narrow(
         self, group: RowGroupPlan, predicate: ScanPredicate, planned: Expression | None
     ) -> tuple[RowGroupPlan, Expression]:
-        """Give what is left of a row group, and what its rows have to satisfy, when its turn comes."""
+        """Return what is left of a row group, and its predicate; prunes again if a runtime filter has arrived."""
         bound = predicate.now()
         if bound is None:
             return group, Constant(True)
@@ -168,7 +136,7 @@ class RowSelectionBuilder:
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
-    """Give the rows of slices by the ordinals of row groups; those of one that is there more than once together."""
+    """Return the rows of slices by row group ordinal; slices of the same row group are united."""
     found: dict[int, RowRanges] = {}
     for part in slices:
         rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges.run(part.start, part.stop)
@@ -179,7 +147,7 @@ def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
 def _to_selections(
     plan: ReadPlan, slices: Sequence[RowSlice], found: Mapping[int, FilteredRows], limit: int | None
 ) -> list[RowSelection]:
-    """Give the rows left in the order of the slices, as many as are wanted."""
+    """Return the remaining rows in the order of the slices, at most `limit`."""
     placed: list[RowSelection] = []
     out = 0
     groups = {group.ordinal: group for group in plan.row_groups}

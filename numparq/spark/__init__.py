@@ -17,7 +17,7 @@ __all__ = [
     "register",
 ]
 
-# Public names, and the module of each: imported when it is first asked for.
+# Module of each public name, imported on first use.
 _MODULE_OF = {
     "aggregate_pandas": "jobs.pandas_jobs",
     "aggregate_pandas_by": "jobs.pandas_jobs",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numparq.kernels import KernelGroup
 
-# What a worker that reads or writes with numparq imports; those that need what is not installed are left to it.
+# Modules that a worker of numparq imports; those with missing dependencies are skipped.
 MODULES = (
     "numpy",
     "pandas",
@@ -29,14 +29,14 @@ MODULES = (
     "numparq.spark.tasks",
     "numparq.spark.udf",
 )
-# jemalloc, inside pyarrow, has a thread of its own from the import on, unless it is told otherwise.
+# pyarrow's jemalloc starts a background thread on import unless disabled.
 _NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 _ROWS = 64
 
 
 def main() -> None:
-    """Warm up, then be Spark's daemon until Spark ends it."""
+    """Warm up, then run Spark's daemon until Spark ends it."""
     with _redirect_stdout():
         warm(sys.argv[1] if len(sys.argv) > 1 else "")
     from pyspark.daemon import manager
@@ -45,12 +45,9 @@ def main() -> None:
 
 
 def warm(worker: str = "") -> None:
-    """Import and load what workers need, without a thread.
+    """Import and load what workers need, without starting a thread.
 
-    Parameters
-    ----------
-    worker : str
-        The module that a worker will run, as Spark names it: ``"pyspark.worker"``. Imported, too, if it is Spark's.
+    `worker` is the module that Spark's workers will run, such as ``"pyspark.worker"``; imported if it is pyspark's.
     """
     with _environment(_NO_THREADS):
         for name in (*MODULES, *([worker] if worker.startswith("pyspark") else [])):
@@ -59,11 +56,11 @@ def warm(worker: str = "") -> None:
     _attempt(_rehearse)
     _reseed_workers()
     gc.collect()
-    gc.freeze()  # else the first collection in a worker writes to, and so copies, the memory that all share
+    gc.freeze()  # otherwise a worker's first collection writes to shared pages and copies them
 
 
 def _attempt(do: Callable[..., None], *args: str) -> None:
-    """Do a part of the warm-up; where it fails, say so in the log of the executor and go on."""
+    """Run a step of the warm-up; on failure, log it on the executor and go on."""
     try:
         do(*args)
     except Exception:
@@ -89,11 +86,11 @@ def _load_kernels() -> None:
 
 
 def _reseed_workers() -> None:
-    """Seed NumPy's global generator anew in each worker: all would draw the numbers of the one they are copies of."""
+    """Reseed NumPy's global generator in each worker; otherwise all forks would draw the same numbers."""
     daemon = os.getpid()
 
     def seed() -> None:
-        if os.getppid() == daemon:  # and not what a worker forks, which is the user's affair
+        if os.getppid() == daemon:  # only workers themselves, not processes that they fork
             sys.modules["numpy"].random.seed()
 
     if "numpy" in sys.modules:
@@ -102,7 +99,7 @@ def _reseed_workers() -> None:
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for a while, but for those that have a value."""
+    """Set environment variables that are unset, while the body runs."""
     mine = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(mine)
     try:
@@ -114,7 +111,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _redirect_stdout() -> Iterator[None]:
-    """Send to the error output what anybody prints meanwhile, child processes too."""
+    """Redirect standard output to standard error, child processes included, while the body runs."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -127,7 +124,7 @@ def _redirect_stdout() -> Iterator[None]:
 
 
 def _rehearse() -> None:
-    """Write and read a table of a few kinds of columns in a temporary directory."""
+    """Write and read a small table in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="numparq-") as folder:
         path = os.path.join(folder, "rehearsal.parquet")
         _rehearse_write(path)
@@ -135,7 +132,7 @@ def _rehearse() -> None:
 
 
 def _rehearse_write(path: str) -> None:
-    """Write by numparq where its kernels for that are loaded, else by pyarrow."""
+    """Write with numparq if its write kernels are loaded, else with pyarrow."""
     from numparq.kernels import nested_encode_kernels, statistics_kernels, writing_kernels
 
     if _are_loaded(nested_encode_kernels, statistics_kernels, writing_kernels):
@@ -152,7 +149,7 @@ def _rehearse_write(path: str) -> None:
 
 
 def _rehearse_read(path: str) -> None:
-    """Read files and splits; by a filter, too, where the kernels for that are loaded."""
+    """Read files and splits, with a filter as well if its kernels are loaded."""
     from numparq.api import read_parquet
     from numparq.dataset.splits.table import split_table
     from numparq.kernels import predicate_kernels, selection_kernels

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["profile"]
 
-_TASKS_PER_SLOT = 4  # so that nobody waits long for the last one, and not many sketches travel
+_TASKS_PER_SLOT = 4  # a short wait for the last task, without sending many sketches
 _MOST_TASKS = 1000
 
 
@@ -36,48 +36,48 @@ def profile(
     verify_crc: bool = True,
     tasks: int | None = None,
 ) -> Profile:
-    """Find out what is in a dataset, how it is stored, and how well files could be skipped.
+    """Profile a dataset: what it contains, how it is stored, and how well its files can be skipped.
 
-    Each task reads the footers and page indexes of some files, and their data where that is needed; what travels is a
-    summary of them: counts, the bounds of each row group, and 8 KiB a column to count different values by.
+    Each task reads the footers and page indexes of some files, and their data if needed. It returns a summary: counts,
+    the bounds of each row group, and an 8 KiB sketch of distinct values a column.
 
     Parameters
     ----------
     spark : SparkSession
-        Where.
+        Session that runs the tasks.
     path : str, os.PathLike, or list of these
-        A directory, a glob, a file, or a list of such; URLs too. Executors have to reach it by the same name.
+        Directory, glob, file, or a list of these; URLs too. Executors must reach it by the same name.
     columns : sequence of str or tuple, optional
-        Only these, and what is in them: a top-level column, a dotted path, or a path as a tuple.
+        Columns to profile, with everything inside them: a top-level column, a dotted path, or a path as a tuple.
     data : {"auto", True, False}
-        What is read besides footers and page indexes: with ``"auto"``, dictionaries, and the data of those column
-        chunks of which something is still open then; with True the data of all; with False nothing.
+        What to read besides footers and page indexes. ``"auto"``: dictionaries, and the data of column chunks that
+        these do not settle; True: all data; False: none.
     where : expression, list of tuples, or str, optional
-        Which partitions, such as ``"year = 2024"``.
+        Predicate on partition columns, such as ``"year = 2024"``.
     partitioning, storage_options, filesystem
         As in `numparq.Dataset`.
     strict : bool
-        Whether a damaged file is an error; else it is counted and told of, and the others make the profile.
+        Whether a damaged file is an error; otherwise it is counted, reported and left out.
     verify_crc : bool
-        Whether pages with a CRC are held against it, where data is read.
+        Whether to verify page checksums of data that is read.
     tasks : int, optional
-        Among how many the files are divided; by default four for each that Spark runs at a time.
+        Number of tasks; default: four for each that Spark runs at a time.
 
     Returns
     -------
     Profile
-        To be printed, or shown in a notebook; `Profile.to_pandas` has a row for each column.
+        Printable, also in a notebook; `Profile.to_pandas` has a row for each column.
 
     Raises
     ------
     FileNotFoundError
-        When there is nothing at the path.
+        If the path matches nothing.
     SchemaError
-        When no file has a column of `columns`.
+        If no file has a column of `columns`.
     ValueError
-        When `where` asks anything but partition columns, or `data` or `tasks` are none that there are.
+        If `where` uses other than partition columns, or `data` or `tasks` is invalid.
     ParquetError
-        With `strict`, when a file is damaged: of the class that reading it here would raise.
+        With `strict`, if a file is damaged; the class is that of a local read.
 
     Examples
     --------
@@ -107,9 +107,9 @@ def _run_task(work: ProfileTask) -> PartialProfile:
 
 
 def _task_count(spark: SparkSession) -> int:
-    """Say among how many tasks files are divided."""
+    """Return the default number of tasks."""
     try:
         slots = spark.sparkContext.defaultParallelism
-    except AttributeError:  # a session that is connected to a server
+    except AttributeError:  # Spark Connect
         slots = int(spark.conf.get("spark.default.parallelism", "8") or 8)
     return min(_TASKS_PER_SLOT * slots, _MOST_TASKS)

@@ -25,30 +25,9 @@ _PYTHON = "spark.pyspark.python"
 
 @contextmanager
 def open_session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]:
-    """Start Spark, or take the session that there is.
+    """Yield the active Spark session, or start one and stop it at the end; `conf` has settings ``key=value``.
 
-    Parameters
-    ----------
-    master : str or None
-        Spark's master; by default the one that spark-submit was told, else ``local[*]``.
-    conf : sequence of str
-        Settings, ``key=value``.
-    name : str
-        What Spark calls the application.
-
-    Yields
-    ------
-    SparkSession
-        Stopped in the end, where it was started here.
-
-    Raises
-    ------
-    ImportError
-        When pyspark is not installed.
-    OSError
-        When Spark does not start.
-    ValueError
-        When a setting is not ``key=value``.
+    Raises ImportError without pyspark, OSError if Spark does not start, ValueError for a malformed setting.
     """
     if find_spec("pyspark") is None:
         raise ImportError("pyspark is not installed: numparq[spark] brings it; it needs Java 17, too")
@@ -67,7 +46,7 @@ def open_session(master: str | None, conf: Sequence[str], name: str) -> Iterator
         builder = builder.config(key, value)
     try:
         made = builder.getOrCreate()
-    except Exception as error:  # of Py4J, of Java, of PySpark: a master that there is not, or no Java
+    except Exception as error:  # from Py4J, Java or PySpark: unknown master, no Java
         raise OSError(f"Spark did not start: {_error_text(error)}") from error
     try:
         yield made
@@ -76,12 +55,12 @@ def open_session(master: str | None, conf: Sequence[str], name: str) -> Iterator
 
 
 def _error_text(error: Exception) -> str:
-    """Give what an error says, without where in Java it was."""
+    """Return the first line of an error, without Java's stack trace."""
     return str(getattr(error, "java_exception", None) or error).strip().partition("\n")[0]
 
 
 def _local_settings(master: str | None) -> list[tuple[str, str]]:
-    """Give settings of a Spark that is this process: what it says on the terminal, and to whom it listens."""
+    """Return settings of a local Spark: quiet on the terminal, and listening on the loopback address only."""
     if _is_submitted() or not (master or "local").startswith("local"):
         return []
     return [
@@ -94,7 +73,7 @@ def _local_settings(master: str | None) -> list[tuple[str, str]]:
 
 
 def _is_submitted() -> bool:
-    return "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which says where
+    return "PYSPARK_GATEWAY_PORT" in os.environ  # set by spark-submit
 
 
 def _parse_setting(text: str) -> tuple[str, str]:
@@ -107,19 +86,19 @@ def _parse_setting(text: str) -> tuple[str, str]:
 def configure(
     builder: SparkSession.Builder, *, python: str | None = None, cache_dir: str | os.PathLike[str] | None = None
 ) -> SparkSession.Builder:
-    """Set what numparq wants of a session, before the session starts; each setting of the user's own stays.
+    """Set what numparq needs of a session before it starts; the user's own settings stay.
 
     Parameters
     ----------
     builder : SparkSession.Builder
-        ``SparkSession.builder``, with or without settings. Of a session that runs already, Spark changes none of these.
+        ``SparkSession.builder``, with or without settings. Spark does not change these in a running session.
     python : str, optional
-        The Python of the executors, as a path or a name there; numparq is to be installed in it. By default what
-        ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says, or this very interpreter's path.
+        Python of the executors, with numparq installed, as a path or name there. Default: ``PYSPARK_PYTHON``,
+        ``spark.pyspark.python``, or this interpreter's path.
     cache_dir : str or path, optional
-        Where the compiled kernels are kept on the executors: a directory of an image or of a shared file system, which
-        ``numparq warmup`` has filled and nobody but root or the user can write. By default ``NUMPARQ_CACHE_DIR``, or
-        the cache directory of the user who runs the executors.
+        Directory of compiled kernels on the executors: part of an image or a shared file system, filled by ``numparq
+        warmup``, and writable only by root or the user. Default: ``NUMPARQ_CACHE_DIR``, or the cache directory of
+        the user who runs the executors.
 
     Returns
     -------
@@ -138,9 +117,8 @@ def configure(
     spark.executorEnv.NUMPARQ_CACHE_DIR  as here, if it is set or given   kernels are compiled once, not by each process
     ===================================  ===============================  =============================================
 
-    The daemon is found only where numparq is installed with the executors' Python, or on its PYTHONPATH: what
-    ``--py-files`` sends comes too late for it. A session of Spark Connect, whose server is configured elsewhere, stays
-    as it is.
+    The daemon is found only if numparq is installed with the executors' Python, or on its PYTHONPATH; ``--py-files``
+    arrives too late. A Spark Connect session is configured on its server and left unchanged.
 
     Examples
     --------
@@ -161,7 +139,7 @@ def configure(
 
 
 def _numparq_settings(cache_dir: str | os.PathLike[str] | None) -> dict[str, str]:
-    """Give the settings that numparq wants where the user has none."""
+    """Return numparq's default settings."""
     settings = {_DAEMON: "numparq.spark.daemon", _ENVIRONMENT + "NUMPARQ_THREADS": "1"}
     settings[_ENVIRONMENT + "NUMBA_NUM_THREADS"] = "1"
     place = os.environ.get("NUMPARQ_CACHE_DIR") if cache_dir is None else os.fspath(cache_dir)
@@ -171,7 +149,7 @@ def _numparq_settings(cache_dir: str | os.PathLike[str] | None) -> dict[str, str
 
 
 def _outer_settings() -> dict[str, str]:
-    """Give the settings that come from outside of the program: a file, a command line, or a JVM that runs already."""
+    """Return the settings from outside the program: a file, a command line, or a running JVM."""
     from pyspark import SparkConf, SparkContext
 
     settings = {**_defaults_file(), **_submit_arguments()}
@@ -197,7 +175,7 @@ def _defaults_file() -> dict[str, str]:
 
 
 def _submit_arguments() -> dict[str, str]:
-    """Read the settings in ``PYSPARK_SUBMIT_ARGS``, with which a program without spark-submit starts its JVM."""
+    """Read the settings in ``PYSPARK_SUBMIT_ARGS``, which start the JVM of a program without spark-submit."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     given = [after for word, after in pairwise(words) if word in ("--conf", "-c")]
     given += [word.removeprefix("--conf=") for word in words if word.startswith("--conf=")]
@@ -205,29 +183,28 @@ def _submit_arguments() -> dict[str, str]:
 
 
 def register(spark: SparkSession, *, pushdown: bool = False) -> None:
-    """Make ``spark.read.format("numparq")`` and ``df.write.format("numparq")`` known to a session.
+    """Register ``spark.read.format("numparq")`` and ``df.write.format("numparq")`` with a session.
 
-    Where the module ``pyspark_numparq`` is installed, Spark finds them by itself; registering them again does no harm.
-    A thread that did not start the session and writes registers them, too: Spark looks for what to write to in the
-    session of the thread, which is this one then.
+    If the module ``pyspark_numparq`` is installed, Spark finds them by itself; registering again is harmless. Call this
+    in each writing thread that did not start the session, since Spark looks for the writer in the thread's session.
 
     Parameters
     ----------
     spark : SparkSession
-        The session.
+        Session to register with.
     pushdown : bool
-        Whether reading is to know the option ``pushdown``, with which filters of queries leave out row groups, pages
-        and rows. It needs Spark's setting ``spark.sql.python.filterPushdown.enabled``, and a Spark that keeps the
-        filters of queries apart: a few small jobs find out.
+        Whether to enable the read option ``pushdown``, which prunes row groups, pages and rows by the filters of
+        queries. It requires Spark's setting ``spark.sql.python.filterPushdown.enabled``, and a Spark version that
+        keeps filters of different queries apart; a few small jobs check that.
 
     Raises
     ------
     UnsupportedError
-        When `pushdown` is asked for, and queries of one DataFrame get filters of one another, as in Spark 4.3.0.
+        With `pushdown`, if queries of one DataFrame get each other's filters, as in Spark 4.3.0.
     """
     from .data_source.source import NumparqDataSource
 
-    spark.createDataFrame([], "id int")  # by which Spark takes the session for that of this thread
+    spark.createDataFrame([], "id int")  # makes it the session of this thread
     if pushdown:
         from numparq.errors import UnsupportedError
 

@@ -28,21 +28,9 @@ _PROPERTY = "spark.job.description"
 
 @contextmanager
 def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
-    """Describe the jobs that this thread starts meanwhile; where Ctrl-C ends the waiting for them, end them as well.
+    """Describe the Spark jobs that this thread starts in the body, and cancel them on Ctrl-C.
 
-    Spark's own handling of Ctrl-C means to do that, and cannot where it interrupts a call to the Java side.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Whose jobs; of one that is connected to a server (Spark Connect), which has no such thing, none is described.
-    text : str
-        What they do: ``"numparq optimize: sorting 2,000 files"``. A description that is there already stays in front.
-
-    Examples
-    --------
-    >>> with described(spark, "numparq profile: 40 footers"):  # doctest: +SKIP
-    ...     spark.range(10).count()
+    Appends to an existing description; does nothing with Spark Connect.
     """
     context = _context(spark)
     if context is None:
@@ -56,6 +44,7 @@ def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
         yield
     except BaseException as error:
         if not isinstance(error, Exception):
+            # Spark's own Ctrl-C handler cannot cancel jobs if it interrupts a call to Java.
             context.cancelJobsWithTag(tag)
         raise
     finally:
@@ -64,7 +53,7 @@ def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 def _context(spark: SparkSession) -> SparkContext | None:
-    """Give the SparkContext of a session; None where there is none on this side."""
+    """Return the SparkContext of a session; None with Spark Connect."""
     try:
         return spark.sparkContext
     except AttributeError:
@@ -72,7 +61,7 @@ def _context(spark: SparkSession) -> SparkContext | None:
 
 
 def task_slots(spark: SparkSession) -> int:
-    """Say how many tasks run at a time."""
+    """Return the number of tasks that run at a time; 1 if unknown (Spark Connect)."""
     try:
         return max(spark.sparkContext.defaultParallelism, 1)
     except AttributeError:  # Spark Connect
@@ -80,35 +69,29 @@ def task_slots(spark: SparkSession) -> int:
 
 
 def begin_task() -> None:
-    """Have numparq take one thread from now on, where this is a task: Spark runs as many tasks as there are cores.
+    """Set the default of numparq's threads to one if this is a task; Spark runs a task for each core.
 
-    A ``NUMPARQ_THREADS`` that is set stays; so does whatever a call says itself.
+    A ``NUMPARQ_THREADS`` that is set stays, as does a call's own argument.
     """
     if _is_task():
         os.environ.setdefault("NUMPARQ_THREADS", "1")
 
 
 def task_threads() -> int | None:
-    """Say how many threads a read or write is to have that nobody gave a number for.
-
-    Returns
-    -------
-    int or None
-        1 in a task; elsewhere None, which is every core, or what ``NUMPARQ_THREADS`` says.
-    """
+    """Return the default number of threads: 1 in a task, otherwise None (all cores, or ``NUMPARQ_THREADS``)."""
     return 1 if _is_task() else None
 
 
 def _is_task() -> bool:
-    """Whether Spark runs a task in this process; where pyspark was never imported, it does not."""
+    """Whether Spark runs a task in this process."""
     module = sys.modules.get("pyspark.taskcontext")
     return module is not None and module.TaskContext.get() is not None
 
 
 class _ItemTask:
-    """What Spark calls in a worker, with the numbers of the things to be done: one in a task.
+    """Function that Spark calls in a worker with item numbers, one a task.
 
-    Each thing is pickled by itself: a task is sent all of them, and makes an object of one.
+    Items are pickled one by one: each task receives all of them, but unpickles only its own.
     """
 
     def __init__(self, function: Callable[[int, Any], Iterator[Any]], items: Iterable[Any]) -> None:
@@ -127,23 +110,9 @@ class _ItemTask:
 def map_tasks(
     spark: SparkSession, items: Sequence[Any], function: Callable[[int, Any], Iterator[Any]], schema: StructType
 ) -> DataFrame:
-    """Give what is made of each of a list of things, in a task of its own, as a DataFrame of Spark.
+    """Return a lazy Spark DataFrame of ``function(number, item)`` for each item, one partition each.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Where.
-    items : sequence
-        The things; each can be pickled.
-    function : callable
-        ``do(number, item)`` gives record batches of just this schema, whenever and however often it is called.
-    schema : pyspark.sql.types.StructType
-        Of what `do` gives.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
-        With as many partitions as there are things; nothing has run yet.
+    `function` yields record batches of `schema`; Spark may call it more than once. Items must be picklable.
     """
     if not items:
         return spark.createDataFrame([], schema)
@@ -151,7 +120,7 @@ def map_tasks(
 
 
 class _PickledResult:
-    """Gives the result of a function as one row: a number, and the pickled result."""
+    """Function that yields the result of another as one row: item number and pickled result."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._do = function
@@ -166,28 +135,9 @@ class _PickledResult:
 
 
 def run_each(spark: SparkSession, items: Sequence[Any], function: Callable[[Any], Any], description: str) -> list[Any]:
-    """Do something with each of a list of things, each in a task of its own, and wait for the results.
+    """Call `function` with each item in a task of its own; return the results in order.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Where.
-    items : sequence
-        The things; each can be pickled.
-    function : callable
-        ``do(item)`` gives something that can be pickled, and is small: all results are on the driver at once.
-    description : str
-        What Spark's console and pages say that runs.
-
-    Returns
-    -------
-    list
-        A result for each thing, in their order.
-
-    Raises
-    ------
-    ParquetError
-        What numparq raised in a task; other errors are Spark's.
+    Items and results must be picklable, and all results fit the driver. Raises the ParquetError of a task as itself.
     """
     if not items:
         return []
@@ -203,15 +153,7 @@ def _pickled_schema() -> StructType:
 
 
 class SplitTask:
-    """Does something with a split, out of what reads the splits of its table.
-
-    Parameters
-    ----------
-    reader : SplitReader
-        Of the table.
-    function : callable
-        ``do(reader, split)``.
-    """
+    """Task that calls ``function(reader, split)``."""
 
     def __init__(self, reader: SplitReader, function: Callable[[SplitReader, Split], Any]) -> None:
         self.reader = reader
@@ -224,21 +166,5 @@ class SplitTask:
 def run_splits(
     spark: SparkSession, table: SplitTable, function: Callable[[SplitReader, Split], Any], description: str
 ) -> list[Any]:
-    """Do something with each split of a table, as `run_each`.
-
-    Parameters
-    ----------
-    spark, description
-        As of `run_each`.
-    table : SplitTable
-        The table, as `numparq.dataset.splits.table.split_table` gives it.
-    function : callable
-        ``do(reader, split)`` gives something that can be pickled; ``reader.frame(split)`` or ``reader.tables(split)``
-        have the rows.
-
-    Returns
-    -------
-    list
-        A result for each split, in their order.
-    """
+    """Call ``function(reader, split)`` for each split of a table in a task of its own, as `run_each` does."""
     return run_each(spark, table.splits, SplitTask(table.reader, function), description)

@@ -26,31 +26,30 @@ def decode_paths(
     Parameters
     ----------
     paths : pandas.Series of str
-        Paths or URLs of files. A null is no file.
+        Paths or URLs of files; nulls are skipped.
     columns, filters
-        As in `numparq.read_parquet`: only these columns, and the rows that satisfy this.
+        As in `numparq.read_parquet`.
     schema : Schema, pyarrow.Schema, sequence or dict, optional
-        The columns of all files, as of `numparq.Dataset`. By default those of the files in this very Series: where
-        Spark's batches hold files of differing schemas, only a schema gives all of them the same columns.
+        Columns of all files, as in `numparq.Dataset`. Default: those of the files in this Series; if the schemas of
+        files differ between Spark's batches, pass one to get the same columns everywhere.
     **options
         As in `numparq.Dataset` and `numparq.read_parquet`: resolve, storage_options, filesystem, dtype_backend,
-        include, verify_crc, runtime_filters; threads, by default one in a task.
+        include, verify_crc, runtime_filters; threads, one by default in a task.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of all files. The index says of each from which cell it is: it has the labels of `paths`, as often as a
-        file has rows. Dtypes are by the schema alone: integers and booleans are nullable ones unless the column is
-        REQUIRED.
+        Rows of all files. The index repeats the label of `paths` for each row of that file. Dtypes are schema-only
+        types: integers and booleans are nullable unless the column is REQUIRED.
 
     Raises
     ------
     ParquetError
-        When a file is damaged, with its name.
+        If a file is damaged; the message names it.
     FileNotFoundError
-        When there is none.
+        If a file does not exist.
     TypeError
-        For cells that are no paths.
+        If a cell is not a path.
 
     Examples
     --------
@@ -84,15 +83,14 @@ def decode_bytes(
     Parameters
     ----------
     contents : pandas.Series of bytes
-        A file each. A null is no file.
+        Bytes of a file each; nulls are skipped.
     columns, filters, schema, **options
-        As of `decode_paths`.
+        As in `decode_paths`.
 
     Returns
     -------
     pandas.DataFrame
-        As `decode_paths` gives it. In messages of errors, a file is called by its place among those that are not
-        null: ``<cell 3>``.
+        As from `decode_paths`. Errors name a file by its position among the non-null cells: ``<cell 3>``.
 
     Examples
     --------
@@ -114,7 +112,7 @@ def _decode(
     begin_task()
     options.setdefault("threads", task_threads())
     there = cells[cells.notna()]
-    if not len(there) and schema is None:  # nothing says which types the columns have
+    if not len(there) and schema is None:  # column types are unknown
         return pd.DataFrame(index=there.index, columns=None if columns is None else list(columns), dtype=object)
     frame, which = read_small_files([check(cell) for cell in there], columns, filters, schema=schema, **options)
     frame.index = there.index.take(which)

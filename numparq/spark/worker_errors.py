@@ -18,20 +18,15 @@ _ERROR_CLASSES: dict[str, type[ParquetError]] = {
 }
 _PARQUET_ERROR = re.compile(rf"numparq\.errors\.({'|'.join(_ERROR_CLASSES)})(?:: (.*))?", re.DOTALL)
 _LOCATION = re.compile(r" \((file '|file \"|row group |column '|column \"|page )")
-# The parts of a place as `ParquetError.__str__` has them.
+# Parts of a location as `ParquetError.__str__` formats them.
 _LOCATION_PART = re.compile(r"""(?:, )?(file|row group|column|page) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)""")
 
 
 @contextmanager
 def raise_worker_errors() -> Iterator[None]:
-    """Raise what numparq raised in a worker as itself, where Spark would raise an exception of its own.
+    """Raise a worker's `ParquetError` as itself, with Spark's exception as the cause.
 
-    Around whatever starts jobs of ours. Spark's exception is the cause, with the worker's traceback.
-
-    Raises
-    ------
-    ParquetError
-        Of the class, the message and the place (`ParquetError.where`) that it had there.
+    Class, message and location (`ParquetError.where`) are those that it had in the worker.
     """
     try:
         yield
@@ -43,18 +38,7 @@ def raise_worker_errors() -> Iterator[None]:
 
 
 def parse_parquet_error(failure: BaseException) -> ParquetError | None:
-    """Give the `ParquetError` that ended a worker.
-
-    Parameters
-    ----------
-    failure : BaseException
-        What Spark raised.
-
-    Returns
-    -------
-    ParquetError or None
-        None where something else has failed.
-    """
+    """Parse the `ParquetError` that ended a worker from Spark's exception; None for any other failure."""
     text = str(failure)
     start = text.rfind(_TRACEBACK)
     if start < 0 or isinstance(failure, ParquetError):
@@ -65,7 +49,7 @@ def parse_parquet_error(failure: BaseException) -> ParquetError | None:
 
 
 def _last_line(traceback: str) -> str | None:
-    """Give what stands below the lines of a traceback: the class, and the message, which may have several lines."""
+    """Return what follows the frames of a traceback: the class and the message, which may have several lines."""
     lines = traceback.split("\n")[1:]
     for at, line in enumerate(lines):
         if line and not line[0].isspace():
@@ -74,7 +58,7 @@ def _last_line(traceback: str) -> str | None:
 
 
 def _without_java(lines: list[str]) -> list[str]:
-    """Leave out the frames of the Java side, which follow in some versions and logs."""
+    """Drop Java's stack frames, which follow in some Spark versions and logs."""
     for at, line in enumerate(lines):
         if line.startswith("\tat ") or (not line.strip() and any(after.startswith("\tat ") for after in lines[at:])):
             return lines[:at]
@@ -82,7 +66,7 @@ def _without_java(lines: list[str]) -> list[str]:
 
 
 def _rebuild(kind: type[ParquetError], text: str) -> ParquetError:
-    """Make an error whose text is this one: of message and place where it can be divided so."""
+    """Build an error with this text, split into message and location if possible."""
     for found in reversed(list(_LOCATION.finditer(text))):
         where = _parse_location(text[found.end(0) - len(found[1]) :])
         if where is not None:
@@ -94,7 +78,7 @@ def _rebuild(kind: type[ParquetError], text: str) -> ParquetError:
 
 
 def _parse_location(text: str) -> tuple[dict[str, object], list[str]] | None:
-    """Read a place, up to its parenthesis, and the notes that stand below; None where this is no place."""
+    """Parse a location up to its parenthesis, and the notes below it; None if the text is not one."""
     where: dict[str, object] = {}
     at = 0
     while (part := _LOCATION_PART.match(text, at)) is not None:

@@ -15,7 +15,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
-    `names` maps each public name to the module below the package that defines it; `modules` maps public names to modules.
+    `names` maps public names to modules below the package that define them; `modules` maps public names to modules.
     """
     public_modules = modules or {}
 

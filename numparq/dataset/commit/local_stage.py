@@ -66,7 +66,7 @@ class LocalStage:
             The write.
         outlives : bool
             Whether the write goes on without the process that begins it. No lock tells then whether it is alive, and
-            only `numparq.dataset.commit.recover.recover` with ``abandoned=True`` removes what it leaves when it dies.
+            only `numparq.dataset.recover` with ``abandoned=True`` removes what it leaves when it dies.
         """
         folder = cls(base, job, stage_folder_name(job, outlives), [])
         if os.path.exists(base) and not os.path.isdir(base):

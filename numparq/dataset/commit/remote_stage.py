@@ -145,7 +145,7 @@ class RemoteJob(RemoteJobBase):
                 raise BlockingIOError(
                     errno.EAGAIN,
                     f"another write, {record.job}, replaces files there, or expects none; if it is dead, "
-                    "numparq.dataset.commit.recover.recover(path, abandoned=True) removes what it has left",
+                    "numparq.dataset.recover(path, abandoned=True) removes what it has left",
                     self._name_of(self.base),
                 )
 

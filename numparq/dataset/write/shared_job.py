@@ -115,7 +115,7 @@ class SharedJob:
             commit refuses a column beside another such one.
         outlives : bool
             Whether the write goes on without this process. No lock tells then whether it is alive: other writes leave
-            its files alone, and only `numparq.dataset.commit.recover.recover` with ``abandoned=True`` removes what it
+            its files alone, and only `numparq.dataset.recover` with ``abandoned=True`` removes what it
             leaves
             when it dies.
         storage_options, filesystem

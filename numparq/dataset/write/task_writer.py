@@ -93,7 +93,7 @@ class TaskMessage:
 
 
 class TaskWriter(TransactionalWriter):
-    """Writes the rows of one attempt of a task; `numparq.dataset.write.shared_job.SharedJob.task` makes it.
+    """Writes the rows of one attempt of a task; `numparq.dataset.SharedJob.task` makes it.
 
     Nothing that it writes counts before the job is committed with the message that `close` gives. Leaving a ``with``
     block closes it (`message` is there then), or, by an exception, removes what it has written.

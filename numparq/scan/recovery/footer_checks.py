@@ -36,19 +36,9 @@ _DICTIONARY = 1 << PLAIN_DICTIONARY | 1 << RLE_DICTIONARY
 
 
 class TolerantChunkTables(ChunkTables):
-    """Chunk tables in which a chunk that the footer describes wrongly is one without any bytes.
+    """Chunk tables in which a column chunk with damaged metadata, or one known to be damaged, is empty.
 
-    Parameters
-    ----------
-    footer, leaves, row_groups, end, files
-        As in `ChunkTables`.
-    damaged_chunks : mapping of (int, str) to ParquetError
-        Chunks that are known to be lost, by row group and column, or what is within one.
-
-    Attributes
-    ----------
-    faults : dict of (int, int) to ParquetError
-        What is wrong with such a chunk, by row group and position among the leaves.
+    `faults` are the errors of emptied chunks, by row group and leaf position.
     """
 
     def __init__(
@@ -69,7 +59,7 @@ class TolerantChunkTables(ChunkTables):
         super().__init__(footer, leaves, row_groups, end, files)
 
     def _read_metadata(self, footer: Footer) -> dict[str, np.ndarray]:
-        """Read what the footer says of the chunks; nothing where that is damaged."""
+        """Read the metadata of all chunks; zeros for those that are damaged."""
         try:
             return super()._read_metadata(footer)
         except InvalidFileError:
@@ -88,11 +78,11 @@ class TolerantChunkTables(ChunkTables):
         return facts
 
     def _refuse(self, row_group: int, position: int, error: ParquetError) -> None:
-        """Note a chunk whose file is not read."""
+        """Record a chunk whose sibling file is not read."""
         self.faults.setdefault((row_group, position), error)
 
     def _check(self) -> None:
-        """Note what is wrong with each chunk, and take the bytes away from those with a fault."""
+        """Record what is wrong with each chunk, and empty those with a fault."""
         for failed, kind, message in self._checks():
             for group, place in np.argwhere(failed).tolist():
                 self.faults.setdefault((self._row_groups[group], place), kind(message))
@@ -112,20 +102,12 @@ class TolerantChunkTables(ChunkTables):
 
 
 def is_within(leaf: str, column: str) -> bool:
-    """Tell whether a path is that of a column, or of a part of it."""
+    """Whether a path names a column or something inside it."""
     return leaf == column or leaf.startswith(column + ".")
 
 
 class PageHeaderCheck:
-    """Holds the encodings of pages against those that the footer names for their column chunk.
-
-    Parameters
-    ----------
-    footer : Footer
-        The file's.
-    leaves : sequence of Leaf
-        The columns read.
-    """
+    """Check of page encodings against those that the footer lists for the column chunk."""
 
     def __init__(self, footer: Footer, leaves: Sequence[Leaf]) -> None:
         self._footer = footer
@@ -140,7 +122,7 @@ class PageHeaderCheck:
             return None
 
     def _allowed(self, row_group: int, column: int) -> int:
-        """Give the encodings of a chunk as bits; all of them, where the footer cannot be asked."""
+        """Return the encodings of a chunk as bits; all bits if the footer is damaged or lists none."""
         found = self._known.get((row_group, column))
         if found is None:
             found = self._known[row_group, column] = self._footer_encodings(row_group, self._leaves[column].index)
@@ -157,20 +139,9 @@ class PageHeaderCheck:
         return bits | _DICTIONARY if bits & _DICTIONARY else bits
 
     def check(self, row_group: int, columns: Sequence[int], pages: Pages) -> None:
-        """Refuse pages whose values or levels are in an encoding that their chunk does not have.
+        """Raise PageFailure for the first page whose values or levels have an encoding that its chunk lacks.
 
-        Parameters
-        ----------
-        row_group : int
-            The ordinal of the row group.
-        columns : sequence of int
-            For each row of the chunk table, which of the columns read it is.
-        pages : Pages
-            The pages.
-
-        Raises
-        ------
-        PageFailure
+        `columns` has the leaf position of each row of the chunk table.
         """
         table = pages.pages
         allowed = np.array([self._allowed(row_group, column) for column in columns], np.int64)[table[:, P_CHUNK]]
@@ -186,11 +157,11 @@ class PageHeaderCheck:
 
 
 def _is_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Tell which encodings are not among those allowed."""
+    """Return for each encoding whether it is missing from the allowed bits."""
     known = (allowed >> encodings.clip(0, _HIGHEST)) & 1 == 1
     return ~known | ((encodings < 0) | (encodings > _HIGHEST)) & (allowed != _ANY)
 
 
 def _is_level_encoding_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Tell which encodings of levels are neither RLE, as nearly everywhere, nor allowed."""
+    """Return for each level encoding whether it is neither RLE nor allowed."""
     return (encodings != RLE) & _is_not_allowed(encodings, allowed)

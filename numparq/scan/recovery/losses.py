@@ -17,20 +17,20 @@ LOST_ATTR = "numparq.lost"
 
 
 class Lost(NamedTuple):
-    """Something that a read with ``on_error="skip"`` could not give.
+    """Rows or a column that a read with ``on_error="skip"`` lost.
 
     Attributes
     ----------
     file : str
-        The file's name.
+        File name.
     row_group : int or None
-        The ordinal of the row group; None for a whole column.
+        Ordinal of the row group; None for a whole column.
     column : str or None
-        The column's name; of a nested one the path of the leaf.
+        Column name; for a nested column the path of the leaf.
     rows : tuple of (int, int) or None
-        The first row and the one behind the last, counted over the whole file; None for a whole column.
+        Row range with exclusive end, counted over the whole file; None for a whole column.
     reason : str
-        What is wrong.
+        The error.
     """
 
     file: str
@@ -41,7 +41,7 @@ class Lost(NamedTuple):
 
 
 class LostRows(NamedTuple):
-    """Rows of one column chunk that are lost: `first` to `stop`, counted within the row group, and why."""
+    """Lost rows of a column chunk: `first` to `stop` (exclusive) within the row group, and the error."""
 
     first: int
     stop: int
@@ -49,49 +49,29 @@ class LostRows(NamedTuple):
 
 
 class Losses:
-    """What was lost of the column chunks of a read.
-
-    Parameters
-    ----------
-    file : str
-        The file's name.
-    starts : sequence of int
-        The first row of each row group, counted over the whole file.
-    """
+    """Lost rows of a read by column chunk; `starts` has the first row of each row group."""
 
     def __init__(self, file: str, starts: Sequence[int]) -> None:
         self._file = file
         self._starts = starts
-        self._columns: dict[int, dict[int, list[LostRows]]] = {}  # by column, and by row group
+        self._columns: dict[int, dict[int, list[LostRows]]] = {}  # by column, then row group
 
     def __bool__(self) -> bool:
         return any(self._columns.values())
 
     def forget(self, row_group: int, column: int) -> None:
-        """Take back what was said of a chunk, which is about to be decoded anew."""
+        """Discard the losses of a chunk that is about to be decoded again."""
         self._columns.get(column, {}).pop(row_group, None)
 
     def add(self, row_group: int, column: int, lost: Iterable[LostRows]) -> None:
-        """Note lost rows of a chunk; `column` is the position of its leaf among those read."""
+        """Record lost rows of a chunk; `column` is the position of its leaf among those read."""
         found = [rows for rows in lost if rows.first < rows.stop]
         if found:
             groups = self._columns.setdefault(column, {})
             groups[row_group] = _merge_ranges([*groups.get(row_group, []), *found])
 
     def intact_rows(self, slices: Sequence[RowSlice], columns: Iterable[int]) -> np.ndarray:
-        """Tell of each row of the output whether nothing of it is lost.
-
-        Parameters
-        ----------
-        slices : sequence of RowSlice
-            The rows read.
-        columns : iterable of int
-            The leaves that count.
-
-        Returns
-        -------
-        bool array
-        """
+        """Return for each output row whether nothing is lost in the leaves `columns` (bool array)."""
         whole = np.ones(slices[-1].out + len(slices[-1]) if slices else 0, np.bool_)
         by_group: dict[int, list[RowSlice]] = {}
         for rows in slices:
@@ -105,14 +85,14 @@ class Losses:
         return whole
 
     def num_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
-        """Count the rows of the output of which something is lost in these leaves."""
+        """Return the number of output rows with a loss in these leaves."""
         if not any(self._columns.get(column) for column in columns):
             return 0
         whole = self.intact_rows(slices, columns)
         return len(whole) - int(np.count_nonzero(whole))
 
     def listed(self, names: Sequence[str]) -> list[Lost]:
-        """Give everything that was lost, by row group, column and row; `names` are those of the leaves read."""
+        """Return the report, by row group, column and row; `names` are those of the leaves read."""
         found = []
         places = [(row_group, column) for column, groups in self._columns.items() for row_group in groups]
         for row_group, column in sorted(places):
@@ -124,7 +104,7 @@ class Losses:
 
 
 def _merge_ranges(lost: list[LostRows]) -> list[LostRows]:
-    """Join ranges of rows that follow each other for the same reason."""
+    """Merge adjacent row ranges that were lost for the same reason."""
     made: list[LostRows] = []
     for rows in sorted(lost, key=lambda rows: rows[:2]):
         last = made[-1] if made else None

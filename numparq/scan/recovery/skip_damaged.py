@@ -32,18 +32,9 @@ __all__ = ["SkipDamaged"]
 
 
 class SkipDamaged:
-    """How a read goes on behind damages.
+    """Error policy that skips damage and reports it: a failed column chunk is decoded again, page by page.
 
-    A chunk that fails is decoded again page by page (`numparq.scan.recovery.retry`). Where something fails that no
-    page is to
-    blame for, the read begins again without the chunk or column that it failed at.
-
-    Parameters
-    ----------
-    file : str
-        The file's name.
-    footer : Footer
-        Its footer.
+    If no page is to blame, the read restarts without that chunk or column.
     """
 
     context = TolerantContext
@@ -58,21 +49,9 @@ class SkipDamaged:
         self._damaged_columns: dict[Any, ParquetError] = {}
 
     def read(self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Sequence[str]) -> pd.DataFrame:
-        """Read, and read again without what it failed at, until nothing fails.
+        """Read, and retry without the damaged chunk or column, until nothing fails.
 
-        Parameters
-        ----------
-        attempt : callable
-            Reads columns; given those still wanted, as the user would.
-        columns : sequence of str or tuple, or None
-            The columns wanted.
-        known : sequence of str
-            Those of the file.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With a list of `Lost` as ``attrs["numparq.lost"]``.
+        `attempt` reads columns, given as by the user; the frame gets a list of `Lost` as ``attrs["numparq.lost"]``.
         """
         while True:
             self._losses = Losses(self._file, self._starts)
@@ -91,13 +70,16 @@ class SkipDamaged:
 
     @staticmethod
     def rows(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
-        """Give the rows to decode: all that were chosen by position, for pages that are lost answer no filter."""
+        """Return the rows selected by position; refuse a predicate, since a lost value cannot be tested."""
         if rows.has_predicate:
             raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
         return rows.slices
 
     def _drop_culprit(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
-        """Note what an error is about, and give the columns to go on with; raise it where that is not known."""
+        """Record the chunk or column of an error, and return the columns to go on with.
+
+        Raises the error if it names no projected column.
+        """
         leaf, row_group = error.where.get("column"), error.where.get("row_group")
         if not isinstance(leaf, str):
             raise error
@@ -115,17 +97,17 @@ class SkipDamaged:
     def tables(
         self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
     ) -> TolerantChunkTables:
-        """Make the chunk tables, as `ChunkTables` does."""
+        """Build the chunk tables."""
         return TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
 
     def few(self, *rows: Any) -> dict[int, DecodedColumn]:
-        """Decode nothing beside the jobs, which note what is lost."""
+        """Decode nothing inline: only jobs record losses."""
         return {}
 
     def job_maker(
         self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: BlockLayout, slices: Sequence[Any]
     ) -> TolerantJobMaker:
-        """Make what makes the jobs, as `JobScheduler`."""
+        """Build the job scheduler."""
         return TolerantJobMaker(context, tables, memory, self._losses)
 
     def whole(
@@ -138,29 +120,9 @@ class SkipDamaged:
         leaves: list[Leaf],
         slices: Sequence[Any],
     ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], list[tuple[str, Any]]]:
-        """Give the columns and rows that are whole.
+        """Return layout, buffers, labels, nested and virtual columns without lost rows.
 
-        Columns count in the order of the rows that they have lost, fewest first; one with which no row would be whole
-        is left out. Of the others, a row stays that is whole in all.
-
-        Parameters
-        ----------
-        layout, buffers
-            What the leaves were decoded to.
-        labels : list of str or None
-            For each leaf the name of the column that it is, or begins.
-        nested : list of NestedOutput
-            The nested columns.
-        virtual : list of (str, array)
-            The virtual columns.
-        leaves : list of Leaf
-            The leaves.
-        slices : list of RowSlice
-            The rows read.
-
-        Returns
-        -------
-        layout, buffers, labels, nested, virtual
+        Columns are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
         """
         self._report = self._losses.listed([leaf.name for leaf in leaves])
         self._kept = None
@@ -176,7 +138,7 @@ class SkipDamaged:
     def _choose_intact(
         self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: Sequence[RowSlice]
     ) -> tuple[set[int], np.ndarray]:
-        """Choose columns to leave out, and rows to keep; gives the positions of the leaves, and a bool for each row."""
+        """Return the positions of leaves to drop, and for each row whether to keep it (bool array)."""
         places = {column.places.start: range(column.places.start, column.places.stop) for column in nested}
         columns = [
             places.get(position, range(position, position + 1))
@@ -184,7 +146,7 @@ class SkipDamaged:
             if label is not None
         ]
         inside = {leaf for leaves in columns for leaf in leaves}
-        kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # of what is to be exploded
+        kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # leaves of the exploded collection
         dropped: set[int] = set()
         for leaves in sorted(columns, key=lambda leaves: self._losses.num_rows(slices, leaves)):
             if not self._losses.num_rows(slices, leaves):
@@ -197,7 +159,7 @@ class SkipDamaged:
         return dropped, kept
 
     def label(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
-        """Give the rows the labels that they would have if none were lost."""
+        """Set the row labels that a read without losses has."""
         if self._kept is not None and _is_range(frame.index):
             frame.index = row_index(metadata, {}, len(self._kept))[np.flatnonzero(self._kept)]
 
@@ -209,5 +171,5 @@ def _is_range(index: pd.Index) -> bool:
 
 
 def _path_of(name: Any) -> str:
-    """Give the path of a column as a user names it, joined by dots."""
+    """Return a user's column name as a dotted path."""
     return ".".join(map(str, name)) if isinstance(name, tuple) else str(name)

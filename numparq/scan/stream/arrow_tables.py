@@ -1,4 +1,4 @@
-"""Arrow schema and tables of a scan; string offsets as a requested schema asks."""
+"""Arrow schema and tables of a scan, with string offsets as a requested schema has them."""
 
 from __future__ import annotations
 
@@ -31,32 +31,9 @@ def to_arrow_arrays(
     num_rows: int,
     made: Mapping[int, Any] = _NOTHING,
 ) -> list[Any]:
-    """Make pyarrow arrays of what columns were decoded to.
+    """Return a pyarrow.ChunkedArray for each column of a read with ``dtype_backend="pyarrow"``.
 
-    Parameters
-    ----------
-    columns : ProjectedColumns
-        The columns, of a read with ``dtype_backend="pyarrow"``.
-    output_types : sequence of OutputType
-        How each of their leaves was decoded.
-    buffers : sequence of DecodedColumn
-        What to. The arrays keep this memory; nothing is to be written to it any more.
-    num_rows : int
-        Rows of each.
-    made : mapping of int to array
-        Columns that are finished already, by the position of their first leaf.
-
-    Returns
-    -------
-    list of pyarrow.ChunkedArray
-        One for each column; of strings and dictionaries there may be several chunks.
-
-    Raises
-    ------
-    ImportError
-        When pyarrow is not installed.
-    InvalidFileError, UnsupportedError
-        For values that Arrow's type of the column does not hold.
+    The arrays own the decoded memory: do not write to it. `made` holds finished columns by first leaf position.
     """
     nested = {column.places.start: column for column in columns.nested}
     arrays = []
@@ -74,31 +51,16 @@ def to_arrow_arrays(
 
 
 def _to_chunked_array(array: Any) -> Any:
-    """Give a finished column as Arrow has it."""
+    """Cast a finished column to a pyarrow.ChunkedArray."""
     pa = import_pyarrow()
     array = array.__arrow_array__() if hasattr(array, "__arrow_array__") else pa.array(array, from_pandas=True)
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 class ArrowTableBuilder:
-    """The columns of a read as Arrow has them.
+    """Builder of Arrow tables of one `schema`, from leaves with schema-only types (``dtype_backend="pyarrow"``).
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file that they are of.
-    columns : ProjectedColumns
-        The columns, of a read with ``dtype_backend="pyarrow"``.
-    output_types : sequence of OutputType
-        How each of their leaves is decoded: settled ones.
-    made : mapping of int to array
-        Columns that are made otherwise, by the position of their first leaf: no rows of each.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Names, types and nullability, and the metadata that pyarrow's own reader leaves: what the footer has besides
-        Arrow's schema, and the ids of fields.
+    `made` holds empty columns that are decoded otherwise, by first leaf position.
     """
 
     def __init__(
@@ -134,29 +96,9 @@ class ArrowTableBuilder:
         virtual: Mapping[str, Any],
         made: Mapping[int, Any] = _NOTHING,
     ) -> Any:
-        """Make a table of what the columns were decoded to.
+        """Build a table of `schema` from decoded columns; a virtual column is an array or a constant str.
 
-        Parameters
-        ----------
-        targets, buffers, num_rows
-            As in `to_arrow_arrays`.
-        virtual : mapping of str to array
-            The virtual columns: arrays, or a str that is the same in all rows.
-        made : mapping of int to array
-            As in `to_arrow_arrays`.
-
-        Returns
-        -------
-        pyarrow.Table
-            Of `schema`.
-
-        Raises
-        ------
-        InvalidFileError
-            For a map with a null for a key.
-        UnsupportedError
-            For values that take another type than the schema has for them: more than 2 GiB of strings in one nested
-            column, say.
+        Raises InvalidFileError for a null map key, UnsupportedError for values that do not fit the schema's type.
         """
         pa = import_pyarrow()
         arrays = to_arrow_arrays(self._columns, output_types, buffers, num_rows, made)
@@ -171,11 +113,11 @@ class ArrowTableBuilder:
 
 
 def _cast_to_field(array: Any, field: Any) -> Any:
-    """Give an array of the type that a field has."""
+    """Cast an array to the type of a field."""
     if array.type == field.type:
         return array
     types = import_pyarrow().types
-    if types.is_map(field.type) and not types.is_map(array.type):  # which is how a null key is told
+    if types.is_map(field.type) and not types.is_map(array.type):  # a null key came back as a list of pairs
         raise InvalidFileError("a key of a map is null, which Arrow's maps cannot have", column=field.name)
     try:
         return array.cast(field.type)
@@ -186,7 +128,7 @@ def _cast_to_field(array: Any, field: Any) -> Any:
 
 
 def _empty_buffer(target: OutputType) -> DecodedColumn:
-    """Give what no rows are decoded to."""
+    """Return a decoded column without rows."""
     if target.nested or target.dtype is None or target.storage != "fixed":
         return DecodedColumn()
     return DecodedColumn(np.empty(0, target.dtype))
@@ -200,21 +142,18 @@ def _is_nullable(columns: ProjectedColumns, place: int) -> bool:
 
 
 def _to_utf8(name: str) -> str:
-    """Give a name that was not UTF-8 as text nevertheless."""
+    """Return a name as UTF-8, with replacement characters for bytes that are not."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-# --- metadata ---------------------------------------------------------------------------------------------------------
-
-
 def _schema_metadata(file: OpenFile) -> dict[Any, Any] | None:
-    """Give the footer's keys but that of Arrow's own schema, and what that had for metadata."""
+    """Return the footer's key-value metadata without ``ARROW:schema``; None if empty."""
     keys = {key: value for key, value in file.footer.key_value_metadata.items() if key != "ARROW:schema"}
     return {key: value for key, value in keys.items() if value is not None} or None
 
 
 def _writer_field_metadata(file: OpenFile) -> list[Any]:
-    """Give the metadata that the top-level fields had in the Arrow schema of the writer; empty where there is none."""
+    """Return the top-level fields' metadata from the writer's Arrow schema; empty without one."""
     pa = import_pyarrow()
     value = file.footer.key_value_metadata.get("ARROW:schema")
     try:
@@ -226,7 +165,7 @@ def _writer_field_metadata(file: OpenFile) -> list[Any]:
 
 
 def _field_metadata(file: OpenFile, position: int, notes: Sequence[Any]) -> dict[Any, Any] | None:
-    """Give the metadata of the field of a top-level column; a partition column has none."""
+    """Return the metadata of a top-level field, its field id included; None for a partition column."""
     if position < 0:
         return None
     field_id = file.schema.field_id(file.schema.column_element(position))
@@ -237,19 +176,9 @@ def _field_metadata(file: OpenFile, position: int, notes: Sequence[Any]) -> dict
 
 
 def negotiate_schema(schema: Any, requested: Any) -> Any:
-    """Give a schema as it was asked for, where that is but another width of offsets.
+    """Return `schema` with strings and bytes of the offset width that `requested` (a PyCapsule) has.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        What there is.
-    requested : PyCapsule
-        What is asked for. The fields are told by their names and order; a schema of other ones is not granted.
-
-    Returns
-    -------
-    pyarrow.Schema
-        `schema`, its strings and bytes with offsets as wide as they are asked for.
+    A request with other names or another order is ignored.
     """
     pa = import_pyarrow()
     wanted = pa.Schema._import_from_c_capsule(requested)

@@ -23,17 +23,9 @@ _END: Any = object()
 
 
 class ReadAhead(Generic[_Item]):
-    """An iterator whose next item is made on a thread of its own as soon as the one before has been taken.
+    """Iterator whose next item is computed on its own thread once the previous one is taken.
 
-    Parameters
-    ----------
-    items : iterator
-        Makes the items; used by one thread at a time.
-
-    Notes
-    -----
-    There is never more than one item waiting or being made. Nothing of it refers to who iterates: an iterator that is
-    let go of takes its thread along.
+    At most one item waits or is computed. The thread ends with the iterator, as nothing in it refers to the consumer.
     """
 
     def __init__(self, items: Iterator[_Item]) -> None:
@@ -59,7 +51,7 @@ class ReadAhead(Generic[_Item]):
         return pool.submit(next, self._items, _END)
 
     def close(self) -> None:
-        """Stop: what is being made is waited for, and thrown away."""
+        """Stop; wait for the item in progress and discard it."""
         pool, self._pool, self._next = self._pool, None, None
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -67,12 +59,12 @@ class ReadAhead(Generic[_Item]):
                 self._items.close()
 
     def __del__(self) -> None:
-        if self._pool is not None:  # not waited for: who knows in which thread this is
+        if self._pool is not None:  # without waiting: __del__ may run in any thread
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class RangeLabels(NamedTuple):
-    """The labels of rows that have none in the file: a RangeIndex that goes on from batch to batch."""
+    """Labels of rows without an index: a RangeIndex continued from batch to batch."""
 
     start: int = 0
     step: int = 1
@@ -80,15 +72,7 @@ class RangeLabels(NamedTuple):
 
     @classmethod
     def of(cls, metadata: PandasMetadata | None, num_rows: int | None) -> RangeLabels:
-        """Give the labels that one read of all rows has.
-
-        Parameters
-        ----------
-        metadata : PandasMetadata or None
-            What the footer says of the frame that was written.
-        num_rows : int or None
-            How many rows there are; None where a filter leaves that open.
-        """
+        """Return the labels that a single read of all rows has; `num_rows` is None if a filter is set."""
         levels = metadata.index if metadata is not None else ()
         level = levels[0] if len(levels) == 1 else None
         if isinstance(level, RangeIndexLevel) and len(range(level.start, level.stop, level.step)) == num_rows:
@@ -97,7 +81,7 @@ class RangeLabels(NamedTuple):
 
 
 def drop_range_index(columns: ProjectedColumns) -> ProjectedColumns:
-    """Have columns become frames without a RangeIndex that the footer tells of: it is none of a part of the rows."""
+    """Drop the stored RangeIndex of the metadata, which does not fit part of the rows."""
     metadata = columns.metadata
     if metadata is not None and any(isinstance(level, RangeIndexLevel) for level in metadata.index):
         columns.metadata = copy(metadata)
@@ -106,18 +90,16 @@ def drop_range_index(columns: ProjectedColumns) -> ProjectedColumns:
 
 
 class UnitReader(Protocol):
-    """What gives a table in units, as many rows at a time as memory allows; all are of the same types.
+    """Reader of a table in units that fit the memory, all of the same types.
 
     Attributes
     ----------
-    batch_rows : int
-        Rows of a batch.
     is_exact : bool
-        Whether batches have just so many, and not fewer where that is less work.
+        Whether each batch has exactly `batch_rows` rows, rather than at most so many.
     is_ahead : bool
-        Whether a unit may be read while the one before is in use.
+        Whether a unit may be read while the previous one is in use.
     labels : RangeLabels
-        Of rows without an index.
+        For rows without an index.
     """
 
     batch_rows: int
@@ -126,43 +108,43 @@ class UnitReader(Protocol):
     labels: RangeLabels
 
     def frames(self) -> Iterator[pd.DataFrame]:
-        """Give the rows of each unit as a frame; at least one."""
+        """Yield each unit as a DataFrame; at least one."""
 
     def to_arrow(self) -> ArrowUnitReader:
-        """Give the same rows as Arrow tables."""
+        """Return a reader of the same rows as Arrow tables."""
 
 
 class ArrowUnitReader(Protocol):
-    """`UnitReader` as Arrow tables."""
+    """Reader of a table in units, as Arrow tables."""
 
     batch_rows: int
     is_ahead: bool
 
     @property
     def schema(self) -> Any:
-        """The schema of all tables (pyarrow.Schema)."""
+        """Schema of all tables (pyarrow.Schema)."""
 
     def tables(self) -> Iterator[Any]:
-        """Give the rows of each unit as a pyarrow.Table."""
+        """Yield each unit as a pyarrow.Table."""
 
 
 class Batches:
-    """Batches of a table: an iterator of DataFrames, once through, or any number of streams of Arrow record batches.
+    """Batches of a table: DataFrames, iterated once, or any number of Arrow streams.
 
-    Made by `ParquetFile.iter_batches`.
+    Returned by `ParquetFile.iter_batches`.
 
     Parameters
     ----------
     units : UnitReader
-        What reads.
+        Reader of the table.
 
     Notes
     -----
-    All frames have the same columns and dtypes (see `ParquetFile.iter_batches`). Where memory allows it, the next rows
-    are read while a batch is worked on. An iterator that is let go of before its end frees its threads; `close`, or
-    ``with``, does so at once.
+    All frames have the same columns and dtypes (see `ParquetFile.iter_batches`). If memory allows it, the next rows
+    are read while a batch is in use. An iterator dropped before its end frees its threads; `close`, or ``with``,
+    frees them at once.
 
-    What takes Arrow data by its stream interface takes this object as it is, if pyarrow is installed: polars
+    With pyarrow installed, consumers of the Arrow stream interface accept this object as it is: polars
     (``polars.from_arrow(batches)``), duckdb, pyarrow (``pyarrow.RecordBatchReader.from_stream(batches)``).
 
     Examples
@@ -193,13 +175,13 @@ class Batches:
         return next(self._frames)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give the batches as an Arrow stream (a PyCapsule), instead of as frames.
+        """Return the batches as an Arrow stream (a PyCapsule).
 
         Parameters
         ----------
         requested_schema : PyCapsule, optional
-            The schema wanted. Strings and bytes come with offsets of the width that it asks for; other types are
-            those of the file, whatever it says, as the protocol allows.
+            Requested schema. Strings and bytes take its offset width; other types stay those of the file, as the
+            protocol allows.
         """
         return self.reader().__arrow_c_stream__(None) if requested_schema is None else self._cast(requested_schema)
 
@@ -210,7 +192,7 @@ class Batches:
         return reader.cast(negotiate_schema(reader.schema, requested_schema)).__arrow_c_stream__(None)
 
     def reader(self) -> Any:
-        """Give the batches as a pyarrow.RecordBatchReader, instead of as frames.
+        """Return the batches as a pyarrow.RecordBatchReader.
 
         Returns
         -------
@@ -219,7 +201,9 @@ class Batches:
         Raises
         ------
         ImportError
-            When pyarrow is not installed.
+            If pyarrow is not installed.
+        ValueError
+            If the batches are closed, or already read as frames.
         """
         from numparq.util.optional import import_pyarrow
 
@@ -236,7 +220,7 @@ class Batches:
         return self._units
 
     def close(self) -> None:
-        """Stop reading, and free threads and memory; there are no more batches then."""
+        """Stop reading; free threads and memory. No batches follow."""
         self._units, self._frames = None, iter(())
         source, self._source = self._source, None
         if source is not None:
@@ -250,17 +234,9 @@ class Batches:
 
 
 def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bool) -> Iterator[pd.DataFrame]:
-    """Divide frames into batches.
+    """Yield batches of `batch_rows` rows as views of the frames; batches across frames are copies.
 
-    Parameters
-    ----------
-    frames : iterator of DataFrame
-        The frames. Batches are views of them.
-    batch_rows : int
-        Rows of a batch.
-    is_exact : bool
-        Whether each has just so many, and what is left of a frame is copied to begin a batch with. Else they are the
-        most, and only frames that are small themselves are put together.
+    With `is_exact` every batch but the last has that many rows; otherwise at most, and only small frames are joined.
     """
     rest = _BatchRemainder()
     first: pd.DataFrame | None = None
@@ -288,7 +264,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
                 shown += 1
                 yield batch
             del batch
-        del frame  # else it would be held while the next one is made
+        del frame  # otherwise held while the next one is decoded
     if rest:
         yield rest.taken()
     elif first is not None and not shown:
@@ -296,7 +272,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
 
 
 class _BatchRemainder:
-    """Rows that wait for others to become a batch with."""
+    """Rows that wait for the next frame to complete a batch."""
 
     def __init__(self) -> None:
         self._frames: list[pd.DataFrame] = []
@@ -306,16 +282,16 @@ class _BatchRemainder:
         return self.num_rows > 0
 
     def has_same_dtypes(self, frame: pd.DataFrame) -> bool:
-        """Whether rows can follow without a change of dtypes: Categoricals of other categories would become objects."""
+        """Whether a frame has the same dtypes; Categoricals with other categories would become objects."""
         return _dtypes(self._frames[0]) == _dtypes(frame)
 
     def add(self, frame: pd.DataFrame) -> None:
-        """Have rows wait."""
+        """Append rows."""
         self._frames.append(frame)
         self.num_rows += len(frame)
 
     def taken(self) -> pd.DataFrame:
-        """Give all rows as one frame; none wait any more."""
+        """Return all waiting rows as one frame and clear them."""
         import pandas as pd
 
         frames, self._frames, self.num_rows = self._frames, [], 0
@@ -325,13 +301,13 @@ class _BatchRemainder:
 
 
 def _dtypes(frame: pd.DataFrame) -> list[Any]:
-    """Give the dtypes of columns and index."""
+    """Return the dtypes of columns and index."""
     index = frame.index
     return [*frame.dtypes, *(index.dtypes if index.nlevels > 1 else [index.dtype])]
 
 
 def _check_dtypes(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
-    """Hold the dtypes of a frame against those of the first one; gives the latter."""
+    """Check that a frame has the dtypes of the first one; return the first."""
     for name, dtype, known in zip(frame.columns, frame.dtypes, first.dtypes, strict=True):
         if dtype != known and not (dtype.name == "category" and known.name == "category"):
             message = f"rows of dtype {dtype} come behind others of dtype {known}: read the column in one piece"
@@ -340,7 +316,7 @@ def _check_dtypes(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
 
 
 def _number_rows(batches: Iterator[pd.DataFrame], labels: RangeLabels) -> Iterator[pd.DataFrame]:
-    """Number rows that have no other labels, from batch to batch."""
+    """Continue the RangeIndex from batch to batch."""
     import pandas as pd
 
     done = 0

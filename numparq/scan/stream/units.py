@@ -22,37 +22,21 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchSize", "FileUnitPlan", "MemoryShares", "UnitPlan", "add_filter_columns"]
 
-# Of rows whose strings may be larger than anything says, the first unit is so many times smaller.
+# Factor by which the first unit is smaller if the size of strings is unknown.
 STRING_INFLATION = 4.0
-# No unit of a row group has fewer rows than that, unless not even so many fit: each costs the borders of its pages.
+# Fewest rows whose measured bytes adjust the estimate; page borders distort smaller units.
 MIN_UNIT_ROWS = 1024
 
-# What is allocated while columns are finished, and what the system keeps of memory that is freed.
+# Allowance for casts, and for freed memory that the allocator retains.
 _MARGIN = 2.0
-# So many batches of the default size there is memory for at least.
+# Batches of the default size that fit the memory limit, at least.
 _BATCHES = 8
 
 
 class UnitPlan:
-    """Divides rows into units, each when it is its turn.
+    """Split of rows into units, each sized at its turn; `inflation` is the ratio of actual to estimated row bytes.
 
-    Parameters
-    ----------
-    slices : sequence of RowSlice
-        The rows.
-    costs : MemoryEstimate
-        What they take.
-    shares : Shares
-        The bytes that a unit may take. Units within a row group have a multiple of the rows of a batch, where that much
-        fits.
-    unsplittable_columns : callable
-        Called with the ordinal of a row group before it is divided; gives what keeps rows of it from being read alone:
-        the names of columns, none if nothing does.
-
-    Attributes
-    ----------
-    inflation : float
-        How many times larger rows are than was estimated, as far as is known.
+    `unsplittable_columns` returns the columns of a row group whose rows cannot be read alone.
     """
 
     def __init__(
@@ -71,22 +55,19 @@ class UnitPlan:
         self.inflation = STRING_INFLATION if costs.is_lower_bound else 1.0
 
     def observe(self, slices: Sequence[Any], taken: int) -> None:
-        """Be told how many bytes rows took: what follows is estimated by that, if not by less than the footer says."""
+        """Adjust the estimate of later units by the bytes that these rows took; never below the footer's."""
         estimate = self._costs.of(slices)
         if estimate and sum(map(len, slices)) >= MIN_UNIT_ROWS:
             self.inflation = max(1.0, taken / estimate)
 
     def bytes_of(self, slices: Sequence[Any]) -> float:
-        """Give what rows take, as far as is known."""
+        """Return the estimated bytes of rows, inflation included."""
         return self._costs.of(slices) * self.inflation
 
     def units(self) -> Iterator[list[RowSlice]]:
-        """Give the rows of one unit after the other.
+        """Yield the row slices of each unit.
 
-        Raises
-        ------
-        LimitError
-            For a row group that can neither be divided nor read as a whole, and rows of which none fits.
+        Raises LimitError for a row group that neither fits nor can be split, and for a single row that does not fit.
         """
         unit: list[RowSlice] = []
         left = float(self._room)
@@ -107,7 +88,7 @@ class UnitPlan:
         return self._costs.row_bytes(part.row_group) * self.inflation
 
     def _parts(self, part: RowSlice) -> Iterator[list[RowSlice]]:
-        """Divide a row group that does not fit."""
+        """Split a row group that does not fit."""
         whole = self._divided(part.row_group)
         if whole and not self._is_strict:
             yield [_move_slice(part, part.start, part.stop, ())]
@@ -143,32 +124,14 @@ class UnitPlan:
 
 
 def _move_slice(part: RowSlice, start: int, stop: int, before: Sequence[RowSlice]) -> RowSlice:
-    """Give some rows of a slice, to come behind those of others."""
+    """Return rows of a slice, placed after those of `before`."""
     return RowSlice(part.row_group, start, stop, sum(map(len, before)))
 
 
 class BatchSize:
-    """How large units and batches are to be.
+    """Requested size of units and batches, checked; `is_strict`: the caller gave a limit, which units must keep.
 
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that may be held at once: of the unit that is worked on, of the next one, and of what it takes to decode.
-    batch_rows : int or None
-        Rows of a batch; None for the default, and where `batch_bytes` says.
-    batch_bytes : int or None
-        About so many bytes of a batch.
-
-    Attributes
-    ----------
-    is_strict : bool
-        Whether the limit was asked for: what does not fit is refused then. Else batches are as large as they were asked
-        for, and what has to be read in one piece is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no such number, and for both sizes of a batch at once.
+    Raises TypeError or ValueError for invalid numbers, and for both `batch_rows` and `batch_bytes`.
     """
 
     DEFAULT_LIMIT = 256 << 20
@@ -183,7 +146,7 @@ class BatchSize:
         self.batch_bytes = check_optional_positive_int(batch_bytes, "batch_bytes")
 
     def batch_rows_for(self, row_bytes: float, room: float) -> int:
-        """Give how many rows a batch has, of so many bytes each; by default what takes a part of `room` at most."""
+        """Return the rows of a batch; by default those that fit an eighth of `room` bytes."""
         if self.batch_rows is not None:
             return self.batch_rows
         if self.batch_bytes is not None:
@@ -192,38 +155,22 @@ class BatchSize:
 
 
 class MemoryShares:
-    """How the memory that is allowed is divided.
+    """Memory limit divided between scratch buffers, units and batches.
 
-    Parameters
-    ----------
-    costs : sequence of MemoryEstimate
-        What rows take, of each file.
-    everything : float
-        What all rows take.
-    sizes : BatchSize
-        What is allowed.
-    threads : int or None
-        How many decode at most; as in `numparq.read_parquet`.
+    Raises LimitError if batches of the requested rows do not fit.
 
     Attributes
     ----------
     threads : int
-        How many decode: no more than there is memory for.
+        Decoding threads, as many as memory allows.
     room : int
         Bytes of a unit.
     is_strict : bool
-        Whether more than that is refused where less cannot be read at once.
-    batch_rows : int
-        Rows of a batch.
+        Whether larger units are refused.
     is_exact : bool
-        Whether they have just so many, because they were asked for by number.
+        Whether each batch has exactly `batch_rows` rows, as requested.
     is_ahead : bool
         Whether the next unit may be read while one is in use.
-
-    Raises
-    ------
-    LimitError
-        When batches of as many rows as are asked for do not fit.
     """
 
     def __init__(
@@ -257,7 +204,7 @@ class MemoryShares:
 def add_filter_columns(
     leaves: Sequence[Leaf], output_types: Sequence[OutputType], predicate: ScanPredicate | None
 ) -> tuple[list[Leaf], list[OutputType]]:
-    """Give columns and targets, and behind them those that only a filter asks."""
+    """Return leaves and output types, followed by those of filter columns that are not projected."""
     shown = {leaf.index for leaf in leaves}
     asked = [leaf for leaf in (predicate.leaves if predicate else ()) if leaf.index not in shown]
     return [*leaves, *asked], [
@@ -267,23 +214,7 @@ def add_filter_columns(
 
 
 class FileUnitPlan:
-    """How rows of a file are read, unit by unit.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns; those that only a filter asks behind the others.
-    output_types : sequence of OutputType
-        How each is decoded.
-    slices : sequence of RowSlice
-        The rows.
-    costs : MemoryEstimate
-        What they take.
-    shares : MemoryShares
-        The memory.
-    """
+    """Unit plan of one file; the filter columns follow the projected ones in `leaves`."""
 
     def __init__(
         self,
@@ -298,21 +229,13 @@ class FileUnitPlan:
         self._plan = UnitPlan(slices, costs, shares, self._unsplittable_columns)
 
     def _unsplittable_columns(self, row_group: int) -> list[str]:
-        """Find the pages of a row group; gives the columns of which no row can be read alone."""
+        """Locate the pages of a row group; return the columns whose rows cannot be read alone."""
         return [leaf.name for leaf in self._finder.find(row_group)]
 
     def units(self, before: Callable[[], None] = lambda: None) -> Iterator[list[RowSlice]]:
-        """Give the rows of one unit after the other.
+        """Yield the row slices of each unit; `before` runs first and raises if the file has changed.
 
-        Parameters
-        ----------
-        before : callable
-            Called before each unit: raises where the file is not what it was.
-
-        Raises
-        ------
-        LimitError
-            For a row group that can neither be divided nor read as a whole, and rows of which none fits.
+        Raises LimitError as `UnitPlan.units` does.
         """
         units = self._plan.units()
         while True:
@@ -323,23 +246,23 @@ class FileUnitPlan:
             yield unit
 
     def bytes_of(self, slices: Sequence[Any]) -> float:
-        """Give what rows take, as far as is known."""
+        """Return the estimated bytes of rows, inflation included."""
         return self._plan.bytes_of(slices)
 
     def set_inflation(self, factor: float | None) -> None:
-        """Be told how many times larger rows are than is estimated, as others like them show; None where none has."""
+        """Set the ratio of actual to estimated bytes, measured on similar rows; None: not measured."""
         if factor is not None:
             self._plan.inflation = factor
 
     def observe(self, slices: Sequence[Any], taken: int) -> None:
-        """Be told how many bytes the rows of a unit took."""
+        """Adjust later estimates by the bytes that a unit's rows took."""
         self._plan.observe(slices, taken)
 
 
 def _unit_bytes_beside_batch(batch: float, left: float) -> tuple[bool, float]:
-    """Give whether there is memory to read ahead, and the room for a unit.
+    """Return whether memory allows reading ahead, and the bytes of a unit (0.0: none fits).
 
-    A batch is put together of the end of one unit and the beginning of the next, while one more may be read.
+    A batch joins the end of one unit with the start of the next, while a third may be read.
     """
     for is_ahead, units in ((True, 3), (False, 2)):
         room = (left - batch) / units

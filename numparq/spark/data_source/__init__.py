@@ -1,1 +1,1 @@
-"""Spark's Python data source."""
+"""Spark's Python data source "numparq"."""

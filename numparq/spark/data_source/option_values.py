@@ -23,11 +23,11 @@ __all__ = [
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 _DIRECTIONS = {"asc": False, "desc": True}
 _NULLS = {"first": True, "last": False}
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # as many digits as 64 bits hold
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits always fit 64 bits
 
 
 def parse_names(text: str) -> list[str]:
-    """Read ``a, b``, or ``["a", "b"]`` for names with commas."""
+    """Parse ``a, b``, or ``["a", "b"]`` for names with commas."""
     if not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
     found = _json(text)
@@ -37,7 +37,7 @@ def parse_names(text: str) -> list[str]:
 
 
 def parse_bytes(text: str) -> int:
-    """Read bytes: ``1000000``, ``64m``, ``1GB``."""
+    """Parse a number of bytes: ``1000000``, ``64m``, ``1GB``."""
     digits = text.strip().lower().rstrip("bgkm")
     unit = _UNITS.get(text.strip().lower()[len(digits) :].strip(), 0)
     found = _whole(digits) * unit
@@ -47,14 +47,14 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_int(text: str) -> int:
-    """Read a whole number."""
+    """Parse an integer."""
     if not _WHOLE.fullmatch(text.strip()):
         raise ValueError("a whole number")
     return _whole(text)
 
 
 def parse_count(text: str) -> int:
-    """Read a number from 1 on."""
+    """Parse a positive integer."""
     found = _whole(text)
     if found < 1:
         raise ValueError("a number from 1 on")
@@ -62,7 +62,7 @@ def parse_count(text: str) -> int:
 
 
 def parse_fraction(text: str) -> float:
-    """Read a number between 0 and 1."""
+    """Parse a number between 0 and 1 (exclusive)."""
     try:
         found = float(text)
     except ValueError:
@@ -73,14 +73,14 @@ def parse_fraction(text: str) -> float:
 
 
 def parse_bool(text: str) -> bool:
-    """Read ``true`` or ``false``."""
+    """Parse ``true`` or ``false``."""
     if text.strip().lower() not in ("true", "false"):
         raise ValueError("true or false")
     return text.strip().lower() == "true"
 
 
 def choice_parser(*words: str) -> Callable[[str], str]:
-    """Give the function that reads one of some words."""
+    """Return a parser of one of some words."""
 
     def parse(text: str) -> str:
         if text.strip().lower() not in words:
@@ -91,7 +91,7 @@ def choice_parser(*words: str) -> Callable[[str], str]:
 
 
 def parse_json_object(text: str) -> dict[str, Any]:
-    """Read a JSON object."""
+    """Parse a JSON object."""
     found = _json(text)
     if not isinstance(found, dict):
         raise ValueError("a JSON object")
@@ -99,7 +99,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def per_column_parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Give the function that reads one value for all columns, or ``{"a": ..., "b": ...}`` with one for each."""
+    """Return a parser of one value for all columns, or of ``{"a": ..., "b": ...}``."""
 
     def parse_all(text: str) -> Any:
         if not text.lstrip().startswith("{"):
@@ -113,7 +113,7 @@ def per_column_parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def parse_sort_columns(text: str) -> list[tuple[str, bool, bool]]:
-    """Read ``a, b desc, c asc nulls first``; without a word nulls come last, whatever the direction."""
+    """Parse ``a, b desc, c asc nulls first``; nulls come last by default, in either direction."""
     return [_sort_key(part) for part in parse_names(text)]
 
 
@@ -130,7 +130,7 @@ def _sort_key(text: str) -> tuple[str, bool, bool]:
 
 
 def _whole(text: str) -> int:
-    """Give a whole number; 0 for what is none: Python would take ``1_0``, and digits of any script."""
+    """Return an integer; 0 for other text, also for what only Python accepts (``1_0``, digits of other scripts)."""
     return int(text) if _WHOLE.fullmatch(text.strip()) else 0
 
 

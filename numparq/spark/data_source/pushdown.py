@@ -35,7 +35,7 @@ _PROBE_ROWS = 30
 
 # --- filters as expressions -------------------------------------------------------------------------------------------
 
-# Types whose values are compared by numparq as by Spark; to Spark, NaN is equal to itself, and the largest number.
+# Types that numparq compares as Spark does. Not floats: to Spark, NaN equals itself and is the largest number.
 _COMPARED = {
     "BooleanType",
     "ByteType",
@@ -63,22 +63,22 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def is_int96(schema: Schema, name: Any) -> bool:
-    """Whether a column of files is of INT96: instants to Spark, of which numparq knows no zone."""
+    """Whether a file's column is INT96: instants to Spark, timestamps without a time zone to numparq."""
     from numparq.expr.resolve import resolve_column
 
     try:
         return resolve_column(schema, name).leaf.physical == INT96
     except SchemaError:
-        return False  # a partition column, or none at all
+        return False  # a partition column, or missing
 
 
 class PushdownDataSource(NumparqDataSource):
-    """The data source, with the option ``pushdown``."""
+    """Data source with the option ``pushdown``."""
 
     allows_pushdown = True
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Give what reads the splits, and takes filters where the option says so."""
+        """Return the reader of the splits, which takes filters if the option says so."""
         request = self._request()
         if not request.pushdown:
             return super().reader(schema)
@@ -86,17 +86,7 @@ class PushdownDataSource(NumparqDataSource):
 
 
 class PushdownReader(NumparqReader):
-    """Leaves out rows that do not satisfy the filters of a query; Spark applies them again.
-
-    Parameters
-    ----------
-    table : SparkScan
-        The table without filters of a query.
-    request : ReadRequest
-        What was asked for.
-    schema : StructType
-        The columns that Spark expects.
-    """
+    """Reader that drops rows by the filters of a query; Spark applies these filters again."""
 
     def __init__(self, table: SparkScan, request: ReadRequest, schema: StructType) -> None:
         super().__init__(table)
@@ -104,7 +94,7 @@ class PushdownReader(NumparqReader):
         self._schema = schema
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Plan with the filters that are understood; give all of them back, for Spark to apply."""
+        """Plan again with the supported filters; return all filters, for Spark to apply."""
         reader = self._batches.reader
         names = {name: is_int96(reader.schema, name) for name in reader.names}
         known = [made for each in filters if (made := to_expression(each, self._schema, names)) is not None]
@@ -114,7 +104,7 @@ class PushdownReader(NumparqReader):
         return filters
 
     def _replan(self, known: Iterable[Expression]) -> bool:
-        """Plan anew with more filters; False where a stored type is not compared with a literal of theirs."""
+        """Plan again with more filters; False if a stored type cannot be compared with one of their literals."""
         from numparq.spark.scan.plan import SparkScan
 
         request = replace(self._request, filters=_combine_filters(self._request, known))
@@ -141,21 +131,9 @@ def _combine_filters(request: ReadRequest, more: Iterable[Expression]) -> Expres
 
 
 def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -> Expression | None:
-    """Give a filter of Spark as an expression.
+    """Return a filter of Spark as an expression; None if its meaning would differ (floats, collations, struct fields).
 
-    Parameters
-    ----------
-    each : pyspark.sql.datasource.Filter
-        The filter.
-    schema : StructType
-        The columns that Spark knows.
-    names : mapping of str to bool
-        Those that are in files under the same name, and whether they are INT96.
-
-    Returns
-    -------
-    Expression or None
-        None where it would not mean the same: of floating-point numbers, of strings with a collation, of fields.
+    `names` maps the columns that files have under the same name to whether they are INT96.
     """
     from numparq.expr.expression import col
 
@@ -174,7 +152,7 @@ def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -
 
 
 def _without_zone(value: Any) -> Any:
-    """Give an instant, or several, as INT96 is compared with it."""
+    """Return an instant, or several, as the UTC timestamp that INT96 is compared with."""
     if isinstance(value, (tuple, list)):
         return [_without_zone(each) for each in value]
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
@@ -183,20 +161,17 @@ def _without_zone(value: Any) -> Any:
 
 
 def _has_null(value: Any) -> bool:
-    """Whether a literal is null, or has one in it: what a negation of it means is another matter."""
+    """Whether a literal is or contains null, which makes its negation ambiguous."""
     return value is None or (isinstance(value, (tuple, list, set)) and any(each is None for each in value))
 
 
-# --- the probe --------------------------------------------------------------------------------------------------------
+# --- probe for leaking filters ----------------------------------------------------------------------------------------
 
 
 def filters_leak(spark: SparkSession) -> bool:
-    """Find out whether this Spark lets the filters of one query count in another one of the same DataFrame.
+    """Whether this Spark applies the filters of one query to another of the same DataFrame.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        It runs a few small jobs, on a data source of their own.
+    Runs a few small jobs on a data source of their own.
     """
     from numparq.spark.tasks import describe_jobs
 
@@ -227,7 +202,7 @@ def _pushdown_enabled(spark: SparkSession) -> Iterator[None]:
 
 
 def _probe_source() -> type:
-    """Make a data source that prunes as Spark's documentation has it; made here, it travels with its code."""
+    """Return a data source that prunes as Spark's documentation describes; defined here, it is pickled by value."""
 
     class Reader(DataSourceReader):
         def __init__(self) -> None:

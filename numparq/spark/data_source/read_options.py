@@ -21,18 +21,9 @@ Planned = TypeVar("Planned")
 
 
 class ReadOption(NamedTuple):
-    """An option.
+    """Read option of the data source, and the field of `ReadRequest` that it sets.
 
-    Attributes
-    ----------
-    name : str
-        As it is written; Spark tells no upper from lower case.
-    field : str
-        What it sets of a `ReadRequest`.
-    parse : callable
-        Makes the value of the text; a ValueError says what it should be.
-    meaning : str
-        In a few words.
+    `name` is case-insensitive to Spark; `parse` raises a ValueError whose text says what the value should be.
     """
 
     name: str
@@ -42,7 +33,7 @@ class ReadOption(NamedTuple):
 
 
 def _names(text: str) -> list[Any]:
-    """Read ``a, b`` or ``["a", ["s", "x"]]``."""
+    """Parse ``a, b`` or ``["a", ["s", "x"]]``."""
     if not text.strip():
         return []
     if not text.lstrip().startswith("["):
@@ -64,7 +55,7 @@ def _is_path(name: Any) -> bool:
 
 
 def _partitioning(text: str) -> Any:
-    """Read ``hive``, ``none``, ``year, month`` or ``{"year": "int32"}``."""
+    """Parse ``hive``, ``none``, ``year, month`` or ``{"year": "int32"}``."""
     if text.strip().lower() in ("hive", "none"):
         return "hive" if text.strip().lower() == "hive" else None
     if text.lstrip().startswith("{"):
@@ -87,7 +78,7 @@ def _type_name(name: str, kind: Any) -> str:
 
 
 def _virtual(text: str) -> list[str]:
-    """Read names of virtual columns."""
+    """Parse names of virtual columns."""
     names = _names(text)
     if not set(names) <= set(VIRTUAL_COLUMNS):
         raise ValueError(f"any of {', '.join(VIRTUAL_COLUMNS)}")
@@ -122,9 +113,9 @@ READ_OPTIONS = (
     ReadOption("storageOptions", "storage_options", parse_json_object, "options of the file system, as a JSON object"),
 )
 _BY_NAME = {option.name.lower(): option for option in READ_OPTIONS}
-# What Spark sets itself.
+# Options that Spark sets itself.
 _SET_BY_SPARK = {"path", "paths", "__partition_columns"}
-# What it sets besides where a table is made.
+# Options that Spark adds for CREATE TABLE.
 _SET_BY_CREATE_TABLE = {"owner"}
 _NO_TABLES = (
     "Spark keeps neither path nor options of a table of a data source in Python: make a TEMPORARY VIEW of it; or name "
@@ -134,22 +125,9 @@ _NO_TABLES = (
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
-    """Understand the options of a load.
+    """Parse the options of a load, with ``path`` or ``paths`` (a JSON list).
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        As Spark gives them. ``path`` or ``paths`` (a JSON list) say what is read.
-
-    Returns
-    -------
-    ReadRequest
-
-    Raises
-    ------
-    ValueError
-        For an option that there is not (the message lists those that there are), or that has no such value, and
-        where there is no path.
+    Raises ValueError for an unknown option (listing those that exist), an invalid value, or a missing path.
     """
     given = {name.lower(): value for name, value in options.items()}
     if given.keys() & _SET_BY_CREATE_TABLE:
@@ -176,7 +154,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
 
 
 def _paths(given: Mapping[str, str]) -> Any:
-    """Give the path, or the paths; both where both are set, as Spark does."""
+    """Return the path or paths; Spark combines both options."""
     paths = _listed(given["paths"]) if given.get("paths") else []
     if "path" in given:
         paths = [given["path"], *paths]
@@ -198,39 +176,22 @@ def _listed(text: str) -> list[str]:
 
 
 def _strip_file_scheme(path: str) -> str:
-    """Give a path without the scheme that Spark's users write in front of local ones."""
+    """Drop the scheme ``file:`` from a local path."""
     if path.lower().startswith("file:"):
         return "/" + path[len("file:") :].lstrip("/")
     return path
 
 
-# --- which of them it is ----------------------------------------------------------------------------------------------
+# --- which option is wrong --------------------------------------------------------------------------------------------
 
-# Those that a table may not fit, however well they are written; the likelier ones first.
+# Options that may be well-formed but not fit the table, likeliest first.
 _SUSPECTS = ("columns", "filter", "partitioning", "resolve", "storageoptions")
 
 
 def plan_with_options(options: Mapping[str, str], plan: Callable[[ReadRequest], Planned]) -> Planned:
-    """Plan what options ask for; an error that one of them makes names it.
+    """Plan a read by its options; an error caused by one option names it.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        As of `parse_read_options`.
-    plan : callable
-        Makes what is wanted of a `ReadRequest`.
-
-    Returns
-    -------
-    object
-        What `plan` gives.
-
-    Raises
-    ------
-    Exception
-        What `parse_read_options` and `plan` raise. Where it is about columns or values, and planning succeeds without
-        one of
-        the options, the message begins with that option.
+    To find that option, planning is repeated without each suspect.
     """
     request = parse_read_options(options)
     try:

@@ -20,20 +20,9 @@ __all__ = ["NumparqDataSource", "NumparqReader"]
 
 
 class NumparqDataSource(DataSource):
-    """Parquet files as a table of Spark, read and written by numparq.
+    """Data source "numparq": Parquet files as a Spark table.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        Those of `numparq.spark.data_source.read_options.READ_OPTIONS` for reading, those of
-        `numparq.spark.data_source.writer` for writing.
-
-    Notes
-    -----
-    The files are listed, and their footers read, once for each ``load``: when it is called, or, with a schema of the
-    caller's, when the first query of it runs. Whatever is done with the DataFrame then, it stands for those
-    files. Filters of queries are not taken over from Spark, which mixes up those of different queries of one
-    DataFrame: the option ``filter`` has them.
+    Files are listed once for each ``load``: when it is called or, with the caller's schema, at its first query.
     """
 
     allows_pushdown = False
@@ -44,40 +33,26 @@ class NumparqDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name of the format."""
+        """Return the name of the format."""
         return "numparq"
 
     def schema(self) -> StructType:
-        """Plan the read; give the columns that it has."""
+        """Plan the read; return its schema."""
         self._table = self._plan(None)
         return self._table.batches.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Give what reads the splits.
-
-        Parameters
-        ----------
-        schema : StructType
-            What Spark expects: that of `schema`, or the caller's.
-        """
+        """Return the reader of the splits, for the inferred schema or the caller's."""
         return NumparqReader(self._scan_for(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Give what writes rows.
-
-        Parameters
-        ----------
-        schema : StructType
-            Of the rows.
-        overwrite : bool
-            Whether they replace what is there.
-        """
+        """Return the writer of rows of `schema`."""
         from .writer import make_writer
 
         return make_writer(dict(self.options), schema, overwrite)
 
     def _scan_for(self, schema: StructType) -> SparkScan:
-        """Give the table, planned before unless the schema is the caller's."""
+        """Return the planned scan; plan again for another schema."""
         if self._table is None or self._table.batches.schema != schema:
             return self._plan(schema)
         return self._table
@@ -87,7 +62,7 @@ class NumparqDataSource(DataSource):
 
         from .read_options import plan_with_options
 
-        self._request()  # which fails where the options alone are wrong
+        self._request()  # raises if the options alone are invalid
         return plan_with_options(self.options, lambda request: SparkScan.of(request, schema))
 
     def _request(self) -> ReadRequest:
@@ -103,17 +78,11 @@ class NumparqDataSource(DataSource):
 
 
 class _SplitPartition(InputPartition):
-    """A split, as Spark's partition of the input."""
+    """Split as an input partition of Spark."""
 
 
 class NumparqReader(DataSourceReader):
-    """Reads the splits of a table for Spark.
-
-    Parameters
-    ----------
-    table : SparkScan
-        The table; the splits go into the partitions, and the rest to each task.
-    """
+    """Reader of a scan's splits; splits travel in the partitions, and the rest is pickled with each task."""
 
     def __init__(self, table: SparkScan) -> None:
         self._splits = table.splits
@@ -126,10 +95,10 @@ class NumparqReader(DataSourceReader):
         self._splits, self._batches = [], state
 
     def partitions(self) -> list[InputPartition]:
-        """Give a partition for each split."""
+        """Return a partition for each split."""
         return [_SplitPartition(split) for split in self._splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read a split as record batches; Spark makes one partition, of nothing, where there are no splits."""
+        """Yield the record batches of a split; without splits, Spark passes one empty partition."""
         if partition.value is not None:
             yield from self._batches.batches(partition.value)

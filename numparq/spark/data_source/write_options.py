@@ -22,23 +22,14 @@ from .option_values import (
 __all__ = ["WRITE_OPTIONS", "WriteOption", "parse_write_options"]
 
 _STORAGE = "storage."
-_CODECS = {"uncompressed": "none", "lz4raw": "lz4_raw"}  # as Spark calls them
+_CODECS = {"uncompressed": "none", "lz4raw": "lz4_raw"}  # Spark's names
 _SET_BY_SPARK = {"path", "__partition_columns"}
 
 
 class WriteOption(NamedTuple):
-    """An option.
+    """Write option of the data source, and the argument of `SharedJob.begin` that it sets.
 
-    Attributes
-    ----------
-    names : tuple of str
-        What it may be called; neither case nor underscores count.
-    argument : str
-        What it sets, of `numparq.dataset.write.shared_job.SharedJob.begin`.
-    parse : callable
-        Makes the value of the text; a ValueError says what it should be.
-    meaning : str
-        In a few words.
+    Case and underscores in `names` do not count; `parse` raises a ValueError whose text says what the value should be.
     """
 
     names: tuple[str, ...]
@@ -57,7 +48,7 @@ def _true_or_names(text: str) -> Any:
 
 
 def _bloom(text: str) -> Any:
-    """Read names of columns, or what their filters are to be like."""
+    """Parse column names, or a JSON object of Bloom filter options."""
     if text.lstrip().startswith("{"):
         return parse_json_object(text)
     return dict.fromkeys(parse_names(text), True)
@@ -125,7 +116,7 @@ WRITE_OPTIONS = (
     _O(("storageOptions",), "storage_options", parse_json_object, "of the file system, a JSON object"),
 )
 
-# Options of one column, as parquet-java calls them: what they set of the options of its Bloom filter.
+# parquet-java's options of one column, and the Bloom filter option that each sets.
 _COLUMN_OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "parquet.bloom.filter.enabled": ("enabled", parse_bool),
     "parquet.bloom.filter.expected.ndv": ("ndv", parse_count),
@@ -141,28 +132,9 @@ _BY_NAME = {_normalize_name(name): option for option in WRITE_OPTIONS for name i
 
 
 def parse_write_options(options: Mapping[str, str], columns: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
-    """Understand the options of a write.
+    """Parse the options of a write; return the folder and the arguments of `SharedJob.begin`.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        As Spark gives them: it hands on names of options in lower case.
-    columns : collection of str
-        The names of columns, as options name them (``a.b`` is a field of a struct): those that names of options end
-        with are found among them, whatever their case.
-
-    Returns
-    -------
-    path : str
-        The folder.
-    arguments : dict
-        By the names of arguments in `WRITE_OPTIONS`.
-
-    Raises
-    ------
-    ValueError
-        For an option that there is not (the message lists those that there are), that has no such value, or that is
-        given twice under different names; and where there is no path.
+    Raises ValueError for unknown, invalid and duplicate options. `columns` restores the case of ``option#column``.
     """
     found: dict[str, Any] = {}
     blooms: dict[str, dict[str, Any]] = {}
@@ -191,7 +163,7 @@ def parse_write_options(options: Mapping[str, str], columns: Collection[str] = (
 
 
 def _add_column_option(blooms: dict[str, dict[str, Any]], name: str, text: str) -> None:
-    """Note an option of a column's Bloom filter."""
+    """Add an option of a column's Bloom filter."""
     base, _, column = name.partition("#")
     if base.lower() not in _COLUMN_OPTIONS:
         raise ValueError(f"numparq has no option {name!r} for writing; {_list_options()}")

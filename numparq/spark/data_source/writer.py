@@ -24,49 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["NumparqWriter", "TaskCommitMessage", "make_writer"]
 
-# Where this version of Spark has none, it hands rows to `write` one by one.
+# Spark versions without DataSourceArrowWriter pass rows to `write` one by one.
 _TAKES_BATCHES = hasattr(datasource, "DataSourceArrowWriter")
 _WriterBase: Any = getattr(datasource, "DataSourceArrowWriter", DataSourceWriter)
 _BATCH_ROWS = 10_000
-# By what an option says, what becomes of the files that are there.
+# Commit mode by option value.
 _APPEND = {"append": "append", "error": "error"}
 _OVERWRITE = {"static": "overwrite", "dynamic": "delete_matching"}
 
 
 def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
-    """Begin a write of a DataFrame.
+    """Begin a write of a DataFrame; with `overwrite`, all files are replaced, or those of the partitions written.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        As `numparq.spark.data_source.write_options.WRITE_OPTIONS` lists them, and ``path``.
-    schema : pyspark.sql.types.StructType
-        The columns.
-    overwrite : bool
-        Whether the files that are there are replaced; ``partitionOverwriteMode=dynamic`` replaces only those in
-        partitions that there are rows for.
-
-    Returns
-    -------
-    NumparqWriter
-
-    Raises
-    ------
-    ValueError
-        For options that there are not, or that do not go together.
-    SchemaError
-        When an option names a column that there is not; when there is no column, or two that are one to Spark; when
-        columns do not go with those of the files that are there.
-    UnsupportedError
-        When values of a type cannot be written; it names the column.
-    FileExistsError
-        When there are files, and ``ifExists=error`` says that there may be none.
+    Raises ValueError, SchemaError, UnsupportedError for types, and FileExistsError with ``ifExists=error``.
     """
     if not schema.fields:
         raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
     _check_names(schema)
     path, arguments = parse_write_options(options, list(_column_paths(schema)))
-    # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of both orders do.
+    # Spark sorts NaN above all numbers, yet skips by bounds that exclude NaN, as those of both other orders do.
     arguments.setdefault("column_order", "nan_free")
     partitions = [_find_partition_column(schema, name) for name in arguments.pop("partition_cols", ())]
     metadata = spark_key_values(_drop_fields(schema, partitions)) | arguments.pop("key_value_metadata", {})
@@ -77,14 +53,14 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
         schema=schema_nodes(schema),
         key_value_metadata=metadata,
         same_name=str.lower,
-        outlives=True,  # Spark plans, writes and commits in different processes, none of which lives all the time
+        outlives=True,  # Spark plans, writes and commits in different processes, none of which lives throughout
         **arguments,
     )
     return NumparqWriter(job, schema)
 
 
 def _check_names(schema: DataType) -> None:
-    """Refuse what Spark's own writer refuses as well: no reader of Spark would have these columns, or fields."""
+    """Check that names differ in more than case, as Spark's own writer does."""
     known: set[str] = set()
     for field in getattr(schema, "fields", ()):
         with error_context(column=field.name):
@@ -98,7 +74,7 @@ def _check_names(schema: DataType) -> None:
 
 
 def _commit_mode(arguments: dict[str, Any], overwrite: bool) -> str:
-    """Say what becomes of files that are there; takes the options that say so out of the arguments."""
+    """Return the commit mode; remove the options that decide it from the arguments."""
     overwritten, if_exists = arguments.pop("overwritten", None), arguments.pop("if_exists", None)
     if overwrite:
         if if_exists is not None:
@@ -108,7 +84,7 @@ def _commit_mode(arguments: dict[str, Any], overwrite: bool) -> str:
 
 
 def _find_partition_column(schema: StructType, wanted: str) -> str:
-    """Find a column, whatever its case, as Spark does."""
+    """Return a column's name, found regardless of case as Spark does."""
     found = [name for name in schema.names if name == wanted] or [
         name for name in schema.names if name.lower() == wanted.lower()
     ]
@@ -123,7 +99,7 @@ def _drop_fields(schema: StructType, names: Sequence[str]) -> StructType:
 
 
 def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
-    """Give the names by which options may know columns, and the fields of structs."""
+    """Yield the dotted names of columns and of fields of structs."""
     for field in getattr(schema, "fields", ()):
         yield start + field.name
         yield from _column_paths(field.dataType, f"{start}{field.name}.")
@@ -131,40 +107,20 @@ def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
 
 @dataclass
 class TaskCommitMessage(WriterCommitMessage):
-    """What a task tells the driver.
-
-    Attributes
-    ----------
-    message : TaskMessage
-        The files that it has written.
-    """
+    """Commit message of a task: the files that it wrote."""
 
     message: TaskMessage
 
 
 class NumparqWriter(_WriterBase):
-    """Writes a DataFrame; Spark makes copies of it for tasks, and for the commit.
-
-    Parameters
-    ----------
-    job : SharedJob
-        The write.
-    schema : pyspark.sql.types.StructType
-        The columns.
-    """
+    """Writer of a DataFrame; Spark pickles it for tasks and for the commit."""
 
     def __init__(self, job: SharedJob, schema: StructType) -> None:
         self._job = job
         self._schema = schema
 
     def write(self, iterator: Iterator[Any]) -> TaskCommitMessage:
-        """Write the rows of a task; each attempt writes files of its own.
-
-        Parameters
-        ----------
-        iterator : iterator of pyarrow.RecordBatch
-            Or of Rows, where this version of Spark hands on no others.
-        """
+        """Write the rows of a task: record batches, or Rows in older Spark. Each attempt writes its own files."""
         from pyspark import TaskContext
 
         begin_task()
@@ -177,7 +133,7 @@ class NumparqWriter(_WriterBase):
         return TaskCommitMessage(writer.message)
 
     def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        """Make record batches of rows."""
+        """Yield the rows as record batches."""
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -192,9 +148,9 @@ class NumparqWriter(_WriterBase):
             yield pa.RecordBatch.from_pylist(waiting, schema=arrow)
 
     def commit(self, messages: list[Any]) -> None:
-        """Let the files of the tasks count, and no others."""
+        """Commit the files of these tasks, and no others."""
         self._job.commit([message.message for message in messages if message is not None])
 
     def abort(self, messages: list[Any]) -> None:
-        """Remove all that any attempt of any task has written."""
+        """Remove everything that any attempt of any task wrote."""
         self._job.abort()

@@ -1,1 +1,1 @@
-"""Jobs over pandas frames on Spark."""
+"""Batch jobs with pandas functions on Spark."""

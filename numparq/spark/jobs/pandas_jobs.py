@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregate_pandas", "aggregate_pandas_by", "map_pandas", "plan_job_splits"]
 
-# What a job may say of its table: an argument of `split_table`.
+# Options of a job's table: arguments of `split_table`.
 _OPTIONS = (
     "runtime_filters",
     "split_bytes",
@@ -44,7 +44,7 @@ _OPTIONS = (
     "pruners",
     "verify_crc",
 )
-_DATASET_OPTIONS = ("partitioning", "resolve", "storage_options", "filesystem")  # of these, those of `Dataset`
+_DATASET_OPTIONS = ("partitioning", "resolve", "storage_options", "filesystem")  # arguments of `Dataset`
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
 
@@ -52,25 +52,9 @@ _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UC
 def plan_job_splits(
     spark: SparkSession, path: Any, columns: Sequence[str | tuple[str, ...]] | None, filters: Any, **options: Any
 ) -> SplitTable:
-    """Divide a table into splits whose frames are pandas' own.
+    """Plan the splits of a table for pandas frames; options as in `map_pandas`, None counts as not given.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Whose tasks are to read it.
-    path, columns, filters
-        As of `numparq.spark.map_pandas`.
-    **options
-        As there. A None is as good as nothing.
-
-    Returns
-    -------
-    SplitTable
-
-    Raises
-    ------
-    TypeError
-        For an option that there is not.
+    Raises TypeError for an unknown option.
     """
     from numparq.dataset.splits.table import split_table
 
@@ -97,7 +81,7 @@ def plan_job_splits(
 
 
 def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
-    """Look at the columns that are in files, before the table is divided."""
+    """Return the schema of the files, before the splits are planned."""
     from numparq.dataset.dataset import Dataset
 
     with Dataset(path, **opening) as dataset:
@@ -115,34 +99,34 @@ def map_pandas(
     rows_per_batch: int | None = None,
     **options: Any,
 ) -> DataFrame:
-    """Give a table's rows to a function of pandas, in Spark's tasks; what it gives is a DataFrame of Spark.
+    """Call a pandas function with the rows of a table in Spark tasks; return its results as a Spark DataFrame.
 
     Parameters
     ----------
     spark : SparkSession
-        Where the tasks run.
+        Session that runs the tasks.
     path : str, os.PathLike, or list of these
-        The table, as of `numparq.Dataset`; the executors reach it by the same path.
+        Table, as in `numparq.Dataset`; executors must reach it by the same path.
     fn : callable
-        ``fn(frame)`` gives a DataFrame, for each frame of the table. A generator function, or one whose parameter or
-        result is annotated as an ``Iterator``, is given all frames of a split instead, one after the other, and gives
-        frames: so it can begin with what is costly. It is never called for frames without rows.
+        ``fn(frame)`` returns a DataFrame for each frame of the table. A generator function, or one annotated with an
+        ``Iterator`` as parameter or result, gets an iterator of all frames of a split and yields frames; it can start
+        with costly preparations. Frames without rows are skipped.
     schema : StructType or str
-        What `fn` gives: ``"zone string, total double"``. Columns are found by name, in any order, and so are levels of
-        the index that have one of these names; the rest of the index is left out.
+        Schema of the results: ``"zone string, total double"``. Columns are matched by name, in any order, as are named
+        index levels; other index levels are dropped.
     columns, filters
-        As in `numparq.read_parquet`; filters may be text, too: ``"total > 3 and zone in ('A', 'B')"``.
+        As in `numparq.read_parquet`; filters may be text: ``"total > 3 and zone in ('A', 'B')"``.
     rows_per_batch : int, optional
-        Rows of a frame at most. By default a frame is a whole split, of about `split_bytes` stored bytes.
+        Maximum rows of a frame. By default a frame is a whole split, of about `split_bytes` stored bytes.
     **options
         As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, storage_options,
-        filesystem, include, verify_crc. There are at least as many splits as tasks run at a time, if the rows can be
-        divided so.
+        filesystem, include, verify_crc. By default there are at least as many splits as tasks run at a time, if rows
+        can be divided so.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        The results, split by split. The table has been looked at and divided; nothing else has run yet.
+        Results, split by split. Only planning has run yet.
 
     Raises
     ------
@@ -151,13 +135,13 @@ def map_pandas(
 
     Notes
     -----
-    The dtypes of frames are by the table's schema alone, the same in all frames: integers and booleans are nullable
-    ones (``Int64``) unless the column is REQUIRED, no column is a Categorical or an index, rows are numbered from 0.
+    Frames have schema-only types, the same in all frames: integers and booleans are nullable (``Int64``) unless the
+    column is REQUIRED. No column becomes a Categorical or an index; rows are numbered from 0.
 
-    What `fn` gives is cast to the schema such that nothing is lost, or else the task fails: integers that are too
-    large, fractions as integers, text as numbers, timestamps without a time zone as instants where the session's time
-    zone is not UTC. NaN in a column of floats is null for Spark, as it is missing for pandas. What fails in a task
-    is Spark's ``PythonException``, with file, row group, column and page where a file is to blame.
+    Results are cast to the schema without loss, or the task fails: for example on integers that are too large,
+    fractions as integers, or text as numbers. Timestamps without a time zone become instants only if the session's
+    time zone is UTC. NaN in a column of floats becomes null, as it is missing for pandas. A failing task raises Spark's
+    ``PythonException``, with file, row group, column and page if a file is to blame.
 
     Examples
     --------
@@ -183,30 +167,30 @@ def aggregate_pandas(
     description: str | None = None,
     **options: Any,
 ) -> Any:
-    """Aggregate a table: each split in a task, and here what the tasks give.
+    """Aggregate a table: each split in a task, then the tasks' results on the driver.
 
     Parameters
     ----------
     spark, path, columns, filters, rows_per_batch, **options
-        As of `map_pandas`.
+        As in `map_pandas`.
     partial : callable
-        ``partial(frame)`` gives a small DataFrame, or Series, with whatever index. It is called for each frame that has
-        rows; where none has, once for one without.
+        ``partial(frame)`` returns a small DataFrame or Series, with any index. It is called for each frame with rows;
+        if there is none, once with an empty frame.
     final : callable
-        ``final(results)`` combines them: they stand behind one another in one DataFrame, or Series, in the order of the
-        table's rows. Dtypes and index are those that `partial` gave.
+        ``final(results)`` combines the results, concatenated in the order of the table's rows. Dtypes and index are
+        those that `partial` returned.
     description : str, optional
-        What Spark's console and pages say that runs.
+        Job description in Spark's console and web pages.
 
     Returns
     -------
     object
-        What `final` gives.
+        Result of `final`.
 
     Raises
     ------
     ParquetError
-        What is wrong with a file, told by a task. What else fails in `partial` is Spark's ``PythonException``.
+        If a task finds a damaged file. Other failures of `partial` are Spark's ``PythonException``.
 
     Examples
     --------
@@ -241,28 +225,28 @@ def aggregate_pandas_by(
     rows_per_batch: int | None = None,
     **options: Any,
 ) -> DataFrame:
-    """Aggregate a table by many keys: each split in a task, then each key, whose rows Spark brings together.
+    """Aggregate a table by many keys: each split in a task, then each key, after Spark's shuffle.
 
     Parameters
     ----------
     spark, path, columns, filters, rows_per_batch, **options
-        As of `map_pandas`.
+        As in `map_pandas`.
     by : str or sequence of str
-        The keys: columns of `partial_schema`.
+        Keys: columns of `partial_schema`.
     partial : callable
-        ``partial(frame)`` gives a DataFrame of `partial_schema`, as the function of `map_pandas`.
+        ``partial(frame)`` returns a DataFrame of `partial_schema`, like the function of `map_pandas`.
     final : callable
-        ``final(frame)`` gives a DataFrame of `schema`. It is called once for each key, with all rows that `partial`
-        gave for it, in the order of the table's rows; integers and booleans are nullable ones.
+        ``final(frame)`` returns a DataFrame of `schema`. It is called once for each key, with all rows that `partial`
+        returned for it, in the order of the table's rows; integers and booleans are nullable.
     schema : StructType or str
-        What `final` gives.
+        Schema of the results of `final`.
     partial_schema : StructType or str, optional
-        What `partial` gives; by default the same.
+        Schema of the results of `partial`; default: `schema`.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        Nothing but the planning has run yet.
+        Results. Only planning has run yet.
 
     Examples
     --------
@@ -288,7 +272,7 @@ def aggregate_pandas_by(
 
 
 def parse_result_schema(schema: StructType | str) -> StructType:
-    """Give a schema as Spark's object, which may be given as text."""
+    """Return a schema, or the text of one, as a StructType."""
     from pyspark.sql.types import StructType
 
     if isinstance(schema, str):

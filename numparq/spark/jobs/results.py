@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResultBatchBuilder"]
 
-# What values there may be of a column, by what is asked for. All of it is cast such that nothing is lost.
+# Kinds of values accepted for each kind of the schema; all casts are lossless.
 _ACCEPTED_KINDS = {
     "boolean": ("boolean",),
     "integer": ("integer", "float"),
@@ -29,16 +29,9 @@ _ACCEPTED_KINDS = {
 
 
 class ResultBatchBuilder:
-    """Makes record batches of the frames that a function gives.
+    """Builder of record batches of `schema` from a function's frames.
 
-    Parameters
-    ----------
-    schema : pyspark.sql.types.StructType
-        What the frames are to be. Columns are found by their names, and so are levels of the index that have one.
-    name : str
-        Of the function, for messages.
-    is_utc : bool
-        Whether the session's time zone is UTC: a timestamp without a time zone is an instant only then.
+    `name` is the function's, for messages; `is_utc`: timestamps without a time zone may become instants.
     """
 
     def __init__(self, schema: StructType, name: str, *, is_utc: bool) -> None:
@@ -47,24 +40,9 @@ class ResultBatchBuilder:
         self._is_utc = is_utc
 
     def of(self, frame: Any) -> Iterator[pa.RecordBatch]:
-        """Give the rows of a frame.
+        """Yield a frame as record batches of the schema, cast without loss.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            What the function gave.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Just as Spark expects them.
-
-        Raises
-        ------
-        TypeError
-            When it is no frame, or a column has values of a kind that is not the schema's.
-        ValueError
-            When columns are missing or there are others, or values have no place in the schema's type.
+        Raises TypeError for other objects and kinds of values, ValueError for wrong columns and values that do not fit.
         """
         import pyarrow as pa
 
@@ -77,7 +55,7 @@ class ResultBatchBuilder:
             yield from batches.of(pa.Table.from_arrays(arrays, names=batches.schema.names))
 
     def _columns(self, frame: Any) -> pd.DataFrame:
-        """Give a frame with the schema's columns, or say what is wrong."""
+        """Return a frame with the schema's columns; raise if they differ."""
         import pandas as pd
 
         if not isinstance(frame, pd.DataFrame):
@@ -100,7 +78,7 @@ class ResultBatchBuilder:
         return frame
 
     def _array(self, values: pd.Series, field: pa.Field, *, nullable: bool) -> pa.Array:
-        """Give a column as Arrow has it."""
+        """Cast a column to the Arrow type of a field."""
         import pyarrow as pa
 
         try:
@@ -133,7 +111,7 @@ class ResultBatchBuilder:
         return _cast(array, wanted)
 
     def _check(self, given: pa.DataType, wanted: pa.DataType) -> None:
-        """Raise `_ResultTypeError` where one is not the other, whatever the values are."""
+        """Raise `_ResultTypeError` if the kinds do not fit, whatever the values."""
         kind = _kind(given)
         if self._is_utc and kind == "timestamp without a time zone" and _kind(wanted) == "timestamp":
             return
@@ -145,11 +123,11 @@ class ResultBatchBuilder:
 
 
 class _ResultTypeError(Exception):
-    """What values are, and may not be."""
+    """Kind of values that a column must not have."""
 
 
 def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Cast such that nothing is lost."""
+    """Cast without loss."""
     import pyarrow as pa
 
     if pa.types.is_date(wanted) and pa.types.is_timestamp(array.type):
@@ -158,14 +136,14 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
             raise ValueError("there are times of the day with the dates")
         return days.cast(wanted)
     if pa.types.is_decimal(wanted) and pa.types.is_integer(array.type):
-        array = array.cast(pa.decimal256(76, wanted.scale))  # which has room for any integer
+        array = array.cast(pa.decimal256(76, wanted.scale))  # fits any integer
     if pa.types.is_timestamp(wanted) and array.type.tz is None and wanted.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     return array.cast(wanted, safe=True)
 
 
 def _kind(of: pa.DataType) -> str:
-    """Give what values are in a word, as messages and `_ACCEPTED_KINDS` have it."""
+    """Return the kind of a type in a word, as in messages and `_ACCEPTED_KINDS`."""
     import pyarrow as pa
 
     types = pa.types
@@ -200,7 +178,7 @@ def _combine_chunks(array: Any) -> pa.Array:
 
 
 def _to_arrow_objects(values: pd.Series, wanted: pa.DataType) -> Any:
-    """Give objects as pyarrow takes them: it knows neither Spark's rows nor maps that are dicts."""
+    """Convert objects for pyarrow, which knows neither Spark's Rows nor dicts as maps."""
     make = _object_converter(wanted)
     if make is None:
         return values
@@ -216,7 +194,7 @@ def _is_null(value: Any) -> bool:
 
 
 def _object_converter(wanted: pa.DataType) -> Any:
-    """Give what makes such an object of a value; None where nothing is to be done."""
+    """Return a converter of one object; None if nothing is to be done."""
     import pyarrow as pa
 
     if pa.types.is_map(wanted):

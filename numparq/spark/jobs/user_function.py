@@ -28,12 +28,12 @@ __all__ = [
     "function_name",
 ]
 
-ROW_POSITION = "numparq place"  # the column by which partial results are put in order
-_POSITIONS_PER_SPLIT = 1 << 40  # a split has room for so many rows of results
+ROW_POSITION = "numparq place"  # column that orders partial results
+_POSITIONS_PER_SPLIT = 1 << 40  # maximum result rows of a split
 
 
 class SplitMapper:
-    """Reads a split, and gives what a function makes of it."""
+    """Task function that reads a split and yields the batches of a user's function."""
 
     def __init__(
         self, reader: SplitReader, fn: Callable[[Any], Any], results: ResultBatchBuilder, rows: int | None
@@ -52,7 +52,7 @@ class SplitMapper:
 
 
 class _FrameFunction:
-    """A function of a frame, as one of an iterator of frames."""
+    """Function of a frame, wrapped as one of an iterator of frames."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn
@@ -65,7 +65,7 @@ class _FrameFunction:
 
 
 class RowNumberer:
-    """Adds to each row of what is made of a split its place among those of all splits."""
+    """Task function that adds each result row's position among those of all splits."""
 
     def __init__(self, job: SplitMapper) -> None:
         self._job = job
@@ -82,7 +82,7 @@ class RowNumberer:
 
 
 class PartialAggregator:
-    """Gives the results of a function for the frames of a split."""
+    """Task function that returns the partial results of a split's frames."""
 
     def __init__(self, partial: Callable[[Any], Any], rows: int | None) -> None:
         self._partial = partial
@@ -94,7 +94,7 @@ class PartialAggregator:
 
 
 def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilder) -> Callable[[pa.Table], pa.Table]:
-    """Give a function of the rows of a key as one of Arrow's tables, annotated as Spark wants to see it."""
+    """Wrap a function of a key's frame as one of an Arrow table, annotated as Spark requires."""
     import pyarrow as pa
 
     def call(table):
@@ -110,22 +110,22 @@ def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilde
 
 
 def _non_empty_frames(reader: SplitReader, split: Split, rows: int | None) -> Iterator[pd.DataFrame]:
-    """Give the frames of a split that have rows: one, or as many as it takes."""
+    """Yield the frames of a split that have rows: one, or with `rows` as many as needed."""
     for frame in map(reader.frame, [split]) if rows is None else reader.frames(split, rows):
         if len(frame):
             yield frame
-        del frame  # before the next one is made
+        del frame  # free it before the next one is decoded
 
 
 def _chain(begun: list[Any], others: Iterator[Any]) -> Iterator[Any]:
-    """Give the frames that a list has, which is emptied, so that nobody holds them; then the others."""
+    """Yield the frames of a list while emptying it, so that none is held; then the others."""
     while begun:
         yield begun.pop(0)
     yield from others
 
 
 def _nullable(of: Any) -> Any:
-    """Give the dtype of a column of a key's rows, where it is not pyarrow's choice: integers stay what they are."""
+    """Return the nullable dtype of integers and booleans; None leaves the choice to pyarrow."""
     import pandas as pd
     import pyarrow as pa
 
@@ -134,16 +134,16 @@ def _nullable(of: Any) -> Any:
     return pd.BooleanDtype() if pa.types.is_boolean(of) else None
 
 
-# --- the user's functions ---------------------------------------------------------------------------------------------
+# --- inspecting the user's functions ----------------------------------------------------------------------------------
 
 
 def function_name(fn: Callable) -> str:
-    """Say what a function is called."""
+    """Return the name of a callable."""
     return getattr(fn, "__qualname__", None) or type(fn).__qualname__
 
 
 def _takes_iterator(fn: Callable) -> bool:
-    """Whether a function is one of iterators: a generator function, or annotated so."""
+    """Whether a function takes an iterator of frames: a generator function, or annotated so."""
     call = fn if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(fn, "__call__", fn)  # noqa: B004
     if inspect.isgeneratorfunction(fn) or inspect.isgeneratorfunction(call):
         return True
@@ -170,7 +170,7 @@ def _is_iterator(annotation: Any) -> bool:
 
 
 def check_partial_result(result: Any, partial: Callable) -> Any:
-    """Give a partial result, if it is one."""
+    """Return a partial result; raise TypeError if it is no DataFrame or Series."""
     import pandas as pd
 
     if not isinstance(result, pd.DataFrame | pd.Series):
@@ -179,7 +179,7 @@ def check_partial_result(result: Any, partial: Callable) -> Any:
 
 
 def concat_results(results: list[Any]) -> Any:
-    """Put partial results behind one another; those without rows say nothing, but where there are no others."""
+    """Concatenate partial results; empty ones count only if all are empty."""
     import pandas as pd
 
     some = [result for result in results if len(result)]

@@ -1,1 +1,1 @@
-"""Rewrite datasets on Spark."""
+"""Optimize datasets on Spark."""

@@ -23,7 +23,7 @@ __all__ = ["check_output_folder", "optimize"]
 
 
 def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
-    """Refuse a directory in the dataset itself, whose readers would have all rows twice."""
+    """Raise ValueError if `out` lies inside the dataset, whose readers would get all rows twice."""
     old, new = (resolve_paths([each], **place) for each in (path, out))
     if old.filesystem is not new.filesystem:
         return
@@ -53,45 +53,44 @@ def optimize(
 ) -> OptimizeReport:
     """Rewrite the files of a dataset so that queries read as little as possible.
 
-    Rows are sorted or clustered over all files of a directory, by Spark's range partitioning, and written into files of
-    about one size with page indexes and Bloom filters; without keys, small files are put together, and rows keep
-    their order. Directories of partitions stay as they are. Columns and types stay, too, those included that Spark has
-    no type for; where files have different columns, new ones have those of all, as `numparq.Dataset` unites them.
+    Rows are sorted or clustered across all files of a directory, by Spark's range partitioning. New files have similar
+    sizes, page indexes and Bloom filters. Without keys, small files are merged, and rows keep their order.
+    Partition directories stay, as do columns and types, also those unknown to Spark. If columns differ between files,
+    new files have the merged schema of `numparq.Dataset`.
 
-    The rows that were written are read again and compared with those that were there, by their number and a checksum
-    of all values, before one commit replaces the files that were read. Files that came meanwhile stay. Whatever fails
-    before that leaves the dataset as it was.
+    Written rows are read again and compared with the original ones, by count and a checksum of all values. Then one
+    commit replaces the old files. Files added meanwhile stay. A failure before the commit leaves the dataset unchanged.
 
     Parameters
     ----------
     spark : SparkSession
-        Where the work is done; its executors have to see the dataset, and have numparq installed.
+        Session that does the work; its executors need access to the dataset, and numparq.
     path : str or os.PathLike
-        The dataset: a directory.
+        Directory of the dataset.
     sort_by : str or sequence of str, optional
-        Columns that rows are to be in the order of: nulls first, NaN last. Partition columns are left out of it.
+        Columns to sort by: nulls first, NaN last. Partition columns are ignored.
     cluster_by : str or sequence of str, optional
-        Columns of which rows are to be brought together that are alike in all of them (on a Hilbert curve): for queries
-        that filter by the one or the other.
+        Columns to cluster by on a Hilbert curve, so that rows similar in all of them are close together: for queries
+        that filter by any of them.
     target_file_bytes : int
-        What a file is to have, about.
+        Approximate size of a file.
     out : str or os.PathLike, optional
-        Where new files go instead: an empty directory, or none yet. The dataset stays as it is then.
+        Empty or new directory for the new files; the dataset then stays as it is.
     where : expression, list of tuples, or str, optional
-        Which partitions; it may ask of partition columns only.
+        Predicate on partition columns: the partitions to rewrite.
     bloom_filters : str or sequence of str, optional
-        Columns that get Bloom filters, `[]` for none. By default those that profit: integers, texts and bytes with
-        very many different values, by which rows are not sorted.
+        Columns that get Bloom filters, `[]` for none. Default: integer, string and binary columns with very many
+        distinct values that rows are not sorted by.
     dry_run : bool
-        Only say what would be done; nothing is read but footers.
+        Whether to only report what would be done; reads nothing but footers.
     force : bool
-        Whether directories are rewritten, too, that are laid out like that already.
+        Whether to rewrite directories that already have this layout.
     storage_options, filesystem
         As in `numparq.read_parquet`.
     **options
-        Of the files, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ... Unless these say else,
-        pages have 5,000 rows at most, row groups of files with Bloom filters 131,072, and columns the encodings that
-        make a sample of them smallest.
+        Writer options, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ... By default, pages have
+        at most 5,000 rows, row groups of files with Bloom filters 131,072, and columns the encodings that make a
+        sample smallest.
 
     Returns
     -------
@@ -101,13 +100,13 @@ def optimize(
     Raises
     ------
     SchemaError
-        When there is no such column, or it cannot be sorted by.
+        If a column does not exist or cannot be sorted by.
     InvalidFileError
-        When a file is damaged, or was changed meanwhile; when the rows written are not those that were read.
+        If a file is damaged, or changes meanwhile; if the written rows differ from those that were read.
     FileExistsError
-        When `out` has files.
+        If `out` has files.
     ValueError
-        When arguments do not go together.
+        If arguments conflict.
 
     Examples
     --------

@@ -21,22 +21,22 @@ from .sort_rows import RowPacker
 
 __all__ = ["TASK_BYTES", "OptimizePlan", "absolute_path", "group_bins_by_task", "group_by_task", "path_in_split"]
 
-TASK_BYTES = 64 << 20  # that a task reads, about
+TASK_BYTES = 64 << 20  # approximate stored bytes that a task reads
 _MAX_BINS_PER_TASK = 64
 
 
 def path_in_split(path: str, rewrite_plan: RewritePlan) -> str:
-    """Give the path of a file as splits have it."""
+    """Return the path of a file as splits have it."""
     return path if rewrite_plan.listing.filesystem is not None else absolute_path(path)
 
 
 def absolute_path(path: str) -> str:
-    """Give a path as it is from any folder; a URL is that already."""
+    """Return the absolute path; URLs are returned as they are."""
     return path if "://" in path else os.path.abspath(path)
 
 
 def group_by_task(pieces: Sequence[RewritePiece]) -> list[list[RewritePiece]]:
-    """Put pieces together that one task reads."""
+    """Group pieces by the task that reads them."""
     return [
         [piece for one in some for piece in one]
         for some in group_bins_by_task([[piece] for piece in pieces], TASK_BYTES)
@@ -44,7 +44,7 @@ def group_by_task(pieces: Sequence[RewritePiece]) -> list[list[RewritePiece]]:
 
 
 def group_bins_by_task(bins: Sequence[list[RewritePiece]], num_bytes: int) -> list[list[list[RewritePiece]]]:
-    """Put bins together that one task does, in their order."""
+    """Group bins, in their order, by task: about `num_bytes` each."""
     made: list[list[list[RewritePiece]]] = []
     room = 0
     for some in bins:
@@ -58,38 +58,9 @@ def group_bins_by_task(bins: Sequence[list[RewritePiece]], num_bytes: int) -> li
 
 
 class OptimizePlan:
-    """What is to be done; nothing is done yet but to look at footers.
+    """Plan of a run, made from footers alone.
 
-    Parameters
-    ----------
-    rewrite_plan : RewritePlan
-        The files that go.
-    target : TargetLayout
-        What they are to become.
-    options : dict
-        Of new files, as in `numparq.ParquetWriter`.
-    storage_options : dict or None
-        Of the dataset.
-
-    Attributes
-    ----------
-    table : SplitTable
-        The rows, divided.
-    pieces : list of Piece
-        These, by folders.
-    new : OutputSchema
-        What new files are like.
-    sort_by, cluster_by : tuple of str
-        The columns by which rows are sorted or clustered within a folder.
-    expected : FileTotals
-        What will be there, about.
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column, or it cannot be sorted by.
-    ValueError
-        When there is no such option, or options do not go together.
+    Raises SchemaError for a missing column or one that cannot be sorted by, ValueError for invalid options.
     """
 
     def __init__(
@@ -112,14 +83,14 @@ class OptimizePlan:
         self._keys_of_all = merge_key_values(rewrite_plan.files, list(self.new.schema.columns))
         self.sort_by = self._keys("sort_by", target.sort_by)
         self.cluster_by = self._keys("cluster_by", target.cluster_by)
-        self.row_packer()  # which refuses columns that cannot be sorted by
+        self.row_packer()  # raises for columns that cannot be sorted by
         with ParquetWriter(None, threads=1, **self.writer_options(target.bloom_filters or ())) as trial:
-            trial.write(_no_rows(self.table), index=False)  # which refuses options
+            trial.write(_no_rows(self.table), index=False)  # raises for invalid options
         num_files = self.num_files(sum(folder.num_bytes for folder in rewrite_plan.folders))
         self.expected = FileTotals(max(num_files, len(rewrite_plan.folders)), 0, self.num_rows, 0)
 
     def _keys(self, what: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Check columns to sort by; in a directory, all rows have the same value of a partition column."""
+        """Return the columns to sort by, checked, without partition columns, which are constant in a directory."""
         names = [name for name in names if name not in self.rewrite_plan.keys]
         for name in names:
             if name not in self.new.schema.columns:
@@ -129,28 +100,28 @@ class OptimizePlan:
         return tuple(names)
 
     def row_packer(self, clustering: HilbertClustering | None = None) -> RowPacker:
-        """Give how rows travel that are sorted, or clustered by these quantiles."""
+        """Return the packer of rows that are sorted, or clustered by these quantiles."""
         folders = [folder.name for folder in self.rewrite_plan.folders]
         return RowPacker(self.table.arrow_schema, folders, self.sort_by, clustering, self.cluster_by)
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are, as footers tell."""
+        """Number of rows, by the footers."""
         return sum(folder.num_rows for folder in self.rewrite_plan.folders)
 
     def num_files(self, num_bytes: float) -> int:
-        """Give how many files so many bytes are to be."""
+        """Return the number of files for so many bytes."""
         return max(-(-int(num_bytes) // self.wanted.file_bytes), 1)
 
     def writer_options(
         self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
     ) -> dict[str, Any]:
-        """Give what a writer of new files is told."""
+        """Return the writer options of new files."""
         options: dict[str, Any] = {
             "schema": self.new.schema,
             "store_schema": False,
             "max_rows_per_page": ROWS_PER_PAGE,
-            "column_order": "nan_free",  # Spark skips rows of NaN by bounds that leave them out
+            "column_order": "nan_free",  # Spark skips NaN rows by bounds that exclude NaN
         }
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}

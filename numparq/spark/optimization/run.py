@@ -34,22 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["OptimizeRun", "StepTimer", "describe_step"]
 
 _MAX_SAMPLES = 8
-_SAMPLE_ROWS = 200_000  # of which the quantiles of columns are taken
+_SAMPLE_ROWS = 200_000  # sample for quantiles
 
 
 class StepTimer:
-    """The steps of one run.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Where the work is done.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        How long each step took that is over.
-    """
+    """Timer of the steps of a run; `seconds` has the steps that are over."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -57,7 +46,7 @@ class StepTimer:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Take the time of a step, and say on a terminal when it is over."""
+        """Time a step; on a terminal, report when it is over."""
         began = time.monotonic()
         yield
         self.seconds[name] = time.monotonic() - began
@@ -65,35 +54,23 @@ class StepTimer:
             print(f"numparq optimize: {name}: {self.seconds[name]:.1f} s", file=sys.stderr)
 
     def each(self, items: Sequence[Any], do: Callable[[Any], Any], text: str) -> list[Any]:
-        """Do something with each of a list of things, in a task of its own; `text` says what, where people look."""
+        """Call `do` with each item in a Spark task of its own; `text` describes the job."""
         return run_each(self.spark, items, do, describe_step(text))
 
 
 def describe_step(text: str) -> str:
-    """Give the description of a job of Spark."""
+    """Return the description of a Spark job."""
     return f"numparq optimize: {text}"
 
 
 class OptimizeRun:
-    """One run of `optimize`.
-
-    Parameters
-    ----------
-    steps : StepTimer
-        Of the run.
-    plan : OptimizePlan
-        What is to be done.
-    path, out
-        As of `optimize`.
-    place : dict
-        The arguments ``storage_options`` and ``filesystem``.
-    """
+    """Run of `optimize`; `place` has ``storage_options`` and ``filesystem``."""
 
     def __init__(self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any]) -> None:
         self._steps, self._plan, self._path, self._out, self._place = steps, plan, path, out, place
 
     def done(self, report: OptimizeReport) -> OptimizeReport:
-        """Do it; gives the report, which has said till now what was there, with what has become of it."""
+        """Execute the plan; return the report, completed."""
         self._check_calendars()
         choices = self._tune()
         plan, bloom = self._plan, choices.bloom_filters
@@ -115,7 +92,7 @@ class OptimizeRun:
         return replace(report, status="done", after=after, bloom_filters=bloom, checksum=checksum)
 
     def _check_calendars(self) -> None:
-        """Refuse files whose days would be others beside those of the rest: Spark reads both by what a footer says."""
+        """Refuse old files of the hybrid calendar whose days would change: Spark picks the calendar by the footer."""
         rewriting, table = self._plan.rewrite_plan, self._plan.table
         old = files_of_hybrid_calendar(rewriting.files)
         if old and any(map(has_timestamps, table.schema)):
@@ -125,7 +102,7 @@ class OptimizeRun:
                 self._steps.each(paths, check, f"days of {len(old):,} files of an old calendar")
 
     def _tune(self) -> TunedOptions:
-        """Look at some rows, and decide what the data decide."""
+        """Choose the options that depend on the data, by trial writes of a sample."""
         plan = self._plan
         step = max(len(plan.pieces) // _MAX_SAMPLES, 1)
         some = plan.pieces[step // 2 :: step]
@@ -144,7 +121,7 @@ class OptimizeRun:
     def _write(self, job: SharedJob, choices: TunedOptions) -> list[TaskMessage]:
         plan = self._plan
         reader, num_files = plan.table.reader, len(plan.rewrite_plan.files)
-        file_bytes = plan.wanted.file_bytes * 5 // 4  # of a range that is somewhat too large, one file is made
+        file_bytes = plan.wanted.file_bytes * 5 // 4  # a slightly larger range still becomes one file
         if not (plan.sort_by or plan.cluster_by):
             bins = bin_pieces(plan.pieces, max(int(plan.wanted.file_bytes / choices.shrinkage), 1))
             with self._steps.step("writing"):
@@ -159,7 +136,7 @@ class OptimizeRun:
             return sort_and_write(self._steps.spark, job, reader, packing, pieces, ranges, file_bytes, text)
 
     def _clustering(self) -> HilbertClustering:
-        """Take the quantiles of a sample."""
+        """Return a clustering by the quantiles of a sample."""
         columns = list(self._plan.cluster_by)
         with self._steps.step("quantiles"):
             table = self._plan.rewrite_plan.table(columns, TASK_BYTES, self._place["storage_options"])
@@ -173,7 +150,7 @@ class OptimizeRun:
         return HilbertClustering(bounds)
 
     def _verify(self, before: Checksum, job: SharedJob, messages: Sequence[TaskMessage]) -> FileTotals:
-        """Read what was written, hold it against what was there, and count it."""
+        """Read the written files, compare their checksum with the original, and return their totals."""
         files = [file for message in messages for file in message.files]
         paths = job.staged(messages)
         table = split_table(paths, partitioning=None, split_bytes=TASK_BYTES, **self._place)

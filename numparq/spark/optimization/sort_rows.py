@@ -18,7 +18,7 @@ __all__ = ["RowPacker"]
 
 _FOLDER = "folder"
 _BATCH_ROWS = 1 << 16
-# Types that do not sort as they are carried -> what does.
+# Types whose encoded form does not sort: casts to a sort key.
 _SORTABLE: dict[Any, Callable[[Any], Any]] = {
     pa.uint8(): lambda array: array.cast(pa.int16()),
     pa.uint16(): lambda array: array.cast(pa.int32()),
@@ -29,7 +29,7 @@ _SORTABLE: dict[Any, Callable[[Any], Any]] = {
 
 
 def _ordered_uint64(array: Any) -> Any:
-    """Give uint64 values as int64 ones in the same order."""
+    """Map uint64 values to int64 in the same order."""
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     words = array.fill_null(0).to_numpy(zero_copy_only=False) ^ np.uint64(1 << 63)
     mask = array.is_null().to_numpy(zero_copy_only=False)
@@ -37,32 +37,9 @@ def _ordered_uint64(array: Any) -> Any:
 
 
 class RowPacker:
-    """Rows as they travel: the number of their folder, what they are sorted by, and all of their columns.
+    """Layout of rows on their way through Spark: folder number, sort keys, then all columns encoded.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Their columns.
-    folders : sequence of str
-        The folders.
-    sort_by : sequence of str
-        Columns that they are sorted by: nulls first, NaN last.
-    clustering : HilbertClustering or None
-        What they are sorted by instead, out of the columns `cluster_by`.
-    cluster_by : sequence of str
-        As above.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of what travels.
-    order : list of str
-        The columns of it that it is sorted by.
-
-    Raises
-    ------
-    SchemaError
-        When Spark cannot sort by a column.
+    Rows are sorted by `order`: nulls first, NaN last. Raises SchemaError if Spark cannot sort by a column.
     """
 
     def __init__(
@@ -76,7 +53,7 @@ class RowPacker:
         self._carrier = ArrowTransport(schema)
         self.folders = list(folders)
         self._numbers = {folder: number for number, folder in enumerate(folders)}
-        self._keys: list[tuple[str, Callable[[Any], Any]]] = []  # of columns that travel once more, to sort by
+        self._keys: list[tuple[str, Callable[[Any], Any]]] = []  # extra sort key columns
         self._clustering, self._cluster_by = clustering, tuple(cluster_by)
         self.order = [_FOLDER]
         fields = [(_FOLDER, pa.int32())]
@@ -101,7 +78,7 @@ class RowPacker:
         return made
 
     def pack(self, table: pa.Table, folder: str) -> Iterator[pa.RecordBatch]:
-        """Give rows of a folder as they travel."""
+        """Yield rows of a folder in the layout."""
         columns: list[Any] = [pa.array(np.full(table.num_rows, self._numbers[folder], np.int32))]
         if self._clustering is not None:
             columns.append(pa.array(self._clustering.places([table.column(name) for name in self._cluster_by])))
@@ -110,7 +87,7 @@ class RowPacker:
         yield from pa.Table.from_arrays(columns, schema=self.schema).to_batches(_BATCH_ROWS)
 
     def unpack(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Table]]:
-        """Give what has travelled, folder by folder; it comes in their order."""
+        """Yield the decoded rows of a batch, sorted by folder, folder by folder."""
         numbers = batch.column(0).to_numpy()
         ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         table = self._carrier.unpack(batch.columns[len(self.schema) - len(self._carrier.carried) :])

@@ -14,7 +14,7 @@ from numparq.errors import UnsupportedError
 
 __all__ = ["ArrowTransport"]
 
-# Types whose values travel as others of the same bits.
+# Types encoded as others of the same bits.
 _SAME_BITS = {
     pa.uint8(): pa.int8(),
     pa.uint16(): pa.int16(),
@@ -35,7 +35,7 @@ _UNCHANGED = (
     pa.string(),
     pa.binary(),
 )
-# Types that travel as others by a cast that loses nothing, nor does the one back.
+# Types encoded by a cast that is lossless both ways.
 _CAST = {
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),
@@ -45,7 +45,7 @@ _CAST = {
 
 
 class _TypeTransport(NamedTuple):
-    """How the arrays of a type travel: as what type, and what makes one out of the other."""
+    """Transport of a type: the type that Spark carries, and the functions that encode and decode arrays."""
 
     type: Any
     there: Callable[[Any], Any]
@@ -53,24 +53,9 @@ class _TypeTransport(NamedTuple):
 
 
 class ArrowTransport:
-    """The columns of a schema, on their way through Spark.
+    """Transport of a schema's columns through Spark: encoded as `carried`, nullable columns ``c0``, ``c1``, ...
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        What is to be carried.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        What comes out: the same, but for dictionaries, which are their values.
-    carried : pyarrow.Schema
-        As which it travels: columns ``c0``, ``c1``, ..., all nullable.
-
-    Raises
-    ------
-    UnsupportedError
-        When a column is of a type that does not even travel as bytes.
+    `schema` is that of decoded columns, without dictionaries. Raises UnsupportedError for types that cannot be encoded.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -79,29 +64,13 @@ class ArrowTransport:
         self.carried = pa.schema([(f"c{place}", way.type) for place, way in enumerate(self._ways)])
 
     def pack(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Give the columns of a table as they travel; there may be others in it.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            With the columns of the schema, by name.
-
-        Returns
-        -------
-        list of pyarrow.ChunkedArray
-        """
+        """Encode the schema's columns of a table, found by name."""
         columns = (_cast(table.column(field.name), field.type) for field in self.schema)
         return [_over(way.there, column, way.type) for column, way in zip(columns, self._ways, strict=True)]
 
     def unpack(self, columns: Sequence[pa.ChunkedArray | pa.Array]) -> pa.Table:
-        """Give a table of what has travelled.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.ChunkedArray or pyarrow.Array
-            As `pack` made them, whatever Spark did to the order of rows.
-        """
-        # Where Spark is told so (useLargeVarTypes), it gives texts and bytes with wide offsets.
+        """Decode columns, whatever Spark did to the order of rows."""
+        # With useLargeVarTypes, Spark returns strings and bytes with 64-bit offsets.
         arrays = [
             _over(way.back, _cast(column, way.type), field.type)
             for field, way, column in zip(self.schema, self._ways, columns, strict=True)
@@ -119,7 +88,7 @@ def _cast(column: Any, arrow_type: Any) -> Any:
 
 
 def _without_dictionaries(arrow_type: Any) -> Any:
-    """Give a type without the dictionaries in it."""
+    """Return a type with dictionaries replaced by their value types."""
     if t.is_dictionary(arrow_type):
         return _without_dictionaries(arrow_type.value_type)
     if t.is_struct(arrow_type):
@@ -138,7 +107,7 @@ def _without_dictionaries(arrow_type: Any) -> Any:
     return arrow_type
 
 
-# --- ways -------------------------------------------------------------------------------------------------------------
+# --- transport by type ------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
@@ -227,7 +196,7 @@ def _list(arrow_type: Any) -> _TypeTransport:
 
 
 def _fixed_list(arrow_type: Any) -> _TypeTransport:
-    """Carry lists of one length: of those that are null, the elements that are not seen do not travel."""
+    """Encode lists of one length without the hidden elements of null lists."""
     inner = _list(pa.list_(arrow_type.value_type))
     plain, size = pa.list_(arrow_type.value_type), arrow_type.list_size
 
@@ -235,7 +204,7 @@ def _fixed_list(arrow_type: Any) -> _TypeTransport:
         return inner.there(array.cast(plain))
 
     def back(array: Any) -> Any:
-        elements = inner.back(array).flatten()  # without what null lists may have
+        elements = inner.back(array).flatten()  # flatten drops hidden elements of null lists
         is_there = np.repeat(array.is_valid().to_numpy(zero_copy_only=False), size)
         if not is_there.all():
             elements = elements.take(pa.array(np.cumsum(is_there) - 1, pa.int64(), mask=~is_there))
@@ -245,7 +214,7 @@ def _fixed_list(arrow_type: Any) -> _TypeTransport:
 
 
 def _map(arrow_type: Any) -> _TypeTransport:
-    """Carry maps as lists of pairs: neither their order nor a key that is there twice is Spark's business."""
+    """Encode maps as lists of pairs, so that Spark keeps order and duplicate keys."""
     key, item = _type_transport(arrow_type.key_type), _type_transport(arrow_type.item_type)
     pair = pa.struct([("f0", key.type), ("f1", item.type)])
     carried = pa.list_(pair)
@@ -265,16 +234,16 @@ def _map(arrow_type: Any) -> _TypeTransport:
     return _TypeTransport(carried, there, back)
 
 
-# --- parts of arrays --------------------------------------------------------------------------------------------------
+# --- buffers of arrays ------------------------------------------------------------------------------------------------
 
 
 def _validity(array: Any) -> Any:
-    """Give the bitmap of an array, from its first value on."""
+    """Return the validity bitmap of an array, starting at its first value."""
     return array.is_valid().buffers()[1] if array.null_count else None
 
 
 def _bounds(array: Any) -> tuple[Any, int, int]:
-    """Give the offsets of lists from 0 on, as a buffer of int32, and where in their memory the elements are."""
+    """Return the int32 offsets of lists from 0 on, and start and count of their elements."""
     offsets = array.offsets.to_numpy() if len(array) else array.offsets.to_numpy()[:1]
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     moved = (offsets - first).astype("int32") if len(offsets) else offsets
@@ -287,7 +256,7 @@ def _elements(array: Any) -> tuple[Any, Any]:
 
 
 def _list_of(arrow_type: Any, like: Any, offsets: Any, elements: Any) -> Any:
-    """Make lists (or maps) of elements, null where others are."""
+    """Build lists (or maps) of elements, null where `like` is null."""
     wide = offsets.astype("int64") if t.is_large_list(arrow_type) else offsets
     return pa.Array.from_buffers(arrow_type, len(like), [_validity(like), pa.py_buffer(wide)], children=[elements])
 

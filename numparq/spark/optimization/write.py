@@ -26,15 +26,9 @@ _MESSAGE = pa.schema([("message", pa.binary())])
 
 
 class FolderWriter:
-    """Writes rows of one folder after the other, into files of about one size.
+    """Writer of one folder after another, which closes a file at `file_bytes`.
 
-    Parameters
-    ----------
-    writer : TaskWriter
-        Of the task.
-    file_bytes : int
-        A file that has as many is closed; what is left behind it is not to make a small one, so it is more than files
-        are meant to have.
+    `file_bytes` exceeds the target size, so that the rest does not end in a small file.
     """
 
     def __init__(self, writer: TaskWriter, file_bytes: int) -> None:
@@ -42,7 +36,7 @@ class FolderWriter:
         self._folder: str | None = None
 
     def write(self, table: pa.Table, folder: str) -> None:
-        """Write rows."""
+        """Write rows of a folder."""
         if folder != self._folder and self._folder is not None:
             self._writer.roll()
         self._folder = folder
@@ -54,19 +48,7 @@ class FolderWriter:
 def write_in_order(
     job: SharedJob, reader: SplitReader, file_bytes: int, task: tuple[int, Sequence[Sequence[RewritePiece]]]
 ) -> TaskMessage:
-    """Write rows in the order that they are in, each bin a file.
-
-    Parameters
-    ----------
-    job : SharedJob
-        The write.
-    reader : SplitReader
-        Of the table.
-    file_bytes : int
-        As of `FolderWriter`.
-    task : tuple
-        Its number, and the rows: some bins of pieces.
-    """
+    """Write rows in their order, a file for each bin; `task` is its number and some bins of pieces."""
     begin_task()
     number, bins = task
     with job.task(f"{number:07}") as writer:
@@ -86,7 +68,7 @@ def _tables(reader: SplitReader, pieces: Sequence[RewritePiece]) -> Iterator[tup
 
 
 class _PackTask:
-    """What the tasks of the first stage do."""
+    """Task function of the first stage: reads and packs rows."""
 
     def __init__(self, reader: SplitReader, packer: RowPacker) -> None:
         self._reader, self._packing = reader, packer
@@ -98,7 +80,7 @@ class _PackTask:
 
 
 class _WriteTask:
-    """What the tasks of the second stage do; each is a task of the write, by the number of its partition."""
+    """Task function of the second stage: writes a range of rows, under the number of its partition."""
 
     def __init__(self, job: SharedJob, packer: RowPacker, file_bytes: int) -> None:
         self._job, self._packing, self._file_bytes = job, packer, file_bytes
@@ -127,32 +109,7 @@ def sort_and_write(
     file_bytes: int,
     description: str,
 ) -> list[TaskMessage]:
-    """Have Spark divide rows by ranges, sort them, and give them to tasks that write.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Where.
-    job : SharedJob
-        The write.
-    reader : SplitReader
-        Of the table.
-    packer : RowPacker
-        How rows travel, and what they are sorted by.
-    tasks : sequence of sequence of RewritePiece
-        What is read, by tasks.
-    num_partitions : int
-        How many ranges there are to be.
-    file_bytes : int
-        As of `FolderWriter`.
-    description : str
-        What Spark says that runs.
-
-    Returns
-    -------
-    list of TaskMessage
-        One of each range.
-    """
+    """Range-partition and sort rows with Spark, and write each range in a task; return a message for each range."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     with describe_jobs(spark, description), raise_worker_errors():

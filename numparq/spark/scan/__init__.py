@@ -1,1 +1,1 @@
-"""Read on Spark: plan splits, read them in tasks."""
+"""Scan on Spark: plan splits on the driver, read them in tasks."""

@@ -19,28 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordBatchBuilder", "worker_arrow_schema"]
 
-# What Spark takes at once: its readers on the Java side hold a whole batch outside of the heap.
+# Limits of a batch: Spark's Java readers hold a whole batch off-heap.
 MAX_ROWS = 1 << 17
 MAX_BYTES = 1 << 25
 
 
 def worker_arrow_schema(schema: StructType) -> pa.Schema:
-    """Give the schema that record batches must have which a Python worker hands to Spark.
+    """Return the Arrow schema of batches that a Python worker passes to Spark.
 
-    Parameters
-    ----------
-    schema : pyspark.sql.types.StructType
-        The columns.
-
-    Returns
-    -------
-    pyarrow.Schema
-        Strings and bytes with 32-bit offsets, timestamps in microseconds (instants in UTC), times in nanoseconds.
-
-    Raises
-    ------
-    pyspark.errors.PySparkTypeError
-        When Spark has no Arrow form of a type.
+    32-bit offsets, microsecond timestamps (instants in UTC), nanosecond times. Raises PySparkTypeError if impossible.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -48,23 +35,9 @@ def worker_arrow_schema(schema: StructType) -> pa.Schema:
 
 
 class RecordBatchBuilder:
-    """What makes record batches for Spark of tables.
+    """Builder of record batches of exactly Spark's schema, of at most `max_rows` rows and 32 MiB.
 
-    Parameters
-    ----------
-    schema : pyspark.sql.types.StructType
-        What Spark expects.
-    max_rows : int, optional
-        Rows of a batch at most; by default 131,072, and fewer where they are more than 32 MiB.
-    nanoseconds : {"exact", "floor"}
-        What to do with timestamps that lie between two microseconds: an error, or the earlier one of these.
-    places : callable
-        Finds columns, and fields of structs, by name: `numparq.spark.schema.user_schema.find_fields` or `exact_places`.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of each batch.
+    Timestamps between two microseconds are refused, or with ``nanoseconds="floor"`` rounded down.
     """
 
     def __init__(
@@ -80,24 +53,9 @@ class RecordBatchBuilder:
         self._fitting = ArrowCaster(nanoseconds == "floor", places)
 
     def of(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Give the rows of a table.
+        """Yield the rows of a table; columns are matched by name, and missing ones are null.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            Its columns are found by name; one that it lacks is null.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Of `schema`.
-
-        Raises
-        ------
-        SchemaError
-            When a column cannot be what Spark expects, or has nulls where it expects none.
-        InvalidFileError, UnsupportedError
-            When a value has no place in Spark's type.
+        Raises SchemaError for unexpected types and nulls, InvalidFileError or UnsupportedError for values.
         """
         pa = import_pyarrow("numparq.spark needs")
         places = self._places(table.schema.names, self.schema.names)
@@ -115,18 +73,7 @@ class RecordBatchBuilder:
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def from_row_count(self, count: int) -> Iterator[pa.RecordBatch]:
-        """Give rows of which there is no column: nulls, or no columns at all.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Of `schema`.
-        """
+        """Yield batches of `count` rows without any stored column: nulls, or no columns at all."""
         pa = import_pyarrow()
         for start in range(0, count, self._max_rows):
             rows = min(self._max_rows, count - start)
@@ -148,13 +95,13 @@ class RecordBatchBuilder:
 
 
 def _batch_without_columns(count: int) -> pa.RecordBatch:
-    """Give rows without columns."""
+    """Return a batch of rows without columns."""
     pa = import_pyarrow()
     return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])).take(np.zeros(count, np.int64)))
 
 
 def _halve(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch in half until its parts are as small as `MAX_BYTES`, or one row."""
+    """Yield parts of a batch, halved until they have at most `MAX_BYTES`, or one row."""
     if batch.num_rows < 2 or sum(map(_decoded_bytes, batch.columns)) <= MAX_BYTES:
         yield batch
         return
@@ -164,7 +111,7 @@ def _halve(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _decoded_bytes(array: Any) -> int:
-    """Give what an array takes when it is no dictionary any more, at most."""
+    """Return the most bytes that an array takes without its dictionary."""
     types = import_pyarrow().types
     if not types.is_dictionary(array.type):
         return array.nbytes

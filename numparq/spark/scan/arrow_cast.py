@@ -17,22 +17,22 @@ _MAX_OFFSET = (1 << 31) - 1
 _NANOS_OF_DAY = 86_400_000_000_000
 
 
-# --- arrays -----------------------------------------------------------------------------------------------------------
-
-
 class ArrowCaster:
-    """Arrays made such that they have another type."""
+    """Cast of Arrow arrays to Spark's Arrow types."""
 
     def __init__(self, floors: bool, places: FieldFinder) -> None:
         self._floors = floors
         self._places = places
 
     def of(self, array: Any, wanted: pa.DataType) -> Any:
-        """Cast an array to a type of Spark's."""
+        """Cast an array to one of Spark's Arrow types.
+
+        Raises SchemaError for unexpected types or nulls, InvalidFileError or UnsupportedError for values.
+        """
         pa = import_pyarrow()
         types, given = pa.types, array.type
         if given == wanted and types.is_decimal(wanted):
-            array.validate(full=True)  # for more digits than there may be, on which the Java side fails
+            array.validate(full=True)  # too many digits would fail in Java
             return array
         if given == wanted and not types.is_nested(wanted):
             return array
@@ -107,11 +107,11 @@ class ArrowCaster:
         if types.is_time(wanted):
             return _check_times(array.cast(wanted))
         if (types.is_large_string(given) or types.is_large_binary(given)) and _end(array) > _MAX_OFFSET:
-            array = pa.concat_arrays([array])  # its bytes alone, counted from 0 on
+            array = pa.concat_arrays([array])  # copies only its own bytes, offsets from 0
         return array.cast(wanted)
 
     def _timestamps(self, array: Any, wanted: pa.DataType) -> Any:
-        """Give microseconds; whether there is a zone has been settled before: INT96 has none in Arrow."""
+        """Cast to microseconds; the view sets the time zone, which INT96 lacks in Arrow."""
         pa = import_pyarrow()
         if array.type.unit == "ns" and self._floors:
             array = pa.compute.floor_temporal(array.view(pa.timestamp("ns")), unit="microsecond")
@@ -121,7 +121,7 @@ class ArrowCaster:
 
 
 def _to_list(array: Any) -> Any:
-    """Give a list of any kind as one with 32-bit offsets."""
+    """Cast lists of any kind to lists with 32-bit offsets."""
     pa = import_pyarrow()
     if pa.types.is_list(array.type):
         return array
@@ -136,11 +136,11 @@ def _to_list(array: Any) -> Any:
 
 
 def _child_range(array: Any) -> tuple[Any, int, int]:
-    """Give the offsets of the lists in an array, from 0 on, and the first of their elements and how many there are."""
+    """Return the offsets of lists from 0 on, and start and count of their elements."""
     pa = import_pyarrow()
     offsets = array.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    if first or offsets.offset:  # pyarrow takes no slice of offsets beside a mask, not even one that begins with 0
+    if first or offsets.offset:  # pyarrow accepts no sliced offsets with a mask
         offsets = pa.compute.subtract(offsets, pa.scalar(first, offsets.type))
     return offsets, first, last - first
 
@@ -150,13 +150,13 @@ def _mask(array: Any) -> Any:
 
 
 def _end(array: Any) -> int:
-    """Give the end of the last value of an array with 64-bit offsets, in the buffer that it shares with others."""
+    """Return the end of an array's last value in its shared data buffer (64-bit offsets)."""
     place = array.offset + len(array)
     return int(np.frombuffer(array.buffers()[1], np.int64, 1, 8 * place)[0])
 
 
 def _check_microseconds(array: Any) -> None:
-    """Fail where a timestamp is not a whole number of microseconds."""
+    """Raise UnsupportedError if any timestamp has sub-microsecond precision."""
     pa = import_pyarrow()
     numbers = array.view(pa.int64()).drop_null().to_numpy()
     broken = numbers[numbers % 1000 != 0]
@@ -168,7 +168,7 @@ def _check_microseconds(array: Any) -> None:
 
 
 def _check_times(array: Any) -> Any:
-    """Check that times of a day lie within one."""
+    """Check that times are within a day."""
     pa = import_pyarrow()
     bounds = pa.compute.min_max(array.view(pa.int64()))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
@@ -182,7 +182,7 @@ def _is_geospatial(wanted: pa.StructType) -> bool:
 
 
 def _geospatial(array: Any, wanted: pa.StructType) -> Any:
-    """Give WKB beside the number of its coordinate reference system, which is that of the type."""
+    """Build Spark's struct of WKB and the type's SRID."""
     pa = import_pyarrow()
     number = pa.scalar(int(wanted.field(1).metadata[b"srid"]), pa.int32())
     present = array.fill_null(b"") if array.null_count else array
@@ -194,9 +194,9 @@ _UUID_DIGITS = np.array([place for place in range(36) if place not in (8, 13, 18
 
 
 def _uuid_strings(array: Any) -> Any:
-    """Give 16 bytes each as text of 36 characters."""
+    """Format 16-byte values as UUID text of 36 characters."""
     pa = import_pyarrow()
-    whole = pa.concat_arrays([array])  # from its first byte on
+    whole = pa.concat_arrays([array])  # drops the array's offset
     count = len(whole)
     octets = np.frombuffer(whole.buffers()[1], np.uint8, 16 * count).reshape(count, 16)
     text = np.full((count, 36), ord("-"), np.uint8)

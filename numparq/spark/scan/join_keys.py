@@ -22,23 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["JoinKeyColumn", "cast_keys", "plain_keys", "range_filters", "value_filters"]
 
-# So many values that are ranges each are asked for as such.
+# Maximum number of ranges in a filter; beyond it, a single range.
 _MAX_RANGES = 100
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class JoinKeyColumn(NamedTuple):
-    """What is known of the column that keys are for.
+    """Column that join keys are compared with: Spark's type and that of the user's schema, and the leaf in the files.
 
-    Attributes
-    ----------
-    types : list of pyspark.sql.types.DataType
-        The type that its values have to Spark, and that of a schema of the caller's.
-    leaf : Leaf or None
-        The column of files; None of a partition column.
-    origin : ArrowType or None
-        Its type by the files' Arrow schema.
+    `leaf` is None for a partition column; `origin` is the leaf's type in the Arrow schema.
     """
 
     types: list[DataType]
@@ -47,39 +40,29 @@ class JoinKeyColumn(NamedTuple):
 
     @property
     def is_int96(self) -> bool:
-        """Whether it has instants of which numparq knows no zone."""
+        """Whether the column is INT96: instants to Spark, timestamps without a time zone to numparq."""
         return self.leaf is not None and self.leaf.physical == INT96
 
     @property
     def kind(self) -> str:
-        """What a filter takes its values for; nothing of a partition column, whose type is that of Spark's."""
+        """Kind of the values in a filter; empty for a partition column."""
         return "" if self.leaf is None else key_domain(self.leaf, self.origin).type.kind
 
     @property
     def unit(self) -> str:
-        """The unit of moments and durations."""
+        """Unit of timestamps and durations."""
         return "" if self.leaf is None else key_domain(self.leaf, self.origin).type.unit
 
     @property
     def has_nanoseconds(self) -> bool:
-        """Whether there are moments within the microseconds that Spark knows, one of which they are to it."""
+        """Whether the column has nanosecond timestamps, many of which are one microsecond to Spark."""
         return self.kind == "timestamp" and self.unit == "ns"
 
 
 def cast_keys(keys: Any, key_column: JoinKeyColumn | None) -> Any:
-    """Give keys as a filter compares a column with them.
+    """Cast Spark's non-null keys to what a filter compares the column with (`key_column` None: unknown).
 
-    Parameters
-    ----------
-    keys : pyarrow.ChunkedArray
-        As Spark gives them, without nulls.
-    key_column : JoinKeyColumn or None
-        The column; None where nothing is known of it.
-
-    Returns
-    -------
-    pyarrow.ChunkedArray or None
-        None where there can be no filter: a key is NaN, which is equal to itself to Spark.
+    Returns None if a filter is impossible: a NaN key equals itself in Spark.
     """
     pa = import_pyarrow()
     if pa.types.is_floating(keys.type) and pa.compute.any(pa.compute.is_nan(keys)).as_py():
@@ -91,29 +74,14 @@ def cast_keys(keys: Any, key_column: JoinKeyColumn | None) -> Any:
         return keys.cast(pa.timestamp("us")) if key_column.is_int96 else keys
     if key_column is not None and key_column.has_nanoseconds and pa.types.is_date(keys.type):
         return keys.cast(pa.timestamp("us"))
-    if key_column is not None and key_column.kind == "uuid":  # other texts have no partner
+    if key_column is not None and key_column.kind == "uuid":  # other text matches nothing
         is_one = [_UUID.fullmatch(text) is not None for text in keys.to_pylist()]
         return keys.filter(pa.array(is_one, pa.bool_()))
     return keys
 
 
 def value_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> list[RuntimeFilter]:
-    """Make filters of keys that are looked for one by one.
-
-    Parameters
-    ----------
-    column : str or tuple of str
-        The column.
-    keys : pyarrow.ChunkedArray
-        As `cast_keys` gives them.
-    key_column : JoinKeyColumn or None
-        The column.
-
-    Returns
-    -------
-    list of RuntimeFilter
-        Without any where a key is none that Python can have.
-    """
+    """Build a filter of the key values; empty if Python cannot represent a key."""
     if key_column is not None and key_column.has_nanoseconds and len(keys):
         if len(keys) > _MAX_RANGES:
             return range_filters(column, keys, key_column)
@@ -124,7 +92,7 @@ def value_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> l
 
 
 def range_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> list[RuntimeFilter]:
-    """Make filters of the least key and the largest one, as `value_filters` does; there is one key at least."""
+    """Build a filter of the smallest and the largest key, of at least one."""
     bounds = import_pyarrow().compute.min_max(keys)
 
     def made() -> RuntimeFilter:
@@ -139,16 +107,16 @@ def range_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> l
 def _build_filter(make: Callable[[], RuntimeFilter]) -> list[RuntimeFilter]:
     try:
         return [make()]
-    except (ValueError, OverflowError):  # a year after 9999, a text that is no UTF-8
+    except (ValueError, OverflowError):  # a year after 9999, text that is not UTF-8
         return []
 
 
 def _literals(keys: Iterable[Any], key_column: JoinKeyColumn | None) -> list[Any]:
-    """Give keys as the literals of a filter; ValueError or OverflowError for one that Python cannot have."""
+    """Return keys as literals; ValueError or OverflowError if Python cannot represent one."""
     keys = list(keys)
-    if key_column is not None and key_column.kind == "duration":  # a number to Spark
+    if key_column is not None and key_column.kind == "duration":  # an integer to Spark
         return _durations([key.as_py() for key in keys], key_column.unit)
-    if keys and import_pyarrow().types.is_time(keys[0].type):  # whose nanoseconds Python would leave out
+    if keys and import_pyarrow().types.is_time(keys[0].type):  # Python's time would drop the nanoseconds
         return _durations([key.value for key in keys], keys[0].type.unit)
     return [key.as_py() for key in keys]
 
@@ -168,26 +136,16 @@ def _microsecond(moment: datetime.datetime) -> tuple[datetime.datetime, datetime
 
 
 def plain_keys(key_column: JoinKeyColumn, keys: Any) -> tuple[Any, ...] | None:
-    """Give keys in the PLAIN encoding of a column, as `numparq.format.bloom_filter.hash_values` takes them.
+    """Return keys as PLAIN values for `bloom_filter.hash_values`.
 
-    Parameters
-    ----------
-    key_column : JoinKeyColumn
-        The column.
-    keys : pyarrow.ChunkedArray
-        As `cast_keys` gives them.
-
-    Returns
-    -------
-    tuple of array or None
-        None for partition columns, and for types that may be stored in several ways.
+    None for partition columns, and for types with several stored forms.
     """
     if key_column.leaf is None:
         return None
     kind = key_column.leaf.logical.kind if key_column.leaf.logical is not None else None
     rule = _PLAIN.get((key_column.leaf.physical, kind))
     whole = keys.combine_chunks()
-    if rule is None or isinstance(whole, import_pyarrow().ChunkedArray):  # more texts than one array can have
+    if rule is None or isinstance(whole, import_pyarrow().ChunkedArray):  # too many bytes for one array
         return None
     return rule(key_column.leaf, whole)
 
@@ -201,7 +159,7 @@ def _integers(leaf: Leaf, keys: Any) -> tuple[Any, ...] | None:
         return None
     wide = keys.to_numpy().astype(np.int64)
     narrow = wide.astype(f"<i{width}")
-    return (narrow[narrow == wide],)  # others have no partner
+    return (narrow[narrow == wide],)  # other values match nothing
 
 
 def _days(leaf: Leaf, keys: Any) -> tuple[Any, ...] | None:

@@ -29,7 +29,7 @@ __all__ = ["MAX_STORED_BYTES", "create_local_frame", "read_locally"]
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
 _HELPER = "org.apache.spark.sql.api.python.PythonSQLUtils"
 _LARGE_VAR_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
-# How Spark asks for Arrow batches, and of each option what it says where it wants them just as they are.
+# Options of Spark's request for Arrow batches, with the values that leave batches unchanged.
 _OPTIONS = {
     "split_batches": (False,),
     "prefers_large_var_types": (False,),
@@ -37,11 +37,11 @@ _OPTIONS = {
 }
 _GIVES_BATCHES = re.compile(r"(typing\.)?[Ll]ist\[[^,]*RecordBatch[^,]*\]")
 
-# Stored, of the columns that are read: what takes a core some ten milliseconds.
+# Stored bytes of the columns read; about ten milliseconds on one core.
 MAX_STORED_BYTES = 8 << 20
-# Of Arrow's, that the driver keeps.
+# Arrow bytes that the driver may hold.
 _MAX_ARROW_BYTES = 4 << 20
-# Which Spark takes over from Arrow as they are.
+# Types that Spark takes from Arrow unchanged.
 _SUPPORTED = (
     "BooleanType",
     "ByteType",
@@ -65,43 +65,31 @@ _NESTED: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def create_local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame | None:
-    """Make a DataFrame of few rows.
+    """Return what ``spark.createDataFrame(table, schema)`` returns, faster; None if this Spark has other internals.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Where it is to be.
-    table : pyarrow.Table
-        Its rows, of just the types that `arrow_for_spark` gives for the schema.
-    schema : pyspark.sql.types.StructType
-        Its columns.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame or None
-        What ``spark.createDataFrame(table, schema)`` gives; None where this Spark has other ways.
+    `table` has the types of `worker_arrow_schema` for the schema.
     """
     try:
         return _create(spark, table, schema)
-    except Exception:  # whatever another version of Spark, Spark Connect or a platform above it has otherwise
+    except Exception:  # other Spark versions, Spark Connect and platforms have other internals
         return None
 
 
 def _create(spark: Any, table: pa.Table, schema: StructType) -> DataFrame | None:
-    """Make it by the two calls that `createDataFrame` ends with; None where rows have to go another way."""
+    """Create the DataFrame by the two calls that `createDataFrame` ends with; None if rows must go another way."""
     context = spark._sc
     if context._encryption_enabled or spark.conf.get(_LARGE_VAR_TYPES, "false") != "false":
         return None
     stream = _ipc_stream(table)
     activate, read, frame_of = _jvm_methods(spark._jvm._gateway_client)
-    # As `createDataFrame` does: what follows may ask for the settings of the session of this thread.
+    # As `createDataFrame` does: the calls below may read settings of this thread's session.
     type(spark)._activeSession = spark
     activate(spark._jsparkSession)
     handle, path = tempfile.mkstemp(dir=context._temp_dir)
     try:
         with open(handle, "wb") as file:
             file.write(stream)
-        rows = read(path)  # all of it
+        rows = read(path)  # reads the whole file
     finally:
         os.unlink(path)
     made = _frame_class()(frame_of(rows, schema.json(), spark._jsparkSession), spark)
@@ -110,7 +98,7 @@ def _create(spark: Any, table: pa.Table, schema: StructType) -> DataFrame | None
 
 
 def _ipc_stream(table: pa.Table) -> bytes:
-    """Give a table in Arrow's format for streams; nobody can change it."""
+    """Return a table as bytes of the Arrow IPC stream format."""
     pa = import_pyarrow("numparq.spark needs")
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -120,10 +108,7 @@ def _ipc_stream(table: pa.Table) -> bytes:
 
 @fork_safe_lru_cache(2)
 def _jvm_methods(client: Any) -> tuple[Any, Any, Any]:
-    """Give methods of a JVM, which is asked for them once.
-
-    They make a session that of a thread, read a stream, and make a DataFrame of it.
-    """
+    """Return JVM methods, looked up once: set the thread's session, read a stream, build a DataFrame."""
     from py4j.java_gateway import JavaClass
 
     helper = JavaClass(_HELPER, client)
@@ -132,11 +117,11 @@ def _jvm_methods(client: Any) -> tuple[Any, Any, Any]:
 
 @fork_safe_lru_cache(1)
 def _frame_class() -> Any:
-    """Make the class of such DataFrames, for which pyspark has to be imported."""
+    """Return the DataFrame class of local rows, built on demand since it needs pyspark."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
     class LocalFrame(ClassicDataFrame):
-        """A DataFrame that gives its rows to Python as they came, where Spark would start a job for that."""
+        """DataFrame that returns its local rows to Python directly; Spark would start a job for that."""
 
         def _take(self, stream: bytes, schema: StructType) -> None:
             self._stream = stream
@@ -156,7 +141,7 @@ def _frame_class() -> Any:
 
 
 def _is_known(frame_class: Any) -> bool:
-    """Whether this version of Spark gets Arrow batches in the way that is known here."""
+    """Whether this Spark fetches Arrow batches in the known way."""
     found = inspect.signature(frame_class._collect_as_arrow)
     is_list = _GIVES_BATCHES.fullmatch(str(found.return_annotation)) is not None
     return is_list and {*found.parameters} <= {"self", *_OPTIONS}
@@ -167,22 +152,9 @@ def _are_default_options(options: Mapping[str, Any]) -> bool:
 
 
 def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> DataFrame | None:
-    """Read a table here, where little of it is left, as a DataFrame that has its rows in it.
+    """Read a planned scan on the driver into a local DataFrame, if it has at most `most_bytes` stored bytes.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Where it is to be.
-    table : SparkScan
-        The table, planned.
-    most_bytes : int
-        Stored bytes that are read here.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame or None
-        None where tasks are to read it: because there is more, because columns are of types that Spark does not take
-        over as they are, or because reading fails. Tasks will fail, too, when the rows are asked for and not before.
+    None leaves it to tasks: more bytes, unsupported types, or an error, which tasks then raise when rows are needed.
     """
     schema = table.batches.schema
     if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
@@ -191,7 +163,7 @@ def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> Data
         return None
     if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_supported(schema):
         return None
-    if any(part.groups is None for split in table.splits for part in split.parts):  # their footers are not read yet
+    if any(part.groups is None for split in table.splits for part in split.parts):  # footers not read yet
         return None
     try:
         found = _read_batches(table)
@@ -207,7 +179,7 @@ def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> Data
 
 
 def _is_supported(kind: Any) -> bool:
-    """Whether a DataFrame may have values of a type in it: simple ones, and what is nested of these."""
+    """Whether local DataFrames support a type: simple types, and nested types of these."""
     name = type(kind).__name__
     if name in _NESTED:
         inner = _NESTED[name](kind)
@@ -216,7 +188,7 @@ def _is_supported(kind: Any) -> bool:
 
 
 def _read_batches(table: SparkScan) -> list[Any] | None:
-    """Read all record batches; None where they are more than a driver is to keep."""
+    """Read all record batches; None if they exceed what the driver may hold."""
     found: list[Any] = []
     size = 0
     for split in table.splits:

@@ -28,25 +28,9 @@ __all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "p
 
 
 def plan_splits(request: ReadRequest, schema: StructType | None = None) -> SplitTable:
-    """Divide what is asked for into splits.
+    """Plan the splits of a request; with a user's schema, of its columns that exist.
 
-    Parameters
-    ----------
-    request : ReadRequest
-        What is asked for.
-    schema : pyspark.sql.types.StructType, optional
-        The caller's: its columns are read, as far as there are any of these names.
-
-    Returns
-    -------
-    SplitTable
-
-    Raises
-    ------
-    ValueError
-        When there are both a schema and columns, or the filter cannot be understood.
-    ParquetError, FileNotFoundError
-        As `numparq.dataset.splits.table.split_table` does.
+    Raises ValueError for both a schema and columns, or for a filter that cannot be parsed.
     """
     if isinstance(request.filters, str):
         from numparq.expr.parse import parse_filter_for_schema
@@ -60,16 +44,16 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
     names = list(dict.fromkeys(schema.fieldNames()))
     try:
         table = _split_table(request, names)
-    except SchemaError:  # not all are there, or their names are of another case
+    except SchemaError:  # some are missing, or differ in case
         there = _split_table(request, None).names
         places = [place for place in request.places(there, names) if place is not None]
         return _split_table(request, [there[place] for place in dict.fromkeys(places)])
-    request.places([*table.schema.columns, *table.partitions], names)  # others may be called so, but for their case
+    request.places([*table.schema.columns, *table.partitions], names)  # raises for names ambiguous in case
     return table
 
 
 def _split_in_spark_order(request: ReadRequest) -> SplitTable:
-    """Give all columns in Spark's order: a partition column stands where files have one of that name."""
+    """Plan all columns in Spark's order: a partition column takes the position of a file column of that name."""
     table = _split_table(request, None)
     names = [name for name in table.names if name not in request.include]
     order = list(dict.fromkeys([*(name for name in table.schema.columns if name in names), *names]))
@@ -77,7 +61,7 @@ def _split_in_spark_order(request: ReadRequest) -> SplitTable:
 
 
 def _spark_partitioning(request: ReadRequest, schema: StructType | None) -> Any:
-    """Have types of partition columns that are not given be those that Spark finds; a schema gives them."""
+    """Return `partitioning` with Spark's inference for types that neither the user nor a schema gives."""
     from numparq.spark.schema.partitions import infer_partition_types, user_partition_types
 
     if request.partitioning != "hive" and not isinstance(request.partitioning, Mapping):
@@ -113,7 +97,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
 
 
 def file_schema(request: ReadRequest) -> Schema:
-    """Look at the columns that are in files, before anything is planned."""
+    """Return the schema of the files, before anything is planned."""
     from numparq.dataset.dataset import Dataset
 
     with Dataset(
@@ -129,26 +113,9 @@ def file_schema(request: ReadRequest) -> Schema:
 def join_key_columns(
     names: list[Any], split_columns: Callable[[list[Any]], SplitTable], schema: StructType | None = None
 ) -> dict[Any, JoinKeyColumn]:
-    """Look at columns that keys of a join are for, before anything is planned.
+    """Return the columns that join keys refer to, by name; SchemaError for a missing one.
 
-    Parameters
-    ----------
-    names : list
-        The columns, as `numparq.col` takes them.
-    split_columns : callable
-        Divides the table, with some columns alone.
-    schema : pyspark.sql.types.StructType, optional
-        The caller's.
-
-    Returns
-    -------
-    dict
-        By the name.
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column.
+    `split_columns` plans the table with some columns alone.
     """
     from numparq.expr.resolve import resolve_column
     from numparq.spark.schema.from_parquet import spark_schema
@@ -168,7 +135,7 @@ def join_key_columns(
 
 
 def column_splitter(request: ReadRequest, schema: StructType | None = None) -> Callable[[list[Any]], SplitTable]:
-    """Give what divides the table of a request with some columns alone, and nothing else that was asked for."""
+    """Return a function that plans a request's table with some columns, and no filters."""
     partitioning = _spark_partitioning(request, schema)
     plain = replace(request, filters=None, runtime_filters=(), include=(), partitioning=partitioning)
     return lambda names: _split_table(plain, names)
@@ -176,36 +143,16 @@ def column_splitter(request: ReadRequest, schema: StructType | None = None) -> C
 
 @dataclass(frozen=True)
 class SparkScan:
-    """A table, planned.
-
-    Attributes
-    ----------
-    splits : list of Split
-        What tasks read: one each.
-    batches : BatchReader
-        Reads any of them.
-    """
+    """Planned scan: splits, one a task, and the reader of any of them."""
 
     splits: list[Split]
     batches: BatchReader
 
     @classmethod
     def of(cls, request: ReadRequest, schema: StructType | None = None) -> SparkScan:
-        """Plan what is asked for.
+        """Plan a request; a user's schema sets columns, order and types, and columns missing in the files are null.
 
-        Parameters
-        ----------
-        request : ReadRequest
-            What is asked for.
-        schema : pyspark.sql.types.StructType, optional
-            The caller's: which columns, in which order, as which types. What is not in the files is null.
-
-        Raises
-        ------
-        SchemaError
-            When a column cannot be read as the caller has it.
-        ValueError, ParquetError, FileNotFoundError
-            As `plan_splits` does.
+        Raises SchemaError if a column cannot be read as the user's type, and the errors of `plan_splits`.
         """
         table = plan_splits(request, schema)
         _check_collations(table, request)
@@ -219,14 +166,14 @@ class SparkScan:
 
 
 def _check_names(names: list[str]) -> None:
-    """Refuse two columns of one name, of which Spark takes one from a Python worker, and fails."""
+    """Refuse duplicate names; Spark takes one column of each name from a Python worker, and fails."""
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise SchemaError("two columns are called so, and Spark reads one of each name", column=twice)
 
 
 def _check_collations(table: SplitTable, request: ReadRequest) -> None:
-    """Refuse to look for keys of a join where Spark has others that are equal to them."""
+    """Refuse runtime filters on columns with a collation, by which Spark finds other keys equal."""
     if request.runtime_filters:
         told = read_row_metadata(table.prototype.footer.key_value_metadata)
         for name in (each.column for each in request.runtime_filters):

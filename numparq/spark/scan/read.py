@@ -40,55 +40,54 @@ def read(
     verify_crc: bool = True,
     nanoseconds: str = "exact",
 ) -> DataFrame:
-    """Read Parquet files into a DataFrame of Spark.
+    """Read Parquet files into a Spark DataFrame.
 
-    The files are listed, and their footers and indexes read, here and once: whatever is done with the DataFrame, and
-    however often, it has the rows of those files. Its tasks decode them, a split each.
+    Files are listed, and their footers and indexes read, once, on the driver: the DataFrame always has the rows of
+    these files. Tasks decode them, a split each.
 
     Parameters
     ----------
     spark : SparkSession
-        Where the tasks run; the workers need numparq, and the files under the same path.
+        Session that runs the tasks; workers need numparq, and the files under the same path.
     path, columns, partitioning, resolve, include, storage_options, filesystem, verify_crc
-        As in `numparq.read_parquet`. No column at all gives rows to be counted, of which next to nothing is read.
+        As in `numparq.read_parquet`. An empty list of columns gives rows to count, almost without reading.
     filters : expression, list of tuples, or str, optional
-        As in `numparq.read_parquet`, or text: ``"fare > 10 and zone in ('A', 'B')"``. What Spark filters later, after
-        ``df.filter``, does not reach the files.
+        As in `numparq.read_parquet`, or text: ``"fare > 10 and zone in ('A', 'B')"``. Filters that Spark applies
+        later, as in ``df.filter``, do not reach the files.
     runtime_filters : mapping, RuntimeFilter, or iterable of these, optional
-        What the small side of a join says of this one's key: ``{"key": small}``, or ``{"key": (small, "its_column")}``,
-        with a DataFrame of Spark, which is evaluated here and now. Rows without a partner in it are left out of what is
-        read, where that can be told: only for joins that leave them out, too.
+        Keys of the small side of a join: ``{"key": small}``, or ``{"key": (small, "its_column")}``, with a Spark
+        DataFrame, which is evaluated immediately. Rows without a matching key are pruned where possible: use it only
+        for joins that drop them too.
     schema : StructType or str, optional
-        The columns to read, and their types, instead of `columns`: in any order, of any wider type; a column that is in
-        no file is null.
+        Columns and types to read, instead of `columns`: in any order, of any wider type. Columns missing in all files
+        are null.
     split_bytes : int, optional
-        Stored bytes of the columns asked for that a task reads at most, about; by default 64 MiB.
+        Approximate maximum of stored bytes, of the projected columns, that a task reads; default 64 MiB.
     min_splits : int, optional
-        So many tasks at least, if the rows can be divided so; by default as many as run at a time.
+        Minimum number of tasks, if rows can be divided so; default: as many as run at a time.
     plan_files : int, optional
-        Above so many files, their footers are read by the tasks.
+        Number of files above which tasks read the footers.
     rows_per_batch : int, optional
-        Rows that are handed to Spark at once, at most.
+        Maximum rows of a batch passed to Spark.
     driver_bytes : int, optional
-        Where there are filters, and so few stored bytes are left by footers and indexes, the rows are read here and at
-        once, without a job; 8 MiB by default, 0 for never. Tasks read whatever comes to more than 4 MiB in memory.
+        With filters: if at most so many stored bytes remain after pruning, the driver reads them at once, without a
+        job; default 8 MiB, 0 for never. Results above 4 MiB in memory are left to tasks.
     nanoseconds : {"exact", "floor"}
-        What a timestamp between two microseconds, which Spark cannot have, is: an error, or the earlier one.
+        Treatment of timestamps between two microseconds, which Spark cannot store: raise, or round down.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        Types are those that ``spark.read.parquet`` finds (`numparq.spark.schema.from_parquet.spark_schema` has the
-        exceptions); all
-        columns are nullable.
+        All columns are nullable. Types are those that ``spark.read.parquet`` infers, with the exceptions listed at
+        `numparq.spark.schema.from_parquet.spark_schema`.
 
     Raises
     ------
     ValueError, TypeError
-        When an argument is none.
+        If an argument is invalid.
     ParquetError, FileNotFoundError
-        As `numparq.Dataset.read` does. What happens in a task is raised by Spark, with file, row group, column and page
-        in its message.
+        As `numparq.Dataset.read` does. Errors in a task are raised by Spark, with file, row group, column and page in
+        the message.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def read(
 
 
 class _ReadSplit:
-    """Gives the batches of a split, in a task."""
+    """Task function that reads a split."""
 
     def __init__(self, reader: BatchReader) -> None:
         self._reader = reader
@@ -148,7 +147,7 @@ class _ReadSplit:
 
 
 def _parse_schema(schema: StructType | str) -> StructType:
-    """Give a schema, or the text of one, as such."""
+    """Return a schema, or the text of one, as a StructType."""
     from pyspark.sql.types import StructType
 
     made = StructType.fromDDL(schema) if isinstance(schema, str) else schema

@@ -24,21 +24,7 @@ __all__ = ["BatchReader"]
 
 @dataclass(frozen=True)
 class BatchReader:
-    """Reads splits as record batches of Spark's schema; can be pickled, and is small.
-
-    Attributes
-    ----------
-    reader : SplitReader
-        Reads the splits.
-    schema : pyspark.sql.types.StructType
-        What Spark expects.
-    rows_per_batch : int or None
-        Rows of a batch at most.
-    nanoseconds : {"exact", "floor"}
-        As of `RecordBatchBuilder`.
-    places : callable
-        As of `RecordBatchBuilder`.
-    """
+    """Reader of splits as record batches of Spark's schema; small and picklable."""
 
     reader: SplitReader
     schema: StructType
@@ -47,28 +33,15 @@ class BatchReader:
     places: FieldFinder = find_fields
 
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Read a split.
+        """Yield the record batches of a split; none without rows.
 
-        Parameters
-        ----------
-        split : Split
-            One of the table.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Of the schema that Spark wants, each of them; none where there are no rows.
-
-        Raises
-        ------
-        ParquetError
-            With file, row group, column and page in its message, as far as they are known.
+        A ParquetError names file, row group, column and page as far as known.
         """
         begin_task()
         try:
             yield from self._batches(split)
         except ParquetError as error:
-            if "file" not in error.where:  # of a column that several files have together, or that Spark cannot have
+            if "file" not in error.where:  # raised for several files together, or by a cast
                 self._find(error, split)
             raise
 
@@ -81,7 +54,7 @@ class BatchReader:
             yield from made.of(table)
 
     def _find(self, error: ParquetError, split: Split) -> None:
-        """Find out in which file of a split it is, by reading one after the other."""
+        """Add the file to an error, by reading the split's files one by one."""
         for part in split.parts:
             try:
                 if len(split.parts) > 1:

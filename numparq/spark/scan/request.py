@@ -15,28 +15,9 @@ _NANOSECONDS = ("exact", "floor")
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """What is asked of a read.
+    """Arguments of a read, as in `numparq.spark.read` and `numparq.read_parquet`; its runtime filters have arrived.
 
-    Attributes
-    ----------
-    path, columns, storage_options, filesystem, partitioning, resolve, include, verify_crc
-        As in `numparq.read_parquet`.
-    filters
-        As there, or text as `numparq.expr.parse.parse_filter` has it.
-    runtime_filters : tuple of RuntimeFilter
-        Those that have arrived.
-    split_bytes, min_splits, plan_files
-        As in `numparq.dataset.splits.table.split_table`.
-    rows_per_batch : int or None
-        Rows of a record batch at most.
-    nanoseconds : {"exact", "floor"}
-        As of `numparq.spark.scan.arrow_batches.RecordBatchBuilder`.
-    pushdown : bool
-        Whether Spark's filters are taken.
-    case_sensitive : bool
-        Whether names of a schema are exact: else they are looked up regardless of case, where there are none so.
-    infers_partitions : bool
-        Whether types of partition columns that are not given are inferred, as Spark does; else they are text.
+    `case_sensitive` matches names of a schema exactly; without `infers_partitions` partition columns are str.
     """
 
     path: Any
@@ -66,9 +47,9 @@ class ReadRequest:
 
     @property
     def places(self) -> FieldFinder:
-        """What finds columns and fields of a schema."""
+        """Function that finds columns and fields of a schema."""
         return find_fields_exactly if self.case_sensitive else find_fields
 
     def with_filters(self, more: tuple[Any, ...]) -> ReadRequest:
-        """Give the same with more runtime filters."""
+        """Return the request with more runtime filters."""
         return replace(self, runtime_filters=(*self.runtime_filters, *more))

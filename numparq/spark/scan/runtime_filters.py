@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_runtime_filters"]
 
-# Up to so many keys are looked for one by one, up to so many more are collected for a Bloom filter.
+# Maximum number of keys compared one by one, and of keys collected for a Bloom filter.
 MAX_VALUES = 2_000
 MAX_COLLECTED = 5_000_000
 
@@ -29,33 +29,9 @@ def build_runtime_filters(
     given: Any,
     columns: Callable[[list[Any]], Mapping[Any, JoinKeyColumn]] | None = None,
 ) -> tuple[RuntimeFilter, ...]:
-    """Make runtime filters of the keys of DataFrames; each of these is evaluated once, here.
+    """Build runtime filters from the keys of DataFrames, each evaluated once, on the driver; arguments as in `read`.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Where.
-    given : mapping, RuntimeFilter, or iterable of these, or None
-        A mapping has, for a column of the table, a DataFrame with one column (or one of that name), or a pair of a
-        DataFrame and its column, or a RuntimeFilter.
-    columns : callable, optional
-        Gives what is known of a list of columns. Without it their types are taken to be the keys', too many keys to
-        look for them one by one only give a range, and instants nothing: it depends on how files store them.
-
-    Returns
-    -------
-    tuple of RuntimeFilter
-        What is in none of them has no partner in an inner join, or a left semi-join, by ``=``: nulls are left out.
-        Nothing where a key is NaN, which is equal to itself in Spark, where one is nothing that Python can have (a
-        year after 9999), or where Spark would cast keys or values to compare them, such that others become equal: a
-        decimal to a double, a date to an instant.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When something else is given, or it is not known which column of a DataFrame has the keys.
-    UnsupportedError
-        For keys that are equal by a collation, of which numparq knows nothing.
+    Valid for inner and left semi joins by ``=``. `columns` describes the table's columns; filters are weaker without.
     """
     from numparq.expr.runtime_filter import RuntimeFilter
 
@@ -76,6 +52,7 @@ def build_runtime_filters(
             continue
         frame, name = _key_side(column, of)
         types = known[column].types if column in known else []
+        # No filter if Spark compares after a lossy cast (decimal to double, date to instant): more keys become equal.
         if all(compares_exactly(frame.schema[name].dataType, of) for of in types):
             with describe_jobs(spark, f"numparq: keys of a join, for {column!r}"):
                 made += _filters_for_keys(column, frame, name, known.get(column))
@@ -89,7 +66,7 @@ def _check_iterable(given: Any) -> Iterable[Any]:
 
 
 def _key_side(column: Any, of: Any) -> tuple[DataFrame, str]:
-    """Give a DataFrame, and the column of it that has the keys."""
+    """Return the DataFrame and its key column."""
     frame, name = of if isinstance(of, tuple) and len(of) == 2 else (of, None)
     if not hasattr(frame, "select") or not hasattr(frame, "columns"):
         raise TypeError(f"the runtime filter for {column!r} is a DataFrame of Spark, not {type(frame).__name__}")
@@ -120,7 +97,7 @@ def _filters_for_keys(
 
 
 def _collect_keys(chosen: DataFrame) -> Any:
-    """Give the distinct keys; None where they are too many, or too large for the driver."""
+    """Return the distinct keys; None if they are too many, or too large for the driver."""
     try:
         keys = chosen.distinct().limit(MAX_COLLECTED + 1).toArrow()["key"]
     except Exception as error:
@@ -131,7 +108,7 @@ def _collect_keys(chosen: DataFrame) -> Any:
 
 
 def _collect_bounds(chosen: DataFrame) -> Any:
-    """Give the least key and the largest one."""
+    """Return the smallest and the largest key."""
     from pyspark.sql import functions
 
     bounds = chosen.agg(functions.min("key"), functions.max("key")).toArrow()
@@ -139,7 +116,7 @@ def _collect_bounds(chosen: DataFrame) -> Any:
 
 
 def _bloom_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> list[RuntimeFilter]:
-    """Make a Bloom filter, where keys have one form in files."""
+    """Build a Bloom filter, if keys have a single form in files."""
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.format.bloom_filter import BloomFilter, hash_values
 

@@ -1,1 +1,1 @@
-"""Spark's types and the format's."""
+"""Schemas of Spark and of Parquet, mapped both ways."""

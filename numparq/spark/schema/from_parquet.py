@@ -21,33 +21,16 @@ __all__ = ["spark_schema"]
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _MAX_PRECISION = 38
-_GEOSPATIAL = {"GEOMETRY": 1, "GEOGRAPHY": 2}  # how many parameters a type has
+_GEOSPATIAL = {"GEOMETRY": 1, "GEOGRAPHY": 2}  # number of parameters
 
 
 def spark_schema(of: Any) -> StructType:
-    """Give Spark's types of columns: those that ``spark.read.parquet`` infers of the same files.
+    """Return the nullable Spark schema that ``spark.read.parquet`` infers of the same files.
 
-    Parameters
-    ----------
-    of : SplitTable or pyarrow.Schema
-        The columns. Of a schema of Arrow alone it is not known which timestamps are INT96, nor which structs VARIANTs.
-
-    Returns
-    -------
-    pyspark.sql.types.StructType
-        All of it nullable, as Spark has what it reads of files.
-
-    Raises
-    ------
-    UnsupportedError
-        When Spark has no type for the values: decimals of more than 38 digits. It names the column.
-
-    Notes
-    -----
-    What Spark itself refuses to read has a type here: FLOAT16 is float, UUID string, a TIME in milliseconds time(3), a
-    TIMESTAMP in nanoseconds timestamp or timestamp_ntz. What a schema of Arrow in the footer says besides the
-    format's types is left aside, as Spark does, so that durations are the numbers that are stored. A schema of Spark in
-    the footer is followed where it says more than the format has: intervals of days, times of a precision, collations.
+    Types that Spark refuses are mapped as well: FLOAT16 to float, UUID to string, TIME(MILLIS) to time(3), nanosecond
+    timestamps to timestamp or timestamp_ntz. Like Spark, it ignores ``ARROW:schema`` (durations are integers) and
+    follows Spark's own schema where that says more (intervals, times, collations). An Arrow schema alone does not show
+    INT96 or VARIANT. Raises UnsupportedError, with the column, if no type fits (decimals of more than 38 digits).
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -67,20 +50,7 @@ def spark_schema(of: Any) -> StructType:
 
 
 def spark_type(arrow_type: pa.DataType, nested_type: NestedType | None = None) -> DataType:
-    """Give Spark's type of values.
-
-    Parameters
-    ----------
-    arrow_type : pyarrow.DataType
-        As what they are decoded.
-    nested_type : NestedType, optional
-        What they are in the file.
-
-    Raises
-    ------
-    UnsupportedError
-        When there is none.
-    """
+    """Return Spark's type of an Arrow type, given the type in the file; UnsupportedError if there is none."""
     from pyspark.sql import types
 
     pa = import_pyarrow("numparq.spark needs")
@@ -103,7 +73,7 @@ def spark_type(arrow_type: pa.DataType, nested_type: NestedType | None = None) -
 
 
 def _nested_type(schema: Schema | None, name: str) -> NestedType | None:
-    """Give the tree of a column of files, also of a field of a struct by its dotted name; None of any other."""
+    """Return the nested type of a column, or of a struct field by its dotted name; None if not in the file."""
     if schema is None:
         return None
     if name in schema.positions:
@@ -117,11 +87,11 @@ def _nested_type(schema: Schema | None, name: str) -> NestedType | None:
     return shape
 
 
-# --- of Arrow's types -------------------------------------------------------------------------------------------------
+# --- builders by Arrow type -------------------------------------------------------------------------------------------
 
 
 def _type_builders() -> Mapping[int, Callable[[Any, NestedType | None], DataType]]:
-    """Give what makes Spark's type, by the id of Arrow's."""
+    """Return the builders of Spark types, by Arrow type id."""
     from pyspark.sql import types
 
     ids = import_pyarrow("numparq.spark needs").lib
@@ -205,7 +175,7 @@ def _kind(leaf: Leaf) -> str | None:
 
 
 def _geospatial(nested_type: NestedType | None) -> DataType | None:
-    """Give the type of a GEOMETRY or GEOGRAPHY; None of others, and of those whose coordinates Spark does not know."""
+    """Return the type of GEOMETRY or GEOGRAPHY; None for others, and for a CRS unknown to Spark."""
     from pyspark.sql.types import StructType
 
     logical = nested_type.leaf.logical if nested_type is not None and nested_type.leaf is not None else None
@@ -216,12 +186,12 @@ def _geospatial(nested_type: NestedType | None) -> DataType | None:
     field = {"name": "", "type": text, "nullable": True, "metadata": {}}
     try:
         return StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
-    except Exception:  # a text from a file, and a version of Spark that may have no such types
+    except Exception:  # untrusted text, or a Spark version without these types
         return None
 
 
 def _child_types(nested_type: NestedType | None, kind: str, count: int) -> tuple[NestedType | None, ...]:
-    """Give what is in a node of a tree; not known where the tree is another one than Arrow's."""
+    """Return the child types of a node; Nones if the file's tree differs from Arrow's."""
     if nested_type is None or nested_type.kind != kind or len(nested_type.children) != count:
         return (None,) * count
     return nested_type.children

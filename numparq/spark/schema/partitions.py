@@ -23,9 +23,9 @@ _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _INTEGER = re.compile(r"-?[0-9]+")
 _FLOAT = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")  # as Java spells them
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")  # Java's spelling
 _LIMITS = {"int32": 1 << 31, "int64": 1 << 63}
-_DIGITS = {"int32": 10, "int64": 20}  # of the decimals that integers become
+_DIGITS = {"int32": 10, "int64": 20}  # digits of an integer as a decimal
 _MAX_PRECISION = 38
 _NAMES = {
     "StringType": "str",
@@ -42,37 +42,16 @@ _NAMES = {
 
 
 def infers_partition_types(spark: SparkSession) -> bool:
-    """Say whether a session infers types of partition columns."""
+    """Whether a session infers the types of partition columns."""
     return spark.conf.get(_INFERENCE, "true") != "false"
 
 
 def infer_partition_types(
     listing: DatasetListing, user_types: Mapping[str, Any], schema_types: Mapping[str, str], *, infers: bool = True
 ) -> dict[str, Any]:
-    """Give the types of the partition columns of a table.
+    """Return the partition column types, for `partitioning`: the user's, the schema's, or inferred from all values.
 
-    Parameters
-    ----------
-    listing : DatasetListing
-        The files, and what their directories are called.
-    user_types : mapping of str to Any
-        Types that the caller gives, by column.
-    schema_types : mapping of str to str
-        Types of a schema of the caller's, which may have other columns as well.
-    infers : bool
-        Whether the others are inferred; else they are str.
-
-    Returns
-    -------
-    dict of str to Any
-        As the argument ``partitioning`` takes them: int32, int64, a decimal without fractions, float64 or date where
-        all values of a column are such ones, else str. Moments are text, for it is a matter of the session's time zone
-        which they are.
-
-    Raises
-    ------
-    ValueError
-        When a type is given for no partition column.
+    Inferred are int32, int64, integral decimals, float64 and date; all else is str. ValueError for unknown columns.
     """
     unknown = next((name for name in user_types if name not in listing.keys), None)
     if unknown is not None and listing.keys:
@@ -92,7 +71,7 @@ def infer_partition_types(
 
 
 def user_partition_types(schema: StructType | None) -> dict[str, str]:
-    """Give the types that columns of a caller's schema have, as far as partition columns can be of them."""
+    """Return the types of a user's schema that partition columns can have, by column."""
     fields = [] if schema is None else schema.fields
     names = {field.name: _name(field.dataType) for field in fields}
     return {field: name for field, name in names.items() if name is not None}
@@ -104,7 +83,7 @@ def _name(of: Any) -> str | None:
 
 
 def _common_type(texts: Iterable[str | None]) -> str:
-    """Give the type that holds all values; nulls are of any."""
+    """Return the narrowest type that holds all values; nulls fit any."""
     found: str | None = None
     for text in texts:
         if text is not None:
@@ -116,7 +95,7 @@ def _common_type(texts: Iterable[str | None]) -> str:
 
 
 def _value_type(text: str) -> str:
-    """Give the type of a value, as far as it can be read as such: Java's ``+5`` and ``1e3`` are text here."""
+    """Return the type of a value's text; Java's ``+5`` and ``1e3`` are str."""
     if _INTEGER.fullmatch(text):
         number = int(text)
         return next((name for name, limit in _LIMITS.items() if -limit <= number < limit), _integer_type(number))
@@ -131,7 +110,7 @@ def _value_type(text: str) -> str:
 
 
 def _integer_type(number: int) -> str:
-    """Give the type of a number without a fraction that is no integer of 64 bits."""
+    """Return the type of an integer beyond 64 bits."""
     digits = len(str(abs(number)))
     return f"decimal({digits}, 0)" if digits <= _MAX_PRECISION else "float64"
 
@@ -144,7 +123,7 @@ def _is_date(text: str) -> bool:
 
 
 def _wider_type(one: str, other: str) -> str:
-    """Give what holds the values of two types, or text. A double holds all of int32, and not all of int64."""
+    """Return the common type of two types, or str; a double holds all of int32, but not of int64."""
     both = {one, other}
     if both == {"float64", "int32"}:
         return "float64"

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["read_row_metadata", "spark_key_values"]
 
-# Types that Spark has and the format does not: what they are stored as.
+# Rules by which a Spark type refines the type that Parquet stores it as.
 _REFINEMENTS: tuple[Callable[[Any, Any, Any], bool], ...] = (
     lambda types, found, told: isinstance(found, types.LongType) and isinstance(told, types.DayTimeIntervalType),
-    lambda types, found, told: type(found) is type(told) is types.StringType,  # of a collation
+    lambda types, found, told: type(found) is type(told) is types.StringType,  # with a collation
     lambda types, found, told: (
         hasattr(types, "TimeType") and type(found) is type(told) is types.TimeType and told.precision <= found.precision
     ),
@@ -24,47 +24,32 @@ _REFINEMENTS: tuple[Callable[[Any, Any, Any], bool], ...] = (
 
 
 def spark_key_values(schema: StructType) -> dict[str, str]:
-    """Give what a footer has to say to Spark.
-
-    Parameters
-    ----------
-    schema : pyspark.sql.types.StructType
-        The columns of the file.
-
-    Returns
-    -------
-    dict of str to str
-        Spark's own description of the columns, for what the format has no word for, and a version, by which Spark
-        knows that dates and timestamps are those of the proleptic Gregorian calendar.
-    """
+    """Return Spark's footer keys: its schema, and a version that marks the proleptic Gregorian calendar."""
     from pyspark import __version__
 
     return {ROW_METADATA: schema.json(), VERSION: __version__}
 
 
-# --- what Spark wrote of its types ------------------------------------------------------------------------------------
+# --- reading Spark's schema -------------------------------------------------------------------------------------------
 
 
 def read_row_metadata(metadata: Mapping[Any, Any]) -> Mapping[str, StructField]:
-    """Give the columns that Spark described when it wrote files, by name; none where this cannot be read.
+    """Return the fields of the schema that Spark wrote, by name; empty if missing or unreadable.
 
-    Parameters
-    ----------
-    metadata : mapping
-        Keys and values of the footer, as str or bytes.
+    Keys and values of `metadata` may be str or bytes.
     """
     from pyspark.sql.types import StructType
 
     text = metadata.get(ROW_METADATA) or metadata.get(ROW_METADATA.encode())
     try:
         fields = StructType.fromJson(_strip_user_types(json.loads(text or ""))).fields
-    except Exception:  # a hint from a file: whatever is wrong in it
+    except Exception:  # only a hint, and untrusted
         return {}
     return {field.name: field for field in fields}
 
 
 def _strip_user_types(of: Any) -> Any:
-    """Leave out user-defined types, for which pyspark would import whatever class the file names."""
+    """Replace user-defined types by their storage types; pyspark would import any class that the file names."""
     if isinstance(of, list):
         return [_strip_user_types(each) for each in of]
     if not isinstance(of, dict):
@@ -75,7 +60,7 @@ def _strip_user_types(of: Any) -> Any:
 
 
 def refine_type(found: DataType, told: DataType) -> DataType:
-    """Give the type that Spark wrote, nullable, as far as values of the type that was found are values of it."""
+    """Return the type that Spark wrote, nullable, where it refines the type found; otherwise the latter."""
     from pyspark.sql import types
 
     if isinstance(found, types.ArrayType) and isinstance(told, types.ArrayType):

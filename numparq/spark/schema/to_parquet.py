@@ -18,27 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["schema_nodes"]
 
-# The most digits of decimals that are stored as integers, and of the seconds of times in microseconds.
+# Maximum digits of decimals stored as INT32 and INT64, and of a second's fraction in microseconds.
 _INT32_DIGITS, _INT64_DIGITS, _MICROSECOND_DIGITS = 9, 18, 6
 
 
 def schema_nodes(schema: StructType) -> list[Any]:
-    """Give the columns of a file.
+    """Return the columns of a file, for `ParquetWriter`; non-nullable ones are REQUIRED.
 
-    Parameters
-    ----------
-    schema : pyspark.sql.types.StructType
-        The columns of a DataFrame.
-
-    Returns
-    -------
-    list of Node or pyarrow.Field
-        As `numparq.ParquetWriter` takes them; columns that may not be null are REQUIRED.
-
-    Raises
-    ------
-    UnsupportedError
-        When Parquet, or Spark, has no place for values of a type; it names the column.
+    Raises UnsupportedError, with the column, for a type that cannot be written.
     """
     columns = []
     for field in schema.fields:
@@ -48,7 +35,7 @@ def schema_nodes(schema: StructType) -> list[Any]:
 
 
 def _interval(field: StructField) -> Any:
-    """Give a column of durations, which the format has no word for, such that Arrow's readers know them; else None."""
+    """Return an Arrow duration field for day-time intervals, which Parquet has no type for; None for others."""
     import pyarrow as pa
 
     if type(field.dataType).__name__ != "DayTimeIntervalType":
@@ -61,11 +48,11 @@ def _named_node(name: str, data_type: DataType, nullable: bool) -> SchemaNode:
 
 
 def _node(data_type: DataType) -> SchemaNode:
-    """Give the node of a type, without name and repetition."""
+    """Return the schema node of a type, without name and repetition."""
     make = _RULES.get(type(data_type).__name__)
     if make is not None:
         return make(data_type)
-    if hasattr(data_type, "sqlType"):  # of a user
+    if hasattr(data_type, "sqlType"):  # a user-defined type
         return _node(data_type.sqlType())
     advice = _ADVICE.get(type(data_type).__name__, "cast it to another type")
     raise UnsupportedError(f"values of Spark's type {data_type.simpleString()} cannot be written: {advice}")
@@ -115,7 +102,7 @@ def _variant(data_type: Any) -> SchemaNode:
 
 
 _STRING = _leaf(BYTE_ARRAY, LogicalType("STRING"))
-# By the names of Spark's classes: some are not in every version.
+# By class name, since some classes are missing in older Spark versions.
 _RULES: dict[str, Callable[[Any], SchemaNode]] = {
     "BooleanType": _leaf(BOOLEAN),
     "ByteType": _leaf(INT32, LogicalType("INTEGER", bit_width=8, signed=True)),

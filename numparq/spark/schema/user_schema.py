@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldFinder", "check_user_schema", "find_fields", "find_fields_exactly"]
 
-# Finds columns, or fields of a struct, among names: which of them each is.
+# Returns the position of each wanted column or struct field among names; None if missing.
 FieldFinder = Callable[[list[str], list[str]], list[int | None]]
 
-# Digits in front of the point that hold all integers of a type.
+# Digits before the point that hold all integers of a type.
 _DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 19}
 _INTEGERS = tuple(_DIGITS)
-# What holds all values of a type, besides itself.
+# Types that hold all values of a type, besides itself.
 _WIDER = {
     "ByteType": (*_INTEGERS[1:], "FloatType", "DoubleType"),
     "ShortType": (*_INTEGERS[2:], "FloatType", "DoubleType"),
@@ -29,27 +29,11 @@ _WIDER = {
 
 
 def find_fields(names: list[str], wanted: list[str]) -> list[int | None]:
-    """Find columns, or fields of a struct, by name: exactly, or else regardless of case, as Spark does.
+    """Return the position of each wanted field, or None: exact names first, then regardless of case, as Spark does.
 
-    Parameters
-    ----------
-    names : list of str
-        Those that there are.
-    wanted : list of str
-        Those to find.
-
-    Returns
-    -------
-    list of int or None
-        The place of each; None where there is none.
-
-    Raises
-    ------
-    SchemaError
-        When there are several that differ in case only, and not all of them are wanted: Spark refuses them, or, where
-        some files have the one and some the other, takes them for one column.
+    Raises SchemaError if a name is ambiguous: several fields differ only in case, and not all of them are wanted.
     """
-    if names == wanted:  # of which two may be called the same: s.x and t.x
+    if names == wanted:  # duplicates are possible: s.x and t.x
         return list(range(len(names)))
     exact = {name: place for place, name in reversed(list(enumerate(names)))}
     folded: dict[str, list[int]] = {}
@@ -70,27 +54,15 @@ def find_fields(names: list[str], wanted: list[str]) -> list[int | None]:
 
 
 def find_fields_exactly(names: list[str], wanted: list[str]) -> list[int | None]:
-    """Find columns, or fields of a struct, by just their names; parameters and result as of `find_fields`."""
+    """Return the position of each wanted field by its exact name, or None."""
     places = {name: place for place, name in reversed(list(enumerate(names)))}
     return list(range(len(names))) if names == wanted else [places.get(name) for name in wanted]
 
 
 def check_user_schema(file_schema: StructType, wanted: StructType, field_finder: FieldFinder = find_fields) -> None:
-    """Check that columns can be read as a caller's schema has them, whatever their values.
+    """Check that the types of a user's schema hold all values of the files' types; missing columns are null.
 
-    Parameters
-    ----------
-    file_schema : pyspark.sql.types.StructType
-        The columns of the files.
-    wanted : pyspark.sql.types.StructType
-        The caller's; what is not there is null.
-    field_finder : callable
-        Finds columns and fields: `find_fields` or `find_fields_exactly`.
-
-    Raises
-    ------
-    SchemaError
-        When a type of it does not hold all values that the column can have. It names the column.
+    Raises SchemaError with the column. `field_finder` is `find_fields` or `find_fields_exactly`.
     """
     _check_fields(file_schema, wanted, (), field_finder)
 
@@ -122,7 +94,7 @@ def _check(file_schema: DataType, wanted: DataType, path: tuple[str, ...], field
 
 
 def _holds(file_schema: DataType, wanted: DataType) -> bool:
-    """Whether all values of one type, which is no nested one, are values of another one."""
+    """Whether a type that is not nested holds all values of another."""
     if file_schema == wanted or type(wanted).__name__ in _WIDER.get(type(file_schema).__name__, ()):
         return True
     rule = _RULES.get(type(wanted).__name__)
@@ -143,7 +115,7 @@ def _decimals(file_schema: Any, wanted: Any) -> bool:
 
 _RULES: dict[str, Callable[[Any, Any], bool]] = {
     "DecimalType": _decimals,
-    "StringType": lambda there, wanted: type(there).__name__ == "StringType",  # of another collation
+    "StringType": lambda there, wanted: type(there).__name__ == "StringType",  # any collation
     "TimeType": lambda there, wanted: type(there).__name__ == "TimeType" and wanted.precision >= there.precision,
     "DayTimeIntervalType": lambda there, wanted: type(there).__name__ == "DayTimeIntervalType",
 }
