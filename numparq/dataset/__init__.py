@@ -1,1 +1,1 @@
-"""Datasets: many files read and written as one table; public names, lazily loaded."""
+"""Datasets: many Parquet files read and written as one table."""
