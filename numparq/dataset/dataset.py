@@ -36,7 +36,7 @@ class Dataset:
         A directory, a glob, a file, or a list of these; URLs too.
     partitioning : {"hive"}, None, list or dict, default "hive"
         How directory names give partition columns: by ``key=value``, not at all (None), or by position (a list of
-        names). A dict, or a list of (name, type) pairs, gives their types.
+        names). A dict gives the types of ``key=value`` columns, a list of (name, type) pairs those of positional ones.
     schema : Schema, pyarrow.Schema, sequence or dict, optional
         Columns of the table; by default the columns of all files.
     resolve : {"name", "position", "field_id"}, default "name"
@@ -59,8 +59,10 @@ class Dataset:
     ------
     FileNotFoundError
         If nothing exists at the path.
-    SchemaError
-        If a file's columns cannot be merged, or a partition value does not fit its type.
+    InvalidFileError
+        If a directory has no Parquet files, or the files are partitioned by different columns.
+    ValueError, TypeError
+        If `partitioning` is invalid, or gives the type of a column that is no partition column.
 
     Examples
     --------

@@ -23,10 +23,9 @@ _LONGEST_PAUSE = 0.05
 
 
 def list_consistently(walk: ListFiles, base: str, filesystem: Any = None) -> DirectoryListing:
-    """List a dataset's directory or one of its partitions; each commit is visible whole or not at all.
+    """List a dataset's directory or one of its partitions, with each commit visible whole or not at all.
 
-    Files have their committed paths; one not moved there yet has a `FileEntry.staged_path`. Replaced files and those of
-    unfinished writes are left out. Raises InvalidFileError if a commit record is damaged or of a later version.
+    Files have their committed paths. Raises InvalidFileError if a commit record is damaged or of a later version.
     """
     if filesystem is not None:
         found = walk()

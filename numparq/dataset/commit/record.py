@@ -146,10 +146,9 @@ class CommitChanges:
 
 
 def stage_folder_name(job: str, outlives: bool = False) -> str:
-    """Return the name of the directory that a job writes in.
+    """Return the name of a job's stage, with the id of this boot, whose locks show whether the writer lives.
 
-    It holds the id of this boot, whose locks show whether the writer lives; a job that outlives its process has none,
-    so that no other write takes it for abandoned.
+    A job that outlives its process gets a fixed word instead, so that no other write takes it for abandoned.
     """
     return f".numparq-{SHARED_STAGE if outlives else boot_id()}-{job}"
 

@@ -65,11 +65,9 @@ class DatasetListing:
 def list_files(
     path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
 ) -> DatasetListing:
-    """List the files of a dataset: a path, directory, glob or URL, or a list of these.
+    """List the files of a path, directory, glob or URL, or of a list of these; hidden files are left out.
 
-    With a directory, only directories below it are partitions; files given by name or glob take them from their whole
-    path. Hidden files are left out. Raises FileNotFoundError if nothing is there or matches, InvalidFileError if a
-    directory has no files or their partition keys differ, TypeError or ValueError for wrong arguments.
+    Raises FileNotFoundError without any file, InvalidFileError for an empty directory or differing partition keys.
     """
     how = parse_partitioning(partitioning)
     several = isinstance(path, (list, tuple))
@@ -88,10 +86,9 @@ def list_files(
 
 
 def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
-    """Whether a path stands for a dataset and not for one file; False for bytes, file objects, and if nothing is there.
+    """Whether a path stands for a dataset; False for one file, bytes, a file object, or if nothing is there.
 
-    A local path costs a stat. A remote one costs a request, unless it is a list or ends with "/"; `list_files` learns
-    the same without that request (`DatasetListing.is_single_file`).
+    A local path costs a stat, a remote one a request; `DatasetListing.is_single_file` needs no extra request.
     """
     if isinstance(path, (list, tuple)):
         return True
@@ -203,8 +200,7 @@ def _start(base: str) -> str:
 def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> str:
     """Return the prefix to remove from paths before directory names are parsed as partitions.
 
-    It is the directory itself, if one was given. Otherwise Hive names count in the whole path, and positional ones
-    start below the common parent directory.
+    This is a given directory; for other paths, nothing (Hive names) or the common parent (positional names).
     """
     if parts[0].is_directory and not several:
         return _start(parts[0].base)

@@ -44,8 +44,7 @@ def open_files(
 ) -> list[OpenFile]:
     """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.
 
-    The order of ``files`` is kept; ``storage_options`` is not used. If a file cannot be opened, all others are closed
-    before ParquetError (with the file's name) or OSError is raised.
+    Keeps the order of ``files``. If one cannot be opened, closes all and raises ParquetError or OSError.
     """
     opened: list[OpenFile] = []
     waiting: list[Source] = []
@@ -63,10 +62,9 @@ def open_files(
 
 
 def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
-    """Return how many bytes at the end of each file to fetch at once and keep, ``most`` in all.
+    """Return how many bytes at the end of each file to fetch at once and keep, about ``most`` in all.
 
-    A file gets TAIL_BYTES, fewer if there are very many files; files of up to ``whole`` bytes are fetched whole while
-    there is room.
+    Each gets TAIL_BYTES, or fewer if files are many; files of up to ``whole`` bytes are whole while there is room.
     """
     share = min(max(most // max(len(sizes), 1), MIN_TAIL_BYTES), TAIL_BYTES)
     lengths = [min(size, share) for size in sizes]

@@ -16,8 +16,7 @@ _EVERYTHING = GlobPattern([])
 def list_local(base: str, pattern: GlobPattern = _EVERYTHING) -> DirectoryListing:
     """List the files below a directory that match a pattern, without sizes; an empty ``base`` is the current directory.
 
-    Links are followed unless they lead to a directory above them. A broken link is listed, so that opening it raises.
-    Pipes, sockets and devices are left out. Errors are those of `os.scandir`.
+    Links are followed unless they form a loop; a broken link is listed, so that opening it raises.
     """
     paths: list[str] = []
     hidden: list[FileEntry] = []

@@ -20,8 +20,7 @@ _NOTHING: frozenset[int] = frozenset()
 def is_hidden(name: str, is_directory: bool) -> bool:
     """Whether a file or directory name is hidden: it begins with "." or "_", or ends with ``_$folder$``.
 
-    A directory ``_x=1`` is a partition by column ``_x``, as in Spark, and the null partition is one too.
-    pyarrow treats both as hidden, which loses rows.
+    Directories ``_x=1`` and the null partition are not, as in Spark; pyarrow hides them, which loses rows.
     """
     first = name[:1]
     if first == "_":

@@ -34,10 +34,9 @@ INFERRED = "inferred"
 class DatasetPartitions:
     """Partition columns of a dataset, their types inferred from the values of all files, read or not.
 
-    ``values`` are the texts of each file's partition, in the order of ``keys``; None is the null partition. ``types``
-    maps columns to what `parse_partition_type` takes, or to `INFERRED`; a column without one is a Categorical, as in
-    pandas. ``categories`` names typed columns that are Categoricals too. ``files`` serve messages only.
-    Raises ValueError or TypeError for a type of no partition column, or of a kind that these cannot have.
+    ``values`` are the texts of each file's partition by key; None is the null partition. ``types`` maps columns to what
+    `parse_partition_type` takes, or to `INFERRED`; a column without one is a Categorical, as in pandas.
+    ``categories`` names typed columns that are Categoricals too. ``files`` serve messages only.
     """
 
     def __init__(
@@ -111,8 +110,8 @@ class DatasetPartitions:
     ) -> Any:
         """Build a column of a frame: the rows of ``files`` (ordinals) in order, ``num_rows`` of each.
 
-        A column without a given type is a Categorical of int32 or str, as in pandas with pyarrow; its categories are
-        the values of all files. Typed integers and booleans are nullable if any file is in the null partition.
+        Without a given type, it is a Categorical of all files' values. Typed integers are nullable if any file's is
+        null.
         """
         column = self._column(key)
         codes = column.codes[np.asarray(files, np.intp)]

@@ -95,12 +95,9 @@ class Partitioning:
 
 
 def parse_partitioning(value: Any) -> Partitioning:
-    """Parse a ``partitioning`` argument; raise TypeError or ValueError for anything not listed here.
+    """Parse ``partitioning``: "hive", a dict of Hive types, a list of names or (name, type) pairs, pyarrow's, or None.
 
-    - ``"hive"``: names ``key=value``, types inferred; a mapping: the same, with the types of some or all keys.
-    - A sequence of names, or of (name, type) pairs: each directory below the dataset is a value of the next column.
-    - pyarrow's hive or directory partitioning with a schema.
-    - None: directory names have no meaning.
+    A list is positional. Raises TypeError or ValueError for anything else.
     """
     if isinstance(value, Partitioning):
         return value

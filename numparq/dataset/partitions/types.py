@@ -237,10 +237,9 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\w+>")
 
 
 def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
-    """Parse the type given for a partition column: return the type (None: infer it), and whether it is a Categorical.
+    """Parse the type of a partition column: return the type (None: infer it), and whether it is a Categorical.
 
-    ``spec`` is a NumPy or pandas dtype, Python class, pyarrow type, or a name: integers, floats, ``bool``, ``str``,
-    ``date``, ``timestamp[us]``, ``datetime64[us, UTC]``, ``decimal(9, 2)`` or ``category``. Raises TypeError otherwise.
+    Takes a NumPy or pandas dtype, Python class, pyarrow type or type name; raises TypeError for anything else.
     """
     known = isinstance(spec, type) and spec in _CLASSES
     name = _CLASSES[spec] if known else str(spec).removesuffix("[pyarrow]")

@@ -79,10 +79,9 @@ class DatasetFilter:
         return wrap_partition_predicates(bound, self._columns.items, self._partitions)
 
     def bound(self, file: OpenFile, data_file: DataFile) -> Expression:
-        """Bind the filter, without runtime filters, to a file and its partition values.
+        """Bind the filter, without runtime filters, to a file and its partition values; equal ones share the result.
 
-        Files with equal columns and partition values share one object. Raises SchemaError if a literal cannot be
-        compared with the file's values.
+        Raises SchemaError if a literal cannot be compared with the file's values.
         """
         places, values = self._columns.within(file), data_file.values
         return self._decided.get(
@@ -112,8 +111,7 @@ class DatasetFilter:
     def condition(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
         """Build the scan predicate of a file, with runtime filters that may arrive while it is read.
 
-        Returns None if all rows match and no runtime filter can change that; if none match, `ScanPredicate.now` is
-        ``Constant(False)``. Raises SchemaError as `bound`, or if the dataset lacks a runtime filter's column.
+        Returns None if all rows match for certain; if none match, `ScanPredicate.now` is ``Constant(False)``.
         """
         filters = check_runtime_filters(runtime_filters)
         places = [resolve_runtime_filter_leaf(self._columns, each).index for each in filters]
@@ -139,10 +137,9 @@ class DatasetFilter:
 
 
 class DatasetRuntimePredicate:
-    """A runtime filter on a dataset's column, bound to one file.
+    """A runtime filter on a dataset's column, bound to one file; ``place`` is its ordinal in ``places``.
 
-    On a partition key, or a column that the file lacks, it matches all rows of the file or none. ``places`` are the
-    filter columns in the file; ``place`` is the ordinal of the filter's own.
+    On a partition key, or a column that the file lacks, it matches all rows of the file or none.
     """
 
     def __init__(

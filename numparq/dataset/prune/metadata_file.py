@@ -141,8 +141,7 @@ def build_metadata_file_pruner(
 ) -> MetadataFilePruner | None:
     """Build the pruner of a listing's ``_metadata`` file; None if it is missing, useless, damaged or does not fit.
 
-    ``opened`` opens files, and ``united`` merges the schemas of open ones. Besides ``_metadata``, only the files that
-    it does not describe are opened.
+    Opens ``_metadata`` and only the files that it does not describe; ``united`` merges the schemas of open files.
     """
     if listing.metadata_file is None or (filters is None and not check_runtime_filters(runtime_filters)):
         return None

@@ -64,8 +64,8 @@ class MappedColumn(NamedTuple):
         The selected part of the file's column, its struct fields renamed as in the dataset; None if the file lacks the
         column or has only nulls of it.
     is_same : bool
-        Whether it decodes as the dataset's column does: same physical type, length and meaning, and, if nested, the
-        same levels and fields in the same order. A flat column may be REQUIRED where the dataset's is OPTIONAL.
+        Whether it decodes as the dataset's column does: same physical type, length and meaning. Nested ones also need
+        the same levels and fields in order. A flat column may be REQUIRED where the dataset's is OPTIONAL.
     """
 
     column: Leaf | NestedProjection | None

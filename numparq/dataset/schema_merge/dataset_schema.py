@@ -65,11 +65,9 @@ class DatasetSchema:
 
     @classmethod
     def of(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
-        """Merge the schemas of files, or apply a given ``schema``; ``resolve`` is "name", "position" or "field_id".
+        """Merge the schemas of files, in order of appearance, or apply a given one; ``resolve`` is that of `Dataset`.
 
-        Without ``schema``, the columns are those of all files in order of appearance, each of the common type. A given
-        schema is what `ParquetWriter` takes, or a sequence of pairs, nodes or pyarrow fields; columns outside it are
-        left out. Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
+        Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
         """
         labels = field_key_function(resolve)
         keys = [file_schema_key(file) for file in files]

@@ -34,8 +34,7 @@ def geo_schema_key(value: bytes | None) -> str | None:
 def merge_geo_metadata(found: Sequence[tuple[str, bytes]], columns: Collection[str]) -> bytes | None:
     """Merge the ``geo`` documents, given as (file name, value), for the merged ``columns``; None if there are none.
 
-    The result extends the first document, without keys that describe rows. Raises SchemaError if a column's CRS or
-    edges differ between files: their coordinates cannot be combined.
+    Keys that describe rows are dropped. Raises SchemaError if a column's CRS or edges differ between files.
     """
     parsed = [
         (file, document) for file, document in ((file, parse_json_object(value)) for file, value in found) if document
@@ -71,8 +70,7 @@ def merge_pandas_metadata(
 ) -> bytes | None:
     """Merge the ``pandas`` documents of files for the merged ``columns``; None if there are none.
 
-    The index stays only if all files have the same index columns; a RangeIndex only if ``keeps_range`` (one file).
-    A column that is not in ``agreed`` (same type in all files) keeps its label, and its nullable dtype if all have one.
+    A column not in ``agreed`` (same type in all files) keeps only its label, and its nullable dtype if all have one.
     """
     parsed = [document for document in map(parse_json_object, documents) if document is not None]
     if not parsed:

@@ -24,10 +24,9 @@ _FOREIGN, _OWN = "numparq, uniting files", "numparq version 0, uniting files"
 def build_schema_file(
     fields: Sequence[SchemaField], keys: Mapping[str, bytes], *, has_arrow_schema: bool, is_own: bool
 ) -> OpenFile:
-    """Build a schema file in memory: a Parquet file without rows.
+    """Build a schema file in memory: a Parquet file without rows; ``is_own`` if numparq wrote all files it stands for.
 
     ``keys`` are the key-value metadata without ``ARROW:schema``, which is added if ``has_arrow_schema``.
-    ``is_own`` means that numparq wrote all files of the dataset.
     """
     nodes = [_storable(to_schema_node(field)) for field in fields]
     pairs = [{"key": key, "value": value} for key, value in keys.items()]

@@ -44,10 +44,9 @@ _FIELD_ID = b"PARQUET:field_id"  # key in the metadata of a pyarrow field
 def conform_columns(
     wanted: Sequence[SchemaField], file: str, fields: Sequence[SchemaField | None], key_function: FieldKeyFunction
 ) -> list[SchemaField]:
-    """Check that a file's columns conform to a schema; return its fields, nullable where the file's are or are missing.
+    """Check that a file's columns conform to a schema; return the schema's fields, nullable where the file requires it.
 
-    Columns outside the schema are ignored. Raises SchemaError, naming file, column and both types, if values would be
-    lost.
+    Ignores other columns. Raises SchemaError, naming file, column and both types, if values would be lost.
     """
     return _members(wanted, file, fields, key_function, ())
 

@@ -23,8 +23,7 @@ OPEN_COST_BYTES, OPEN_COST_SHARE = 256 << 10, 16
 def divide_row_group(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan, capacity: int) -> list[RowGroupPlan]:
     """Divide the selected rows of a row group into ranges of about ``capacity`` bytes of its columns.
 
-    Returns the row group whole if it fits, or if any column chunk has no offset index: rows in the middle of such a
-    chunk cannot be read without those before them.
+    Returns it whole if it fits, or if a column chunk has no offset index to read from its middle.
     """
     if group.num_bytes <= capacity or group.rows.count < 2:
         return [group]
@@ -67,10 +66,9 @@ def _cuts(chunk: ChunkPages, group: RowGroupPlan, count: int) -> list[int]:
 
 
 def pack_pieces(files: Sequence[int], sizes: Sequence[int], most: int, fewest: int = 1) -> list[range]:
-    """Pack pieces, in order, into as few runs of at most ``most`` bytes as possible, but at least ``fewest``.
+    """Pack pieces in order into as few runs of at most ``most`` bytes as possible, but at least ``fewest``.
 
-    ``files`` holds each piece's file ordinal, ascending from 0. A larger piece is a run by itself. Among solutions with
-    that number of runs, the largest run is as small as possible.
+    ``files`` are file ordinals, ascending from 0. The largest run is as small as the number of runs allows.
     """
     if not len(sizes):
         return []

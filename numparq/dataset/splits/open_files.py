@@ -53,10 +53,9 @@ def _stamp(file: OpenFile) -> tuple[int, int] | None:
 
 @contextmanager
 def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[list[OpenFile]]:
-    """Open the files of a split; they close at the end of the context.
+    """Open the files of a split until the context ends.
 
-    Raises FileNotFoundError if a file is gone, and InvalidFileError if its size, modification time, ETag or footer has
-    changed since planning.
+    Raises FileNotFoundError, or InvalidFileError if size, modification time, ETag or footer changed since planning.
     """
     planned = [part.file for part in parts]
     if filesystem is not None:

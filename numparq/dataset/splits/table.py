@@ -156,8 +156,8 @@ def split_table(
     -------
     SplitTable
         Its splits hold the rows of `numparq.Dataset.read` in the same order. Dtypes depend on the schema of the files
-        alone: integers and booleans are nullable unless the column is REQUIRED, INT96 is in microseconds, and no
-        column is a Categorical or an index. Partition columns are Int32 or str, or nullable columns of the type in
+        alone: integers and booleans are nullable unless the column is REQUIRED, and INT96 is in microseconds. No column
+        is a Categorical or an index. Partition columns are Int32 or str, or nullable columns of the type in
         `partitioning`.
 
     Raises

@@ -129,8 +129,7 @@ def plan_changes(
 ) -> CommitChanges:
     """Plan which existing files a commit removes, by rule ``gone_of``; ``written`` are the partitions that get rows.
 
-    ``kinds`` maps partition columns to Arrow kinds, where known. Raises FileExistsError if there may be no files, and
-    SchemaError if the files that stay are partitioned by other columns.
+    Raises FileExistsError if there may be no files, SchemaError if other partition columns would stay.
     """
     gone = gone_of(base, found.files, keys, _with_equal_partitions(base, found.files, keys, written, kinds or {}))
     going = set(gone)

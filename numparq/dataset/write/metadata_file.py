@@ -91,8 +91,7 @@ def encode_metadata_files(
 ) -> dict[str, bytes]:
     """Encode ``_metadata`` and ``_common_metadata``, by name, for files given as (relative path, footer) in row order.
 
-    All files have ``columns``; schema and key-value metadata come from the ``template`` footer. Raises SchemaError if a
-    file has other columns, UnsupportedError if one is encrypted, or its pages depend on its writer.
+    Raises SchemaError if a file has other columns, UnsupportedError if it is encrypted or needs page quirks.
     """
     first = split_footer(template)
     groups: list[EncodedThrift] = []

@@ -43,8 +43,7 @@ class WrittenFile:
 class RollingFileWriter:
     """Writes the files of one partition, one after another; the last may be open.
 
-    ``name_of`` returns the path in the dataset of the file with a number, ``open_sink`` opens a path, and ``writer_of``
-    makes a `ParquetWriter` on a sink.
+    ``name_of`` returns the path of the file with a number; ``writer_of`` makes a `ParquetWriter` on a sink.
     """
 
     def __init__(
@@ -132,8 +131,7 @@ class RollingFileWriter:
 class PartitionedFileWriter:
     """Writes the files of all partitions, several at once on a worker pool.
 
-    ``part_of`` makes the writer of a directory, which is empty without partitions; ``folder_of`` returns the directory
-    of partition values.
+    ``part_of`` makes the writer of a directory; ``folder_of`` returns the directory of partition values.
     """
 
     def __init__(

@@ -240,8 +240,7 @@ def partition_frame(
 ) -> PartitionedFrame:
     """Divide a frame by its partition columns; it must not change while it is written.
 
-    With ``index=None``, the index is written unless it is a RangeIndex without a name: files hold scattered rows, which
-    no range describes. ``schema`` also determines the texts of partition values.
+    With ``index=None``, a RangeIndex without a name is dropped: files hold scattered rows, which no range describes.
     """
     given = parse_schema(schema)
     columns, rest = partition_columns.split(df)

@@ -91,8 +91,8 @@ class SharedJob:
         path : str or os.PathLike
             Directory of the dataset.
         mode : {"append", "error", "overwrite", "delete_matching", "replace"}, default "append"
-            What the commit does with existing files: keep them, raise an error, remove all, remove those in partitions
-            that get rows, or remove those in `gone`.
+            What the commit does with existing files: "append" keeps them, "error" raises, "overwrite" removes all.
+            "delete_matching" removes those in partitions that get rows, "replace" those in `gone`.
         gone : iterable of (str or os.PathLike)
             Paths of the files to remove in mode "replace". The commit fails if one of them changes after this call, so
             begin before you read them. Files added meanwhile stay.
@@ -134,7 +134,7 @@ class SharedJob:
         FileExistsError
             If the dataset has files and `mode` is ``"error"``; the commit checks again.
         SchemaError
-            If the options contradict each other, or do not fit the files that stay.
+            If a partition column is missing from the schema, or the schema does not fit the files that stay.
         """
         if mode != "replace" and mode not in WRITE_MODES:
             raise ValueError(f"mode is one of {', '.join([*WRITE_MODES, 'replace'])}, not {mode!r}")
@@ -202,9 +202,9 @@ class SharedJob:
         Parameters
         ----------
         name : str
-            Name of the task: letters, digits, ``_`` and ``-``. Attempts of a task share its name, one after another or
-            at the same time: each writes its own files, and the messages passed to `commit` decide which count. Within
-            a directory, files sort by the names of their tasks.
+            Name of the task: letters, digits, ``_`` and ``-``. Attempts of a task share its name, and may run at the
+            same time. Each writes its own files, and the messages passed to `commit` decide which count. Within a
+            directory, files sort by the names of their tasks.
 
         Returns
         -------
