@@ -33,32 +33,36 @@ class Dataset:
     Parameters
     ----------
     path : str, os.PathLike, or list of these
-        A directory, a glob, a file, or a list of such; URLs too.
-    partitioning : {"hive"}, None, list or dict
-        How partition columns are told from the names of directories: ``key=value``, not at all, or by position; a
-        dict (or a list of pairs) gives their types.
+        A directory, a glob, a file, or a list of these; URLs too.
+    partitioning : {"hive"}, None, list or dict, default "hive"
+        How directory names give partition columns: by ``key=value``, not at all (None), or by position (a list of
+        names). A dict gives the types of ``key=value`` columns, a list of (name, type) pairs those of positional ones.
     schema : Schema, pyarrow.Schema, sequence or dict, optional
-        The columns of the table; by default those of all files.
-    resolve : {"name", "position", "field_id"}
-        How the columns of a file are found that are those of the table.
+        Columns of the table; by default the columns of all files.
+    resolve : {"name", "position", "field_id"}, default "name"
+        How columns of a file are mapped to columns of the table.
     categories : collection of str, optional
-        Partition columns with types that are to be Categorical.
+        Partition columns with a given type to return as Categorical.
     storage_options, filesystem, coalescing
         As in `numparq.read_parquet`.
     pruners : sequence of FilePruner
-        What else can say that a file has no wanted rows; they are asked once for each read.
+        Additional file pruners, called once for each read.
+    threads : int, optional
+        Default number of threads of each read, as in `numparq.read_parquet`.
 
     Attributes
     ----------
     files : list of str
-        The names of the files, in the order in which their rows come.
+        Names of the files, in row order.
 
     Raises
     ------
     FileNotFoundError
-        When there is nothing at the path.
-    SchemaError
-        When the directories do not name the same partition columns.
+        If nothing exists at the path.
+    InvalidFileError
+        If a directory has no Parquet files, or the files are partitioned by different columns.
+    ValueError, TypeError
+        If `partitioning` is invalid, or gives the type of a column that is no partition column.
 
     Examples
     --------
@@ -95,27 +99,27 @@ class Dataset:
         self._contents = DatasetSnapshot(*self._opening)
 
     def refresh(self) -> None:
-        """Look again which files there are."""
+        """List the files again."""
         self.close()
         self._contents = DatasetSnapshot(*self._opening)
 
     @property
     def files(self) -> list[str]:
-        """The names of the files, in the order in which their rows come."""
+        """Names of the files, in row order."""
         return [file.name for file in self._contents.files]
 
     def single_source(self) -> Source | None:
-        """Give the file itself, where the path stands for one and not for a table; None where it stands for many."""
+        """Open the source of the file if the path names one file; return None for several."""
         return self._contents.single_source()
 
     @property
     def partition_keys(self) -> tuple[str, ...]:
-        """The names of the partition columns."""
+        """Names of the partition columns."""
         return tuple(self._contents.partitions.keys)
 
     @property
     def schema(self) -> Schema:
-        """The columns that are in files, those of all of them united; reads all footers."""
+        """Merged schema of all files, without partition columns; reads all footers."""
         return self._contents.schema_of(range(len(self._contents.files))).schema
 
     def read(
@@ -148,7 +152,7 @@ class Dataset:
         Returns
         -------
         pandas.DataFrame
-            The partition columns come last, unless `columns` says otherwise.
+            Partition columns come last, unless `columns` orders them otherwise.
         """
         choices = ScanOptions(
             filters=filters,
@@ -192,7 +196,7 @@ class Dataset:
         verify_crc: bool = True,
         threads: int | None = None,
     ) -> Batches:
-        """Read columns and rows a batch after the other, in bounded memory.
+        """Read columns and rows in batches, within bounded memory.
 
         Parameters
         ----------
@@ -201,13 +205,13 @@ class Dataset:
         geometries, variants, files, verify_crc, threads
             As in `read`.
         batch_rows, batch_bytes, memory_limit
-            As in `ParquetFile.iter_batches`. Rows of several small files make a batch together.
+            As in `ParquetFile.iter_batches`. A batch may hold the rows of several small files.
 
         Returns
         -------
         Batches
-            An iterator of DataFrames with the columns and dtypes of `read`; or, where it is not used as one, an Arrow
-            stream for polars, duckdb or pyarrow. The dataset has to stay open meanwhile.
+            Iterator of DataFrames with the columns and dtypes of `read`. Instead of being iterated, it can serve as an
+            Arrow stream for polars, duckdb or pyarrow. The dataset must stay open meanwhile.
 
         Raises
         ------
@@ -254,7 +258,7 @@ class Dataset:
         return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes)))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give all rows as an Arrow stream (a PyCapsule), read as it is asked for.
+        """Return all rows as an Arrow stream (a PyCapsule), read on demand.
 
         Parameters
         ----------
@@ -264,16 +268,17 @@ class Dataset:
         return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
 
     def count_rows(self, filters: Any = None) -> int:
-        """Count rows.
+        """Return the number of rows.
 
         Parameters
         ----------
         filters : expression, or list of tuples, optional
-            Which; without them, nothing but footers is read.
+            Count matching rows only. Without filters, nothing but footers is read.
 
         Returns
         -------
         int
+            Number of rows.
         """
 
         def count() -> int:
@@ -283,7 +288,7 @@ class Dataset:
         return self._retry_after_refresh(count)
 
     def plan(self, columns: Sequence[str | tuple[str, ...]] | None = None, filters: Any = None) -> DatasetPlan:
-        """Plan a read: which files are left out, by what, and what is read of the others.
+        """Plan a read: which files are pruned and why, and what is read of the others.
 
         Parameters
         ----------
@@ -293,7 +298,7 @@ class Dataset:
         Returns
         -------
         DatasetPlan
-            `DatasetPlan.explain` says it in words.
+            `DatasetPlan.explain` prints it as text.
         """
         choices = ScanOptions(filters=filters, threads=self._threads)
         return self._retry_after_refresh(lambda: self._query(columns, choices).plan())
@@ -302,7 +307,7 @@ class Dataset:
         return DatasetQuery(self._contents, self._pruners, columns, choices)
 
     def _retry_after_refresh(self, do: Callable[[], _Result]) -> _Result:
-        """Do something; once more, with a new listing, where a file is gone since, as when it was replaced."""
+        """Call a function; if a file is gone, as when it was replaced, list the files again and call it once more."""
         try:
             return do()
         except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""Commit protocol: commit records, stages and stores, local and remote."""
+"""Commit protocol of dataset writes: commit records, stages and stores, local and remote."""

@@ -18,36 +18,14 @@ __all__ = ["list_consistently"]
 ListFiles = Callable[[], DirectoryListing]
 
 _TRIES = 60
-_PAUSE = 0.001  # seconds, twice as many each time, up to the next
+_PAUSE = 0.001  # seconds; doubled with each try, up to _LONGEST_PAUSE
 _LONGEST_PAUSE = 0.05
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
 def list_consistently(walk: ListFiles, base: str, filesystem: Any = None) -> DirectoryListing:
-    """List a dataset's folder, or one of its partitions', such that commits are in it whole or not at all.
+    """List a dataset's directory or one of its partitions, with each commit visible whole or not at all.
 
-    Parameters
-    ----------
-    walk : callable
-        Lists it.
-    base : str
-        The folder.
-    filesystem : fsspec or pyarrow file system, optional
-        Where it is; by default the local one.
-
-    Returns
-    -------
-    DirectoryListing
-        Files have the paths that they are to have; where one lies elsewhere as yet, `FileEntry.staged_path` says so.
-        Files that
-        are replaced, and those of writes that are not complete, are left out.
-
-    Raises
-    ------
-    InvalidFileError
-        When a record is damaged, or is of a later version.
+    Files have their committed paths. Raises InvalidFileError if a commit record is damaged or of a later version.
     """
     if filesystem is not None:
         found = walk()
@@ -64,11 +42,11 @@ def list_consistently(walk: ListFiles, base: str, filesystem: Any = None) -> Dir
             before = _local_records(roots) if not is_quiet else set()
             found = walk()
             records = _local_records(roots) if not is_quiet else _listed_records(found, base, roots)
-            # Without a lock, somebody may have begun and ended a commit meanwhile, unless there was one all the time.
+            # Without a lock, a whole commit may have passed during the walk, unless its record was there throughout.
             if is_quiet or (before == records and (before or is_quiet is None)):
                 try:
                     return _apply_records(found, base, {path: _read_local(path) for path in records}, os.path.exists)
-                except FileNotFoundError:  # it has ended since
+                except FileNotFoundError:  # the commit has finished, and its record is gone
                     pass
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
@@ -76,15 +54,15 @@ def list_consistently(walk: ListFiles, base: str, filesystem: Any = None) -> Dir
 
 
 class CommittedRemoteListing(RemoteLister):
-    """What a file system that is not local has, as commits have left it."""
+    """Lists files of a remote file system with each commit whole or not at all."""
 
     def walk(self, base: str) -> DirectoryListing:
-        """List all files below a directory, by one listing, with each commit whole or not at all."""
+        """List the committed files below a directory, by one listing and a read of each commit record."""
         return list_consistently(lambda: self.list_all(base), base, self._filesystem)
 
 
 def _roots(base: str) -> list[str]:
-    """Give the folders whose records may concern what is below one: itself, and, of a partition, those above it."""
+    """Return the directories whose commit records may concern a directory: itself, and those above a partition."""
     roots = [base or "."]
     path = os.path.abspath(base)
     while "=" in os.path.basename(path):
@@ -95,7 +73,7 @@ def _roots(base: str) -> list[str]:
 
 @contextmanager
 def _exclude_commits(roots: list[str], wait: bool) -> Iterator[bool | None]:
-    """Keep commits out for a while: whether that worked; None where the system has no locks."""
+    """Hold shared locks that keep commits out; yield whether that worked, None if the system has no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -125,7 +103,7 @@ def _local_records(roots: list[str]) -> set[str]:
     for root in roots:
         try:
             names = os.listdir(root)
-        except OSError:  # the walk says what is wrong; above a partition, it need not be readable
+        except OSError:  # the walk raises it; directories above a partition need not be readable
             continue
         start = root if root.endswith("/") else root + "/"
         found |= {start + name for name in names if job_of_record(name)}
@@ -133,7 +111,7 @@ def _local_records(roots: list[str]) -> set[str]:
 
 
 def _listed_records(found: DirectoryListing, base: str, roots: list[str]) -> set[str]:
-    """Give the records among what was listed, and those in the folders above."""
+    """Return the paths of commit records in the listing, and in the directories above."""
     start = base if not base or base.endswith("/") else base + "/"
     names = (entry.path[len(start) :] for entry in found.hidden if entry.path.startswith(start))
     below = roots[0] if roots[0].endswith("/") else roots[0] + "/"
@@ -146,7 +124,7 @@ def _read_local(path: str) -> CommitRecord:
 
 
 def _read_remote(filesystem: Any, path: str) -> CommitRecord | None:
-    """Read a record; None where it is not there any more."""
+    """Read a commit record; return None if it is gone."""
     try:
         if hasattr(filesystem, "open_input_file"):
             with filesystem.open_input_file(path) as file:
@@ -162,19 +140,7 @@ def _apply_records(
     records: dict[str, CommitRecord | None],
     exists: Callable[[str], bool] | None = None,
 ) -> DirectoryListing:
-    """Let records say what there is.
-
-    Parameters
-    ----------
-    found : DirectoryListing
-        What was listed.
-    base : str
-        Of which folder.
-    records : dict of str to CommitRecord
-        By their paths.
-    exists : callable, optional
-        Whether there is a file; not needed where no file waits to be put in its place.
-    """
+    """Apply commit records, by path, to a listing of ``base``; ``exists`` is None if no file is ever staged."""
     for path, record in records.items():
         if record is None:
             continue
@@ -190,7 +156,7 @@ def _apply_records(
 def _apply_commit(
     found: DirectoryListing, base: str, root: str, record: CommitRecord, exists: Callable[[str], bool] | None
 ) -> DirectoryListing:
-    """Put in what comes by a commit, and leave out what goes."""
+    """Add the files of a commit to a listing, and remove those that it replaces or deletes."""
     inside = _RecordPaths(base, root)
     files = {entry.path: entry for entry in found.files}
     hidden = {entry.path: entry for entry in found.hidden}
@@ -206,13 +172,13 @@ def _apply_commit(
             path, lies_at = inside.path(place), f"{root}/{record.folder}/{name}"
             if path is not None and exists is not None and exists(lies_at):
                 known[path] = FileEntry(path, staged_path=lies_at)
-            elif path is not None:  # it has its place since the listing
+            elif path is not None:  # moved there since the listing
                 known.setdefault(path, FileEntry(path))
     return DirectoryListing.of(files.values(), hidden.values())
 
 
 class _RecordPaths:
-    """Paths as a listing has them, of places in a dataset that the listing is of a part of."""
+    """Maps paths of a commit record, relative to the dataset, to paths of a listing below ``base``."""
 
     def __init__(self, base: str, root: str) -> None:
         self._start = base if not base or base.endswith("/") else base + "/"
@@ -220,7 +186,7 @@ class _RecordPaths:
         self._below = "" if whole else os.path.relpath(os.path.abspath(base), os.path.abspath(root)) + "/"
 
     def path(self, place: str) -> str | None:
-        """Give the path; None for what is not in the part."""
+        """Return the listing's path; None if it is outside the listed directory."""
         return self._start + place[len(self._below) :] if place.startswith(self._below) else None
 
 

@@ -36,31 +36,30 @@ _MOST_BYTES = 1 << 28
 _PARTS = ("job", "state", "folder", "files", "over", "gone", "alone")
 
 STAGE_FOLDER_PATTERN = re.compile(rf"\.numparq-(\w+)-{JOB_PATTERN}")
-# Where others have the token of a boot, which is 8 digits, or "x".
+# Take the place of the boot id (8 hexadecimal digits, or "x") in the name of a stage.
 SHARED_STAGE, REMOVED_STAGE = "shared", "over"
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """What comes into force together.
+    """Commit record: the manifest of one write, stored as JSON under these attribute names.
 
-    Parameters
+    Attributes
     ----------
     job : str
-        The write.
+        Id of the write.
     state : {"pending", "committed"}
-        Whether it holds. While it is pending, files whose names are those of the job do not count.
+        While pending, files that carry the job's name do not count.
     folder : str
-        A folder in that of the dataset where files lie until they are put in their places; empty where they are there
-        from the beginning.
+        Directory in the dataset that holds the staged files; empty if files are written in place.
     files : dict of str to str
-        By the places of files that come, the names that they have in `folder`.
+        Added files: path in the dataset to name in `folder`.
     over : dict of str to str
-        The same for files that replace one of the same name.
+        The same for files that may replace one of the same path.
     gone : dict of str to (str or None)
-        The places of files that go, with what `version_of` says of each: a file that is another one stays.
+        Removed files: path to version; a file of another version stays.
     alone : bool
-        Whether no other such write may be under way.
+        Whether no other such write may run at the same time.
     """
 
     job: str
@@ -72,25 +71,15 @@ class CommitRecord:
     alone: bool = False
 
     def encode(self) -> bytes:
-        """Give the content of the file."""
+        """Encode the record as JSON."""
         parts = {key: getattr(self, key) for key in _PARTS}
         return json.dumps({"format": _FORMAT, "version": _VERSION, **parts}, indent=0).encode()
 
     @classmethod
     def decode(cls, data: bytes, name: str) -> CommitRecord:
-        """Read it.
+        """Decode a record; ``name`` is its path.
 
-        Parameters
-        ----------
-        data : bytes
-            The content of the file.
-        name : str
-            Its name.
-
-        Raises
-        ------
-        InvalidFileError
-            When it is no such record, or names what does not lie in the dataset.
+        Raises InvalidFileError if it is no valid record, or names a path outside the dataset.
         """
         try:
             found = json.loads(data) if len(data) <= _MOST_BYTES else None
@@ -120,36 +109,36 @@ class CommitRecord:
 
 
 def record_name(job: str) -> str:
-    """Name the record of a job."""
+    """Return the file name of a job's commit record."""
     return f"_numparq_commit-{job}.json"
 
 
 def job_file_prefix(job: str) -> str:
-    """Give what the names of all data files of a job begin with."""
+    """Return the prefix of the names of a job's data files."""
     return f"part-{job}-"
 
 
 def job_of_record(name: str) -> str | None:
-    """Give the job whose record a file is, by its name without folders; None for any other file."""
+    """Return the job whose commit record a path is, by its file name; None for any other file."""
     found = _NAME.fullmatch(name.rpartition("/")[2])
     return found[1] if found else None
 
 
 def is_path_inside(name: Any) -> bool:
-    """Whether a path is a plain one below the folder."""
+    """Whether a path is a plain relative one that stays below its directory."""
     return "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(name.split("/"))
 
 
 @dataclass(frozen=True, slots=True)
 class CommitChanges:
-    """What a commit does besides adding files.
+    """Changes of a commit besides added files.
 
-    Parameters
+    Attributes
     ----------
     gone : list of str
-        Paths of files that go.
+        Paths of removed files.
     over : dict of str to bytes
-        Files that are new, or replace those of the same name: places in the dataset, and contents.
+        Contents of new or replaced files, by path in the dataset.
     """
 
     gone: list[str] = field(default_factory=list)
@@ -157,24 +146,18 @@ class CommitChanges:
 
 
 def stage_folder_name(job: str, outlives: bool = False) -> str:
-    """Name the folder that a job writes in.
+    """Return the name of a job's stage, with the id of this boot, whose locks show whether the writer lives.
 
-    Parameters
-    ----------
-    job : str
-        The job.
-    outlives : bool
-        Whether it goes on without the process that begins it. If not, the name is of this run of this system, whose
-        locks tell whether that process lives; else of none, so that no other write takes it for that of a dead one.
+    A job that outlives its process gets a fixed word instead, so that no other write takes it for abandoned.
     """
     return f".numparq-{SHARED_STAGE if outlives else boot_id()}-{job}"
 
 
 def new_job_id() -> str:
-    """Give a name for a write that no other has; those of later writes come later in their order."""
+    """Return a unique job id; ids sort by time."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
 
 
 def data_file_name(job: str, number: int, task: str = "") -> str:
-    """Name a file of a write, or of a task of it; within a partition, names are in the order of the rows."""
+    """Return the name of a job's data file; within a partition, names sort in row order."""
     return f"{job_file_prefix(job)}{task and task + '-'}{number:07}.parquet"

@@ -29,19 +29,16 @@ __all__ = ["Recovered", "complete_interrupted", "recover", "recover_remote", "re
 _STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PATTERN})")
 
 
-# --- recovery ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Recovered:
-    """What was done about writes that broke off.
+    """Writes that `recover` completed or removed.
 
-    Parameters
+    Attributes
     ----------
     completed : list of str
-        Writes whose commit was completed.
+        Ids of writes whose interrupted commit was completed.
     removed : list of str
-        Writes whose files were removed, for they had not come to their commit.
+        Ids of abandoned writes whose files were removed: they had not reached their commit.
     """
 
     completed: list[str]
@@ -55,25 +52,24 @@ def recover(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
 ) -> Recovered:
-    """Complete commits to a dataset that broke off, and remove what other writes that broke off have left.
+    """Complete the interrupted commits of a dataset, and remove the files of abandoned writes.
+
+    The next local write to the dataset does the same, with ``abandoned=False``.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The dataset's folder.
-    abandoned : bool
-        Also remove what was left where no lock tells whether it is still being written: by another machine, before a
-        restart, in an object store. Only you can know.
+        Directory of the dataset.
+    abandoned : bool, default False
+        Also remove files of writes whose state no lock shows: from another machine, from before a restart, or in an
+        object store. Set it only if you know that these writes have ended.
     storage_options, filesystem
         As in `numparq.to_parquet`.
 
     Returns
     -------
     Recovered
-
-    Notes
-    -----
-    The next local write to the dataset does the same, without `abandoned`.
+        Ids of the completed and of the removed writes.
     """
     from numparq.io.filesystem import resolve_paths
 
@@ -89,17 +85,11 @@ def recover(
     return Recovered(completed, [name.partition("-")[2].partition("-")[2] for name in removed])
 
 
-# --- what broke off ---------------------------------------------------------------------------------------------------
+# --- local and remote recovery ----------------------------------------------------------------------------------------
 
 
 def complete_interrupted(base: str) -> list[str]:
-    """Complete all commits that broke off; nobody else may be committing.
-
-    Returns
-    -------
-    list of str
-        Their jobs.
-    """
+    """Complete all interrupted commits, and return their jobs; the caller holds the exclusive lock."""
     done = []
     for name in list_records(base):
         try:
@@ -115,7 +105,7 @@ def complete_interrupted(base: str) -> list[str]:
 
 
 def _check_places(base: str, record: CommitRecord) -> None:
-    """Refuse a record that somebody else's link leads out of the dataset."""
+    """Raise InvalidFileError if a link leads paths of a record out of the dataset."""
     root = os.path.realpath(base)
     folders = {os.path.dirname(place) for part in (record.files, record.over, record.gone) for place in part}
     for folder in folders:
@@ -127,19 +117,9 @@ def _check_places(base: str, record: CommitRecord) -> None:
 
 
 def remove_abandoned(base: str, *, of_other_systems: bool = False) -> list[str]:
-    """Remove what writes that did not get to their commit have left; nobody else may be committing.
+    """Remove the stages of dead writes, and return their names; the caller holds the exclusive lock.
 
-    Parameters
-    ----------
-    base : str
-        The dataset's folder.
-    of_other_systems : bool
-        Also of another machine, or of before a restart, whose locks this system may not see.
-
-    Returns
-    -------
-    list of str
-        The folders removed.
+    ``of_other_systems`` includes stages of other machines or earlier boots, whose locks this system may not see.
     """
     kept = {name for name in map(job_of_record, os.listdir(base)) if name}
     removed = []
@@ -148,7 +128,7 @@ def remove_abandoned(base: str, *, of_other_systems: bool = False) -> list[str]:
         if not found or any(name.endswith(job) for job in kept):
             continue
         ours = found[1] == boot_id()
-        is_over = found[1] == REMOVED_STAGE  # whoever was removing it has died, or is just doing it
+        is_over = found[1] == REMOVED_STAGE  # its removal was interrupted, or is going on
         if is_over or ((ours or of_other_systems) and _is_abandoned(os.path.join(base, name), ours)):
             remove_stage(base, name)
             removed.append(name)
@@ -168,16 +148,9 @@ def _is_abandoned(folder: str, ours: bool) -> bool:
 
 
 def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list[str], list[str]]:
-    """Complete commits that broke off; give the writes that were completed, and those that were removed.
+    """Complete interrupted commits of a remote dataset; return the jobs completed and those removed.
 
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Where the dataset is.
-    base : str
-        Its folder.
-    abandoned : bool
-        Whether writes that have not come to their commit are removed, too.
+    With ``abandoned``, also remove writes that have not reached their commit.
     """
     folder = RemoteStore(filesystem, base)
     completed, removed = [], []
@@ -194,7 +167,7 @@ def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list
 
 
 def _clear_stages(folder: RemoteStore) -> list[str]:
-    """Remove what writes of several processes have left that did not come to their record; give those writes."""
+    """Remove the stages of shared jobs that never reached their record; return the jobs."""
     start = len(folder.path(""))
     tops = {entry.path[start:].partition("/")[0] for entry in folder.everything()}
     stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top))}

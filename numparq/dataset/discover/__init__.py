@@ -1,1 +1,1 @@
-"""Discover a dataset: its files, their footers, what is known of them."""
+"""Discover a dataset: its files, their footers, and a snapshot of both."""

@@ -32,24 +32,24 @@ __all__ = ["DatasetListing", "is_dataset_path", "list_files"]
 
 @dataclass(frozen=True)
 class DatasetListing:
-    """What a path stands for.
+    """Files of a dataset and their partitions.
 
     Attributes
     ----------
     files : DataFileList
-        In the order of their rows: of a directory, sorted by path, as pyarrow does; of a list, in its order.
+        Files in row order: a directory's sorted by path, as pyarrow does; a list's in its own order.
     keys : tuple of str
-        The partition columns.
+        Partition keys.
     filesystem : fsspec or pyarrow file system, or None
-        Where the files are; None for the local one.
+        File system of the files; None for the local one.
     metadata_file, common_metadata_file : DataFile or None
-        ``_metadata`` and ``_common_metadata``, of a directory that has them.
+        ``_metadata`` and ``_common_metadata``, if the dataset is a directory that has them.
     base : str
-        The directory that all lies below; empty where several paths were given.
-    hidden : list of str
-        Paths of files, and of directories with a ``/`` behind, that were left out for their names.
+        Directory above all files; empty if several paths were given.
+    hidden : tuple of str
+        Paths of hidden files and directories (with a final ``/``).
     is_single_file : bool
-        Whether the path is simply that of one file.
+        Whether the path names one file.
     """
 
     files: DataFileList
@@ -65,35 +65,9 @@ class DatasetListing:
 def list_files(
     path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
 ) -> DatasetListing:
-    """Find the files that a path stands for.
+    """List the files of a path, directory, glob or URL, or of a list of these; hidden files are left out.
 
-    Parameters
-    ----------
-    path : str, os.PathLike, or a sequence of these
-        A directory, with all that is below it; a pattern with ``*``, ``?``, ``[...]`` or ``**``, unless there is a
-        file or directory of just that name; a file; or a URL of any of them.
-    partitioning : Any
-        As in `parse_partitioning`. Of a directory, only the directories below it count; where files are named one by
-        one
-        (by a list or a pattern), all that their paths name.
-    storage_options : dict, optional
-        For the file system of URLs.
-    filesystem : fsspec or pyarrow file system, optional
-        Where the path is.
-
-    Returns
-    -------
-    DatasetListing
-        Files and directories whose names begin with "." or "_" are left out (but for directories ``_key=value``).
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file or directory, or nothing that a pattern matches.
-    InvalidFileError
-        When a directory has no files, or files of a dataset are in partitions of different keys.
-    TypeError, ValueError
-        When it is no path, or the arguments do not go together.
+    Raises FileNotFoundError without any file, InvalidFileError for an empty directory or differing partition keys.
     """
     how = parse_partitioning(partitioning)
     several = isinstance(path, (list, tuple))
@@ -112,21 +86,9 @@ def list_files(
 
 
 def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
-    """Say whether a path stands for a dataset, and not for one file.
+    """Whether a path stands for a dataset; False for one file, bytes, a file object, or if nothing is there.
 
-    Parameters
-    ----------
-    path : Any
-        What a user gave: bytes and file objects are one file.
-    storage_options, filesystem
-        As in `list_files`.
-
-    Returns
-    -------
-    bool
-        False where there is nothing of that name: opening it gives the better message. What is local costs a look at
-        its name; what is not, a request, unless the path is a list or ends with "/" (`list_files` finds out the same,
-        without that request: `DatasetListing.is_single_file`).
+    A local path costs a stat, a remote one a request; `DatasetListing.is_single_file` needs no extra request.
     """
     if isinstance(path, (list, tuple)):
         return True
@@ -144,23 +106,11 @@ def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None,
         return has_wildcard(name)
 
 
-# --- one path ---------------------------------------------------------------------------------------------------------
+# --- files of one path ------------------------------------------------------------------------------------------------
 
 
 class _PathFiles(NamedTuple):
-    """What one of the paths stands for.
-
-    Attributes
-    ----------
-    base : str
-        The directory that its files lie below.
-    found : DirectoryListing
-        Its files.
-    is_file : bool
-        Whether it names one file.
-    is_directory : bool
-        Whether it names a directory.
-    """
+    """Files of one of the given paths; ``base`` is the directory above them."""
 
     base: str
     found: DirectoryListing
@@ -169,7 +119,7 @@ class _PathFiles(NamedTuple):
 
 
 class _LocalLister:
-    """The local file system, as `RemoteLister` is another one."""
+    """Local counterpart of `RemoteLister`."""
 
     def look(self, path: str) -> FileEntry | None:
         status = os.stat(path)
@@ -189,14 +139,14 @@ class _LocalLister:
 def _part(look: Any, path: str) -> _PathFiles:
     try:
         return _known_part(look, path, look.look(path))
-    except OSError:  # not only a missing file: a part of the pattern may be no name that a file can have
+    except OSError:  # not only FileNotFoundError: a pattern may be an invalid file name
         if not has_wildcard(path):
             raise
         return _matched(look, path)
 
 
 def _parts(look: Any, paths: list[str]) -> list[_PathFiles]:
-    """Look at the paths of a list; at those that are no patterns, side by side."""
+    """List the files of each path; paths without wildcards are looked up concurrently."""
     plain = [path for path in paths if not has_wildcard(path)]
     known = dict(zip(plain, look.look_at_all(plain), strict=True))
     return [_known_part(look, path, known[path]) if path in known else _part(look, path) for path in paths]
@@ -216,11 +166,11 @@ def _matched(look: Any, pattern: str) -> _PathFiles:
     return _PathFiles(GlobPattern.split(pattern)[0], found)
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
+# --- files of all paths, and their partitions -------------------------------------------------------------------------
 
 
 def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, several: bool) -> DatasetListing:
-    """Make one listing of what the paths stand for."""
+    """Build the dataset's listing from the files of each path."""
     paths = [path for part in parts for path in part.found.paths]
     about = {path: entry for part in parts for path, entry in part.found.about.items()}
     base = "" if several else parts[0].base
@@ -243,15 +193,14 @@ def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, s
 
 
 def _start(base: str) -> str:
-    """Give what the paths of all files below a directory begin with."""
+    """Return the prefix of all paths below a directory: empty, or ending with "/"."""
     return base if not base or base.endswith("/") else base + "/"
 
 
 def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> str:
-    """Give what is taken off the paths of directories before they are looked at for partitions.
+    """Return the prefix to remove from paths before directory names are parsed as partitions.
 
-    Of one directory, only what is below it counts. Where files are named one by one, whatever their paths name; places
-    are counted from the directory that all have in common.
+    This is a given directory; for other paths, nothing (Hive names) or the common parent (positional names).
     """
     if parts[0].is_directory and not several:
         return _start(parts[0].base)
@@ -265,11 +214,11 @@ def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> s
 
 
 def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[str, ...], PartitionIndex]:
-    """Give the partition keys, and which partition each file is in, by the directories that files are in."""
+    """Return the partition keys, and the partition of each file by the names of its directories."""
     if how.kind == "none" or not paths:
         return (), PartitionIndex.of([()] * len(paths))
     directories = [path.rpartition("/")[0] for path in paths]
-    examples = dict(zip(reversed(directories), reversed(paths), strict=True))  # of each directory, its first file
+    examples = dict(zip(reversed(directories), reversed(paths), strict=True))  # first file of each directory
     found: dict[str, dict[str, str | None]] = {}
     for directory in dict.fromkeys(directories):
         with error_context(file=examples[directory]):

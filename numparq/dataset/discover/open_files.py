@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["open_files"]
 
-# A remote file that is no longer is fetched whole along with its footer: another request takes longer than its bytes.
+# Smaller remote files are fetched whole with their footer: another request takes longer than the bytes.
 WHOLE_FILE_BYTES = 1 << 20
-# The ends of so many bytes are kept in memory together, where each of them has SHORTEST_TAIL at least.
+# Memory limit for the tails of all files; each file keeps at least MIN_TAIL_BYTES.
 MAX_TAIL_BYTES, MAX_LOCAL_TAIL_BYTES = 256 << 20, 64 << 20
 MIN_TAIL_BYTES = 8 << 10
-# So many files are asked for by one call, and so many bytes.
+# Limits of one fetch call: files, and bytes.
 _MANY, _MANY_BYTES = 256, 64 << 20
 
 
@@ -42,30 +42,9 @@ def open_files(
     storage_options: dict[str, Any] | None = None,
     coalescing: Coalescing | None = None,
 ) -> list[OpenFile]:
-    """Open files of a dataset, and read their footers.
+    """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.
 
-    Parameters
-    ----------
-    listing : DatasetListing
-        Where they are from.
-    files : sequence of DataFile
-        Some of its files, in any order.
-    storage_options : dict, optional
-        Not used: the listing knows the file system.
-    coalescing : Coalescing, optional
-        As in `OpenFile`.
-
-    Returns
-    -------
-    list of OpenedFile
-        In the order of `files`. Local ones beyond `numparq.io.file_pool.MAX_OPEN_FILES` are closed until they are read.
-
-    Raises
-    ------
-    ParquetError
-        With the file's name, when one of them is damaged; all others are closed then.
-    OSError
-        As the file system does, when one of them cannot be opened.
+    Keeps the order of ``files``. If one cannot be opened, closes all and raises ParquetError or OSError.
     """
     opened: list[OpenFile] = []
     waiting: list[Source] = []
@@ -83,21 +62,9 @@ def open_files(
 
 
 def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
-    """Say how many bytes at the end of each file are read at once, and kept.
+    """Return how many bytes at the end of each file to fetch at once and keep, about ``most`` in all.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Bytes of the files.
-    whole : int
-        Files that are no longer are wanted whole.
-    most : int
-        Bytes of all together.
-
-    Returns
-    -------
-    list of int
-        TAIL_BYTES each, or less where there are very many files; and the whole file, as long as there is room.
+    Each gets TAIL_BYTES, or fewer if files are many; files of up to ``whole`` bytes are whole while there is room.
     """
     share = min(max(most // max(len(sizes), 1), MIN_TAIL_BYTES), TAIL_BYTES)
     lengths = [min(size, share) for size in sizes]
@@ -111,7 +78,7 @@ def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
 
 
 def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
-    """Open local files, whose ends are read when they are asked for."""
+    """Open local files, whose tails are read on demand."""
     share = min(max(MAX_LOCAL_TAIL_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
     for file in files:
         source = PooledFileSource(file.path, file.name)
@@ -122,7 +89,7 @@ def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
 
 
 def _remote(filesystem: Any, files: Sequence[DataFile]) -> Generator[Source, None, None]:
-    """Open remote files, and fetch their ends, many by one call."""
+    """Open remote files and fetch their tails in batches."""
     sources = _sources(filesystem, files)
     given = 0
     try:
@@ -137,7 +104,7 @@ def _remote(filesystem: Any, files: Sequence[DataFile]) -> Generator[Source, Non
 
 
 def _sources(filesystem: Any, files: Sequence[DataFile]) -> list[Source]:
-    """Open files; those whose size is not known, side by side, for that costs a request each."""
+    """Open remote files; concurrently if a size is unknown, because that costs a request per file."""
     sources: list[Source | None] = [None] * len(files)
 
     def opening(place: int) -> None:
@@ -159,7 +126,7 @@ def _sources(filesystem: Any, files: Sequence[DataFile]) -> list[Source]:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Cut a list of files into parts that are fetched together."""
+    """Yield (start, end) ranges of files to fetch by one call; the end is exclusive."""
     start, num_bytes = 0, 0
     for place, length in enumerate(lengths):
         if place > start and (place - start == _MANY or num_bytes + length > _MANY_BYTES):
@@ -171,7 +138,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _with_tails(sources: Sequence[Source], lengths: Sequence[int]) -> list[TailSource]:
-    """Fetch the ends of files; and what is missing of longer footers, those beyond all bounds excepted."""
+    """Fetch the tails of files, then the rest of longer footers while they fit ``_MANY_BYTES``."""
     wanted = [(source, source.size - length, source.size) for source, length in zip(sources, lengths, strict=True)]
     tails = read_ranges_of_files(wanted)
     missing, room = [], _MANY_BYTES
@@ -193,7 +160,7 @@ def _with_tails(sources: Sequence[Source], lengths: Sequence[int]) -> list[TailS
 
 
 def _missing(tail: np.ndarray, source: Source, start: int, stop: int) -> int:
-    """Count the bytes of a footer in front of what was read of it; none where it is none, which is found out later."""
+    """Return the number of footer bytes before the fetched tail; 0 without a valid footer, which fails later."""
     length = stop - start
     if length < 8 or tail[length - 4 : length].tobytes() != MAGIC:
         return 0

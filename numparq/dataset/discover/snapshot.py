@@ -22,19 +22,9 @@ __all__ = ["DatasetSnapshot"]
 
 
 class DatasetSnapshot:
-    """The files of a dataset, each opened when it is first asked for.
+    """Listing of a dataset with its opened files and merged schemas, all cached until `close`.
 
-    Parameters
-    ----------
-    path, partitioning, categories, schema, resolve, storage_options, filesystem, coalescing
-        As in `Dataset`.
-
-    Attributes
-    ----------
-    listing : DatasetListing
-        The files, in the order of their rows; elsewhere, their ordinals stand for them.
-    partitions : DatasetPartitions
-        The partition columns.
+    Parameters are those of `Dataset`. Elsewhere a file is known by its ordinal in ``listing.files``.
     """
 
     def __init__(
@@ -62,11 +52,11 @@ class DatasetSnapshot:
 
     @property
     def files(self) -> DataFileList:
-        """All files."""
+        """All files of the listing."""
         return self.listing.files
 
     def single_source(self) -> Source | None:
-        """Give the file itself, where the path stands for one and not for a table; None where it stands for many."""
+        """Open the source of the only file if the path names one file; None otherwise."""
         if not self.listing.is_single_file:
             return None
         file = self.files[0]
@@ -75,7 +65,7 @@ class DatasetSnapshot:
         return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size)
 
     def opened(self, ordinals: Sequence[int]) -> list[OpenFile]:
-        """Give files, opened, but for those that are open."""
+        """Return opened files by ordinal; open those that are not open yet."""
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
             self._opened.update(zip(closed, self._open([self.files[at] for at in closed]), strict=True))
@@ -83,7 +73,7 @@ class DatasetSnapshot:
 
     @property
     def metadata(self) -> OpenFile:
-        """The file ``_metadata``, or else ``_common_metadata``; there has to be one."""
+        """The ``_metadata`` file, or else ``_common_metadata``; one of them must exist."""
         if self._metadata is None:
             file = self.listing.metadata_file or self.listing.common_metadata_file
             assert file is not None
@@ -94,7 +84,7 @@ class DatasetSnapshot:
         return open_files(self.listing, files, storage_options=self._storage_options, coalescing=self._coalescing)
 
     def schema_of(self, ordinals: Sequence[int]) -> DatasetSchema:
-        """Give the schema of some files as one; where there are none, that of any, or of ``_metadata``."""
+        """Return the merged schema of some files; for none, that of the first file or of ``_metadata``."""
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
             files = self.opened(key) if self.files else [self.metadata]
@@ -102,7 +92,7 @@ class DatasetSnapshot:
         return self._schemas[key]
 
     def united(self, files: Sequence[OpenFile]) -> DatasetSchema:
-        """Unite the schemas of files, as the dataset is to do it."""
+        """Merge the schemas of files by the dataset's ``schema`` and ``resolve`` options."""
         return DatasetSchema.of(files, resolve=self._resolve, schema=self._given_schema)
 
     def close(self) -> None:

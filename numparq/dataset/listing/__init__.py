@@ -1,1 +1,1 @@
-"""Listings of files, local and remote."""
+"""List files, local and remote."""

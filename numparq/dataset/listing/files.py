@@ -14,20 +14,20 @@ PartitionValues = tuple[str | None, ...]
 
 
 class FileEntry(NamedTuple):
-    """A file that a listing found.
+    """A file in a listing; what the listing does not report is None.
 
     Attributes
     ----------
     path : str
-        With ``/`` between its parts.
+        Path, separated by ``/``.
     size : int or None
-        Bytes, where the listing tells.
+        Size in bytes.
     version : str or None
-        What changes along with the file (an ETag, or when it was modified), where the listing tells.
+        Token that changes with the content: an ETag, or else the modification time.
     modified : float or None
-        When it was modified, in seconds since 1970, where the listing tells.
+        Modification time, in seconds since 1970.
     staged_path : str
-        Where it is, while a commit has not put it in its place yet; empty for a file that is where its path says.
+        Current path of a committed file that has not been moved to `path` yet; empty otherwise.
     """
 
     path: str
@@ -39,17 +39,16 @@ class FileEntry(NamedTuple):
 
 @dataclass
 class DirectoryListing:
-    """What lies below a directory, or is matched by a pattern.
+    """Files below a directory, or files that a pattern matches.
 
     Attributes
     ----------
     paths : list of str
-        Of the files that may be data, sorted.
+        Sorted paths of the files that may hold data.
     about : dict of str to FileEntry
-        The entries of those files, by path, of which more than that is known.
+        Entries by path, of the files of which more than the path is known.
     hidden : list of FileEntry
-        Files and directories (with a ``/`` behind) that are left out for their names; what is in such a directory is
-        left out along with it.
+        Hidden files and directories (path ends with ``/``); the contents of hidden directories are not listed.
     """
 
     paths: list[str] = field(default_factory=list)
@@ -58,9 +57,9 @@ class DirectoryListing:
 
     @classmethod
     def of(cls, files: Iterable[FileEntry], hidden: Iterable[FileEntry] = ()) -> DirectoryListing:
-        """Make it of the entries of files, in any order, each once."""
+        """Build a listing from distinct entries in any order."""
         about = {entry.path: entry for entry in files}
-        return cls(sorted(about), about, list(hidden))  # as pyarrow does: so the rows of a dataset have one order
+        return cls(sorted(about), about, list(hidden))  # sorted as pyarrow does: one row order
 
     @property
     def files(self) -> list[FileEntry]:
@@ -69,23 +68,22 @@ class DirectoryListing:
 
 
 class DataFile(NamedTuple):
-    """A file of a dataset.
+    """A file of a dataset; what the listing does not report is None.
 
     Attributes
     ----------
     path : str
-        As its file system, or the local one, opens it.
+        Path for the dataset's file system, or for the local one.
     name : str
-        What it is called in messages, and in the column ``"file"`` of ``include``.
+        Name in messages, and in the ``"file"`` column of ``include``.
     size : int or None
-        Bytes, where the listing tells.
+        Size in bytes.
     version : str or None
-        What changes along with the file (an ETag, or when it was modified), where the listing tells.
+        Token that changes with the content: an ETag, or else the modification time.
     values : tuple of (str or None)
-        The partition that it is in: a text, percent-decoded, for each of `DatasetListing.keys`; None for the null
-        partition.
+        Partition values: percent-decoded text for each partition key of the dataset; None for the null partition.
     modified : float or None
-        When it was modified, in seconds since 1970, where the listing tells; of local files it does not.
+        Modification time, in seconds since 1970; None for local files.
     """
 
     path: str
@@ -97,18 +95,18 @@ class DataFile(NamedTuple):
 
 
 def data_file_from_entry(entry: FileEntry, name: str, values: PartitionValues = ()) -> DataFile:
-    """Make a file of what a listing found."""
+    """Build a data file from a listing's entry, opened at its staged path if it has one."""
     path, size, version, modified, lies_at = entry
     return DataFile(lies_at or path, name, size, version, values, modified)
 
 
 class PartitionIndex(NamedTuple):
-    """Which partition each of many files is in.
+    """The partition of each of many files.
 
     Attributes
     ----------
     partitions : sequence of tuple of (str or None)
-        The values of each partition, in the order of their first files; there may be some that no file is in.
+        Values of each partition, in order of their first files; some may have no file.
     which : intp array, (files,)
         For each file, the ordinal of its partition.
     """
@@ -118,34 +116,25 @@ class PartitionIndex(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[PartitionValues]) -> PartitionIndex:
-        """Number the partitions that files are in, by the values of each file."""
+        """Build the index from the partition values of each file."""
         numbers: dict[PartitionValues, int] = {}
         which = np.array([numbers.setdefault(each, len(numbers)) for each in values], np.intp)
         return cls(list(numbers), which)
 
     @classmethod
     def from_files(cls, files: Sequence[DataFile]) -> PartitionIndex:
-        """The same, of files."""
+        """Build the index from data files, or return the one that a `DataFileList` already has."""
         return files.divided if isinstance(files, DataFileList) else cls.of(file.values for file in files)
 
     def first_file(self, partition: int) -> int:
-        """Give the ordinal of the first file in a partition that has any."""
+        """Return the ordinal of the first file of a partition that has files."""
         return int((self.which == partition).argmax())
 
 
 class DataFileList(Sequence[DataFile]):
-    """Files of a dataset, each made when it is asked for.
+    """Lazy sequence of data files: each `DataFile` is built on access.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        As the listing has them.
-    about : mapping of str to FileEntry
-        What is known besides, by path; of most local files, nothing.
-    divided : PartitionIndex
-        Their partitions.
-    name_of : callable
-        Gives what a path is called in messages.
+    ``about`` maps a path to its `FileEntry`; most local files have none. ``name_of`` returns a path's name in messages.
     """
 
     def __init__(
@@ -186,7 +175,7 @@ class DataFileList(Sequence[DataFile]):
         return f"<{len(self)} files in {len(self.divided.partitions)} partitions>"
 
     def taken(self, places: np.ndarray) -> DataFileList:
-        """Give some of them, by their ordinals."""
+        """Return the files with the given ordinals."""
         paths = [self._paths[at] for at in places.tolist()]
         return DataFileList(paths, self._about, self.divided._replace(which=self.divided.which[places]), self._name_of)
 

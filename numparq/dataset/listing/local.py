@@ -14,25 +14,9 @@ _EVERYTHING = GlobPattern([])
 
 
 def list_local(base: str, pattern: GlobPattern = _EVERYTHING) -> DirectoryListing:
-    """List the files below a directory.
+    """List the files below a directory that match a pattern, without sizes; an empty ``base`` is the current directory.
 
-    Parameters
-    ----------
-    base : str
-        The directory; empty for the current one.
-    pattern : GlobPattern
-        Which of them.
-
-    Returns
-    -------
-    DirectoryListing
-        Without sizes. Links are followed, but for those to a directory that they themselves lie in; a link to nothing
-        counts as a file, so that whoever opens it is told what is missing. Pipes, sockets and devices are left out.
-
-    Raises
-    ------
-    FileNotFoundError, NotADirectoryError, PermissionError
-        As `os.scandir` does.
+    Links are followed unless they form a loop; a broken link is listed, so that opening it raises.
     """
     paths: list[str] = []
     hidden: list[FileEntry] = []
@@ -44,7 +28,7 @@ def list_local(base: str, pattern: GlobPattern = _EVERYTHING) -> DirectoryListin
         with os.scandir(directory or ".") as entries:
             for entry in entries:
                 name = entry.name
-                # Nearly all there are: nothing in their names that those of hidden ones have.
+                # Fast path for nearly all files: the name cannot be hidden.
                 if takes_all and name[0] not in "._" and name[-1] != "$" and entry.is_file():
                     paths.append(directory + name)
                     continue
@@ -66,7 +50,7 @@ def list_local(base: str, pattern: GlobPattern = _EVERYTHING) -> DirectoryListin
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool | None:
-    """Say whether something is a directory, and not a file; None for what is neither."""
+    """Whether an entry is a directory; None if it is neither file nor directory."""
     if entry.is_dir():
         return True
     is_file = entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
@@ -74,13 +58,13 @@ def _is_directory(entry: os.DirEntry[str]) -> bool | None:
 
 
 def _is_loop(path: str, start: str) -> bool:
-    """Say whether a directory, which a link leads to, is one of those that the link is in."""
+    """Whether a link leads to one of the directories that contain it."""
     target = os.stat(path)
     return any(os.path.samestat(os.stat(above), target) for above in _above(path, start))
 
 
 def _above(path: str, start: str) -> Iterator[str]:
-    """Give the directories on the way to a path, from below: as they were walked, and as they are above the start."""
+    """Yield the directories above a path, innermost first: as walked from ``start``, then by real path to the root."""
     above = path.rpartition("/")[0]
     while len(above) > len(start):
         yield above
@@ -95,7 +79,7 @@ def _above(path: str, start: str) -> Iterator[str]:
 
 
 def file_version(path: str) -> str | None:
-    """Say what a file is now; None where there is none."""
+    """Return a token of a file's size and modification time; None if the file does not exist."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -8,9 +8,9 @@ from fnmatch import translate
 __all__ = ["COMMON_METADATA_FILE", "METADATA_FILE", "GlobPattern", "has_wildcard", "is_hidden", "is_hidden_path"]
 
 METADATA_FILE, COMMON_METADATA_FILE = "_metadata", "_common_metadata"
-# What stands for a null in the name of a directory, since Hive.
+# Directory value of the null partition, as Hive writes it.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-# Object stores have no directories: Hadoop puts an empty object in their place, named like this.
+# Object stores have no directories: Hadoop writes an empty object with this suffix instead.
 _HADOOP_FOLDER_SUFFIX = "_$folder$"
 
 _MAGIC = re.compile(r"[*?\[]")
@@ -18,20 +18,9 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 def is_hidden(name: str, is_directory: bool) -> bool:
-    """Say whether a name is of something that is no data, whatever lies in it.
+    """Whether a file or directory name is hidden: it begins with "." or "_", or ends with ``_$folder$``.
 
-    Parameters
-    ----------
-    name : str
-        Of a file or directory, without what is above it.
-    is_directory : bool
-        A directory ``_x=1`` is a partition by a column ``_x``, as in Spark, and the null partition is one, whatever
-        the column. (pyarrow leaves them out, which loses rows.)
-
-    Returns
-    -------
-    bool
-        True for names that begin with "." or "_", as ``_SUCCESS``, ``_temporary`` and ``.part-0.crc`` do.
+    Directories ``_x=1`` and the null partition are not, as in Spark; pyarrow hides them, which loses rows.
     """
     first = name[:1]
     if first == "_":
@@ -40,7 +29,7 @@ def is_hidden(name: str, is_directory: bool) -> bool:
 
 
 def is_hidden_path(path: str) -> bool:
-    """Say whether a part of a relative path is hidden: a directory on the way, or the file itself."""
+    """Whether any segment of a relative file path is hidden."""
     if "/." not in path and "/_" not in path and path[:1] not in "._" and not path.endswith(_HADOOP_FOLDER_SUFFIX):
         return False
     *directories, name = path.split("/")
@@ -48,48 +37,29 @@ def is_hidden_path(path: str) -> bool:
 
 
 def has_wildcard(path: str) -> bool:
-    """Say whether a path is a pattern, if there is no file of just that name."""
+    """Whether a path contains a glob wildcard."""
     return _MAGIC.search(path) is not None
 
 
 class GlobPattern:
-    """A pattern, matched name by name on the way down from a directory.
+    """Glob pattern, matched name by name on the way down from a directory; without parts, it matches everything.
 
-    Parameters
-    ----------
-    parts : sequence of str
-        What is matched below that directory: a part a name. Nothing at all matches everything in it.
-
-    Notes
-    -----
-    On the way down, one knows which parts of the pattern may come next: a frozenset of their ordinals, `start` at the
-    top, and then what `step` gives. The ordinal behind the last one stands for "matched": a directory that is matched
-    brings all that is in it, but for what is hidden. A wildcard matches hidden names only where the part itself
-    begins with that "." or "_".
+    The state is a frozenset of the ordinals of the parts that may come next: `start` at the top, then what `step`
+    returns. The ordinal after the last part means matched: a matched directory brings all that is not hidden in it.
+    A wildcard matches a hidden name only if its part begins with the same "." or "_".
     """
 
     def __init__(self, parts: list[str]) -> None:
-        # The first character of a part, and what matches a name with it; of "**" neither.
+        # First character and matcher of each part; None for "**".
         self._parts = [None if part == "**" else (part[:1], re.compile(translate(part)).match) for part in parts]
         self._matched = frozenset((len(parts),))
         self.start = self._with_skipped({0})
 
     @classmethod
     def split(cls, path: str) -> tuple[str, GlobPattern]:
-        """Take a path with wildcards apart.
+        """Split a path at its first segment with a wildcard: return the base directory, and the pattern of the rest.
 
-        Parameters
-        ----------
-        path : str
-            With ``/`` between its parts.
-
-        Returns
-        -------
-        base : str
-            The directory that everything it matches is below: the parts in front of the first with a wildcard. Empty
-            for the current one.
-        pattern : GlobPattern
-            Of the parts behind.
+        An empty base is the current directory.
         """
         segments = path.split("/")
         first = next(place for place, segment in enumerate(segments) if has_wildcard(segment))
@@ -97,11 +67,11 @@ class GlobPattern:
         return base, cls([segment for segment in segments[first:] if segment])
 
     def matches_rest(self, states: frozenset[int]) -> bool:
-        """Say whether whatever comes behind that which `step` gave these for is matched, unless its name is hidden."""
+        """Whether everything below that is not hidden matches."""
         return states == self._matched
 
     def step(self, states: frozenset[int], name: str, is_directory: bool) -> frozenset[int]:
-        """Give what may come behind a name; nothing where neither it nor anything in it matches."""
+        """Return the states after a name; empty if neither it nor anything below it can match."""
         hidden = is_hidden(name, is_directory)
         if self.matches_rest(states):
             return _NOTHING if hidden else states
@@ -115,17 +85,11 @@ class GlobPattern:
         return self._with_skipped(found) if is_directory else frozenset(found)
 
     def is_match(self, states: frozenset[int]) -> bool:
-        """Say whether that which `step` gave these for is matched."""
+        """Whether the path that led to these states matches."""
         return len(self._parts) in states
 
     def matches(self, path: str) -> bool:
-        """Say whether a file is matched, or a directory that it is in.
-
-        Parameters
-        ----------
-        path : str
-            Relative, with ``/`` between its parts.
-        """
+        """Whether the file with this relative path matches, or a directory above it."""
         *directories, name = path.split("/")
         states = self.start
         for directory in directories:
@@ -133,7 +97,7 @@ class GlobPattern:
         return self.is_match(self.step(states, name, False))
 
     def _with_skipped(self, states: set[int]) -> frozenset[int]:
-        """Add what comes behind each ``**``, which may stand for no directory."""
+        """Add the states after each ``**``, which may match no directory."""
         for state in range(len(self._parts)):
             if state in states and self._parts[state] is None:
                 states.add(state + 1)

@@ -18,35 +18,21 @@ __all__ = ["RemoteLister"]
 
 
 class RemoteLister:
-    """What a file system that is not local has.
-
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Where the files are.
-    """
+    """Lists files on an fsspec or pyarrow file system."""
 
     def __init__(self, filesystem: Any) -> None:
         self._filesystem = filesystem
         self._lists = _ArrowLister(filesystem) if hasattr(filesystem, "open_input_file") else _FsspecLister(filesystem)
 
     def look(self, path: str) -> FileEntry | None:
-        """Ask what a path is, by one request.
+        """Return the entry of a file, by one request; None if the path is a directory.
 
-        Returns
-        -------
-        FileEntry or None
-            The file; None for a directory.
-
-        Raises
-        ------
-        FileNotFoundError
-            When there is neither.
+        Raises FileNotFoundError if the path does not exist.
         """
         return self._lists.look(path)
 
     def look_at_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
-        """Ask what several paths are, side by side."""
+        """Return the entries of several paths, with concurrent requests."""
         found: list[FileEntry | None] = [None] * len(paths)
 
         def ask(place: int) -> None:
@@ -56,11 +42,11 @@ class RemoteLister:
         return found
 
     def walk(self, base: str) -> DirectoryListing:
-        """List all files below a directory, by one listing."""
+        """List the files below a directory; subclasses hide uncommitted ones."""
         return self.list_all(base)
 
     def list_all(self, base: str) -> DirectoryListing:
-        """The same, with what a write has not finished yet, and what one replaces."""
+        """List all files below a directory, including those of unfinished writes and those that a commit replaces."""
         return _separate_hidden(self._lists.below(base), base)
 
     def matched(self, pattern: str) -> DirectoryListing:
@@ -82,7 +68,7 @@ def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
 
 
 def _separate_hidden(entries: Iterable[FileEntry], base: str) -> DirectoryListing:
-    """Keep apart what is hidden below a directory."""
+    """Build a listing that keeps hidden entries apart."""
     files: list[FileEntry] = []
     hidden: list[FileEntry] = []
     start = len(base.rstrip("/")) + 1
@@ -92,7 +78,7 @@ def _separate_hidden(entries: Iterable[FileEntry], base: str) -> DirectoryListin
 
 
 class _FsspecLister:
-    """Listings of an fsspec file system."""
+    """Requests to an fsspec file system."""
 
     def __init__(self, filesystem: Any) -> None:
         self._filesystem = filesystem
@@ -116,7 +102,7 @@ class _FsspecLister:
 
 
 def _files_of(infos: dict[str, dict]) -> list[FileEntry]:
-    """Make entries of what fsspec says of files; what stands for a directory in an object store is none."""
+    """Build the entries of files from fsspec's infos, without the directory markers of object stores."""
     return [
         _fsspec_entry(path, info)
         for path, info in infos.items()
@@ -128,25 +114,25 @@ def _fsspec_entry(path: str, info: dict) -> FileEntry:
     size = info.get("size")
     version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
     if isinstance(version, datetime):
-        version = version.timestamp()  # listings have a number where a look at one file has this
+        version = version.timestamp()  # `info` returns a datetime where `find` returns a number
     modified = next((seconds for key in _TIMES if (seconds := _seconds(info.get(key))) is not None), None)
     return FileEntry(path, size if isinstance(size, int) else None, None if version is None else str(version), modified)
 
 
 def _seconds(time: Any) -> float | None:
-    """Give a moment in seconds since 1970; None of what is none, as a text, or may be of any time zone."""
+    """Return a time in seconds since 1970; None for text and for datetimes without a time zone."""
     if isinstance(time, datetime):
         return time.timestamp() if time.tzinfo is not None else None
     return float(time) if isinstance(time, (int, float)) and not isinstance(time, bool) else None
 
 
-# What file systems of fsspec call what changes along with a file: those of object stores, and then times.
+# Keys of fsspec infos whose value changes with the file: those of object stores first, then times.
 _VERSIONS = ("ETag", "etag", "content_md5", "md5Hash", "LastModified", "last_modified", "mtime", "modified", "created")
 _TIMES = ("LastModified", "last_modified", "mtime", "modified")
 
 
 class _ArrowLister:
-    """Listings of a pyarrow file system."""
+    """Requests to a pyarrow file system."""
 
     def __init__(self, filesystem: Any) -> None:
         self._filesystem = filesystem

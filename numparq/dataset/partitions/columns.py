@@ -27,33 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["INFERRED", "DatasetPartitions"]
 
-# A type that is given: inferred like any other, but the column is no Categorical.
+# A given type: inferred from the values, but the column is not a Categorical.
 INFERRED = "inferred"
 
 
 class DatasetPartitions:
-    """The partition columns of a dataset.
+    """Partition columns of a dataset, their types inferred from the values of all files, read or not.
 
-    Parameters
-    ----------
-    keys : sequence of str
-        Their names.
-    values : sequence of tuple of (str or None), or PartitionIndex
-        For each file, whether it is read or not, the values as texts, in the order of `keys`; None is the null
-        partition. Types are inferred from all of them, and categories are in the order of their files.
-    types : mapping of str to Any, optional
-        Types that are given, as `parse_partition_type` takes them, or `INFERRED`. A column of no given type is a
-        Categorical, as
-        pandas has it.
-    categories : collection of str, optional
-        Columns that are to be Categoricals though their type is given.
-    files : sequence of DataFile, optional
-        The files themselves, for messages.
-
-    Raises
-    ------
-    ValueError, TypeError
-        When there is a type for no column, or one that partition columns cannot have.
+    ``values`` are the texts of each file's partition by key; None is the null partition. ``types`` maps columns to what
+    `parse_partition_type` takes, or to `INFERRED`; a column without one is a Categorical, as in pandas.
+    ``categories`` names typed columns that are Categoricals too. ``files`` serve messages only.
     """
 
     def __init__(
@@ -83,17 +66,7 @@ class DatasetPartitions:
     def of(
         cls, listing: DatasetListing, partitioning: Any = "hive", categories: Collection[str] | None = None
     ) -> DatasetPartitions:
-        """Make the partition columns of a listing.
-
-        Parameters
-        ----------
-        listing : DatasetListing
-            All files.
-        partitioning : Any
-            What `list_files` was given.
-        categories : collection of str, optional
-            As above; names of other columns may be among them.
-        """
+        """Build the partition columns of a listing; ``categories`` may also name other columns."""
         how = parse_partitioning(partitioning)
         files = listing.files
         types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
@@ -102,38 +75,22 @@ class DatasetPartitions:
         return cls(listing.keys, files.divided, types, categories, files)
 
     def leaf(self, key: str) -> Leaf:
-        """Give a leaf of a column's type, flat and OPTIONAL, for predicates; its ordinal is below 0."""
+        """Return a leaf column of a key's type, flat and OPTIONAL, to bind predicates to; its ordinal is negative."""
         return self._column(key).type.leaf(key, self.keys.index(key))
 
     def value(self, key: str, raw: str | None) -> Any:
-        """Give the Python value that a text is in a column; None for a null.
-
-        Raises
-        ------
-        SchemaError
-            When it is none of the column's type.
-        """
+        """Return the Python value of a key's text, None for a null; raise SchemaError if it does not fit the type."""
         stored = _stored(key, self._column(key).type, raw)
         return None if stored is None else self._column(key).type.value(stored)
 
     def has_nulls(self, key: str) -> bool:
-        """Say whether any file is in the null partition of a column."""
+        """Whether any file is in the null partition of a column."""
         return bool((self._column(key).codes < 0).any())
 
     def stored(self, key: str, raws: Sequence[str | None]) -> ColumnVector:
-        """Give texts as a decoded column of their values, which `numparq.expr.evaluate` takes.
+        """Return the stored values of texts as codes and distinct values, for `numparq.expr.evaluate`.
 
-        Parameters
-        ----------
-        key : str
-            The column.
-        raws : sequence of (str or None)
-            Such as the files' `DataFile.values` have them.
-
-        Raises
-        ------
-        SchemaError
-            As in `value`.
+        Raises SchemaError as `value` does.
         """
         column = self._coded(key, self._column(key).type, raws)
         if column.type.physical == BYTE_ARRAY:
@@ -151,25 +108,10 @@ class DatasetPartitions:
         num_rows: Sequence[int] | np.ndarray,
         dtype_backend: str = "numpy",
     ) -> Any:
-        """Make a column of a frame.
+        """Build a column of a frame: the rows of ``files`` (ordinals) in order, ``num_rows`` of each.
 
-        Parameters
-        ----------
-        key : str
-            The column.
-        files : sequence of int
-            Ordinals of the files that the rows come from, in the order of the rows.
-        num_rows : sequence of int
-            How many rows each of them gives.
-        dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
-            As in `numparq.read_parquet`.
-
-        Returns
-        -------
-        numpy.ndarray or pandas.api.extensions.ExtensionArray
-            As pandas has it with pyarrow: where the type is not given, a Categorical of int32 or str, its categories
-            the values of all files, read or not. Integers and booleans of a given type are nullable where any
-            file is in the null partition.
+        Without a given type, it is a Categorical of all files' values. Typed integers are nullable if any file's is
+        null.
         """
         column = self._column(key)
         codes = column.codes[np.asarray(files, np.intp)]
@@ -194,7 +136,7 @@ class DatasetPartitions:
         return column
 
     def _example(self, partition: int) -> str:
-        """Give the name of the first file in a partition."""
+        """Return the name of the first file in a partition."""
         assert self._files is not None
         return self._files[self._divided.first_file(partition)].name
 
@@ -202,7 +144,7 @@ class DatasetPartitions:
     def _coded(
         key: str, kind: PartitionType, raws: Sequence[str | None], name_of: Callable[[int], str] | None = None
     ) -> _Column:
-        """Number the values that texts are, in the order in which they come."""
+        """Parse texts, and number the distinct values in order of appearance; -1 is null."""
         stored: dict[str | None, Any] = {}
         for place, raw in enumerate(raws):
             if raw not in stored:
@@ -221,7 +163,7 @@ class DatasetPartitions:
 
 
 def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
-    """Give the stored value that a text is; None for a null."""
+    """Return the stored value of a text; None for a null."""
     if raw is None or (not raw and not kind.is_text):
         return None
     try:
@@ -232,14 +174,14 @@ def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
 
 @dataclass
 class _Column:
-    """A partition column: the values that there are, as they are stored, and which of them each file has."""
+    """A partition column: its distinct stored values, and the code of each file's value (-1 is null)."""
 
     type: PartitionType
     distinct: list[Any]
     codes: np.ndarray
 
     def finished(self, dtype_backend: str, may_be_null: bool) -> Any:
-        """Make an array of the values that there are, of the dtype that a column of them has."""
+        """Return the distinct values as an array of the column's output type."""
         leaf = self.type.leaf("", 0) if may_be_null else _required(self.type)
         target = schema_only_type(
             choose_output_type(leaf, dtype_backend=dtype_backend, timezone=self.type.timezone), may_be_null=may_be_null
@@ -253,7 +195,7 @@ class _Column:
         return to_array(target, DecodedColumn(self.numbers().astype(target.dtype)), count)
 
     def numbers(self) -> np.ndarray:
-        """Give the values that there are, which are of a fixed size, as they are stored."""
+        """Return the distinct values of a fixed-width type, as stored."""
         if self.type.physical in _FLOATS:
             return np.array(self.distinct, _FLOATS[self.type.physical])
         is_unsigned = self.type.logical is not None and self.type.logical.signed is False
@@ -276,7 +218,7 @@ def _binary(values: list[bytes]) -> BinaryArray:
 
 
 def _taken(distinct: Any, codes: np.ndarray) -> Any:
-    """Give an array's items by their numbers, and nulls for -1."""
+    """Take items of an array by code; -1 takes a null."""
     taken = pd.api.extensions.take(distinct, codes.astype(np.intp), allow_fill=True)
     if taken.dtype == object and distinct.dtype == object:
         taken[codes < 0] = None
@@ -285,7 +227,7 @@ def _taken(distinct: Any, codes: np.ndarray) -> Any:
 
 def _categorical(column: _Column, rows: np.ndarray) -> pd.Categorical:
     values = column.finished("numpy", False)
-    if values.dtype.kind == "f" and np.isnan(values).any():  # which is no category
+    if values.dtype.kind == "f" and np.isnan(values).any():  # NaN cannot be a category
         kept = ~np.isnan(values)
         values, rows = values[kept], np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[rows]
     dtype = pd.CategoricalDtype(pd.Index(values, dtype=values.dtype, copy=False))

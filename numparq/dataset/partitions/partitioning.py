@@ -16,31 +16,18 @@ __all__ = ["Partitioning", "format_hive_path", "parse_hive_path", "parse_partiti
 
 _OF_ARROW = {"HivePartitioning": "hive", "DirectoryPartitioning": "positions"}
 
-# What in a key would end it, or its folder, or be taken for an escape; and what some system's names may not have.
+# Characters escaped in keys: they would end the key or the directory name, begin an escape, or are illegal in names
+# on some systems.
 _IN_KEYS = re.compile(r'[\x00-\x1f\x7f"*/:<=>?\\|%]')
-# Of values, plain letters, digits and little else is left as it is. What is beyond ASCII and Latin-1's controls is as
-# well: Spark and Hive take each byte of an escape for a character.
+# Characters escaped in values. Non-ASCII text is not escaped: Spark and Hive decode each escaped byte as a character.
 _IN_VALUES = re.compile("[^A-Za-z0-9._~\\-\xa0-\U0010ffff]")
 _HIDDEN = ("_", ".")
 
 
 def parse_hive_path(directory: str) -> dict[str, str | None]:
-    """Find the partition that a directory is, by names of the form ``key=value`` (Hive's).
+    """Parse a directory's Hive names ``key=value``: return percent-decoded text by key, None for the null partition.
 
-    Parameters
-    ----------
-    directory : str
-        A path with ``/`` between its parts; those that are of another form do not count.
-
-    Returns
-    -------
-    dict of str to (str or None)
-        The values as text, percent-decoded, by key; None for the null partition.
-
-    Raises
-    ------
-    InvalidFileError
-        When a key or value is no text, or a key occurs twice.
+    Segments of another form are skipped. Raises InvalidFileError if a key occurs twice or a name is not UTF-8.
     """
     found: dict[str, str | None] = {}
     if "=" not in directory:
@@ -56,25 +43,12 @@ def parse_hive_path(directory: str) -> dict[str, str | None]:
 
 
 def parse_positional_path(directory: str, count: int) -> list[str | None]:
-    """Find the partition that a directory is, by the place of its parts: each is a value.
-
-    Parameters
-    ----------
-    directory : str
-        A path relative to the dataset's, with ``/`` between its parts.
-    count : int
-        How many partition keys there are; further parts do not count.
-
-    Returns
-    -------
-    list of (str or None)
-        As many values as there are parts, `count` at most.
-    """
+    """Return the values of a relative directory path by position: its first ``count`` segments, or fewer."""
     segments = directory.split("/")[:count] if directory else []
     return [_value(segment) for segment in segments]
 
 
-@lru_cache(maxsize=1024)  # a year has many days
+@lru_cache(maxsize=1024)  # a year of daily partitions fits
 def _key_and_value(segment: str) -> tuple[str, str | None]:
     key, _, value = segment.partition("=")
     return _decoded(key), _value(value)
@@ -86,7 +60,7 @@ def _value(text: str) -> str | None:
 
 
 def _decoded(text: str) -> str:
-    """Undo the escapes of a name; a "%" that begins none stays."""
+    """Undo percent-encoding; a "%" that begins no escape stays."""
     try:
         decoded = unquote(text, errors="strict") if "%" in text else text
         decoded.encode()
@@ -97,16 +71,16 @@ def _decoded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How the names of directories are values of columns.
+    """Scheme by which directory names are values of columns.
 
-    Parameters
+    Attributes
     ----------
     kind : {"hive", "positions", "none"}
-        By names of the form ``key=value``; by the places of the names; or not at all.
+        By names ``key=value``, by the position of names in the path, or not at all.
     names : tuple of str
-        The columns, for ``"positions"``.
+        Columns of ``"positions"``.
     types : mapping of str to Any
-        Types that are given, by column, as `numparq.dataset.partitions.types.parse_partition_type` takes them.
+        Types given for columns, as `parse_partition_type` takes them.
     """
 
     kind: str = "hive"
@@ -114,33 +88,16 @@ class Partitioning:
     types: Mapping[str, Any] = field(default_factory=dict)
 
     def parse_path(self, directory: str) -> dict[str, str | None]:
-        """Give the raw values that a directory stands for, by key."""
+        """Return a directory's partition values as text, by key."""
         if self.kind == "hive":
             return parse_hive_path(directory)
         return dict(zip(self.names, parse_positional_path(directory, len(self.names)), strict=False))
 
 
 def parse_partitioning(value: Any) -> Partitioning:
-    """Make sense of a ``partitioning`` argument.
+    """Parse ``partitioning``: "hive", a dict of Hive types, a list of names or (name, type) pairs, pyarrow's, or None.
 
-    Parameters
-    ----------
-    value : str, None, sequence, mapping, or pyarrow.dataset.Partitioning
-        - ``"hive"``: directories are named ``key=value``, and the types are inferred.
-        - a mapping: the same, with the types of some or all keys.
-        - a sequence of names, or of pairs of a name and a type: directories are named by the values alone, the first
-          below the dataset's own by a value of the first column.
-        - pyarrow's hive or directory partitioning that has a schema.
-        - None: names of directories say nothing.
-
-    Returns
-    -------
-    Partitioning
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else.
+    A list is positional. Raises TypeError or ValueError for anything else.
     """
     if isinstance(value, Partitioning):
         return value
@@ -180,20 +137,9 @@ def _named(pairs: Any) -> dict[str, Any]:
 
 
 def format_hive_path(keys: Sequence[str], values: Sequence[str | None]) -> str:
-    """Name the folder of a partition.
+    """Return a partition's relative directory ``key=value/...``; empty without keys, None is the null partition.
 
-    Parameters
-    ----------
-    keys : sequence of str
-        The names of the partition columns.
-    values : sequence of str or None
-        The text of the value of each; None is the null partition.
-
-    Returns
-    -------
-    str
-        A path with slashes; empty where there are no keys. In values, ASCII that is no letter, digit, or one of
-        ``-._~`` is escaped by ``%``.
+    In values, ASCII other than letters, digits and ``-._~`` is percent-encoded.
     """
     return "/".join(
         f"{_key(key)}={HIVE_NULL if value is None else _escaped(key, value)}"

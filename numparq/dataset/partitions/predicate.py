@@ -31,16 +31,9 @@ _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 class PartitionPredicate(Expression):
-    """A bound test of a partition key; its answer is the same for all rows of a file.
+    """A bound predicate on a partition key, which is constant for each file.
 
-    Parameters
-    ----------
-    test : ValuePredicate, BloomPredicate or NullPredicate
-        Bound to the key's leaf.
-    key : int
-        Which key it is, in order of the partitions.
-    partitions : DatasetPartitions
-        What knows the values of raw ones.
+    ``test`` is bound to the leaf of the key, whose ordinal among the partition keys is ``key``.
     """
 
     __slots__ = ("_answers", "_partitions", "key", "test")
@@ -55,17 +48,9 @@ class PartitionPredicate(Expression):
         return repr(self.test)
 
     def evaluate(self, raws: Iterable[Raw]) -> np.ndarray:
-        """Say which values of the key satisfy it.
+        """Evaluate the predicate for texts of directory names (None: null partition); return a bool for each.
 
-        Parameters
-        ----------
-        raws : iterable of str or None
-            As they stand in names of directories; None is the null partition.
-
-        Returns
-        -------
-        bool array
-            One item each; each value is tested once in the life of this object.
+        Results are cached: each distinct text is tested once.
         """
         raws = list(raws)
         new = list(dict.fromkeys(raw for raw in raws if raw not in self._answers))
@@ -77,7 +62,7 @@ class PartitionPredicate(Expression):
         return np.array([self._answers[raw] for raw in raws], np.bool_)
 
     def answer(self, raw: Raw) -> bool:
-        """Say whether one value satisfies it."""
+        """Evaluate the predicate for one text."""
         known = self._answers.get(raw)
         return bool(self.evaluate([raw])[0]) if known is None else known
 
@@ -85,21 +70,7 @@ class PartitionPredicate(Expression):
 def wrap_partition_predicates(
     bound: Expression, items: Sequence[DatasetFilterColumn], partitions: DatasetPartitions
 ) -> Expression:
-    """Wrap the tests of partition keys in a bound expression, so that they can be decided for a file.
-
-    Parameters
-    ----------
-    bound : Expression
-        Bound to the leaves of some items.
-    items : sequence of DatasetFilterColumn
-        What they are, by the ordinals of the leaves.
-    partitions : DatasetPartitions
-        Of the dataset.
-
-    Returns
-    -------
-    Expression
-    """
+    """Wrap each predicate on a partition key in a `PartitionPredicate`; ``items`` are indexed by leaf ordinal."""
     if isinstance(bound, Constant):
         return bound
     if isinstance(bound, (And, Or)):
@@ -110,19 +81,9 @@ def wrap_partition_predicates(
 
 
 def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw]) -> Expression:
-    """Decide the tests of partition keys for a file.
+    """Replace partition predicates by their results for a file's ``values``, and simplify the expression.
 
-    Parameters
-    ----------
-    expression : Expression
-        As `wrap_partition_predicates` makes them.
-    values : sequence of str or None
-        The file's value of each key.
-
-    Returns
-    -------
-    Expression
-        Without such tests, and without the constants that they have become; the same object where there were none.
+    Returns the same object if it holds none.
     """
     if isinstance(expression, PartitionPredicate):
         return Constant(expression.answer(values[expression.key]))
@@ -134,11 +95,11 @@ def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw])
     return all_of(parts) if isinstance(expression, And) else any_of(parts)
 
 
-# --- values out of names ----------------------------------------------------------------------------------------------
+# --- texts to decoded values ------------------------------------------------------------------------------------------
 
 
 def _values(partitions: DatasetPartitions, key: str, leaf: Leaf, raws: Sequence[Raw]) -> ColumnVector:
-    """Give values of a key as a decoded column of them."""
+    """Return the values of a key's texts as a decoded column."""
     values = [None if raw is None else partitions.value(key, raw) for raw in raws]
     validity = np.array([value is not None for value in values], np.uint8)
     domain = key_domain(leaf)
@@ -155,7 +116,7 @@ def _values(partitions: DatasetPartitions, key: str, leaf: Leaf, raws: Sequence[
 
 
 def _plain(value: Any, domain: KeyDomain) -> bytes:
-    """Give a value of a key in the PLAIN form of its type."""
+    """Encode a key's value as PLAIN."""
     found = locate_literal(value, domain)
     if found is None:
         return struct.pack(_FORMATS[domain.width], np.nan)

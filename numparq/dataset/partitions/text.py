@@ -17,7 +17,7 @@ from numparq.from_pandas.frame import field_of_column
 
 __all__ = ["check_partition_column", "check_partition_type", "format_partition_values"]
 
-# What makes equal texts of equal values, of kinds whose values can be spelled in several ways.
+# Kinds whose values have several spellings: the pattern of a valid text, and what makes its one canonical text.
 CANONICAL_TEXT_RULES: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
     "int": (re.compile(r"-?[0-9]{1,40}"), lambda text: str(int(text))),
     "float": (
@@ -29,7 +29,7 @@ CANONICAL_TEXT_RULES: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = 
 }
 
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-_SHORTEST = range(-6, 10)  # decimal exponents of floats that are printed without one
+_SHORTEST = range(-6, 10)  # decimal exponents of floats that are printed without an exponent
 _DAY = 86400
 
 Text = Callable[[LeafValues, ArrowType], list[str]]
@@ -52,7 +52,7 @@ def _strings(leaf: LeafValues, _: ArrowType) -> list[str]:
 
 
 def _floats(leaf: LeafValues, arrow_type: ArrowType) -> list[str]:
-    if arrow_type.bit_width == 16:  # printed with all the digits that it has
+    if arrow_type.bit_width == 16:  # pyarrow prints float16 with all digits of its float64 value
         return [_float(np.float64(value)) for value in leaf.values.view(np.float16)]
     return [_float(value) for value in leaf.values]
 
@@ -77,7 +77,7 @@ def _dates(leaf: LeafValues, arrow_type: ArrowType) -> list[str]:
 
 
 def _timestamps(leaf: LeafValues, arrow_type: ArrowType) -> list[str]:
-    # Seconds are stored as milliseconds, and printed as seconds.
+    # Parquet stores seconds as milliseconds; they are printed as seconds.
     unit = "ms" if arrow_type.unit == "s" else arrow_type.unit
     moments = leaf.values.view(f"datetime64[{unit}]").astype(f"datetime64[{arrow_type.unit}]")
     zone = "Z" if arrow_type.timezone else ""
@@ -109,6 +109,7 @@ _TEXTS: dict[str, Text] = {
 
 
 def canonical_text(kind: str, text: str | None) -> str | None:
+    """Return one spelling for all texts of an equal value, by Arrow kind."""
     if text is None or kind not in CANONICAL_TEXT_RULES:
         return text
     pattern, make = CANONICAL_TEXT_RULES[kind]
@@ -116,24 +117,9 @@ def canonical_text(kind: str, text: str | None) -> str | None:
 
 
 def format_partition_values(column: SourceColumn, num_rows: int) -> list[str | None]:
-    """Print the values of a column.
+    """Format a column's values, one text per partition; None for a null.
 
-    Parameters
-    ----------
-    column : SourceColumn
-        The values; few, for each is a partition.
-    num_rows : int
-        How many.
-
-    Returns
-    -------
-    list of str or None
-        None is a null.
-
-    Raises
-    ------
-    SchemaError
-        When the values have no text that readers would take for them.
+    Raises SchemaError for a type whose text readers would not parse back.
     """
     check_partition_column(column)
     arrow_type = field_of_column(column).type
@@ -147,12 +133,12 @@ def format_partition_values(column: SourceColumn, num_rows: int) -> list[str | N
 
 
 def check_partition_column(column: SourceColumn) -> None:
-    """Raise SchemaError when values have no text that readers would take for them."""
+    """Raise SchemaError if readers would not parse a column's values back from text."""
     check_partition_type(column.node, field_of_column(column).type)
 
 
 def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:
-    """Raise SchemaError when values of a type, of a column that is stored so, have no text."""
+    """Raise SchemaError if readers would not parse values of a type back from text."""
     has_text = arrow_type.kind in _TEXTS or arrow_type.kind == "null"
     if not has_text or arrow_type.extension is not None or node.children:
         kind = arrow_type.extension or arrow_type.kind
@@ -163,7 +149,7 @@ def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:
 
 
 def _float(value: np.floating) -> str:
-    """Print a float by the fewest digits that give it back; what is large or small with an exponent."""
+    """Format a float by the fewest digits that round-trip; very large or small values get an exponent."""
     if not np.isfinite(value):
         return str(float(value))
     mantissa, _, exponent = np.format_float_scientific(value, trim="-").partition("e")
@@ -181,4 +167,5 @@ def _decimal(number: int, scale: int) -> str:
 
 
 def _decimal_width(precision: int) -> int:
+    """Return the width in bytes of a FIXED_LEN_BYTE_ARRAY decimal."""
     return ((10**precision - 1).bit_length() + 8) // 8

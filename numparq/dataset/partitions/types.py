@@ -22,24 +22,18 @@ __all__ = ["PartitionType", "infer_partition_type", "parse_partition_type"]
 
 @dataclass(frozen=True)
 class PartitionType:
-    """What the values of a partition column are.
+    """Type of a partition column's values.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        For messages.
+        Name in messages.
     physical : int
-        How a leaf of this type stores them.
+        Physical type of the stored values.
     parse : callable
-        Makes the stored value of a text: an int, a float, or bytes; ValueError where it is none of this type.
+        Returns the stored value (int, float or bytes) of a text, or raises ValueError.
     value : callable
-        Makes the Python value of a stored one.
-    logical : LogicalType, optional
-        What it means.
-    type_length : int, optional
-        Of FIXED_LEN_BYTE_ARRAY.
-    timezone : str, optional
-        Of timestamps with one.
+        Returns the Python value of a stored value.
     """
 
     name: str
@@ -52,19 +46,11 @@ class PartitionType:
 
     @property
     def is_text(self) -> bool:
-        """Whether the empty text is a value; of all other types it is a null."""
+        """Whether the empty text is a value; for other types it is a null."""
         return self.physical == BYTE_ARRAY
 
     def leaf(self, key: str, ordinal: int) -> Leaf:
-        """Give a leaf that predicates bind to: flat, OPTIONAL, and behind none of the file's ordinals.
-
-        Parameters
-        ----------
-        key : str
-            The column's name.
-        ordinal : int
-            Among the partition columns: the leaf's own is ``-1 - ordinal``.
-        """
+        """Return a flat OPTIONAL leaf column to bind predicates to, with the negative ordinal ``-1 - ordinal``."""
         place = -1 - ordinal
         return Leaf(place, place, (key,), self.physical, self.type_length, self.logical, 1, 0)
 
@@ -86,7 +72,7 @@ _MOST_DIGITS = 100
 
 
 def _integer(text: str, low: int, high: int) -> int:
-    """Parse an integer; hexadecimal ones as well, as pyarrow does."""
+    """Parse an integer within bounds; like pyarrow, also a hexadecimal one."""
     if len(text) > _MOST_DIGITS or not (_INTEGER.fullmatch(text) or _HEX.fullmatch(text)):
         raise ValueError(text)
     if text[:2] in ("0x", "0X"):
@@ -127,7 +113,7 @@ def _day(text: str) -> int:
 
 
 def _moment(text: str, per_second: int, zoned: bool) -> int:
-    """Parse a timestamp; ValueError where it is finer than its unit, or has no time zone and should have one."""
+    """Parse a timestamp; raise ValueError if it is finer than the unit, or lacks a required time zone."""
     match = _MOMENT.fullmatch(text)
     if match is None or (zoned and match[8] is None):
         raise ValueError(text)
@@ -142,7 +128,7 @@ def _moment(text: str, per_second: int, zoned: bool) -> int:
 
 
 def _offset(zone: str) -> int:
-    """Give the seconds that a time zone is ahead of UTC."""
+    """Return a time zone's offset from UTC in seconds."""
     if zone == "Z":
         return 0
     digits = zone[1:].replace(":", "").ljust(4, "0")
@@ -153,7 +139,7 @@ def _offset(zone: str) -> int:
 
 
 def _unscaled(text: str, precision: int, scale: int) -> int:
-    """Parse a decimal; ValueError where it has more digits than there are."""
+    """Parse a decimal into its unscaled integer; raise ValueError if it has too many digits."""
     if len(text) > _MOST_DIGITS or not _DECIMAL.fullmatch(text):
         raise ValueError(text)
     sign, digits, exponent = decimal.Decimal(text).as_tuple()
@@ -165,7 +151,7 @@ def _unscaled(text: str, precision: int, scale: int) -> int:
     return -number if sign else number
 
 
-# --- the types --------------------------------------------------------------------------------------------------------
+# --- types by name ----------------------------------------------------------------------------------------------------
 
 
 def _integers(bits: int, signed: bool) -> PartitionType:
@@ -201,7 +187,7 @@ _UNITS = {"ms": "MILLIS", "us": "MICROS", "ns": "NANOS"}
 
 
 def _timestamps(unit: str | None, zone: str | None) -> PartitionType:
-    """Make a type of timestamps; in microseconds if nothing is said, and not in seconds, which Parquet has not."""
+    """Build a timestamp type; the default unit is microseconds, and seconds become milliseconds (Parquet has none)."""
     unit = {None: "us", "s": "ms"}.get(unit, unit)
     assert unit is not None
     per_second = _PER_SECOND[unit]
@@ -226,7 +212,7 @@ _BOOLEAN_TYPE = PartitionType("bool", BOOLEAN, _boolean, bool)
 _FLOAT_TYPE = PartitionType("float32", FLOAT, _float32, float)
 _DOUBLE_TYPE = PartitionType("float64", DOUBLE, _float, float)
 
-# Names of types: NumPy's, pandas', Arrow's, and those of this module.
+# Type names of NumPy, pandas and Arrow, and the names used here.
 _NAMES: list[tuple[str, Callable[..., PartitionType]]] = [
     (r"(u?)int(8|16|32|64)", lambda unsigned, bits: _integers(int(bits), not unsigned)),
     (r"int", lambda: _integers(64, True)),
@@ -251,32 +237,15 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\w+>")
 
 
 def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
-    """Make sense of the type that is given for a partition column.
+    """Parse the type of a partition column: return the type (None: infer it), and whether it is a Categorical.
 
-    Parameters
-    ----------
-    spec : Any
-        A NumPy or pandas dtype, a Python class, a type of pyarrow, or its name: integers, floats, ``bool``, ``str``,
-        ``date``, ``timestamp[us]`` (or ``datetime64[us]``, with a time zone behind a comma), ``decimal(9, 2)``,
-        or ``category``.
-
-    Returns
-    -------
-    type : PartitionType or None
-        None where it is to be inferred.
-    is_category : bool
-        Whether the column is to be a Categorical.
-
-    Raises
-    ------
-    TypeError
-        For what is no type of partition columns.
+    Takes a NumPy or pandas dtype, Python class, pyarrow type or type name; raises TypeError for anything else.
     """
     known = isinstance(spec, type) and spec in _CLASSES
     name = _CLASSES[spec] if known else str(spec).removesuffix("[pyarrow]")
     if name == "category":
         return None, True
-    if name == "float" and not isinstance(spec, str):  # what pyarrow calls float32
+    if name == "float" and not isinstance(spec, str):  # pyarrow's name of float32
         name = "float32"
     dictionary = _DICTIONARY.fullmatch(name)
     if dictionary:
@@ -289,7 +258,7 @@ def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
 
 
 def infer_partition_type(texts: Iterable[str]) -> PartitionType:
-    """Infer the type of texts: int32 where they are all such integers, else str; as pyarrow does."""
+    """Infer the type of texts as pyarrow does: int32 if all are such integers, else str."""
     count = 0
     for count, text in enumerate(texts, start=1):  # noqa: B007
         try:

@@ -34,40 +34,25 @@ if TYPE_CHECKING:
 
 __all__ = ["DatasetFilter"]
 
-# What is known of a partition is kept for its next file; mostly they follow one another.
+# Bounded cache of predicates by partition; files of one partition mostly follow one another.
 _MOST_KEPT = 64
 
 
 class DatasetFilter:
-    """Which rows of a dataset are wanted, told of each of its files.
+    """A filter bound to a dataset's merged schema, to be bound to each file.
 
-    Literals are compared with the values that the dataset has, of its types: a file may have them in a narrower one, or
-    lack the column, whose values are nulls then. A partition key has the same value in all rows of a file.
-
-    Parameters
-    ----------
-    filters : Expression, list of tuples, or None
-        As in `numparq.read_parquet`.
-    dataset_schema : DatasetSchema
-        Of all files.
-    partitions : DatasetPartitions
-        The partition keys; one wins over a column of that name.
-    runtime_filters : RuntimeFilter, or iterable of these
-        Those that reads will be told of, so that their columns are looked for before a file is read.
+    Literals are compared as the dataset's types; a file may store a narrower type, or lack the column (nulls). A
+    partition key has one value in all rows of a file, and hides a column of the same name.
+    Raises SchemaError if a column is missing, or a literal cannot be compared with its values.
 
     Attributes
     ----------
     asked : Expression
         The filter, bound to the dataset.
     keys : list of str
-        The partition keys that are asked.
+        Partition keys that the filter and the runtime filters read.
     names : list of str
-        The top-level columns that are asked; keys are none of them.
-
-    Raises
-    ------
-    SchemaError
-        When the dataset has no such column, or a literal cannot be compared with its values.
+        Top-level columns that they read, without partition keys.
     """
 
     def __init__(
@@ -94,25 +79,9 @@ class DatasetFilter:
         return wrap_partition_predicates(bound, self._columns.items, self._partitions)
 
     def bound(self, file: OpenFile, data_file: DataFile) -> Expression:
-        """Bind the filter, without runtime filters, to a file.
+        """Bind the filter, without runtime filters, to a file and its partition values; equal ones share the result.
 
-        Parameters
-        ----------
-        file : OpenFile
-            The file.
-        data_file : DataFile
-            What the listing says of it.
-
-        Returns
-        -------
-        Expression
-            As `numparq.expr.bind.bind` makes them. For files that have the same columns, and no partition that is
-            asked, it is the same object.
-
-        Raises
-        ------
-        SchemaError
-            When the file's values are none of the dataset's type.
+        Raises SchemaError if a literal cannot be compared with the file's values.
         """
         places, values = self._columns.within(file), data_file.values
         return self._decided.get(
@@ -120,7 +89,7 @@ class DatasetFilter:
         )
 
     def bind_file_columns(self, file: OpenFile) -> Expression:
-        """Bind the filter to the columns of a file; tests of partition keys stay in it (`PartitionPredicate`)."""
+        """Bind the filter to the columns of a file; predicates on partition keys remain (`PartitionPredicate`)."""
         return self._in_file(file, self._columns.within(file))
 
     def _in_file(self, file: OpenFile, places: tuple[FileFilterColumn | None, ...]) -> Expression:
@@ -131,7 +100,7 @@ class DatasetFilter:
         return known
 
     def bind_runtime_filters(self, file: OpenFile, runtime_filters: Any) -> list[Expression]:
-        """Bind the runtime filters that have arrived as `in_file` does the filter."""
+        """Bind the runtime filters that have arrived, as `bind_file_columns` binds the filter."""
         filters = check_runtime_filters(runtime_filters)
         for each in filters:
             resolve_runtime_filter_leaf(self._columns, each)
@@ -140,25 +109,9 @@ class DatasetFilter:
             return [bind_to_file(bound, self._columns.within(file)) for bound in bounds]
 
     def condition(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
-        """Make the condition for a read of a file.
+        """Build the scan predicate of a file, with runtime filters that may arrive while it is read.
 
-        Parameters
-        ----------
-        file, data_file
-            As in `bound`.
-        runtime_filters : RuntimeFilter, or iterable of these
-            As in `numparq.read_parquet`: they may arrive while the file is read.
-
-        Returns
-        -------
-        ScanPredicate or None
-            None where all rows of the file satisfy it, and no runtime filter can change that. Where none do, its
-            `now` is ``Constant(False)``.
-
-        Raises
-        ------
-        SchemaError
-            As in `bound`, or when the dataset has no such column as a runtime filter is for.
+        Returns None if all rows match for certain; if none match, `ScanPredicate.now` is ``Constant(False)``.
         """
         filters = check_runtime_filters(runtime_filters)
         places = [resolve_runtime_filter_leaf(self._columns, each).index for each in filters]
@@ -173,7 +126,7 @@ class DatasetFilter:
         return ScanPredicate.of(None, late) if late else None
 
     def arrived(self, runtime_filter: RuntimeFilter) -> Expression | None:
-        """Bind a runtime filter to the dataset; the same object each time, and None while it has not arrived."""
+        """Bind a runtime filter to the dataset: the same object each time, None until it arrives."""
         bound = runtime_filter.bound(self._columns, self._columns)  # type: ignore[arg-type]
         if bound is None:
             return None
@@ -184,23 +137,9 @@ class DatasetFilter:
 
 
 class DatasetRuntimePredicate:
-    """A runtime filter on a column of a dataset, as one of its files has it.
+    """A runtime filter on a dataset's column, bound to one file; ``place`` is its ordinal in ``places``.
 
-    Of a partition key, and of a column that the file lacks, all rows have the same value: from the moment the filter
-    arrives, it lets all rows of the file pass or none.
-
-    Parameters
-    ----------
-    file_filter : DatasetFilter
-        What binds it.
-    runtime_filter : RuntimeFilter
-        The filter.
-    places : tuple of FileFilterColumn or None
-        Where in the file what is asked is.
-    place : int
-        Which of them the filter is about.
-    data_file : DataFile
-        What the listing says of the file.
+    On a partition key, or a column that the file lacks, it matches all rows of the file or none.
     """
 
     def __init__(
@@ -220,7 +159,7 @@ class DatasetRuntimePredicate:
         self._known: tuple[Expression, Expression] | None = None
 
     def bound(self) -> Expression | None:
-        """Give it bound to the file's leaves; None while it has not arrived."""
+        """Return the filter bound to the file's leaf columns; None until it arrives."""
         bound = self._of.arrived(self._filter)
         if bound is None:
             return None
@@ -234,7 +173,7 @@ class DatasetRuntimePredicate:
 
 
 def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -> Expression:
-    """Bind to the leaves of a file what is bound to the dataset."""
+    """Bind an expression that is bound to the dataset to the leaf columns of a file."""
     if isinstance(bound, (Constant, PartitionPredicate)):
         return bound
     if isinstance(bound, (And, Or)):
@@ -242,7 +181,7 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
         return all_of(parts) if isinstance(bound, And) else any_of(parts)
     assert isinstance(bound, BoundPredicate)
     place = places[bound.leaf.index]
-    if place is None:  # nulls, of which only one thing is known
+    if place is None:  # all values are null: only IS NULL matches
         return Constant(isinstance(bound, NullPredicate) and not bound.negated)
     try:
         return _PLACED[type(bound)](bound, place)
@@ -268,7 +207,7 @@ def _element(test: ContainsPredicate, place: FileFilterColumn) -> Expression:
 
 
 def _member(test: BloomPredicate, place: FileFilterColumn) -> Expression:
-    """Ask a Bloom filter, unless the file stores values in another form than was hashed: it cannot tell then."""
+    """Bind a Bloom filter predicate; match all values if the file stores them in another form than was hashed."""
     if test.domain == place.domain and test.leaf.physical == place.leaf.physical:
         return BloomPredicate(place.leaf, place.domain, test.filter, test.text)
     return NullPredicate(place.leaf, place.level, True, test.text) if place.level else Constant(True)

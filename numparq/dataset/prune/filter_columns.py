@@ -30,16 +30,16 @@ _MOST_KEPT = 64
 
 
 class FileFilterColumn(NamedTuple):
-    """Where in a file something is that is asked.
+    """A filter column in one file.
 
     Attributes
     ----------
     leaf : Leaf
-        The column, or the first leaf within it.
+        The leaf column, or the first leaf of a nested column.
     level : int
-        The definition level from which on it is there.
+        Definition level from which on the value is not null.
     domain : KeyDomain
-        The leaf's keys.
+        Sort keys of the leaf's values.
     """
 
     leaf: Leaf
@@ -49,18 +49,18 @@ class FileFilterColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class DatasetFilterColumn:
-    """Something that an expression asks.
+    """A filter column of the dataset.
 
-    Parameters
+    Attributes
     ----------
     found : ResolvedColumn
-        What its name leads to, with the leaf that it is bound to.
+        The resolved name, with the leaf that predicates are bound to.
     origin : ArrowType or None
-        Its type by the Arrow schema.
+        Type in the Arrow schema.
     key : int
-        Which partition key it is; -1 for a column.
+        Ordinal of the partition key; -1 for a column in files.
     column : Leaf or NestedProjection or None
-        The column of the prototype, as it is selected; None for a partition key.
+        The column in the schema file; None for a partition key.
     """
 
     found: ResolvedColumn
@@ -70,26 +70,20 @@ class DatasetFilterColumn:
 
 
 def partition_key_ordinal(name: ColumnName, partitions: DatasetPartitions) -> int:
-    """Tell which partition key a name of an expression is; -1 if it is none."""
+    """Return the ordinal of the partition key with this name; -1 if no key has it."""
     key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
     return partitions.keys.index(key) if isinstance(key, str) and key in partitions.keys else -1
 
 
 class _FilterColumnResolver(ColumnResolver):
-    """Finds what is asked, and gives each thing a leaf of its own.
-
-    Attributes
-    ----------
-    items : list of DatasetFilterColumn
-        By the ordinals of these leaves.
-    """
+    """Resolves names, and assigns each filter column a leaf of its own; ``items`` is indexed by its ordinal."""
 
     def __init__(self) -> None:
         self.items: list[DatasetFilterColumn] = []
         self._by_name: dict[Any, ResolvedColumn] = {}
 
     def find(self, name: ColumnName) -> ResolvedColumn:
-        """Find what a name leads to; parameters and errors as of `numparq.expr.resolve.resolve_column`."""
+        """Resolve a name; errors are those of `numparq.expr.resolve.resolve_column`."""
         if name not in self._by_name:
             made = self._made(name)
             same = [item.found for item in self.items if (item.found.path, item.key) == (made.found.path, made.key)]
@@ -99,7 +93,7 @@ class _FilterColumnResolver(ColumnResolver):
         return self._by_name[name]
 
     def get(self, index: int) -> ArrowType | None:
-        """Give the Arrow type of something asked, by the ordinal of its leaf, as `bind` wants to have it."""
+        """Return the Arrow type of a filter column by its leaf ordinal; `bind` reads it as a mapping."""
         return self.items[index].origin
 
     def _made(self, name: ColumnName) -> DatasetFilterColumn:
@@ -112,13 +106,7 @@ class _FilterColumnResolver(ColumnResolver):
 
 
 class PartitionKeyColumns(_FilterColumnResolver):
-    """The partition keys alone, as columns of an expression.
-
-    Parameters
-    ----------
-    partitions : DatasetPartitions
-        Of the dataset.
-    """
+    """Resolver of partition keys alone."""
 
     def __init__(self, partitions: DatasetPartitions) -> None:
         super().__init__()
@@ -132,15 +120,7 @@ class PartitionKeyColumns(_FilterColumnResolver):
 
 
 class DatasetFilterColumns(_FilterColumnResolver):
-    """Partition keys and columns of a dataset that an expression asks.
-
-    Parameters
-    ----------
-    dataset_schema : DatasetSchema
-        Of all files.
-    partitions : DatasetPartitions
-        A partition key wins over a column of that name.
-    """
+    """Resolver of partition keys and columns; a partition key hides a column of the same name."""
 
     def __init__(self, dataset_schema: DatasetSchema, partitions: DatasetPartitions) -> None:
         super().__init__()
@@ -171,7 +151,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=self._selected(found.path))
 
     def _selected(self, path: tuple[str, ...]) -> Leaf | NestedProjection:
-        """Select what a path leads to, as ``columns=`` does; of what is in a list or map, that list or map."""
+        """Select the column of a path as ``columns=`` does; below a list or map, select the whole list or map."""
         for length in range(len(path), 0, -1):
             column = select_column(self._schema.prototype.schema, path[:length])
             if isinstance(column, Leaf) or not column.is_pruned:
@@ -179,19 +159,11 @@ class DatasetFilterColumns(_FilterColumnResolver):
         raise AssertionError("a top-level column is a whole one")
 
     def within(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
-        """Find in a file what is asked.
+        """Return the filter columns in a file, one for each of `items`.
 
-        Parameters
-        ----------
-        file : OpenFile
-            One of the dataset's.
-
-        Returns
-        -------
-        tuple of InFile or None
-            An item for each of `items`; None for partition keys, and for what the file has only nulls of.
+        None stands for a partition key, and for a column that is missing or holds only nulls in the file.
         """
-        about = file.schema, file.arrow_schema  # the same objects for all files that were written alike
+        about = file.schema, file.arrow_schema  # shared by all files with equal footers
         known = self._within.get((id(about[0]), id(about[1])))
         if known is None or len(known[1]) != len(self.items):
             known = about, self._looked_up(file)
@@ -207,7 +179,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
 
 
 def _in_file(file: OpenFile, column: Leaf | NestedProjection | None) -> FileFilterColumn | None:
-    """Find the leaf of a file's column."""
+    """Return a file's column as a filter column."""
     if column is None:
         return None
     if isinstance(column, Leaf):

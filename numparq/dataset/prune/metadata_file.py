@@ -30,19 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataFileGroups", "MetadataFilePruner", "build_metadata_file_pruner"]
 
-_LEAST_FOOTER = 12  # bytes behind the last chunk: a length, two magic numbers
+_LEAST_FOOTER = 12  # bytes after the last chunk: one length, two magic numbers
 
 
 class MetadataFileGroups:
-    """The files that a ``_metadata`` file names, and can be trusted to tell of.
-
-    Parameters
-    ----------
-    metadata : OpenFile
-        The ``_metadata`` file.
-    listing : DatasetListing
-        Of the directory that it lies in.
-    """
+    """Row groups of a ``_metadata`` file by data file, as far as it can be trusted."""
 
     def __init__(self, metadata: OpenFile, listing: DatasetListing) -> None:
         self.metadata = metadata
@@ -51,17 +43,9 @@ class MetadataFileGroups:
         self._start = base if not base or base.endswith("/") else base + "/"
 
     def row_groups_of(self, files: Sequence[DataFile]) -> list[list[int]]:
-        """Say which row groups are those of some files.
+        """Return each file's row groups, as ordinals in the ``_metadata`` file.
 
-        Parameters
-        ----------
-        files : sequence of DataFile
-            Of the listing.
-
-        Returns
-        -------
-        list of list of int
-            Ordinals of row groups of the ``_metadata`` file; none where that cannot be trusted to tell of a file.
+        A file has none if the ``_metadata`` file cannot be trusted for it.
         """
         found = [self._groups.get(self._relative(file), []) for file in files]
         written = _modified(self._listing.metadata_file, self._listing)
@@ -76,7 +60,7 @@ class MetadataFileGroups:
         return file.path[len(self._start) :] if file.path.startswith(self._start) else ""
 
     def _is_trusted(self, file: DataFile, groups: list[int], written: float) -> bool:
-        """Say whether a file is older than what is said of it, and has room for all of that."""
+        """Whether a file is older than the ``_metadata`` file, and long enough for its row groups there."""
         size, modified = file.size, file.modified
         if self._listing.filesystem is None:
             try:
@@ -84,14 +68,14 @@ class MetadataFileGroups:
             except OSError:
                 return False
             size, modified = found.st_size, found.st_mtime_ns / 10**9
-        # Not of the same moment: a file may have been written again within what the clock can tell apart.
+        # Equal times do not count: the file may have been rewritten within the clock's resolution.
         if modified is None or not modified < written:
             return False
         return size is None or int(self._ends[groups].max()) <= size - _LEAST_FOOTER
 
     @cached_property
     def _groups(self) -> dict[str, list[int]]:
-        """The row groups by the file that they are in; those of which that is not clear are left out with it."""
+        """Row groups by file path; files whose row groups span several files are left out."""
         count, columns = self.metadata.num_row_groups, self.metadata.schema.num_leaves
         found: dict[str, list[int]] = {}
         if not columns:
@@ -111,7 +95,7 @@ class MetadataFileGroups:
         return found
 
     def paths(self, column: int) -> list[str]:
-        """Give for each row group the file that its chunk of a column is in, relative to the directory; "" if none."""
+        """Return for each row group the relative path of the file with a column's chunk; "" if there is none."""
         count = self.metadata.num_row_groups
         texts = self.metadata.footer.chunks.texts("file_path", range(count), [column] * count)
         distinct = {text: _normal(text) for text in set(texts)}
@@ -119,7 +103,7 @@ class MetadataFileGroups:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """Where in its file the last chunk of each row group ends."""
+        """End (exclusive) of each row group's last column chunk in its file."""
         groups, last = range(self.metadata.num_row_groups), self.metadata.schema.num_leaves - 1
         try:
             facts = self.metadata.footer.chunks.table(groups, [last])
@@ -131,7 +115,7 @@ class MetadataFileGroups:
 
 
 def _normal(path: str) -> str:
-    """Give a relative path in its plainest form; "" for one that leads out of the directory."""
+    """Normalize a relative path; return "" for one that leads out of the directory."""
     made = posixpath.normpath(path) if path else ""
     return "" if made.startswith(("/", "..")) or made == "." else made
 
@@ -155,26 +139,9 @@ def build_metadata_file_pruner(
     opened: Callable[[Sequence[DataFile]], list[OpenFile]],
     united: Callable[[list[OpenFile]], DatasetSchema],
 ) -> MetadataFilePruner | None:
-    """Make the pruner by the ``_metadata`` file of a listing, if there is one and it can help.
+    """Build the pruner of a listing's ``_metadata`` file; None if it is missing, useless, damaged or does not fit.
 
-    Parameters
-    ----------
-    listing : DatasetListing
-        Of the dataset.
-    files : sequence of DataFile
-        Those that are left.
-    filters, partitions, runtime_filters
-        As in `DatasetFilter`.
-    opened : callable
-        Opens files.
-    united : callable
-        Gives the schema of open files.
-
-    Returns
-    -------
-    MetadataFilePruner or None
-        Besides the ``_metadata`` file, those files are opened of which it does not tell, and no others. None as well
-        where it is damaged, or does not fit the filter or the other files: then all files have to be asked themselves.
+    Opens ``_metadata`` and only the files that it does not describe; ``united`` merges the schemas of open files.
     """
     if listing.metadata_file is None or (filters is None and not check_runtime_filters(runtime_filters)):
         return None
@@ -192,24 +159,7 @@ def build_metadata_file_pruner(
 
 
 class MetadataFilePruner:
-    """Drops files, unopened, of which a ``_metadata`` file says that they have no wanted rows.
-
-    Parameters
-    ----------
-    file_filter : DatasetFilter
-        What is asked; of a schema that the ``_metadata`` file's was united for.
-    named : MetadataFileGroups
-        What the ``_metadata`` file names.
-    runtime_filters : RuntimeFilter, or iterable of these
-        Those that have arrived count.
-
-    Attributes
-    ----------
-    name : str
-        ``"_metadata"``.
-    reason : str
-        What is asked.
-    """
+    """Prunes unopened files by the statistics in a ``_metadata`` file, and by runtime filters that have arrived."""
 
     name = "_metadata"
 
@@ -220,7 +170,7 @@ class MetadataFilePruner:
         self.reason = describe(file_filter.asked)
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
-        """Say which files may have wanted rows; see `FilePruner`."""
+        """Return which files may have matching rows; see `FilePruner`."""
         metadata = self._named.metadata
         asked = all_of(
             [self._filter.bind_file_columns(metadata), *self._filter.bind_runtime_filters(metadata, self._runtime)]
@@ -232,7 +182,7 @@ class MetadataFilePruner:
         return kept
 
     def _may(self, asked: Expression, files: Sequence[DataFile], groups: list[int], owners: np.ndarray) -> np.ndarray:
-        """Say which row groups may have wanted rows; `owners` are the files that they are in."""
+        """Return which row groups may have matching rows; ``owners`` holds the file ordinal of each."""
         metadata = self._named.metadata
         here = np.array(self._named.paths(0), object)[groups] if groups else np.empty(0, object)
 

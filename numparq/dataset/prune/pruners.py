@@ -32,23 +32,23 @@ __all__ = ["FilePruner", "PartitionPruner", "StatisticsPruner", "apply_pruner", 
 
 
 class FilePruner(Protocol):
-    """Says which files of a dataset may have rows that a query wants.
+    """Protocol of file pruners: objects that know which files of a dataset may have rows that match a query.
 
-    A pruner is made for one query, and knows what that asks. It must keep every file that it does not know, or cannot
-    say anything of: what it drops is never looked at, and nobody checks whether it was right.
+    A pruner is made for one query and knows its filter. It must keep every file that it does not know or cannot judge:
+    a pruned file is never opened, and nothing checks the decision.
 
     Attributes
     ----------
     name : str
-        What plans call it, as in ``"partitions"``.
+        Name of the pruner in plans, such as ``"partitions"``.
 
     Notes
     -----
-    It may have an attribute ``reason`` besides, a text: in words of the query, by what it drops files.
+    A pruner may also have an attribute ``reason``: text for plans that says why it prunes files.
 
     Examples
     --------
-    One that knows from elsewhere which days a file has:
+    A pruner that knows from another source which days a file has:
 
     >>> import numpy as np
     >>> class DayPruner:
@@ -66,39 +66,22 @@ class FilePruner(Protocol):
     name: str
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
-        """Say which of some files may have wanted rows.
+        """Return which of some files may have matching rows.
 
         Parameters
         ----------
         files : sequence of DataFile
-            Any of the dataset's: path, name, size, version and partition values of each.
+            Any files of the dataset, each with its path, name, size, version and partition values.
 
         Returns
         -------
         bool array, (files,)
-            False only where no row is wanted.
+            False only for a file without matching rows.
         """
 
 
 def apply_pruner(pruner: FilePruner, files: Sequence[DataFile]) -> np.ndarray:
-    """Ask a pruner, which may be a user's.
-
-    Parameters
-    ----------
-    pruner : FilePruner
-        The pruner.
-    files : sequence of DataFile
-        Those that are left.
-
-    Returns
-    -------
-    bool array, (files,)
-
-    Raises
-    ------
-    ValueError
-        When it does not give one bool a file.
-    """
+    """Call a pruner, and check its result: a bool array, (files,). Raise ValueError for anything else."""
     kept = np.asarray(pruner.keep(files))
     if kept.shape != (len(files),) or (kept.dtype != np.bool_ and len(files)):
         given = f"{kept.dtype} of shape {kept.shape}"
@@ -107,28 +90,9 @@ def apply_pruner(pruner: FilePruner, files: Sequence[DataFile]) -> np.ndarray:
 
 
 class PartitionPruner:
-    """Drops files by the partitions that they are in, which the names of their directories tell.
+    """Prunes files by their partition values, and by runtime filters on partition keys that have arrived.
 
-    Parameters
-    ----------
-    filters : Expression, list of tuples, or None
-        As in `numparq.read_parquet`; what it asks of columns is left open.
-    partitions : DatasetPartitions
-        Of the dataset.
-    runtime_filters : RuntimeFilter, or iterable of these
-        Those that have arrived count.
-
-    Attributes
-    ----------
-    name : str
-        ``"partitions"``.
-    reason : str
-        What is asked of the keys.
-
-    Raises
-    ------
-    SchemaError
-        When a literal cannot be compared with the values of a partition key.
+    Predicates on other columns count as true. Raises SchemaError if a literal cannot be compared with a key's values.
     """
 
     name = "partitions"
@@ -145,16 +109,16 @@ class PartitionPruner:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is asked of partition keys alone, so that all files are kept."""
+        """Whether all files are kept, because nothing is filtered by partition keys alone."""
         return self._asked == Constant(True)
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
-        """Say which files may have wanted rows; see `FilePruner`."""
+        """Return which files may have matching rows; see `FilePruner`."""
         return _kept(self._asked, files)
 
 
 def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: DatasetPartitions) -> Expression:
-    """Keep of an expression in normal form what is asked of partition keys; what is asked of columns may be true."""
+    """Bind the predicates on partition keys in a normalized expression; replace all others by true."""
     if isinstance(expression, (And, Or)):
         parts = [_of_keys(part, keys, partitions) for part in expression.parts]
         return all_of(parts) if isinstance(expression, And) else any_of(parts)
@@ -168,7 +132,7 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
 
 
 def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
-    """Answer for all files, by asking each partition once."""
+    """Evaluate an expression for all files, once for each partition."""
     partitions, which = PartitionIndex.from_files(files)
     return _answers(asked, partitions)[which]
 
@@ -186,21 +150,9 @@ def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) ->
 
 
 def select_files(listing: DatasetListing, partitioning: Any, where: Any) -> list[DataFile]:
-    """Choose the files of some partitions.
+    """Select the files of some partitions by ``where``: an expression, list of tuples, or filter text.
 
-    Parameters
-    ----------
-    listing : DatasetListing
-        All files.
-    partitioning : Any
-        What `list_files` was given.
-    where : expression, list of tuples, or str
-        What is asked of partition columns; text as ``numparq plan --filter`` takes it.
-
-    Raises
-    ------
-    ValueError
-        When it asks of anything else.
+    Text is parsed as ``numparq plan --filter`` does. Raises ValueError if it names other than partition columns.
     """
     asked = as_expression(parse_filter(where) if isinstance(where, str) else where)
     partitions = DatasetPartitions.of(listing, partitioning)
@@ -214,7 +166,7 @@ def select_files(listing: DatasetListing, partitioning: Any, where: Any) -> list
 
 
 def _names(expression: Any) -> Iterator[Any]:
-    """Give the names of all columns that an expression asks."""
+    """Yield the names of all columns in an expression."""
     if isinstance(expression, (And, Or)):
         for part in expression.parts:
             yield from _names(part)
@@ -227,23 +179,9 @@ def _names(expression: Any) -> Iterator[Any]:
 
 
 class StatisticsPruner:
-    """Drops files of which no row group can have a wanted row, as far as their footers tell; nothing else is read.
+    """Prunes open files whose row group statistics rule out every row group; nothing more is read.
 
-    Parameters
-    ----------
-    file_filter : DatasetFilter
-        What is asked.
-    opened : mapping of str to OpenFile
-        The files that are open, by `DataFile.path`. Others are kept.
-    runtime_filters : RuntimeFilter, or iterable of these
-        Those that have arrived count.
-
-    Attributes
-    ----------
-    name : str
-        ``"statistics"``.
-    reason : str
-        What is asked.
+    ``opened`` maps `DataFile.path` to open files; other files are kept. Runtime filters that have arrived count.
     """
 
     name = "statistics"
@@ -255,7 +193,7 @@ class StatisticsPruner:
         self.reason = describe(file_filter.asked)
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
-        """Say which files may have wanted rows; see `FilePruner`."""
+        """Return which files may have matching rows; see `FilePruner`."""
         return np.array([self._may(file, self._opened.get(file.path)) for file in files], np.bool_)
 
     def _may(self, data_file: DataFile, file: OpenFile | None) -> bool:

@@ -26,27 +26,16 @@ __all__ = ["DatasetQuery"]
 
 
 class DatasetQuery:
-    """A query of a dataset.
-
-    Parameters
-    ----------
-    snapshot : DatasetSnapshot
-        The dataset's files.
-    pruners : sequence of FilePruner
-        What the user knows of files.
-    columns : sequence of str or tuple, or None
-        As in `numparq.read_parquet`.
-    options : ScanOptions
-        What else is asked for.
+    """A query of a dataset, planned when it is made.
 
     Attributes
     ----------
     read : DatasetScan
-        Reads the rows of `wanted`.
+        Scan of the selected files.
     wanted : list of FileSelection
-        The files that may have wanted rows.
+        Files that may have matching rows.
     schema : DatasetSchema
-        That of all files which may have any by what is known without opening them.
+        Merged schema of all files left after pruning without opening them.
     """
 
     def __init__(
@@ -60,32 +49,32 @@ class DatasetQuery:
         schema, table, asked = self._table(ordinals, columns)
         files = self._files(ordinals, asked)
         self.schema = schema
-        self.read = DatasetScan(schema, table, files, options)  # of all of them: dtypes do not depend on literals
+        self.read = DatasetScan(schema, table, files, options)  # of all files: dtypes must not depend on literals
         self.wanted = [file for file in files if not file.matches_nothing]
         self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self._asked = asked
 
     def plan(self) -> DatasetPlan:
-        """Tell what leaves files out, and what is read of the others."""
+        """Return the plan: what prunes files, and the read plans of the others."""
         left = self._prune_by_statistics()
         cuts = [FileCut(reason, len(ordinals), self._num_bytes(ordinals)) for reason, ordinals in self._cuts]
         return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.read.plans(left)))
 
     def _num_bytes(self, ordinals: Sequence[int]) -> int:
-        """Add up the sizes of files, as far as the listing tells them."""
+        """Return the total size of files in bytes; unknown sizes count as 0."""
         return sum(self._contents.files[at].size or 0 for at in ordinals)
 
     def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
         if ordinals:
             self._cuts.append((reason, ordinals))
 
-    # --- which files --------------------------------------------------------------------------------------------------
+    # --- files --------------------------------------------------------------------------------------------------------
 
     def _kept(self) -> list[int]:
-        """Choose the files that may have wanted rows, before any is opened."""
+        """Prune files before any is opened; return the ordinals of the others."""
         files = self._contents.files
         kept = np.arange(len(files))
-        if self._choices.row_range is not None:  # which counts the rows of all files
+        if self._choices.row_range is not None:  # it counts the rows of all files
             return kept.tolist()
         for made in self._file_pruners():
             left = files.taken(kept)
@@ -99,7 +88,7 @@ class DatasetQuery:
         return kept.tolist()
 
     def _file_pruners(self) -> list[Callable[[Sequence[DataFile]], FilePruner | None]]:
-        """Give what makes the pruners for the files that are left, the cheapest one first."""
+        """Return the factories of pruners, cheapest first; each takes the files that are left."""
         choices = self._choices
 
         def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
@@ -110,7 +99,7 @@ class DatasetQuery:
         return [by_partition, *given, self._metadata_file_pruner]
 
     def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
-        """Make the pruner by the file ``_metadata``, if there is one that can help."""
+        """Build the pruner of the ``_metadata`` file, if it can help."""
         contents, choices = self._contents, self._choices
 
         def opened(some: Sequence[DataFile]) -> list[OpenFile]:
@@ -130,9 +119,9 @@ class DatasetQuery:
         )
 
     def _prune_by_statistics(self) -> list[FileSelection]:
-        """Choose the files of which statistics leave something.
+        """Prune files by their row group statistics, for the plan alone.
 
-        A read is given the others, too: it plans each by its row groups, and Categoricals have the categories of all.
+        A scan also gets the pruned files: it plans each by row groups, and Categoricals have all files' categories.
         """
         if not any(file.condition for file in self.wanted):
             return self.wanted
@@ -143,10 +132,10 @@ class DatasetQuery:
         self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
         return [file for file, is_kept in answers if is_kept]
 
-    # --- which columns and rows ---------------------------------------------------------------------------------------
+    # --- columns and rows ---------------------------------------------------------------------------------------------
 
     def _table(self, ordinals: Sequence[int], columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
-        """Unite the schemas, find the columns, bind the filter: in the files that are read, or else in all."""
+        """Merge the schemas, select the columns and bind the filter; retry with all files if the pruned ones fail."""
         try:
             return self._bound(self._contents.schema_of(ordinals), columns)
         except SchemaError:
@@ -160,7 +149,7 @@ class DatasetQuery:
         return schema, project_columns(schema.prototype, partitions, columns, choices), asked
 
     def _files(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[FileSelection]:
-        """Choose rows by position, counted over all files, and bind what they have to satisfy."""
+        """Select rows by position, counted over all files, and bind the filter to each file."""
         choices = self._choices
         files = self._contents.opened(ordinals)
         has_condition = choices.filters is not None or bool(choices.runtime_filters)
@@ -176,7 +165,7 @@ class DatasetQuery:
 
 
 def _row_slices_of_files(files: Sequence[OpenFile], row_range: Any, limit: Any) -> list[list[RowSlice]]:
-    """Give the rows of each file, counted from 0 in it."""
+    """Return the row slices of each file; their output positions start at 0 in each."""
     counts = [file.footer.row_group_num_rows.tolist() for file in files]
     if row_range is None and limit is None:
         return [select_row_slices(each) for each in counts]

@@ -17,7 +17,7 @@ from .fields import SchemaField
 
 __all__ = ["ColumnMapper", "FieldKeyFunction", "MappedColumn", "field_key_function", "field_keys"]
 
-# Gives for each of some fields that stand beside each other what tells it from the others.
+# Returns the key of each of several sibling fields; fields with equal keys are one column.
 FieldKeyFunction = Callable[[Sequence[SchemaField | None]], list[Hashable]]
 
 
@@ -56,17 +56,16 @@ _LABELS: dict[str, FieldKeyFunction] = {"name": _by_name, "position": _by_positi
 
 
 class MappedColumn(NamedTuple):
-    """What a file has of a column of the dataset.
+    """A dataset column as a file stores it.
 
-    Parameters
+    Attributes
     ----------
     column : Leaf or NestedProjection, or None
-        The file's own column, with as much of it as is wanted; None where it has none, or one of nothing but nulls.
-        Fields of structs in it have the names that they have in the dataset.
+        The selected part of the file's column, its struct fields renamed as in the dataset; None if the file lacks the
+        column or has only nulls of it.
     is_same : bool
-        Whether it is decoded like the dataset's: of the same physical type and length, with values that mean the same,
-        and, of nested ones, with the same levels and the same fields in the same order. A flat column may be REQUIRED
-        where the dataset's is OPTIONAL.
+        Whether it decodes as the dataset's column does: same physical type, length and meaning. Nested ones also need
+        the same levels and fields in order. A flat column may be REQUIRED where the dataset's is OPTIONAL.
     """
 
     column: Leaf | NestedProjection | None
@@ -77,13 +76,7 @@ _MISSING = MappedColumn(None, False)
 
 
 def field_key_function(resolve: str) -> FieldKeyFunction:
-    """Find what tells fields apart.
-
-    Parameters
-    ----------
-    resolve : {"name", "position", "field_id"}
-        As in `numparq.dataset.schema_merge.dataset_schema.DatasetSchema.of`.
-    """
+    """Return the function that assigns keys to sibling fields, for ``resolve`` "name", "position" or "field_id"."""
     if resolve not in _LABELS:
         raise ValueError(f"resolve is one of {', '.join(map(repr, _LABELS))}, not {resolve!r}")
     return _LABELS[resolve]
@@ -92,7 +85,7 @@ def field_key_function(resolve: str) -> FieldKeyFunction:
 def field_keys(
     fields: Sequence[SchemaField | None], key_function: FieldKeyFunction, file: str, path: tuple[str, ...]
 ) -> list[Hashable]:
-    """Give what tells fields apart; an error names the file, and all that the column is in."""
+    """Return the keys of sibling fields; errors name the file and the full path of the column."""
     try:
         return key_function(fields)
     except SchemaError as error:
@@ -101,21 +94,7 @@ def field_keys(
 
 
 class ColumnMapper:
-    """Finds the dataset's columns in files of one schema.
-
-    Parameters
-    ----------
-    wanted : sequence of SchemaField or None
-        The dataset's columns, by position.
-    schema : Schema
-        The file's.
-    fields : sequence of SchemaField or None
-        Its columns, by position.
-    key_function : callable
-        Tells columns apart.
-    file : str
-        The name of a file that has this schema.
-    """
+    """Maps the dataset's columns (``wanted``) to the columns of files with one schema; lists are by column position."""
 
     def __init__(
         self,
@@ -139,13 +118,7 @@ class ColumnMapper:
         ]
 
     def match(self, column: Leaf | NestedProjection) -> MappedColumn:
-        """Find a column of the dataset.
-
-        Parameters
-        ----------
-        column : Leaf or NestedProjection
-            As `numparq.column.projection.select_columns` gives it for the dataset's prototype.
-        """
+        """Map a column of the dataset's schema file, as `select_columns` returns it."""
         at = column.column if isinstance(column, Leaf) else column.position
         position, wanted = self._positions[at], self._wanted[at]
         known = self._fields[position] if position is not None else None
@@ -158,7 +131,7 @@ class ColumnMapper:
             return self._nested(column, wanted, position, known)
 
     def _nested(self, column: NestedProjection, wanted: SchemaField, position: int, known: SchemaField) -> MappedColumn:
-        """Find a nested column: the leaves wanted of it, or others that tell how its lists and structs are."""
+        """Map a nested column: its selected leaf columns, or others that carry the levels of its lists and structs."""
         theirs = resolve_nested_type(self._schema, position)
         pairs = _NestedMapper(self._labels, self._file, {leaf.index for leaf in column.leaves})
         renamed = pairs.renamed(column.whole, wanted, theirs, known)
@@ -173,37 +146,28 @@ class ColumnMapper:
 
 
 def _alike(column: Leaf, wanted: SchemaField, leaf: Leaf, known: SchemaField) -> bool:
-    """Say whether the values of two leaves are decoded alike."""
+    """Whether the values of two leaf columns decode the same."""
     if (column.physical, column.type_length) != (leaf.physical, leaf.type_length):
         return False
     if wanted.type is None or known.type is None:
         return False
     asked, have = value_type(wanted.type), value_type(known.type)
-    if asked.kind == have.kind == "decimal":  # the digits that there may be make no difference
+    if asked.kind == have.kind == "decimal":  # precision does not change how values decode
         return asked.scale == have.scale
     return asked == have or (column.physical == INT96 and asked.kind == have.kind)
 
 
 class _NestedMapper:
-    """Goes over a nested column of the dataset and that of a file side by side.
-
-    Parameters
-    ----------
-    key_function : callable
-        Tells the fields of structs apart.
-    file : str
-        The file's name.
-    leaves : set of int
-        The leaves of the dataset's column that are wanted.
+    """Walks a nested column of the dataset and the file's column in parallel.
 
     Attributes
     ----------
     taken : set of int
-        The leaves of the file's column that stand for these.
+        Ordinals of the file's leaf columns to read.
     paths : dict of tuple to tuple
-        The path of the file's node for each node of the dataset's that it has, by the path of that.
+        Path in the dataset to path in the file, for each node that the file has.
     is_same : bool
-        Whether all leaves are decoded alike.
+        Whether all leaf columns decode the same.
     """
 
     def __init__(self, key_function: FieldKeyFunction, file: str, leaves: set[int]) -> None:
@@ -215,9 +179,9 @@ class _NestedMapper:
         self.is_same = True
 
     def renamed(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
-        """Give the file's node under the names of the dataset, and note which of its leaves are taken."""
+        """Return the file's node with the dataset's names, and add its leaf columns to `taken`."""
         self.paths[asked.path] = theirs.path
-        if theirs.leaf is not None:  # else than the dataset's only if it is nothing but nulls
+        if theirs.leaf is not None:  # the dataset's node is a leaf too, unless this one holds only nulls
             if any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
                 self.taken.add(theirs.leaf.index)
                 self.is_same &= asked.leaf is not None and _alike(asked.leaf, wanted, theirs.leaf, known)
@@ -228,19 +192,19 @@ class _NestedMapper:
         else:
             made = self._children(asked, wanted, theirs, known)
         if len(self.taken) == before and any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
-            # Nothing of it is there, but whether it is null, or how many elements it has, another leaf knows.
+            # The file has no selected leaf, but another one carries the nulls and list lengths.
             self.taken.add(min(iter_leaves(theirs), key=lambda leaf: leaf.max_repetition_level).index)
         return made
 
     def _variant(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
-        """Take a VARIANT whole: how it is shredded is the file's own affair."""
+        """Take all leaf columns of a VARIANT: each file may shred it differently."""
         if any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
             self.taken.update(leaf.index for leaf in iter_leaves(theirs))
             self.is_same &= wanted.children == known.children
         return replace(theirs, name=asked.name)
 
     def _children(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
-        # What the dataset does not have has no name that a field of it may have: it is read, if at all, for its levels.
+        # Children that the dataset lacks get names that no field can have; they are read for their levels only.
         children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
         for ours, place in self._places(wanted, known):
             children[place] = self.renamed(
@@ -249,7 +213,7 @@ class _NestedMapper:
         return replace(theirs, name=asked.name, children=tuple(children))
 
     def _places(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
-        """Give for each part of the dataset's node that the file has its place in both."""
+        """Yield the positions, in the dataset's node and in the file's, of each child that both have."""
         if wanted.kind != "struct":
             yield from ((place, place) for place in range(len(wanted.children)))
             return
@@ -263,7 +227,7 @@ class _NestedMapper:
 
 
 def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) -> NestedType | None:
-    """Find what of a file's column stands for the part of the dataset's that is wanted: a field of structs."""
+    """Return the node of the file's column that matches the selected part of the dataset's; None if it is missing."""
     wanted, found = column.whole, theirs
     while wanted.path != column.shape.path:
         inside = [child for child in wanted.children if column.shape.path[: len(child.path)] == child.path]
@@ -276,7 +240,7 @@ def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) ->
 
 
 def _same_shapes(first: NestedType, second: NestedType) -> bool:
-    """Say whether two nodes have the same levels, and the same in them."""
+    """Whether two nested types have the same levels, kinds and field names throughout."""
     same = (first.kind, first.nullable, first.level, first.element_level, first.logical) == (
         second.kind,
         second.nullable,

@@ -29,33 +29,21 @@ from .user_schema import adopt_arrow_types, conform_columns, parse_user_schema
 
 __all__ = ["DatasetSchema"]
 
-_MOST_KEPT = 1024  # answers of `DatasetSchema.matches`
+_MOST_KEPT = 1024  # cached results of `DatasetSchema.matches`
 _kept = BoundedCache(16)
 
 
 class DatasetSchema:
-    """The schema of many files as one.
+    """One schema for many files; build it with `of`.
 
-    Made by `of`.
-
-    Parameters
-    ----------
-    prototype : OpenFile
-        As below.
-    same_columns_as : collection of SchemaKey
-        The keys of files that have just the prototype's columns.
-    labels : callable
-        Tells columns apart.
-    fields : sequence of SchemaField, optional
-        The columns of the prototype, where they are known.
-    kinds : sequence of SchemaGroup
-        Files whose columns are known.
+    ``same_columns_as`` holds the schema keys of files with exactly the schema file's columns. ``fields`` are None
+    if the schema file is one of the files.
 
     Attributes
     ----------
     prototype : OpenFile
-        A file that stands for all: its `schema`, `arrow_schema` and `pandas_metadata` are those of the dataset. No row
-        is to be read of it: it is in memory and has none, or it is the first of the files.
+        The schema file: its `schema`, `arrow_schema` and `pandas_metadata` are the dataset's. It is in memory and
+        without rows, or it is the first file of the dataset.
     """
 
     def __init__(
@@ -77,32 +65,9 @@ class DatasetSchema:
 
     @classmethod
     def of(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
-        """Find the schema of files.
+        """Merge the schemas of files, in order of appearance, or apply a given one; ``resolve`` is that of `Dataset`.
 
-        Parameters
-        ----------
-        files : sequence of OpenFile
-            At least one, unless there is a `schema`.
-        resolve : {"name", "position", "field_id"}
-            Which columns of two files are the same one, and, in these, which fields of structs: those of the same
-            name; those at the same place; or those of the same field id, which all files must have then. Names are
-            those of `schema`, or else of the first file that has the column.
-        schema : Schema, pyarrow.Schema, mapping, or sequence, optional
-            The columns of the dataset, in order. A mapping of names to types, or a sequence of pairs of these, of
-            `Node`s, or of pyarrow's fields: as `ParquetWriter` takes them. Columns that files have besides are not in
-            the dataset. By default it has all columns of all files, in the order in which they first appear, each of
-            the type that holds the values of all.
-
-        Returns
-        -------
-        DatasetSchema
-
-        Raises
-        ------
-        SchemaError
-            When files differ so that values would be lost; it names both files, the column and the types.
-        ValueError
-            When there is no file, and no `schema`.
+        Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
         """
         labels = field_key_function(resolve)
         keys = [file_schema_key(file) for file in files]
@@ -123,33 +88,23 @@ class DatasetSchema:
 
     @property
     def is_from_file(self) -> bool:
-        """Whether the prototype is a file that was written so, and was not made to unite several."""
+        """Whether the schema file is one of the files, and not built from merged fields."""
         return self._known_fields is None
 
     @property
     def schema(self) -> Schema:
-        """The tree of columns."""
+        """The schema tree."""
         return self.prototype.schema
 
     @cached_property
     def fields(self) -> Sequence[SchemaField | None]:
-        """The columns of the prototype, by position."""
+        """Fields of the schema file, by column position."""
         return fields_of(self.prototype) if self._known_fields is None else self._known_fields
 
     def matches(self, file: OpenFile, columns: Sequence[Leaf | NestedProjection]) -> list[MappedColumn]:
-        """Find columns of the dataset in a file.
+        """Map columns of the schema file, as `select_columns` returns them, to the columns of a file.
 
-        Parameters
-        ----------
-        file : OpenFile
-            One of the files, or another that has the schema of one of them.
-        columns : sequence of Leaf or NestedProjection
-            Columns of the prototype, as `numparq.column.projection.select_columns` gives them.
-
-        Returns
-        -------
-        list of Match
-            One each.
+        The file has the schema of one of the merged files.
         """
         key = self._keys.get(file)
         if key is None:
@@ -162,7 +117,7 @@ class DatasetSchema:
             found = [self._matcher(file, key).match(column) for column in columns]
             if len(self._matched) >= _MOST_KEPT:
                 self._matched.clear()
-            known = self._matched[asked] = tuple(columns), found  # which keeps the columns, and so their ids
+            known = self._matched[asked] = tuple(columns), found  # holds the columns, so that their ids stay valid
         return list(known[1])
 
     def _matcher(self, file: OpenFile, key: SchemaKey) -> ColumnMapper:
@@ -175,7 +130,7 @@ class DatasetSchema:
 def _merge_groups(
     kinds: Sequence[SchemaGroup], count: int, labels: FieldKeyFunction
 ) -> tuple[list[SchemaField], OpenFile]:
-    """Unite the columns of files, and make the prototype of them: once for files that are alike in all that counts."""
+    """Merge the columns of schema groups and build their schema file; cached by the footer bytes that matter."""
 
     def made() -> tuple[list[SchemaField], OpenFile]:
         fields = merge_columns([(kind.name, kind.fields) for kind in kinds], labels)
@@ -190,7 +145,7 @@ def _merge_groups(
 def _apply_user_schema(
     schema: Any, kinds: Sequence[SchemaGroup], count: int, labels: FieldKeyFunction
 ) -> DatasetSchema:
-    """Give the schema that the caller wants, once all files fit it."""
+    """Build the dataset schema from the user's, after checking that all files conform."""
     wanted = parse_user_schema(schema)
     if isinstance(schema, Schema):
         wanted = adopt_arrow_types(wanted, [kind.fields for kind in kinds], labels)
@@ -226,7 +181,7 @@ def _build_schema_file(
 def _unchanged_columns(
     fields: Sequence[SchemaField], kinds: Sequence[SchemaGroup], labels: FieldKeyFunction
 ) -> set[str]:
-    """Give the names of columns that all files that have them have of one name and type."""
+    """Return the names of columns that have the same name and type in every file with them."""
     made = {label: (field.name, _meaning(field)) for label, field in zip(labels(fields), fields, strict=True)}
     agreed = {name for name, _ in made.values()}
     for kind in kinds:
@@ -237,6 +192,6 @@ def _unchanged_columns(
 
 
 def _meaning(field: SchemaField) -> tuple[Any, ...]:
-    """Give what a dtype may depend on: types, and which fields there are."""
+    """Return what a field's dtype may depend on: its types, and its struct fields."""
     inside = tuple((child.name if field.kind == "struct" else "", _meaning(child)) for child in field.children)
     return field.kind, field.type, field.dictionary, inside

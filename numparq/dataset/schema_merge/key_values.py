@@ -14,17 +14,17 @@ from numparq.format.key_values.pandas_dtypes import LABEL_KEY
 
 __all__ = ["geo_schema_key", "merge_geo_metadata", "merge_pandas_metadata"]
 
-# What is said of the rows of one file.
+# Keys of a geometry column that describe the rows of one file.
 _OF_ROWS = ("bbox", "geometry_types", "covering")
 
-_COMPLEX = {"complex64", "complex128"}  # of which the longer name is that of the wider one
+_COMPLEX = {"complex64", "complex128"}  # the longer name is the wider type
 _NULLABLE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)")
 
 _NAMES = {("int", True): "Int", ("int", False): "UInt", ("float", True): "Float"}
 
 
 def geo_schema_key(value: bytes | None) -> str | None:
-    """Give what is equal for files whose columns of geometries are of the same kind; None for a file without."""
+    """Return a key that is equal for files with the same geometry columns; None without ``geo`` metadata."""
     document = parse_json_object(value)
     if document is None:
         return None
@@ -32,24 +32,9 @@ def geo_schema_key(value: bytes | None) -> str | None:
 
 
 def merge_geo_metadata(found: Sequence[tuple[str, bytes]], columns: Collection[str]) -> bytes | None:
-    """Unite the values of the key ``geo``.
+    """Merge the ``geo`` documents, given as (file name, value), for the merged ``columns``; None if there are none.
 
-    Parameters
-    ----------
-    found : sequence of (str, bytes)
-        For each file that has the key its name, and the value.
-    columns : collection of str
-        The united columns.
-
-    Returns
-    -------
-    bytes or None
-        JSON without what is said of rows, made of the first; None where there is none.
-
-    Raises
-    ------
-    SchemaError
-        When a column has another CRS, or other edges, in two files: their coordinates do not belong together.
+    Keys that describe rows are dropped. Raises SchemaError if a column's CRS or edges differ between files.
     """
     parsed = [
         (file, document) for file, document in ((file, parse_json_object(value)) for file, value in found) if document
@@ -83,24 +68,9 @@ def _columns(document: Mapping[str, Any]) -> dict[str, Any]:
 def merge_pandas_metadata(
     documents: Sequence[bytes], columns: Mapping[str, ArrowType | None], agreed: Collection[str], keeps_range: bool
 ) -> bytes | None:
-    """Unite the values of the key ``pandas``.
+    """Merge the ``pandas`` documents of files for the merged ``columns``; None if there are none.
 
-    Parameters
-    ----------
-    documents : sequence of bytes
-        Of the files that have the key, in their order.
-    columns : mapping of str to (ArrowType or None)
-        The united columns, and what their values are.
-    agreed : collection of str
-        Those whose types are the same in all files that have them.
-    keeps_range : bool
-        Whether a RangeIndex is kept: of one file.
-
-    Returns
-    -------
-    bytes or None
-        JSON, made of the first; None where there is none. The index is made of columns only if all files have it so.
-        Of a column that is widened only the label is left, and that its numbers had a nullable dtype in all frames.
+    A column not in ``agreed`` (same type in all files) keeps only its label, and its nullable dtype if all have one.
     """
     parsed = [document for document in map(parse_json_object, documents) if document is not None]
     if not parsed:
@@ -114,24 +84,24 @@ def merge_pandas_metadata(
     for name in entries.keys() - set(agreed):
         entries[name] = _widened(entries[name], name, parsed, columns[name])
     for name in _former_levels(parsed, made["index_columns"]) & entries.keys():
-        if entries[name].get("name") is None:  # a level needs no name, a column does
+        if entries[name].get("name") is None:  # an index level may lack a name, a column may not
             entries[name] = {**entries[name], "name": name}
     made["columns"] = list(entries.values())
     try:
         return json.dumps(made).encode()
-    except RecursionError:  # it was just not too deep to be parsed
+    except RecursionError:  # nested too deeply to encode, though it could be parsed
         return None
 
 
 def _entries(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give what is said of columns, by their names in the file; files of before 2018 do not say these."""
+    """Return the column entries of a document by field name; files written before 2018 lack field names."""
     listed = document.get("columns")
     found = [entry for entry in (listed if isinstance(listed, list) else []) if isinstance(entry, dict)]
     return {entry["field_name"]: entry for entry in found if isinstance(entry.get("field_name"), str)}
 
 
 def _index(parsed: Sequence[dict[str, Any]], columns: Collection[str], keeps_range: bool) -> list[Any]:
-    """Give the levels of the index, if all files name the same columns for them."""
+    """Return the index levels if all files name the same columns, else none."""
     listed = [document.get("index_columns") for document in parsed]
     levels = [one if isinstance(one, list) else [] for one in listed]
     if keeps_range:
@@ -142,7 +112,7 @@ def _index(parsed: Sequence[dict[str, Any]], columns: Collection[str], keeps_ran
 
 
 def _former_levels(parsed: Sequence[dict[str, Any]], index: Collection[Any]) -> set[str]:
-    """Give the columns that are levels of the index in some files, and not in the table."""
+    """Return the columns that are index levels in some files, but not in the merged table."""
     listed = (document.get("index_columns") for document in parsed)
     found = {level for one in listed if isinstance(one, list) for level in one if isinstance(level, str)}
     return found - {level for level in index if isinstance(level, str)}
@@ -151,7 +121,7 @@ def _former_levels(parsed: Sequence[dict[str, Any]], index: Collection[Any]) -> 
 def _widened(
     entry: dict[str, Any], name: str, parsed: Sequence[dict[str, Any]], arrow_type: ArrowType | None
 ) -> dict[str, Any]:
-    """Leave of an entry what holds for the wider type, too."""
+    """Reduce a column's entry to what also holds for the common type."""
     known = entry.get("metadata")
     label = {LABEL_KEY: known[LABEL_KEY]} if isinstance(known, dict) and LABEL_KEY in known else None
     dtypes = {str(found[name].get("numpy_type")) for found in map(_entries, parsed) if name in found}

@@ -30,24 +30,9 @@ class FieldOfFile:
 def merge_columns(
     columns: Sequence[tuple[str, Sequence[SchemaField | None]]], key_function: FieldKeyFunction
 ) -> list[SchemaField]:
-    """Unite the columns of files.
+    """Merge the top-level columns of files, given as (file name, fields), in order of first appearance.
 
-    Parameters
-    ----------
-    columns : sequence of (str, sequence of SchemaField or None)
-        For each file its name and its top-level columns.
-    key_function : callable
-        Tells the columns of a file apart.
-
-    Returns
-    -------
-    list of Field
-        In the order of their first appearance; those that a file lacks are nullable.
-
-    Raises
-    ------
-    SchemaError
-        When two columns that are the same one have no type in common; it names both files, and both types.
+    A column that a file lacks is nullable. Raises SchemaError, naming both files and types, if there is no common type.
     """
     return _members(columns, key_function, ())
 
@@ -66,7 +51,7 @@ def _members(
 
 
 def _check_names(made: Sequence[SchemaField], path: tuple[str, ...]) -> None:
-    """Refuse two names that are equal: of columns that other labels than names tell apart."""
+    """Raise SchemaError if two merged fields, matched by position or field id, have the same name."""
     known: set[str] = set()
     for field in made:
         if field.name in known:
@@ -81,27 +66,9 @@ def _check_names(made: Sequence[SchemaField], path: tuple[str, ...]) -> None:
 def merge_field(
     found: Sequence[FieldOfFile], is_complete: bool, key_function: FieldKeyFunction, above: tuple[str, ...] = ()
 ) -> SchemaField:
-    """Unite one column.
+    """Merge one field, found in some files or all (``is_complete``); ``above`` is the path of its parent.
 
-    Parameters
-    ----------
-    found : sequence of FieldOfFile
-        The column in the files that have it.
-    is_complete : bool
-        Whether all files have it.
-    key_function : callable
-        As in `merge_columns`.
-    above : tuple of str
-        The names of what it is in.
-
-    Returns
-    -------
-    SchemaField
-
-    Raises
-    ------
-    SchemaError
-        As in `merge_columns`.
+    Raises SchemaError if there is no common type.
     """
     first = found[0].field
     nullable = not is_complete or any(one.field.nullable for one in found)
@@ -128,7 +95,7 @@ def _conflict(first: FieldOfFile, second: FieldOfFile, path: tuple[str, ...]) ->
     )
 
 
-# --- groups ----------------------------------------------------------------------------------------------------------
+# --- nested fields ---------------------------------------------------------------------------------------------------
 
 
 def _structs(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: tuple[str, ...]) -> SchemaField:
@@ -144,7 +111,7 @@ def _structs(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path:
 
 
 def _variants(found: Sequence[FieldOfFile]) -> SchemaField:
-    """Unite VARIANTs: if these are shredded in different ways, in none."""
+    """Merge VARIANT fields: unshredded, if files shred them differently."""
     first = found[0].field
     if all(one.field.children == first.children for one in found):
         return first
@@ -156,7 +123,7 @@ def _variants(found: Sequence[FieldOfFile]) -> SchemaField:
 
 
 def _collections(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: tuple[str, ...]) -> SchemaField:
-    """Unite lists or maps: what is in them, by its place."""
+    """Merge lists or maps, their children by position."""
     first = found[0].field
     inside = zip(*([FieldOfFile(child, one.file) for child in one.field.children] for one in found), strict=True)
     children = tuple(merge_field(members, True, key_function, path) for members in inside)
@@ -164,7 +131,7 @@ def _collections(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, p
 
 
 def _hint_of(found: Sequence[FieldOfFile]) -> ArrowType | None:
-    """Give what the Arrow schema says of a group in all files, if that is the same."""
+    """Return the Arrow type of a nested field if all files agree; else large_list if any file has that."""
     hints = [one.field.type for one in found]
     if all(hint == hints[0] for hint in hints):
         return hints[0]
@@ -178,7 +145,7 @@ def _leaves(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: 
     types = frozenset(value_type(_type(one.field)) for one in found)
     common = common_type(types)
     if common is not None and common.kind == "duration" and len(path) > 1 and len(types) > 1:
-        common = None  # only the Arrow schema tells their units, and what is within others is not converted by that
+        common = None  # units are in the Arrow schema alone, and nested durations are not cast
     special = [one for one in found if opaque_logical_type(one.field) != opaque_logical_type(found[0].field)]
     if common is None or special:
         raise _conflict(*(_culprits(found) if common is None else (found[0], special[0])), path)
@@ -193,7 +160,7 @@ def _type(field: SchemaField) -> ArrowType:
 
 
 def _culprits(found: Sequence[FieldOfFile]) -> tuple[FieldOfFile, FieldOfFile]:
-    """Find two fields that have no type in common; where each two have one, the first and the last."""
+    """Return two fields without a common type; the first and last if every pair has one."""
     for first, second in combinations(found, 2):
         if common_type(frozenset((value_type(_type(first.field)), value_type(_type(second.field))))) is None:
             return first, second
@@ -201,7 +168,7 @@ def _culprits(found: Sequence[FieldOfFile]) -> tuple[FieldOfFile, FieldOfFile]:
 
 
 def _stored(found: Sequence[FieldOfFile], common: ArrowType) -> LeafStorage:
-    """Say how the united column would be stored: as one of the files has it, where that holds all values."""
+    """Return the storage of a merged leaf: that of a file if it holds all values, else that of the common type."""
     ways = [one.field.stored for one in found if one.field.stored is not None]
     if all(way == ways[0] for way in ways):
         return ways[0]
@@ -218,7 +185,7 @@ _PLAINLY = {"utf8": LeafStorage(BYTE_ARRAY, 0, LogicalType("STRING")), "binary":
 
 
 def storage_of_type(arrow_type: ArrowType) -> LeafStorage:
-    """Say how values of a type are stored; decimals of any precision."""
+    """Return how values of an Arrow type are stored; decimals of any precision are possible."""
     if arrow_type.kind == "decimal" and arrow_type.precision > MAX_PRECISION:
         return LeafStorage(
             BYTE_ARRAY, 0, LogicalType("DECIMAL", precision=arrow_type.precision, scale=arrow_type.scale)
@@ -228,7 +195,7 @@ def storage_of_type(arrow_type: ArrowType) -> LeafStorage:
 
 
 def _dressed(found: Sequence[FieldOfFile], common: ArrowType) -> ArrowType:
-    """Give the united type what the Arrow schemas say besides, where they agree."""
+    """Return the common type with the time zone, or the large offsets, of the files' Arrow types."""
     types = [_type(one.field) for one in found]
     if all(item == types[0] for item in types):
         return types[0]
@@ -240,7 +207,7 @@ def _dressed(found: Sequence[FieldOfFile], common: ArrowType) -> ArrowType:
 
 
 def _dictionary(found: Sequence[FieldOfFile]) -> DictionaryIndex | None:
-    """Give how values were dictionary-encoded, if they were in all files."""
+    """Return the merged dictionary index type; None unless all files encode the column as a dictionary."""
     indices = [one.field.dictionary for one in found]
     if any(index is None for index in indices):
         return None

@@ -17,30 +17,16 @@ from .fields import SchemaField, to_arrow_field, to_schema_node
 __all__ = ["build_schema_file", "without_range_index"]
 
 _MAGIC = b"PAR1"
-# Of the united schema of files of which others wrote some; of our own, what `OpenedFile.is_own` looks for.
+# created_by of a schema file: numparq wrote not all of the files, or all (recognized by `OpenFile.is_own`).
 _FOREIGN, _OWN = "numparq, uniting files", "numparq version 0, uniting files"
 
 
 def build_schema_file(
     fields: Sequence[SchemaField], keys: Mapping[str, bytes], *, has_arrow_schema: bool, is_own: bool
 ) -> OpenFile:
-    """Make a file of no rows.
+    """Build a schema file in memory: a Parquet file without rows; ``is_own`` if numparq wrote all files it stands for.
 
-    Parameters
-    ----------
-    fields : sequence of SchemaField
-        Its columns.
-    keys : mapping of str to bytes
-        Of its footer, but for the Arrow schema.
-    has_arrow_schema : bool
-        Whether it tells the types that `fields` have in Arrow.
-    is_own : bool
-        Whether numparq wrote all the files that it stands for.
-
-    Returns
-    -------
-    OpenFile
-        In memory.
+    ``keys`` are the key-value metadata without ``ARROW:schema``, which is added if ``has_arrow_schema``.
     """
     nodes = [_storable(to_schema_node(field)) for field in fields]
     pairs = [{"key": key, "value": value} for key, value in keys.items()]
@@ -61,9 +47,9 @@ def build_schema_file(
 
 
 def _storable(node: SchemaNode) -> SchemaNode:
-    """Give a node as the format allows it: files have logical types that their physical ones cannot hold.
+    """Return a node without logical types that the format does not allow for its physical type.
 
-    These mean nothing, to numparq as to others, but that a column of them cannot be read is not lost with them.
+    Some files have such types, and readers ignore them; without them, the schema file can be encoded.
     """
     children = tuple(map(_storable, node.children))
     made = SchemaNode(
@@ -79,12 +65,9 @@ def _storable(node: SchemaNode) -> SchemaNode:
 
 
 def without_range_index(file: OpenFile) -> OpenFile:
-    """Let a file stand for many: what its metadata say of a RangeIndex is of its own rows.
+    """Return a file without the RangeIndex in its pandas metadata, which counts its own rows; itself if it has none.
 
-    Returns
-    -------
-    OpenFile
-        The file itself, where they say nothing of one; else one that shares all else with it.
+    The result shares all else with the file.
     """
     with error_context(file=file.source.name):
         metadata = file.pandas_metadata

@@ -16,26 +16,26 @@ from .key_values import geo_schema_key
 
 __all__ = ["SchemaKey", "schema_key"]
 
-# Of a RangeIndex, which counts the rows of the one file. pyarrow has the pandas metadata in its Arrow schema, too.
+# Bounds of a RangeIndex, which count the rows of one file. pyarrow's Arrow schema holds the pandas metadata too.
 _RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
 
-# The keys of a footer that tell of columns. What is united of them is kept, for the next dataset with such files,
-# where these are of few kinds and have little of it.
+# Key-value metadata that describe columns. Merged schemas are cached across datasets if the groups are few and their
+# metadata short.
 SCHEMA_KEYS = ("ARROW:schema", "pandas", "PANDAS_ATTRS", "geo")
 MAX_SHARED_BYTES, MAX_SHARED_GROUPS = 64 << 10, 16
 
 
 class SchemaKey(NamedTuple):
-    """The bytes of a footer that tell of columns; of files of other ones, these may be the same nevertheless.
+    """Footer bytes that determine a file's columns; equal keys mean equal columns, not the reverse.
 
-    Parameters
+    Attributes
     ----------
     schema : hashable
         The SchemaElements.
     arrow_schema, notes : bytes or None
-        The Arrow schema, and the pandas metadata, without the numbers of a RangeIndex.
+        Arrow schema and pandas metadata, without the bounds of a RangeIndex.
     geometries : str or None
-        What is noted of the kinds of geometries.
+        Key of the geometry columns (`geo_schema_key`).
     is_own : bool
         Whether numparq wrote the file.
     """
@@ -48,7 +48,7 @@ class SchemaKey(NamedTuple):
 
 
 def schema_key(file: OpenFile) -> SchemaKey:
-    """Give the bytes of a footer that tell of columns."""
+    """Return the footer bytes that determine a file's columns."""
     part = file.footer.schema_part
     schema: Hashable = part if part.is_shared else (part.schema_records.tobytes(), _names(file))
     keys = file.footer.key_value_metadata
@@ -58,7 +58,7 @@ def schema_key(file: OpenFile) -> SchemaKey:
 
 
 def _names(file: OpenFile) -> bytes:
-    """Give the bytes of the footer from the first name to the last."""
+    """Return the footer's bytes from the first column name to the end of the last."""
     slot = file.footer.schema_layout.slots["name"].word
     places = file.footer.schema_records[:, slot : slot + 2]
     first, end = int(places[:, 0].min(initial=0)), int(places.sum(axis=1).max(initial=0))
@@ -77,15 +77,7 @@ def _without_range(value: bytes | None) -> bytes | None:
 
 
 class SchemaGroup:
-    """The first of the files of one key.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    key : SchemaKey
-        Its key.
-    """
+    """Files with one schema key, represented by the first."""
 
     def __init__(self, file: OpenFile, key: SchemaKey) -> None:
         self.file = file
@@ -95,12 +87,12 @@ class SchemaGroup:
 
     @cached_property
     def fields(self) -> list[SchemaField | None]:
-        """Its columns, by position."""
+        """Fields of the file, by column position."""
         return fields_of(self.file)
 
     @property
     def content(self) -> Hashable | None:
-        """All that a united schema is made of, of this file; None where that is large."""
+        """Everything of this file that enters a merged schema, as a cache key; None if it is large."""
         part, notes = self.file.footer.schema_part, [self.keys.get(name) for name in SCHEMA_KEYS]
         if not part.is_shared or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
             return None
@@ -113,7 +105,7 @@ def file_schema_key(file: OpenFile) -> SchemaKey:
 
 
 def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> list[SchemaGroup]:
-    """Give one file of each kind, in their order."""
+    """Group files by schema key, in order of first appearance."""
     found: dict[SchemaKey, SchemaGroup] = {}
     for file, key in zip(files, keys, strict=True):
         if key not in found:
@@ -122,7 +114,7 @@ def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> lis
 
 
 def have_same_columns(kinds: Sequence[SchemaGroup]) -> bool:
-    """Say whether files have the same columns: their Arrow schemas may differ in length by the rows that they count."""
+    """Whether all groups have the same columns; their Arrow schemas may differ by the row counts of a RangeIndex."""
     first = kinds[0]
     return all(
         kind.key._replace(arrow_schema=None) == first.key._replace(arrow_schema=None) and kind.fields == first.fields

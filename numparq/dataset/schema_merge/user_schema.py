@@ -26,7 +26,7 @@ __all__ = ["adopt_arrow_types", "conform_columns", "parse_user_schema"]
 def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
     asked, have = _values(wanted), _values(known)
     if known.stored is not None and known.stored.physical == INT96 and asked.timezone:
-        have = replace(have, timezone="UTC")  # INT96 does not say what it is, and the schema does
+        have = replace(have, timezone="UTC")  # INT96 has no time zone of its own; the schema's counts
     special = opaque_logical_type(wanted)
     return (special is None or special == opaque_logical_type(known)) and common_type(frozenset((asked, have))) == asked
 
@@ -38,34 +38,15 @@ _KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {
     "map": lambda wanted, known: True,
 }
 
-_FIELD_ID = b"PARQUET:field_id"  # where pyarrow has it, in the metadata of a field
+_FIELD_ID = b"PARQUET:field_id"  # key in the metadata of a pyarrow field
 
 
 def conform_columns(
     wanted: Sequence[SchemaField], file: str, fields: Sequence[SchemaField | None], key_function: FieldKeyFunction
 ) -> list[SchemaField]:
-    """Check that the columns of a file are those of a schema, or widen to them.
+    """Check that a file's columns conform to a schema; return the schema's fields, nullable where the file requires it.
 
-    Parameters
-    ----------
-    wanted : sequence of SchemaField
-        The schema's.
-    file : str
-        The name of the file.
-    fields : sequence of SchemaField or None
-        Its columns. Those that are not of the schema do not count.
-    key_function : callable
-        Tells columns apart.
-
-    Returns
-    -------
-    list of Field
-        Those wanted; nullable where the file's are, or where it lacks them.
-
-    Raises
-    ------
-    SchemaError
-        When a value could be lost; it names file and column, and both types.
+    Ignores other columns. Raises SchemaError, naming file, column and both types, if values would be lost.
     """
     return _members(wanted, file, fields, key_function, ())
 
@@ -110,7 +91,7 @@ def _fitted(
 
 
 def _other_unit(wanted: SchemaField, known: SchemaField) -> bool:
-    """Say whether these are durations of two units, which within other types cannot be converted."""
+    """Whether both are durations, but of different units: nested durations cannot be cast."""
     return wanted.kind == "leaf" and _values(wanted).kind == "duration" and _values(wanted) != _values(known)
 
 
@@ -120,26 +101,9 @@ def _values(field: SchemaField) -> ArrowType:
 
 
 def parse_user_schema(schema: Any) -> list[SchemaField]:
-    """Understand a schema.
+    """Parse a user's schema, in any form that `DatasetSchema.of` takes, into fields.
 
-    Parameters
-    ----------
-    schema : Schema, pyarrow.Schema, mapping, or sequence
-        As in `numparq.dataset.schema_merge.dataset_schema.DatasetSchema.of`.
-
-    Returns
-    -------
-    list of Field
-        The columns.
-
-    Raises
-    ------
-    TypeError
-        When it, or a type in it, is something else.
-    ValueError
-        When a name is there twice.
-    SchemaError
-        When the format has no such type.
+    Raises TypeError for another form or type, ValueError for a duplicate name, SchemaError if Parquet has no such type.
     """
     if isinstance(schema, Schema):
         return [field for field in fields_of_schema(schema) if field is not None]
@@ -166,7 +130,7 @@ def parse_user_schema(schema: Any) -> list[SchemaField]:
 
 
 def _mapping(schema: Any) -> Any:
-    """Give pairs of names and types as a mapping; anything else as it is."""
+    """Return (name, type) pairs as a dict, anything else unchanged; raise ValueError for a duplicate name."""
     if isinstance(schema, (str, bytes, Mapping)) or not isinstance(schema, Iterable):
         return schema
     items = list(schema)
@@ -180,14 +144,14 @@ def _mapping(schema: Any) -> Any:
 
 
 def _field_ids(schema: Any) -> dict[str, Any]:
-    """Give those of pyarrow's fields that a schema is made of, by name: they may have field ids."""
+    """Return the pyarrow fields in a schema by name; they may have field ids."""
     if isinstance(schema, Mapping):
         return {name: kind for name, kind in schema.items() if hasattr(kind, "nullable")}
     return {item.name: item for item in schema if hasattr(item, "nullable") and hasattr(item, "metadata")}
 
 
 def _with_ids(node: SchemaNode, field: Any) -> SchemaNode:
-    """Give a node the field ids that a field of pyarrow's has, and those of structs in structs."""
+    """Return a node with the field ids of a pyarrow field and of its struct fields."""
     number = (field.metadata or {}).get(_FIELD_ID)
     known = {inner.name: inner for inner in _inner(field.type)}
     children = tuple(_with_ids(child, known[child.name]) if child.name in known else child for child in node.children)
@@ -203,17 +167,7 @@ def _inner(arrow_type: Any) -> list[Any]:
 def adopt_arrow_types(
     wanted: list[SchemaField], files: Sequence[Sequence[SchemaField | None]], key_function: FieldKeyFunction
 ) -> list[SchemaField]:
-    """Give columns what the Arrow schemas of files say of them, where these agree: a `Schema` does not have it.
-
-    Parameters
-    ----------
-    wanted : list of SchemaField
-        The columns.
-    files : sequence of sequence of SchemaField
-        Those of each file.
-    key_function : callable
-        Tells columns apart.
-    """
+    """Return fields with the Arrow types that the files' Arrow schemas agree on; a numparq `Schema` has none."""
     have = [dict(zip(key_function(fields), fields, strict=True)) for fields in files]
     return [
         _dressed(field, [columns[label] for columns in have if columns.get(label) is not None], key_function)

@@ -16,29 +16,14 @@ from numparq.prune.index_reader import PageIndexReader
 
 __all__ = ["divide_row_group", "pack_pieces"]
 
-# To open a file takes as long as to read so many bytes; it counts for nothing that would fill small splits.
+# Opening a file costs as much as reading OPEN_COST_BYTES; counted as at most 1 / OPEN_COST_SHARE of a split.
 OPEN_COST_BYTES, OPEN_COST_SHARE = 256 << 10, 16
 
 
 def divide_row_group(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan, capacity: int) -> list[RowGroupPlan]:
-    """Divide the rows of a row group into stretches of about as many bytes as a split may have.
+    """Divide the selected rows of a row group into ranges of about ``capacity`` bytes of its columns.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns of the plan.
-    group : RowGroupPlan
-        What is wanted.
-    capacity : int
-        Bytes of a split.
-
-    Returns
-    -------
-    list of RowGroupPlan
-        In the order of rows, each with some. The row group itself, where it fits, or where not all of its columns have
-        an offset index: rows in the midst of such a column cannot be read without those before them.
+    Returns it whole if it fits, or if a column chunk has no offset index to read from its middle.
     """
     if group.num_bytes <= capacity or group.rows.count < 2:
         return [group]
@@ -54,7 +39,7 @@ def divide_row_group(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan
 
 
 def _located(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan) -> RowGroupPlan:
-    """Take up the offset indexes of chunks that have not been asked for theirs."""
+    """Read the offset indexes of chunks that have not been located yet."""
     missing = [(place, leaf.index) for place, leaf in enumerate(leaves) if not group.chunks[place].is_indexed]
     if not missing:
         return group
@@ -70,45 +55,31 @@ def _located(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan) -> Row
 
 
 def _cuts(chunk: ChunkPages, group: RowGroupPlan, count: int) -> list[int]:
-    """Give rows between pages of a chunk that divide its wanted bytes into so many equal parts, as far as they can."""
+    """Return the rows, at page boundaries of a chunk, that divide its selected bytes into ``count`` similar parts."""
     pages = chunk.needed(group.rows)
     ends = np.cumsum(chunk.sizes[pages])
     wanted = np.arange(1, count) * (ends[-1] / count)
-    behind = np.minimum(np.searchsorted(ends, wanted), len(pages) - 1)  # the pages that the cuts are in
+    behind = np.minimum(np.searchsorted(ends, wanted), len(pages) - 1)  # page that holds each cut
     rows = np.unique(chunk.row_stops[pages[behind]])
     first, last = int(group.rows.starts[0]), int(group.rows.stop)
     return [row for row in rows.tolist() if first < row < last]
 
 
 def pack_pieces(files: Sequence[int], sizes: Sequence[int], most: int, fewest: int = 1) -> list[range]:
-    """Divide pieces, which stay in their order, into runs.
+    """Pack pieces in order into as few runs of at most ``most`` bytes as possible, but at least ``fewest``.
 
-    Parameters
-    ----------
-    files : sequence of int
-        The file that each piece is of, the first one being 0, the others behind it; they never fall.
-    sizes : sequence of int
-        The bytes of each piece, 0 or more.
-    most : int
-        Of a run. A piece that is larger is a run by itself.
-    fewest : int
-        So many runs there are to be, if there are as many pieces.
-
-    Returns
-    -------
-    list of range
-        As few as that allows; and of those, such that the largest is as small as possible.
+    ``files`` are file ordinals, ascending from 0. The largest run is as small as the number of runs allows.
     """
     if not len(sizes):
         return []
-    # A run from one piece to another takes what lies between the start of the first one and the end of the last: with
-    # pieces on a line, of one file over each other by what it takes to open that.
+    # Pieces lie on a line, and each includes the cost of opening its file: pieces of one file overlap by that cost.
+    # A run costs the distance from the start of its first piece to the end of its last.
     opening = min(OPEN_COST_BYTES, most // OPEN_COST_SHARE)
     ends = np.cumsum(np.asarray(sizes, np.int64)) + opening * (np.asarray(files, np.int64) + 1)
     starts = ends - np.asarray(sizes, np.int64) - opening
     count = max(len(_runs(starts, ends, most)), min(fewest, len(ends)))
     low, high = 0, int(ends[-1])
-    while low < high:  # for the least capacity that makes no more runs
+    while low < high:  # binary search for the least capacity with at most `count` runs
         middle = (low + high) // 2
         if len(_runs(starts, ends, middle)) <= count:
             high = middle
@@ -119,7 +90,7 @@ def pack_pieces(files: Sequence[int], sizes: Sequence[int], most: int, fewest: i
 
 
 def _runs(starts: np.ndarray, ends: np.ndarray, capacity: int) -> list[range]:
-    """Fill one run after the other."""
+    """Fill runs greedily, one after another."""
     runs, start = [], 0
     while start < len(ends):
         fits = int(np.searchsorted(ends, starts[start] + capacity, side="right"))

@@ -25,56 +25,37 @@ _GONE = "the file is gone since the table was divided into splits"
 
 
 def footer_digest(file: OpenFile) -> bytes:
-    """Give what tells the footer of a file from others."""
+    """Return a digest of a file's footer bytes."""
     footer = file.footer
     return blake2b(footer.data[: footer.length].tobytes(), digest_size=16).digest()
 
 
 def stamp_file(file: DataFile, opened: OpenFile) -> DataFile:
-    """Note of a file, which is open, by what it is known again.
-
-    Raises
-    ------
-    InvalidFileError
-        When it has changed since it was opened.
-    """
+    """Return an open file with the size and version that identify it; raise InvalidFileError if it has changed."""
     stamp = _stamp(opened)
     opened.check_unchanged()
     return file._replace(size=opened.source.size) if stamp is None else stamp_local_file(file, *stamp)
 
 
 def stamp_local_file(file: DataFile, size: int, modified: int) -> DataFile:
-    """Note of a local file how large it is, and when it was modified, in nanoseconds.
+    """Return a local file with its size, its modification time in nanoseconds as version, and absolute path and name.
 
-    Its path is made absolute: another process may have another working directory. So is its name where that is another
-    one, which it has when it has been moved to its place.
+    Another process may have another working directory. The name differs from the path if the file is still staged.
     """
     name = file.name if file.name == file.path else os.path.abspath(file.name)
     return file._replace(path=os.path.abspath(file.path), name=name, size=size, version=str(modified))
 
 
 def _stamp(file: OpenFile) -> tuple[int, int] | None:
-    """Give size and time of the last change of a local file."""
+    """Return size and modification time of a local file; None for a remote one."""
     return file.source.stamp() if hasattr(file.source, "stamp") else None
 
 
 @contextmanager
 def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[list[OpenFile]]:
-    """Open the files of a split, each once; they are closed at the end.
+    """Open the files of a split until the context ends.
 
-    Parameters
-    ----------
-    parts : sequence of SplitPart
-        What the split has of each.
-    filesystem : fsspec or pyarrow file system, or None
-        Where they are; None for the local one.
-
-    Raises
-    ------
-    FileNotFoundError
-        When one of them is not there any more.
-    InvalidFileError
-        When one of them is not what was planned: by its size, time of change, ETag or footer.
+    Raises FileNotFoundError, or InvalidFileError if size, modification time, ETag or footer changed since planning.
     """
     planned = [part.file for part in parts]
     if filesystem is not None:
@@ -94,7 +75,7 @@ def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[li
 
 
 def _is_planned(part: SplitPart, file: OpenFile) -> bool:
-    """Say whether a file is the one that was planned, as far as it tells itself."""
+    """Whether an open file is the planned one, by size, modification time and footer."""
     stamp = _stamp(file)
     if stamp is not None and (part.file.size, part.file.version) != (stamp[0], str(stamp[1])):
         return False
@@ -102,7 +83,7 @@ def _is_planned(part: SplitPart, file: OpenFile) -> bool:
 
 
 def _check_remote(planned: Sequence[DataFile], filesystem: Any) -> None:
-    """Ask a file system, and not what it remembers, whether files are those that were planned."""
+    """Check sizes and versions of remote files against the plan, by requests that bypass the file system's cache."""
     if hasattr(filesystem, "invalidate_cache"):
         for file in planned:
             filesystem.invalidate_cache(file.path)
@@ -120,7 +101,7 @@ def _differ(one: object, other: object) -> bool:
 
 
 def _gone(planned: Sequence[DataFile], error: FileNotFoundError) -> FileNotFoundError:
-    """Say which file is gone."""
+    """Return an error that names the missing file."""
     told = str(error.filename or error)
     names = [file.name for file in planned if file.path in told or file.name in told]
     return FileNotFoundError(errno.ENOENT, _GONE, names[0] if names else told)

@@ -27,26 +27,19 @@ from .split import RowGroupRange, Split, SplitPart, divide_bytes
 
 __all__ = ["SplitQuery", "plan_byte_splits", "plan_row_splits"]
 
-# So many files tell the schema where there are too many to open all of them.
+# Number of files sampled for the schema if there are too many to open.
 SAMPLED_FILES = 64
 
 
 class SplitQuery(DatasetQuery):
-    """A query of a dataset, to be divided.
-
-    Parameters
-    ----------
-    contents, pruners, columns, choices
-        As of `DatasetQuery`.
-    plan_files : int or None
-        Of more files than that, footers are not read, but those of a few.
+    """A query of a dataset, to be divided; above ``plan_files`` files, only a sample of the footers is read.
 
     Attributes
     ----------
     kept : list of int
-        The files that may have wanted rows, as far as is known without opening them.
+        Ordinals of the files left after pruning without opening them.
     is_sampled : bool
-        Whether `wanted` are but some of them.
+        Whether `wanted` holds only a sample of them.
     """
 
     def __init__(
@@ -63,7 +56,7 @@ class SplitQuery(DatasetQuery):
         super().__init__(contents, pruners, columns, choices)
 
     def left(self) -> list[FileSelection]:
-        """Give the files that the statistics of their footers leave: of the others no plan need be made."""
+        """Return the selected files that footer statistics do not prune; only these are planned."""
         return self._prune_by_statistics()
 
     def _kept(self) -> list[int]:
@@ -78,30 +71,13 @@ class SplitQuery(DatasetQuery):
     def _table(self, ordinals: Sequence[int], columns: Any) -> Any:
         if not self.is_sampled:
             return super()._table(ordinals, columns)
-        return self._bound(self._contents.schema_of(ordinals), columns)  # which are not looked for in all files
+        return self._bound(self._contents.schema_of(ordinals), columns)  # without retrying with all files
 
 
 def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
-    """Divide the files of a query by their sizes.
+    """Divide the files of a sampled query by size, in row order.
 
-    Parameters
-    ----------
-    contents : DatasetSnapshot
-        The files.
-    query : SplitQuery
-        The query, some of whose files are open: they tell which share of the bytes is asked for.
-    split_bytes, min_splits
-        As of `numparq.dataset.splits.plan.plan_row_splits`.
-
-    Returns
-    -------
-    list of Split
-        In the order of rows.
-
-    Raises
-    ------
-    FileNotFoundError
-        When one of the files is gone since it was listed.
+    The open files show which share of the bytes is read. Raises FileNotFoundError if a file is gone.
     """
     files = _looked_at([contents.files[at] for at in query.kept], contents.listing.filesystem)
     share = _share(query)
@@ -113,7 +89,7 @@ def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: 
 
 
 def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
-    """Find out how large files are, and by what they are known again, where the listing has not told."""
+    """Return files with sizes and versions, requested where the listing has none."""
     if filesystem is None:
         return [_local(file) for file in files]
     unknown = [file.path for file in files if file.size is None]
@@ -128,7 +104,7 @@ def _local(file: DataFile) -> DataFile:
 
 
 def _share(query: SplitQuery) -> float:
-    """Give the share of a file's bytes that is asked for, by the files that are open."""
+    """Return the share of file bytes that the query reads, by the open files."""
     asked = everything = 0
     for wanted in query.wanted:
         rows = query.read.known(wanted).rows
@@ -139,7 +115,7 @@ def _share(query: SplitQuery) -> float:
 
 
 def _byte_pieces(file: DataFile, share: float, capacity: int) -> Iterator[tuple[SplitPart, int]]:
-    """Divide a file, and give what is asked of each part."""
+    """Divide a file into byte ranges; yield each with the number of bytes that the query reads of it."""
     num_bytes = int((file.size or 0) * share)
     ranges = divide_bytes(file.size or 0, max(-(-num_bytes // capacity), 1))
     for byte_range in ranges:
@@ -147,9 +123,9 @@ def _byte_pieces(file: DataFile, share: float, capacity: int) -> Iterator[tuple[
 
 
 def _byte_split(pieces: Sequence[tuple[int, SplitPart, int]]) -> Split:
-    """Make a split; ranges of one file that lie behind one another are one."""
+    """Build a split; adjacent ranges of one file are merged."""
     parts = []
-    for _, several in groupby(pieces, key=lambda piece: piece[0]):  # by its place: a file may be named twice
+    for _, several in groupby(pieces, key=lambda piece: piece[0]):  # by position: a file may be listed twice
         same = [part for _, part, _ in several]
         assert same[0].byte_range is not None
         assert same[-1].byte_range is not None
@@ -158,20 +134,18 @@ def _byte_split(pieces: Sequence[tuple[int, SplitPart, int]]) -> Split:
 
 
 class PlannedFile(NamedTuple):
-    """A file, and what is wanted of it.
+    """A planned file.
 
     Attributes
     ----------
     part : SplitPart
-        The file, with no rows yet.
-    opened : OpenFile
-        The file, open.
+        The file, without rows yet.
     leaves : list of Leaf
-        The columns that are read, or asked by the filter.
+        Leaf columns that are projected or filtered by.
     groups : list of RowGroupPlan
-        What is left of its row groups.
+        Row groups left after pruning.
     is_exact : bool
-        Whether all these rows are wanted.
+        Whether all their rows match, as there is no filter.
     """
 
     part: SplitPart
@@ -182,16 +156,9 @@ class PlannedFile(NamedTuple):
 
 
 class SplitPiece(NamedTuple):
-    """Rows of a row group, to be in one split.
+    """Rows of one row group that go to one split.
 
-    Attributes
-    ----------
-    place : int
-        Which of the planned files it is of.
-    rows : RowGroupRange
-        The rows.
-    num_rows, num_bytes : int
-        Of those that may be wanted.
+    ``place`` is the index of the planned file; ``num_rows`` and ``num_bytes`` count rows that may match.
     """
 
     place: int
@@ -201,23 +168,9 @@ class SplitPiece(NamedTuple):
 
 
 def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
-    """Divide what a query wants of files that are open.
+    """Divide the rows of open files into splits of at most about ``split_bytes`` of the columns read, in row order.
 
-    Parameters
-    ----------
-    contents : DatasetSnapshot
-        The files.
-    query : SplitQuery
-        The query.
-    split_bytes : int
-        Bytes of a split, of the columns asked for.
-    min_splits : int
-        So many there are to be at least, if rows can be divided so.
-
-    Returns
-    -------
-    list of Split
-        In the order of rows; none where nothing is left.
+    Returns at least ``min_splits`` if rows can be divided so, and none if nothing is left to read.
     """
     files = [file for file in _planned(contents, query) if file.groups]
     total = sum(group.num_bytes for file in files for group in file.groups)
@@ -229,7 +182,7 @@ def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: i
 
 
 def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
-    """Plan the files that may have wanted rows, side by side where requests take their time."""
+    """Plan the files that may have matching rows; remote ones concurrently."""
     left = query.left()
     found: dict[int, PlannedFile] = {}
 
@@ -253,7 +206,7 @@ def _planned_file(file: DataFile, query: SplitQuery, wanted: FileSelection) -> P
 
 
 def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitPiece]:
-    """Give what is wanted of a file, row groups divided that are too large."""
+    """Yield the selected rows of a file, with large row groups divided."""
     for whole in file.groups:
         for group in divide_row_group(file.opened, file.leaves, whole, capacity):
             rows = RowGroupRange(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
@@ -261,7 +214,7 @@ def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitP
 
 
 def _row_split(files: Sequence[PlannedFile], pieces: Sequence[SplitPiece]) -> Split:
-    """Make the split of some pieces, which lie behind one another."""
+    """Build a split of consecutive pieces."""
     groups: dict[int, list[RowGroupRange]] = {}
     for piece in pieces:
         groups.setdefault(piece.place, []).append(piece.rows)

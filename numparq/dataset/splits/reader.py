@@ -38,20 +38,9 @@ __all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
 
 @dataclass(frozen=True)
 class SplitReadSpec:
-    """What is wanted of a table.
+    """Specification of a split read, the same for all splits of a table; can be pickled.
 
-    Attributes
-    ----------
-    carried : SerializedSchema
-        The columns of the files.
-    partitions : dict of str to str
-        The partition columns, and their types.
-    columns : list or None
-        The columns wanted, as in `numparq.read_parquet`.
-    choices : ScanOptions
-        What else is wanted.
-    filesystem : fsspec or pyarrow file system, or None
-        Where the files are.
+    ``partitions`` maps partition columns to type names; ``columns`` is as in `numparq.read_parquet`.
     """
 
     carried: SerializedSchema
@@ -64,19 +53,21 @@ class SplitReadSpec:
     def of(
         cls, contents: DatasetSnapshot, carried: SerializedSchema, columns: list[Any] | None, choices: ScanOptions
     ) -> SplitReadSpec:
-        """Make it of what is known of the files, whose partition columns are `SchemaOnlyPartitions`."""
+        """Build the specification from a snapshot whose partition columns are `SchemaOnlyPartitions`."""
         partitions = contents.partitions
         assert isinstance(partitions, SchemaOnlyPartitions)
         return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
 
 
 class SplitReader:
-    """Reads splits of a table. It can be pickled, knows nothing of other splits, and opens no file but a split's own.
+    """Reads any split of a table, in any process.
+
+    It can be pickled, holds no splits, and opens only the files of the split that it reads.
 
     Parameters
     ----------
     wish : SplitReadSpec
-        What is wanted of the table.
+        Specification of the read, made by `split_table`.
     """
 
     def __init__(self, wish: SplitReadSpec) -> None:
@@ -93,57 +84,62 @@ class SplitReader:
         return f"<SplitReader of {names}>"
 
     def with_runtime_filters(self, runtime_filters: Any) -> SplitReader:
-        """Give one that applies more filters, besides those that it has.
+        """Return a reader that applies additional runtime filters.
 
         Parameters
         ----------
         runtime_filters : RuntimeFilter, or iterable of these
-            Each has to have arrived.
+            Filters that have arrived.
+
+        Returns
+        -------
+        SplitReader
+            A new reader with the old filters and the additional ones.
 
         Raises
         ------
         SchemaError
-            When there is no such column, or it has not one simple value a row.
+            If the table lacks the column of a filter, or the column is not flat.
         ValueError
-            When one has not arrived.
+            If a filter has not arrived.
         """
         choices = self._wish.choices
         together = (*choices.runtime_filters, *check_arrived(runtime_filters))
         made = SplitReader(replace(self._wish, choices=replace(choices, runtime_filters=together)))
-        made._filter.bind_runtime_filters(self.prototype, together)  # which looks for their columns
+        made._filter.bind_runtime_filters(self.prototype, together)  # raises if a column is missing
         return made
 
     @property
     def filesystem(self) -> Any:
-        """Where the files are (fsspec or pyarrow file system); None for the local one."""
+        """File system of the files (fsspec or pyarrow); None for the local one."""
         return self._wish.filesystem
 
     @property
     def partitions(self) -> list[str]:
-        """The partition columns, whether they are read or not."""
+        """Names of the partition columns, whether they are read or not."""
         return list(self._wish.partitions)
 
-    # --- the columns -------------------------------------------------------------------------------------------------
+    # --- columns -----------------------------------------------------------------------------------------------------
 
     @property
     def prototype(self) -> OpenFile:
-        """A file without rows that has the schema and the keys of the table; the partition columns are not in it."""
+        """Schema file: no rows, the schema and key-value metadata of the table, without partition columns."""
         return self._wish.carried.schema.prototype
 
     @property
     def schema(self) -> Schema:
-        """The columns that are in files, whether they are read or not; those of all files united."""
+        """Merged schema of all files, whether columns are read or not; without partition columns."""
         return self.prototype.schema
 
     @cached_property
     def names(self) -> list[str]:
-        """The columns that are read, in their order, virtual ones last."""
+        """Names of the columns that are read, in order, virtual columns last."""
         names = [column.name for column in self._selected[0]]
         return [*names, *self._selected[1]]
 
     @cached_property
     def arrow_schema(self) -> Any:
-        """The schema of all tables (pyarrow.Schema), by the schema of the files alone."""
+        """Schema of all tables (pyarrow.Schema), by the schema of the files alone."""
         from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
         choices = _for_arrow(self._wish.choices)
@@ -153,7 +149,7 @@ class SplitReader:
 
     @cached_property
     def _keys(self) -> DatasetPartitions:
-        """The partition columns, of no file."""
+        """Partition columns without files."""
         return self._partitions([])
 
     def _partitions(self, values: Sequence[tuple[str | None, ...]]) -> DatasetPartitions:
@@ -161,7 +157,7 @@ class SplitReader:
 
     @cached_property
     def _selected(self) -> tuple[list[Leaf | NestedProjection], list[str]]:
-        """The columns wanted, and the virtual ones."""
+        """Projected columns in files, and virtual columns."""
         found = project_columns(self.prototype, self._keys, self._wish.columns, self._wish.choices)
         return found.selected, found.virtual
 
@@ -174,25 +170,25 @@ class SplitReader:
         choices = self._wish.choices
         return DatasetFilter(choices.filters, self._wish.carried.schema, self._keys, choices.runtime_filters)
 
-    # --- the rows ----------------------------------------------------------------------------------------------------
+    # --- rows --------------------------------------------------------------------------------------------------------
 
     def frame(self, split: Split) -> pd.DataFrame:
-        """Read a split into one frame.
+        """Read a split into one DataFrame.
 
         Parameters
         ----------
         split : Split
-            One of this table.
+            A split of this table.
 
         Returns
         -------
         pandas.DataFrame
-            Columns and dtypes are the same for all splits. No column is an index, and rows are numbered from 0.
+            Columns and dtypes are the same for all splits. The index numbers the rows from 0; no column is an index.
 
         Raises
         ------
         FileNotFoundError, InvalidFileError
-            When a file is gone, or has changed, since the table was divided.
+            If a file is gone or has changed since the table was divided.
         """
         choices = self._wish.choices
         with self._begun(split, choices, self._selected[0]) as (read, wanted):
@@ -201,14 +197,19 @@ class SplitReader:
     def frames(
         self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
     ) -> Iterator[pd.DataFrame]:
-        """Read a split as frames one after the other, in bounded memory; at least one.
+        """Read a split as consecutive DataFrames, within bounded memory.
 
         Parameters
         ----------
         split : Split
-            One of this table.
+            A split of this table.
         batch_rows, memory_limit
             As in `numparq.Dataset.iter_batches`.
+
+        Yields
+        ------
+        pandas.DataFrame
+            A batch with the columns and dtypes of `frame`; there is at least one.
 
         Raises
         ------
@@ -221,21 +222,21 @@ class SplitReader:
             yield from Batches(units)
 
     def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
-        """Read a split as Arrow tables one after the other, in bounded memory; at least one.
+        """Read a split as consecutive Arrow tables, within bounded memory.
 
         Parameters
         ----------
         split : Split
-            One of this table.
+            A split of this table.
         batch_rows : int, optional
-            A table has no more rows than that.
+            Maximum number of rows of a table.
         memory_limit : int, optional
             As in `numparq.Dataset.iter_batches`.
 
         Yields
         ------
         pyarrow.Table
-            Of `arrow_schema`. A VARIANT is a struct of its metadata and its value.
+            A table of `arrow_schema`; there is at least one. A VARIANT is a struct of its metadata and value.
 
         Raises
         ------
@@ -248,12 +249,17 @@ class SplitReader:
                 del table
 
     def count(self, split: Split) -> int:
-        """Count the rows of a split; only what its filter asks is read, and nothing where the plan knows.
+        """Return the number of rows of a split; reads nothing if the plan knows it, else only the filter columns.
 
         Parameters
         ----------
         split : Split
-            One of this table.
+            A split of this table.
+
+        Returns
+        -------
+        int
+            Number of rows.
         """
         if split.num_rows is not None:
             return split.num_rows
@@ -264,14 +270,14 @@ class SplitReader:
     def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[DatasetUnitReader]:
         with self._begun(split, choices, self._selected[0]) as begun:
             units = DatasetUnitReader(lambda _: begun, choices, sizes)
-            units.is_ahead = False  # no thread of our own where others share out the work
+            units.is_ahead = False  # no read-ahead thread: the engine above schedules the work
             yield units
 
     @contextmanager
     def _begun(
         self, split: Split, choices: ScanOptions, selected: Sequence[Leaf | NestedProjection]
     ) -> Iterator[tuple[SchemaOnlyScan, list[FileSelection]]]:
-        """Open the files of a split, and get ready to read columns of them."""
+        """Open the files of a split, and prepare a scan of columns."""
         with open_split_files(split.parts, self._wish.filesystem) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
             virtual = self._selected[1] if choices.include else []
@@ -290,7 +296,7 @@ class SplitReader:
 
 
 def check_arrived(runtime_filters: Any) -> tuple[RuntimeFilter, ...]:
-    """Refuse filters that would have to arrive in another process."""
+    """Return runtime filters as a tuple; raise ValueError if one has not arrived: it cannot reach other processes."""
     found = tuple(check_runtime_filters(runtime_filters))
     for each in found:
         if not each.has_arrived:
@@ -303,7 +309,7 @@ def _for_arrow(choices: ScanOptions) -> ScanOptions:
 
 
 def _slices(groups: Sequence[RowGroupRange]) -> list[RowSlice]:
-    """Give rows as they are decoded, one behind the other."""
+    """Return the row slices of row group ranges, decoded one after another."""
     made, out = [], 0
     for group in groups:
         made.append(RowSlice(group.row_group, group.start, group.stop, out))
@@ -312,10 +318,10 @@ def _slices(groups: Sequence[RowGroupRange]) -> list[RowSlice]:
 
 
 def _cut(table: Any, batch_rows: int | None) -> Iterator[Any]:
-    """Divide a table into some of at most so many rows."""
+    """Slice a table into tables of at most ``batch_rows`` rows."""
     if batch_rows is None or table.num_rows <= batch_rows:
         yield table
         return
     for start in range(0, table.num_rows, batch_rows):
-        # Of a table without columns, pyarrow slices as many rows as it is asked for, whether they are there or not.
+        # pyarrow slices a table without columns to any length, even past its end.
         yield table.slice(start, min(batch_rows, table.num_rows - start))

@@ -24,16 +24,9 @@ _MAGIC = b"PAR1"
 
 
 class SerializedSchema:
-    """The schema of a table, which can be pickled.
+    """A dataset schema that can be pickled.
 
-    Parameters
-    ----------
-    schema : DatasetSchema
-        As the files have it; or some of them, where others are unknown: then any of its columns may be null.
-    resolve : {"name", "position", "field_id"}
-        Which columns of two files are the same one.
-    unknown : UnseenFiles, optional
-        What holds for files of which the footers have not been read.
+    With ``unknown``, the schema comes from a sample of the files: any column may be null, and each file is checked.
     """
 
     def __init__(self, schema: DatasetSchema, resolve: str, unknown: UnseenFiles | None = None) -> None:
@@ -52,7 +45,7 @@ class SerializedSchema:
 
     @cached_property
     def schema(self) -> DatasetSchema:
-        """The schema. Its prototype has neither rows nor an index, and its columns are called as they are stored."""
+        """The schema; its schema file has no rows and no index, and columns keep the names in the files."""
         prototype = OpenFile(self._file)
         like = [schema_key(prototype)] if self._fields is None else []
         prototype.pandas_metadata = SchemaOnlyPandasMetadata.of(prototype.pandas_metadata)
@@ -60,17 +53,11 @@ class SerializedSchema:
 
     @cached_property
     def _checked(self) -> set[SchemaKey]:
-        """The keys of files that have been checked."""
+        """Schema keys of files that passed the check."""
         return set()
 
     def check(self, file: OpenFile) -> None:
-        """Refuse a file that would have made the schema another one, if it had been known.
-
-        Raises
-        ------
-        SchemaError
-            When values of it would be lost, or a column.
-        """
+        """Raise SchemaError if an unseen file has values or columns that the schema would lose."""
         if self._unknown is None or self._fields is None:
             return
         key = schema_key(file)
@@ -80,7 +67,7 @@ class SerializedSchema:
 
 
 def _nullable(schema: DatasetSchema, labels: FieldKeyFunction) -> DatasetSchema:
-    """Let any column be null: a file may lack it."""
+    """Return a schema with all columns nullable: a file may lack any of them."""
     fields = [replace(field, nullable=True) for field in schema.fields if field is not None]
     keys = dict(schema.prototype.footer.key_value_metadata)
     has_arrow_schema = keys.pop("ARROW:schema", None) is not None
@@ -89,14 +76,9 @@ def _nullable(schema: DatasetSchema, labels: FieldKeyFunction) -> DatasetSchema:
 
 
 class UnseenFiles:
-    """What is allowed of files whose footers were not read when the schema was found.
+    """Rules for files whose footers were not read when the schema was merged.
 
-    Parameters
-    ----------
-    is_given : bool
-        Whether the schema was given: then files may have other columns besides.
-    keys : collection of str
-        The partition columns, which win over columns of files.
+    With a given schema (``is_given``), files may have other columns. Partition ``keys`` hide columns of the same name.
     """
 
     def __init__(self, is_given: bool, keys: Collection[str]) -> None:
@@ -104,13 +86,7 @@ class UnseenFiles:
         self._keys = frozenset(keys)
 
     def check(self, fields: Sequence[SchemaField], file: OpenFile, labels: FieldKeyFunction) -> None:
-        """Check a file; `fields` are the columns of the schema.
-
-        Raises
-        ------
-        SchemaError
-            As `SerializedSchema.check` does.
-        """
+        """Raise SchemaError if a file has values or columns that the schema's ``fields`` would lose."""
         name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
         if conform_columns(fields, name, theirs, labels) != list(fields):
             raise SchemaError(
@@ -127,7 +103,7 @@ class UnseenFiles:
         labels: FieldKeyFunction,
         path: tuple[str, ...],
     ) -> None:
-        """Refuse columns, and fields of structs, that the schema has not."""
+        """Raise SchemaError for a column or struct field that the schema lacks."""
         known = dict(zip(field_keys(fields, labels, file, path), fields, strict=True))
         for label, field in zip(field_keys(theirs, labels, file, path), theirs, strict=True):
             inner = (*path, field.name)
@@ -140,7 +116,7 @@ class UnseenFiles:
     def _refuse_within(
         self, ours: SchemaField, theirs: SchemaField, file: str, labels: FieldKeyFunction, path: tuple[str, ...]
     ) -> None:
-        """Refuse fields of structs that the schema has not, in lists and maps of any depth too."""
+        """Raise SchemaError for a struct field that the schema lacks, at any depth of lists and maps."""
         if theirs.kind == "struct" and not theirs.is_variant:
             self._refuse_others(ours.children, theirs.children, file, labels, path)
         elif theirs.kind in ("list", "map"):

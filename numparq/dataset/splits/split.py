@@ -13,15 +13,9 @@ __all__ = ["RowGroupRange", "Split", "SplitPart", "divide_bytes", "row_groups_in
 
 
 class RowGroupRange(NamedTuple):
-    """Rows of a row group.
+    """Rows ``start`` to ``stop`` (exclusive) of a row group, by its ordinal in the file.
 
-    Attributes
-    ----------
-    row_group : int
-        Its ordinal in the file.
-    start, stop : int
-        The rows, counted within it. Of those between them, some may be known not to be wanted: the reader finds out
-        the same from the file's indexes.
+    Some rows between may be pruned: the reader learns that from the file's page indexes again.
     """
 
     row_group: int
@@ -30,19 +24,19 @@ class RowGroupRange(NamedTuple):
 
 
 class SplitPart(NamedTuple):
-    """What a split has of one file.
+    """Part of a split in one file.
 
     Attributes
     ----------
     file : DataFile
-        Path, name, partition values; `size` and `version` are those that the file had when it was planned, of a local
-        one the time of its last change in nanoseconds.
+        The file with the size and version it had when planned; a local file's version is its modification time in
+        nanoseconds.
     groups : tuple of RowGroupRange, or None
-        The rows. None where the footer was not read: then those of `byte_range`.
+        Rows to read; None if the footer was not read and `byte_range` counts.
     byte_range : (int, int or None), or None
-        First byte, and the byte behind the last one (None: to the end): row groups whose mid-points are in it.
+        Start and exclusive end (None: end of file); selects the row groups whose mid-point lies in it.
     digest : bytes or None
-        Of the footer that was read, by which the file is known again.
+        Digest of the footer, if it was read when planned.
     """
 
     file: DataFile
@@ -52,16 +46,16 @@ class SplitPart(NamedTuple):
 
 
 class Split(NamedTuple):
-    """What one process reads.
+    """Rows that one process reads.
 
     Attributes
     ----------
     parts : tuple of SplitPart
-        One for each file, in the order of their rows. Without any, there are no rows.
+        One part for each file, in row order; empty if there are no rows.
     num_rows : int or None
-        Rows that it gives; None where a filter, or a footer that was not read, leaves that open.
+        Number of rows; None if it depends on a filter or on footers that were not read.
     num_bytes : int
-        Of the columns asked for, as they are stored; estimated where footers were not read.
+        Stored bytes of the columns read; estimated if footers were not read.
     """
 
     parts: tuple[SplitPart, ...] = ()
@@ -70,7 +64,7 @@ class Split(NamedTuple):
 
     @property
     def files(self) -> list[str]:
-        """The names of the files."""
+        """Names of the files."""
         return [part.file.name for part in self.parts]
 
     def __repr__(self) -> str:
@@ -79,26 +73,13 @@ class Split(NamedTuple):
 
 
 def divide_bytes(size: int, count: int) -> list[tuple[int, int | None]]:
-    """Divide the bytes of a file into so many ranges; the last one is open."""
+    """Divide a file's bytes into ``count`` ranges; the last has no end."""
     edges = [size * part // count for part in range(count)]
     return list(zip(edges, [*edges[1:], None], strict=True))
 
 
 def row_groups_in_range(file: OpenFile, byte_range: tuple[int, int | None]) -> tuple[RowGroupRange, ...]:
-    """Give the row groups of a file that are in a range.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    byte_range : (int, int or None)
-        First byte, and the byte behind the last one.
-
-    Returns
-    -------
-    tuple of GroupRows
-        All of their rows; those without any are left out.
-    """
+    """Return the row groups whose mid-point is in a byte range (exclusive end), without empty ones."""
     start, stop = byte_range
     points = _mid_points(file)
     within = (points >= start) if stop is None else (points >= start) & (points < stop)
@@ -107,7 +88,7 @@ def row_groups_in_range(file: OpenFile, byte_range: tuple[int, int | None]) -> t
 
 
 def _mid_points(file: OpenFile) -> np.ndarray:
-    """Give the mid-point of each row group: positions that the file has, whatever its footer says."""
+    """Return the mid-point of each row group, in bytes; corrupt footers still yield positions near the file."""
     groups, columns = range(file.num_row_groups), file.footer.num_leaves
     if not columns:
         return np.zeros(len(groups), np.int64)

@@ -30,21 +30,21 @@ MAX_PLANNED_FILES = 4096
 
 
 class SplitTable:
-    """A table divided into splits. It can be pickled; its `reader`, which has no splits in it, is smaller.
+    """A table divided into splits, made by `split_table`.
 
-    Made by `split_table`.
+    It can be pickled; its `reader` is smaller, as it holds no splits.
 
     Parameters
     ----------
     reader : SplitReader
-        Reads any of the splits.
+        Reader of all splits.
     splits : list of Split
-        All rows that are wanted, each in one split, in their order.
+        Splits in row order; each selected row is in exactly one.
 
     Attributes
     ----------
     reader, splits
-        As given.
+        The parameters.
     """
 
     def __init__(self, reader: SplitReader, splits: list[Split]) -> None:
@@ -58,7 +58,7 @@ class SplitTable:
         return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
 
     def with_runtime_filters(self, runtime_filters: Any) -> SplitTable:
-        """Give one that applies more filters where its splits are read; see `SplitReader.with_runtime_filters`."""
+        """Return a table whose reader applies additional runtime filters; see `SplitReader.with_runtime_filters`."""
         splits = [split._replace(num_rows=None) for split in self.splits]
         return SplitTable(self.reader.with_runtime_filters(runtime_filters), splits)
 
@@ -127,43 +127,43 @@ def split_table(
     verify_crc: bool = True,
     threads: int | None = 1,
 ) -> SplitTable:
-    """Divide a table into splits.
+    """Divide a table into splits, to be read by separate processes.
 
     Parameters
     ----------
     path, schema, resolve, storage_options, filesystem, pruners
-        As of `numparq.Dataset`.
-    partitioning : {"hive"}, None, list, dict, or callable
-        As of `numparq.Dataset`; or what gives the types of hive's partition columns, as a dict, when it is called with
-        the `numparq.dataset.discover.files.DatasetListing` of all files.
+        As in `numparq.Dataset`.
     columns, filters, include, dtype_backend, variants, verify_crc
         As in `numparq.read_parquet`. Rows come back exactly filtered.
     runtime_filters : RuntimeFilter, or iterable of these
-        As in `numparq.read_parquet`; each has to have arrived. They leave out files here, and row groups, pages and
-        rows where splits are read.
-    split_bytes : int
-        About so many bytes of the columns asked for, as they are stored, are in a split at most.
-    min_splits : int
-        So many splits there are to be, if the rows can be divided so.
-    plan_files : int or None
-        Of more files than that, left by their partitions, footers are read where splits are: splits are whole files,
-        or byte ranges of them, and the columns are those of a few of the files (or of `schema`), any of which may be
-        null. A file that has others, or wider ones, is a SchemaError where it is read, unless there is a `schema`.
-    threads : int, optional
-        How many threads read a split.
+        As in `numparq.read_parquet`; each must have arrived. They prune files here, and row groups, pages and rows
+        when a split is read.
+    split_bytes : int, default 64 MiB
+        Maximum size of a split, approximately, in stored bytes of the columns read.
+    min_splits : int, default 1
+        Minimum number of splits, if rows can be divided so.
+    plan_files : int or None, default 4096
+        Maximum number of files whose footers are read here. With more files after pruning by partitions, splits are
+        files or byte ranges, and footers are read with the splits. The schema is then `schema`, or that of a sample
+        of the files with all columns nullable; a file that does not fit the latter raises SchemaError when it is read.
+    partitioning : {"hive"}, None, list, dict, or callable, default "hive"
+        As in `numparq.Dataset`. A callable gets the listing of all files
+        (`numparq.dataset.discover.files.DatasetListing`) and returns the types of Hive partition columns as a dict.
+    threads : int, default 1
+        Number of threads that read a split; None as in `numparq.read_parquet`.
 
     Returns
     -------
     SplitTable
-        Its splits together have just the rows that `numparq.Dataset.read` gives, in the same order. Dtypes are by the
-        schema of the files alone: integers and booleans are nullable ones unless the column is REQUIRED, INT96 is
-        in microseconds, no column is a Categorical, or an index; partition columns are Int32 or str, or of the type
-        that `partitioning` gives, nullable ones.
+        Its splits hold the rows of `numparq.Dataset.read` in the same order. Dtypes depend on the schema of the files
+        alone: integers and booleans are nullable unless the column is REQUIRED, and INT96 is in microseconds. No column
+        is a Categorical or an index. Partition columns are Int32 or str, or nullable columns of the type in
+        `partitioning`.
 
     Raises
     ------
     SchemaError, FileNotFoundError, InvalidFileError
-        As `numparq.Dataset.read` does.
+        As in `numparq.Dataset.read`.
     """
     choices = ScanOptions(
         filters=None if filters is None else as_expression(filters),
@@ -194,14 +194,14 @@ def split_table(
 
     try:
         return divided()
-    except FileNotFoundError:  # one was replaced, say, since it was listed
+    except FileNotFoundError:  # a file was replaced since the listing
         return divided()
 
 
 def _contents(
     path: Any, partitioning: Any, schema: Any, resolve: str, options: Any, filesystem: Any
 ) -> DatasetSnapshot:
-    """List the files, and find out the types of partition columns, which are no Categoricals."""
+    """List the files, and set the types of partition columns, none of them a Categorical."""
     given = "hive" if callable(partitioning) else partitioning
     contents = DatasetSnapshot(path, given, None, schema, resolve, options, filesystem, None)
     types = partitioning(contents.listing) if callable(partitioning) else given

@@ -36,43 +36,42 @@ __all__ = ["DatasetWriter", "write_dataset"]
 
 
 class DatasetWriter(TransactionalWriter):
-    """Writes frames, one after the other, into a dataset: a folder of many files.
+    """Writes frames into a dataset: a directory of many files.
 
-    Each frame is done with when `write` returns. Its rows are in the dataset after `close`, together with those of all
-    other frames, and not before; leaving a ``with`` block by an exception leaves the dataset as it was.
+    A frame may change again once `write` returns. Its rows enter the dataset with `close`, together with those of all
+    other frames. Leaving a ``with`` block by an exception leaves the dataset as it was.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The folder.
+        Directory of the dataset.
     schema : pyarrow.Schema, sequence or dict, optional
-        The columns' types; by default those of the first frame.
+        Types of the columns; by default those of the first frame.
     partition_cols : sequence of labels, optional
-        Columns by whose values rows are divided: into folders ``key=value``, one below the other in this order. The
-        files do not have them. Values may be strings, integers, booleans, dates, times, timestamps, floats, decimals
-        and Categoricals of these, and null.
-    existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}
-        What becomes of files that are there: they are an error, they stay, or those in partitions that there are rows
-        for are replaced.
+        Columns whose values divide rows into nested directories ``key=value``, in this order. The files do not hold
+        these columns. Values may be strings, integers, booleans, dates, times, timestamps, floats, decimals,
+        Categoricals of these, and null.
+    existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}, default "error"
+        What to do with existing files: raise an error, keep them, or replace those in partitions that get rows.
     max_rows_per_file : int, optional
-        Rows that a file has at the most.
+        Maximum number of rows of a file; no limit by default.
     max_bytes_per_file : int, optional
-        Bytes that a file has at the most, about.
-    write_metadata_file : bool
-        Whether there is a file ``_metadata`` with the footers of all files, and ``_common_metadata`` with the schema.
-        Where not, those of earlier writes are removed, as they would not be true any more.
+        Approximate maximum size of a file in bytes; no limit by default.
+    write_metadata_file : bool, default False
+        Whether to write ``_metadata`` with the footers of all files, and ``_common_metadata`` with the schema. If not,
+        those of earlier writes are removed, because they would be out of date.
     threads, progress, storage_options, filesystem
         As in `numparq.to_parquet`.
     **options
-        Of each file, as in `numparq.ParquetWriter`.
+        Options of each file, as in `numparq.ParquetWriter`.
 
     Raises
     ------
     FileExistsError
-        When the dataset has files, and `existing_data_behavior` is ``"error"``.
+        If the dataset has files and `existing_data_behavior` is ``"error"``.
     SchemaError
-        When a partition column is not there, or its values cannot be names of folders; when frames have different
-        columns, or files that are there are partitioned by other columns.
+        If a partition column is missing or its values cannot be directory names; if frames have different columns; or
+        if existing files are partitioned by other columns.
 
     Examples
     --------
@@ -142,9 +141,9 @@ class DatasetWriter(TransactionalWriter):
         Parameters
         ----------
         df : pandas.DataFrame
-            Its columns must be those of the first frame.
+            Frame with the columns of the first frame.
         index : bool, optional
-            As in `numparq.to_parquet`; but a RangeIndex is kept only where it has a name, and then as a column.
+            As in `numparq.to_parquet`, except that a RangeIndex is kept only if it has a name, and then as a column.
         """
         if self._closed:
             raise ValueError("the writer is closed")
@@ -155,12 +154,12 @@ class DatasetWriter(TransactionalWriter):
             for batch in frame.batches():
                 self._written |= {stretch.values for stretch in batch}
                 self._spread.write(batch)
-        except BaseException:  # a part of the frame may be written
+        except BaseException:  # part of the frame may be written already
             self.abort()
             raise
 
     def _check(self, taken: ShreddedFrame) -> None:
-        """Refuse a frame whose columns are others than those of the first."""
+        """Raise SchemaError if the columns of a frame differ from those of the first."""
         self._order.extend(taken.ordered)
         nodes = [column.node for column in taken.columns]
         if self._nodes is None:
@@ -179,10 +178,10 @@ class DatasetWriter(TransactionalWriter):
             self._keep_footers,
         )
 
-    # --- the end ----------------------------------------------------------------------------------------------------
+    # --- close and abort --------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Complete all files, and put them in their places as one."""
+        """Complete all files, and commit them together."""
         if self._closed:
             return
         try:
@@ -202,7 +201,7 @@ class DatasetWriter(TransactionalWriter):
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _with_metadata(self, changes: CommitChanges, found: DirectoryListing) -> CommitChanges:
-        """Let a commit also replace the files that tell of all others."""
+        """Add new ``_metadata`` and ``_common_metadata`` files to the changes of a commit."""
         new = [(written.name, parse_footer(written.footer)) for written in self._spread.written]
         if not new or self._nodes is None:
             return changes
@@ -215,7 +214,7 @@ class DatasetWriter(TransactionalWriter):
         return CommitChanges([path for path in changes.gone if path[start:] not in over], over)
 
     def abort(self) -> None:
-        """Give up: nothing is left of what was written, and the dataset is as it was."""
+        """Remove everything that was written; the dataset stays as it was."""
         if not self._closed:
             self._end()  # after Ctrl-C, threads may still be writing
             self._spread.abort()
@@ -227,7 +226,7 @@ class DatasetWriter(TransactionalWriter):
 
 
 def _without_rows(taken: ShreddedFrame) -> bytes:
-    """Make a file of the columns of a frame."""
+    """Encode a file with the columns of a frame and no rows."""
     with ParquetWriter(None) as writer:
         writer.write_shredded(taken.rows(0, 0))
     return writer.getvalue()
@@ -267,20 +266,9 @@ def write_dataset(
     existing_data_behavior: str = "error",
     **options: Any,
 ) -> None:
-    """Write a frame as a dataset.
+    """Write a frame as a dataset in one commit; options are those of `DatasetWriter`.
 
-    Parameters
-    ----------
-    df : pandas.DataFrame
-        The frame.
-    path : str or os.PathLike
-        The folder.
-    index : bool, optional
-        As in `DatasetWriter.write`.
-    append : bool
-        The same as `existing_data_behavior` of ``"overwrite_or_ignore"``.
-    existing_data_behavior, **options
-        As in `DatasetWriter`.
+    ``append`` is the same as ``existing_data_behavior="overwrite_or_ignore"``.
     """
     if path is None:
         raise ValueError("many files need a folder: path is its name")

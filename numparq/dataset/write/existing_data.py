@@ -46,7 +46,7 @@ def _nothing(base: str, files: list[FileEntry], keys: Sequence[str], written: Co
 def _matching(
     base: str, files: list[FileEntry], keys: Sequence[str], written: Collection[PartitionValues]
 ) -> list[str]:
-    """Give the files of the partitions that were written: all, where there are no partitions."""
+    """Return the files of the written partitions; all files, if there are no partition columns."""
     start = _start(base)
     gone = []
     for entry in files:
@@ -74,7 +74,7 @@ def _all(base: str, files: list[FileEntry], keys: Sequence[str], written: Collec
     return [entry.path for entry in files]
 
 
-# The same as those who write with several processes say it.
+# Modes of `SharedJob.begin`; "replace" has a rule of its own (`ReplacedFiles`).
 WRITE_MODES: dict[str, RemovalRule] = {
     "append": _nothing,
     "error": _none_at_all,
@@ -91,15 +91,7 @@ _MODE_SAYS = "the mode says what is to become of them: append adds to them, over
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFiles:
-    """What goes are these files, as they were at a time before, and nothing goes if one of them is another by now.
-
-    Parameters
-    ----------
-    versions : dict of str to (str or None)
-        By their paths, what was known of each.
-    version_of : callable
-        Says the same of a file now.
-    """
+    """Removal rule for known files, by path and version; raises InvalidFileError if one has changed or is gone."""
 
     versions: dict[str, str | None]
     version_of: Callable[[FileEntry], str | None]
@@ -107,7 +99,7 @@ class ReplacedFiles:
     def __call__(
         self, base: str, files: list[FileEntry], keys: Sequence[str], written: Collection[PartitionValues]
     ) -> list[str]:
-        """Give their paths."""
+        """Return the paths of the files to remove."""
         there = {entry.path: entry for entry in files}
         for path, version in self.versions.items():
             if path not in there:
@@ -122,7 +114,7 @@ class ReplacedFiles:
 
 
 def check_empty(base: str, files: Sequence[FileEntry], advice: str = _BEHAVIOR_SAYS) -> None:
-    """Raise FileExistsError when a dataset has files; the message says what to do."""
+    """Raise FileExistsError if a dataset has files; the message ends with ``advice``."""
     if files:
         raise FileExistsError(errno.EEXIST, f"the dataset has files already; {advice}", base)
 
@@ -135,35 +127,15 @@ def plan_changes(
     written: Collection[PartitionValues],
     kinds: Mapping[str, str] | None = None,
 ) -> CommitChanges:
-    """Say what is to be changed of what is there.
+    """Plan which existing files a commit removes, by rule ``gone_of``; ``written`` are the partitions that get rows.
 
-    Parameters
-    ----------
-    gone_of : callable
-        One of `EXISTING_DATA_BEHAVIORS` or `WRITE_MODES`, or a `ReplacedFiles`.
-    base : str
-        The dataset's folder.
-    found : DirectoryListing
-        What it has.
-    keys : sequence of str
-        The names of the partition columns.
-    written : collection of tuple of (str or None)
-        The partitions that there are rows for.
-    kinds : mapping of str to str, optional
-        Of partition columns, as far as they are known, the kinds of types that their values are of.
-
-    Raises
-    ------
-    FileExistsError
-        When there are files, and there may be none.
-    SchemaError
-        When those that stay are partitioned by other columns.
+    Raises FileExistsError if there may be no files, SchemaError if other partition columns would stay.
     """
     gone = gone_of(base, found.files, keys, _with_equal_partitions(base, found.files, keys, written, kinds or {}))
     going = set(gone)
     if written:
         _check_keys(base, [entry for entry in found.files if entry.path not in going], keys)
-    # Both would speak of other files than there are, or of columns that these do not have.
+    # Metadata files of earlier writes would describe other files, or columns that are gone.
     start = _start(base)
     stale = [entry.path for entry in found.hidden if entry.path[start:] in (METADATA_FILE, COMMON_METADATA_FILE)]
     if not gone and not written:
@@ -172,7 +144,7 @@ def plan_changes(
 
 
 def _check_keys(base: str, staying: list[FileEntry], keys: Sequence[str]) -> None:
-    """Refuse to put files beside others that are partitioned by other columns: no reader reads them together."""
+    """Raise SchemaError if files that stay have other partition columns: no reader reads both together."""
     start = _start(base)
     for entry in staying:
         theirs = tuple(_partition(entry.path[start:]))
@@ -188,7 +160,7 @@ def _with_equal_partitions(
     written: Collection[PartitionValues],
     kinds: Mapping[str, str],
 ) -> Collection[PartitionValues]:
-    """Give partitions, and those that are there and have the same values, as ``month=01`` where 1 is written."""
+    """Return the written partitions, and existing ones with equal values, such as ``month=01`` for 1."""
     if not any(kinds.get(key) in CANONICAL_TEXT_RULES for key in keys):
         return written
     start = _start(base)
@@ -219,25 +191,9 @@ def check_schemas_compatible(
     new: Sequence[OpenFile],
     same_name: Callable[[str], str] = str,
 ) -> None:
-    """Refuse to put files beside others that no table can have together; one of those there stands for all.
+    """Raise SchemaError if the new files cannot form one table, also with one of the files that stay.
 
-    Parameters
-    ----------
-    found : DirectoryListing
-        What the dataset has.
-    changes : CommitChanges
-        What of it goes.
-    open_source : callable
-        Opens one of its files.
-    new : sequence of OpenFile
-        Of the files that come, one with each choice of columns.
-    same_name : callable
-        Gives the same for names of columns that are one to whom the dataset is for.
-
-    Raises
-    ------
-    SchemaError
-        When their columns do not go together.
+    ``new`` holds one file for each set of columns; ``same_name`` maps names that readers treat as equal to one value.
     """
     if len(new) > 1:
         _check_together(new, same_name, "files of the write do not go together")
@@ -253,24 +209,24 @@ def check_schemas_compatible(
     except SchemaError:
         raise
     except (ParquetError, FileNotFoundError):
-        return  # what cannot be read, or has been replaced since it was listed, says nothing
+        return  # a file that is damaged, or replaced since the listing, cannot be compared
 
 
 def _check_together(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:
-    """Refuse files that no table can have together; `what` says so."""
+    """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:
         DatasetSchema.of(files)
         for other in others:
             _check_names(first.schema.columns, other.schema.columns, same_name)
     except SchemaError as error:
-        error.where.pop("file", None)  # where a new file lies, or that it is none yet, tells nobody anything
+        error.where.pop("file", None)  # the path of a staged file would not help the user
         error.message = f"{what}: {error.message}"
         raise
 
 
 def _check_names(old: Sequence[str], new: Sequence[str], same_name: Callable[[str], str]) -> None:
-    """Refuse names that are other ones and yet the same: the dataset would have both columns."""
+    """Raise SchemaError for a new column whose name readers treat as equal to another column's."""
     known = {same_name(name): name for name in old}
     for name in new:
         other = known.get(same_name(name), name)

@@ -20,24 +20,9 @@ __all__ = ["JobOptions"]
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """How rows become files, the same in all tasks of a write.
+    """Options of a shared job, the same in all its tasks; those of `SharedJob.begin`.
 
-    Parameters
-    ----------
-    partition_cols : tuple of str
-        The columns by whose values rows are divided.
-    schema : object
-        The columns' types, as `numparq.ParquetWriter` takes them; None for those of the first rows.
-    row_group : RowGroupLimits
-        When rows are enough for a row group.
-    file : FileLimits
-        When a file is full.
-    sort_keys : tuple of SortKey
-        What the rows of a task are sorted by.
-    options : dict
-        Others of each file, as in `numparq.ParquetWriter`.
-    same_name : callable
-        Gives the same for names of columns that are one to readers.
+    ``options`` are those of `ParquetWriter`; ``schema`` is None if tasks infer the types from their first rows.
     """
 
     partition_cols: tuple[str, ...]
@@ -50,30 +35,24 @@ class JobOptions:
 
     @property
     def file_schema(self) -> UserSchema:
-        """The types of the columns that files have."""
+        """Schema of the columns in files, without partition columns."""
         given = parse_schema(self.schema)
         columns = {name: column for name, column in given.columns.items() if name not in self.partition_cols}
         return UserSchema(columns, given.complete)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the schema says what columns there are, and not just of what types some are."""
+        """Whether the schema names all columns, and not only the types of some."""
         return parse_schema(self.schema).complete
 
     @property
     def partition_kinds(self) -> dict[str, str]:
-        """The kinds of types of the partition columns, as far as they are given."""
+        """Arrow kinds of the partition columns, where the schema has them."""
         given = parse_schema(self.schema).columns
         return {name: given[name].field.type.kind for name in self.partition_cols if name in given}
 
     def check(self) -> None:
-        """Find out beforehand, and not in all the tasks, that something is wrong, or names columns that there are not.
-
-        Raises
-        ------
-        SchemaError, ValueError, TypeError
-            As tasks would.
-        """
+        """Raise SchemaError, ValueError or TypeError for wrong options before any task runs, as a task would."""
         FramePartitioner(self.partition_cols)
         given = parse_schema(self.schema)
         for name in self.partition_cols:
@@ -88,7 +67,7 @@ class JobOptions:
             self.empty_file()
 
     def empty_file(self) -> bytes:
-        """Make a file without rows, of the columns of the schema."""
+        """Encode a file with the columns of the schema and no rows."""
         with ParquetWriter(None, self.file_schema, **self.options, threads=1, progress=False) as writer:
             pass
         return writer.getvalue()

@@ -35,8 +35,8 @@ _COLUMN_INDEX = ("column_index_offset", "column_index_length")
 _OFFSET_INDEX = ("offset_index_offset", "offset_index_length")
 _MIN_MAX = ("min_value", "max_value", "is_min_value_exact", "is_max_value_exact")
 
-# What would be misread -> the fields of Statistics, and of ColumnChunk, that have it. Bounds and null counts are in
-# column indexes as well.
+# Misread statistic -> fields of Statistics and of ColumnChunk that hold it. Column indexes hold bounds and null counts
+# too.
 _FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     MIN_MAX: (_MIN_MAX, _COLUMN_INDEX),
     DEPRECATED_MIN_MAX: (("min", "max"), ()),
@@ -47,19 +47,9 @@ _FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def misread_statistics(other: Footer, footer: Footer) -> dict[int, frozenset[str]]:
-    """Say what of the statistics of a file would be taken for something else under the footer of another one.
+    """Return, by leaf ordinal, which statistics of a file would be misread under another file's footer.
 
-    Parameters
-    ----------
-    other : Footer
-        The other file's, whose columns are the same.
-    footer : Footer
-        The file's own.
-
-    Returns
-    -------
-    dict of int to frozenset of str
-        For those leaves where there is any: names of `numparq.format.writer_quirks`.
+    Both footers have the same columns. The names are those of `numparq.format.writer_quirks`.
     """
     found = {}
     for leaf in footer_schema(footer):
@@ -76,15 +66,7 @@ def _order(footer: Footer, leaf: int) -> str | None:
 
 
 def drop_statistics(row_group: EncodedThrift, misread: dict[int, frozenset[str]]) -> EncodedThrift:
-    """Leave some of its statistics out of a RowGroup struct.
-
-    Parameters
-    ----------
-    row_group : EncodedThrift
-        The struct.
-    misread : dict of int to frozenset of str
-        As `misread_statistics` gives it; where it is empty, the struct stays as it is.
-    """
+    """Remove the statistics that `misread_statistics` found from an encoded RowGroup."""
     if not misread:
         return row_group
     data, wanted = np.frombuffer(row_group, np.uint8), thrift_layout("RowGroup")
@@ -100,35 +82,16 @@ def drop_statistics(row_group: EncodedThrift, misread: dict[int, frozenset[str]]
 
 
 def parse_footer(data: bytes) -> Footer:
-    """Make a Footer of the bytes of a FileMetaData."""
+    """Parse an encoded FileMetaData."""
     return Footer(np.frombuffer(data, np.uint8), len(data))
 
 
 def encode_metadata_files(
     files: Sequence[tuple[str, Footer]], columns: Sequence[SchemaNode], template: Footer
 ) -> dict[str, bytes]:
-    """Make both files.
+    """Encode ``_metadata`` and ``_common_metadata``, by name, for files given as (relative path, footer) in row order.
 
-    Parameters
-    ----------
-    files : sequence of (str, Footer)
-        The files of the dataset, in the order of their rows: the path of each from the folder, and its footer.
-    columns : sequence of SchemaNode
-        The columns that all of them have.
-    template : Footer
-        That of one whose schema and keys the files get.
-
-    Returns
-    -------
-    dict of str to bytes
-        Contents by name.
-
-    Raises
-    ------
-    SchemaError
-        When a file has other columns.
-    UnsupportedError
-        When one is encrypted, or has pages that are read by who wrote them.
+    Raises SchemaError if a file has other columns, UnsupportedError if it is encrypted or needs page quirks.
     """
     first = split_footer(template)
     groups: list[EncodedThrift] = []
@@ -146,7 +109,7 @@ def encode_metadata_files(
 
 
 def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNode]) -> None:
-    """Refuse a file whose chunks cannot be read by the schema of the others."""
+    """Raise SchemaError if the column chunks of a file cannot be read by the template's schema."""
     if footer.schema_part is template.schema_part:
         return
     if conform_to_file(footer, columns) != list(columns):
@@ -157,7 +120,7 @@ def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNod
 
 
 def _check_pages(footer: Footer) -> None:
-    """Refuse a file whose pages are decoded by what their writer got wrong: who reads `_metadata` would not know."""
+    """Raise UnsupportedError if pages need a writer quirk: readers of ``_metadata`` do not see the file's writer."""
     if page_quirks(footer.created_by) != PageQuirks():
         writer = f"written by {footer.created_by!r}" if footer.created_by else "which does not say what wrote it"
         raise UnsupportedError(

@@ -16,15 +16,15 @@ from .partition_frame import PartitionRows
 
 __all__ = ["FileLimits", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
 
-_FULL = 0.9  # of the bytes that a file may have, about
-_LEAST_ROWS = 1024  # a file is given up to so many rows before its size is looked at
+_FULL = 0.9  # share of the maximum bytes from which on a file is full
+_LEAST_ROWS = 1024  # rows written before the size of a row is known
 
 _MOST_OPEN = 128  # files that stay open between frames
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What a file may have at the most: rows, and, about, bytes; None is no limit."""
+    """Maximum rows and approximate maximum bytes of a file; None is no limit."""
 
     rows: int | None = None
     bytes: int | None = None
@@ -32,17 +32,7 @@ class FileLimits:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that was written.
-
-    Parameters
-    ----------
-    name : str
-        Its path in the dataset, with slashes.
-    num_rows, num_bytes : int
-        What it has.
-    footer : bytes
-        The bytes of its FileMetaData, where that is asked for.
-    """
+    """A complete file, by its path in the dataset; ``footer`` is its encoded FileMetaData if footers are kept."""
 
     name: str
     num_rows: int
@@ -51,20 +41,9 @@ class WrittenFile:
 
 
 class RollingFileWriter:
-    """The files of one partition, one after the other; the last may be open.
+    """Writes the files of one partition, one after another; the last may be open.
 
-    Parameters
-    ----------
-    name_of : callable
-        Gives the name, in the dataset, of the file with a number.
-    open_sink : callable
-        Opens a file of such a name.
-    writer_of : callable
-        Makes a ParquetWriter on a sink.
-    limits : FileLimits
-        When a file is full.
-    keep_footers : bool
-        Whether `WrittenFile` has footers.
+    ``name_of`` returns the path of the file with a number; ``writer_of`` makes a `ParquetWriter` on a sink.
     """
 
     def __init__(
@@ -78,7 +57,7 @@ class RollingFileWriter:
         self._name_of, self._open_sink, self._writer_of = name_of, open_sink, writer_of
         self._limits, self._keep_footers = limits, keep_footers
         self._writer: ParquetWriter | None = None
-        self._bytes_per_row = 0.0  # of the files so far
+        self._bytes_per_row = 0.0  # of the last complete file
         self.written: list[WrittenFile] = []
 
     @property
@@ -88,11 +67,11 @@ class RollingFileWriter:
 
     @property
     def open_bytes(self) -> int:
-        """Bytes that the open file has so far."""
+        """Bytes written to the open file so far."""
         return self._writer.num_bytes if self._writer else 0
 
     def write(self, taken: ShreddedFrame) -> None:
-        """Write rows."""
+        """Write rows, and begin a new file at each limit."""
         start = 0
         while start < taken.num_rows or (not taken.num_rows and self._writer is None and not self.written):
             writer = self._open()
@@ -115,7 +94,7 @@ class RollingFileWriter:
         return self._writer
 
     def _room(self, writer: ParquetWriter, wanted: int) -> int:
-        """Say how many rows go into the open file before it is looked at again."""
+        """Return how many rows to write before the size of the open file is checked again."""
         rows = wanted
         if self._limits.rows is not None:
             rows = min(rows, self._limits.rows - writer.num_rows)
@@ -143,23 +122,16 @@ class RollingFileWriter:
         self.written.append(WrittenFile(name, writer.num_rows, writer.num_bytes, footer))
 
     def abort(self) -> None:
-        """Drop the open file."""
+        """Discard the open file."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abort()
 
 
 class PartitionedFileWriter:
-    """The files of all partitions, some of them open.
+    """Writes the files of all partitions, several at once on a worker pool.
 
-    Parameters
-    ----------
-    part_of : callable
-        Makes the Part of a folder of the dataset, which is empty where there are no partitions.
-    folder_of : callable
-        Names the folder of a partition by its values.
-    crew : WorkerPool
-        The threads that write, a partition each.
+    ``part_of`` makes the writer of a directory; ``folder_of`` returns the directory of partition values.
     """
 
     def __init__(
@@ -172,7 +144,7 @@ class PartitionedFileWriter:
         self._parts: dict[Any, RollingFileWriter] = {}
 
     def write(self, stretches: list[PartitionRows]) -> None:
-        """Write rows of several partitions, side by side: those with most rows first."""
+        """Write rows of several partitions in parallel, those with most rows first."""
         jobs: list[tuple[int, Callable[[], None]]] = []
         open_now = sum(part.is_open for part in self._parts.values())
         for stretch in stretches:
@@ -194,16 +166,16 @@ class PartitionedFileWriter:
 
     @property
     def written(self) -> list[WrittenFile]:
-        """The files that are complete."""
+        """Files that are complete."""
         return [written for part in self._parts.values() for written in part.written]
 
     @property
     def open_bytes(self) -> int:
-        """Bytes that the open files have so far."""
+        """Bytes written to the open files so far."""
         return sum(part.open_bytes for part in self._parts.values())
 
     def abort(self) -> None:
-        """Drop the files that are open."""
+        """Discard the open files."""
         for part in self._parts.values():
             part.abort()
 

@@ -28,23 +28,23 @@ __all__ = [
 
 PartitionValues = tuple[str | None, ...]
 
-# Rows are put in the order of their partitions so many bytes at a time, as wide as they are without what objects hold.
+# Limits of one batch of reordered rows: bytes, not counting the contents of objects, and partitions.
 _BYTES_AT_ONCE = 1 << 28
 _PARTITIONS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionGrouping:
-    """Which rows belong to which partition.
+    """Rows of a frame, grouped by partition.
 
-    Parameters
+    Attributes
     ----------
     order : int64 or None
-        The positions of all rows, partition after partition, in each as in the frame. None where they are so already.
-    bounds : int64
-        Where in `order` each partition begins, and, as the last one, where the last ends.
+        Positions of all rows, partition by partition, in frame order within each; None if rows are in that order.
+    bounds : int64, (partitions + 1,)
+        Start of each partition in `order`, and the end of the last.
     values : list of tuple of (str or None)
-        The text of the values of each partition, by column.
+        Value texts of each partition, by column.
     """
 
     order: np.ndarray | None
@@ -53,19 +53,14 @@ class PartitionGrouping:
 
 
 class FramePartitioner:
-    """The columns of a frame by which it is divided.
-
-    Parameters
-    ----------
-    wanted : sequence of labels
-        Their labels in frames, or their names in files.
+    """Divides frames by their partition columns, given by label or by name in files.
 
     Attributes
     ----------
     names : tuple of str
-        What they are called in the names of folders; known once a frame was seen.
+        Names in directory names; known after the first frame.
     kinds : dict of str to str
-        Of what kinds of types their values are, as far as there were any.
+        Arrow kinds of the values, where there were any.
     """
 
     def __init__(self, wanted: Sequence[Any]) -> None:
@@ -77,7 +72,7 @@ class FramePartitioner:
         self.names: tuple[str, ...] = ()
 
     def split(self, df: pd.DataFrame) -> tuple[list[pd.Series], pd.DataFrame]:
-        """Give the partition columns of a frame, and the frame without them; nothing is copied."""
+        """Return the partition columns of a frame, and the frame without them; nothing is copied."""
         names = unique_names(list(df.columns))
         places = [_place(df, names, wanted) for wanted in self._wanted]
         if len(set(places)) < len(places):
@@ -87,67 +82,45 @@ class FramePartitioner:
         return [df.iloc[:, place] for place in places], _without(df, places)
 
     def divide(self, columns: Sequence[pd.Series], num_rows: int, given: UserSchema) -> PartitionGrouping:
-        """Divide rows by the values of the partition columns.
-
-        Parameters
-        ----------
-        columns : sequence of pandas.Series
-            As `split` gives them.
-        num_rows : int
-            Rows of the frame.
-        given : UserSchema
-            The types that columns are to have.
-
-        Returns
-        -------
-        PartitionGrouping
-        """
+        """Group rows by the partition columns that `split` returned; ``given`` are the schema's types."""
         partition = np.zeros(num_rows, np.int64)
         combinations = np.zeros((1 if num_rows or not columns else 0, 0), np.int64)
         texts = []
         for name, column in zip(self.names, columns, strict=True):
             with error_context(column=name):
                 codes, found = self._coded(name, column, given.columns.get(name))
-            texts.append([*found, None])  # the code of nulls is -1
+            texts.append([*found, None])  # indexed by the null code -1
             partition, combinations = _combined(partition, combinations, codes, len(found))
         values = [tuple(text[code] for text, code in zip(texts, row, strict=True)) for row in combinations.tolist()]
         return group_by_partition(partition, values)
 
     def _coded(self, name: str, column: pd.Series, given: UserColumn | None) -> tuple[np.ndarray, list[str | None]]:
-        """Give for each row which of some values it has, -1 for none, and the text of these."""
+        """Return the code of each row's value (-1 is null), and the texts of the distinct values."""
         if column.dtype == object:
             check_partition_column(
                 shred_column(name, column, given)
-            )  # 1 and True are equal, but no values of one column
+            )  # 1 and True are equal, but cannot be in one column
         codes, distinct = _factorized(column)
         values = shred_column(name, distinct, given)
         kind = field_of_column(values).type.kind
         if kind != "null" and self.kinds.setdefault(name, kind) != kind:
             raise SchemaError(f"values are of the type {kind} here, and {self.kinds[name]} in the frames before")
         of_text, texts = pd.factorize(np.array(format_partition_values(values, len(distinct)), dtype=object))
-        return np.append(of_text, -1)[codes], list(texts)  # what is written as a null is one, too
+        return np.append(of_text, -1)[codes], list(texts)  # a value whose text is None counts as null
 
 
 def check_columns_remain(partition_cols: Collection[str], names: Sequence[str] | None) -> None:
-    """Raise SchemaError when files would be without columns, where these are known."""
+    """Raise SchemaError if all of the known columns are partition columns."""
     if partition_cols and names is not None and set(partition_cols) >= set(names):
         raise SchemaError(f"all columns are partition columns: {', '.join(names)}; none is left for the files")
 
 
 def group_by_partition(partition: np.ndarray, values: list[PartitionValues]) -> PartitionGrouping:
-    """Put rows in the order of their partitions.
-
-    Parameters
-    ----------
-    partition : int64
-        Of each row.
-    values : list
-        As in `PartitionGrouping`.
-    """
+    """Group rows by the ordinal of their partition (int64); ``values`` are those of `PartitionGrouping`."""
     counts = np.bincount(partition, minlength=len(values))
     bounds = np.concatenate([[0], np.cumsum(counts)])
     if len(partition) and (np.diff(partition) < 0).any():
-        small = partition.astype(np.uint16) if len(values) <= 1 << 16 else partition  # which sorts in linear time
+        small = partition.astype(np.uint16) if len(values) <= 1 << 16 else partition  # radix sort: linear time
         return PartitionGrouping(np.argsort(small, kind="stable"), bounds, values)
     return PartitionGrouping(None, bounds, values)
 
@@ -169,7 +142,7 @@ def _same(label: Any, wanted: Any) -> bool:
 
 
 def _without(df: pd.DataFrame, places: list[int]) -> pd.DataFrame:
-    """Leave columns out; by position, since labels may be there twice, and by `del`, which copies nothing."""
+    """Drop columns by position, since labels may repeat, and by `del`, which copies nothing."""
     rest, labels = df.copy(deep=False), df.columns
     rest.columns = range(df.shape[1])
     for place in places:
@@ -179,9 +152,9 @@ def _without(df: pd.DataFrame, places: list[int]) -> pd.DataFrame:
 
 
 def _factorized(column: pd.Series) -> tuple[np.ndarray, pd.Series]:
-    """Number the values of a column as they come, -1 for nulls, and give those that there are."""
+    """Return the code of each value (-1 is null) and the distinct values, both in order of appearance."""
     dtype = column.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind == "f":  # 0.0 and -0.0 are equal, and not the same
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":  # by bits: 0.0 and -0.0 are equal, but have different texts
         values = column.to_numpy()
         codes, bits = pd.factorize(np.ascontiguousarray(values).view(f"i{dtype.itemsize}"))
         distinct = bits.view(dtype)
@@ -193,8 +166,8 @@ def _factorized(column: pd.Series) -> tuple[np.ndarray, pd.Series]:
 def _combined(
     partition: np.ndarray, combinations: np.ndarray, codes: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide partitions by one more column; they are numbered as they come."""
-    # Both factors are at most the number of rows, so that the product fits.
+    """Divide partitions by one more column; renumber them in order of appearance."""
+    # Both factors are at most about the number of rows, so the product fits int64.
     joint, found = pd.factorize(partition * (count + 1) + (codes + 1))
     before, code = np.divmod(np.asarray(found, np.int64), count + 1)
     return joint, np.concatenate([combinations[before], code[:, None] - 1], axis=1)
@@ -202,17 +175,7 @@ def _combined(
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """Rows of one partition.
-
-    Parameters
-    ----------
-    values : tuple of (str or None)
-        The partition.
-    taken : ShreddedFrame
-        The rows.
-    folder : str, optional
-        The folder of the dataset, where that is not named by the values.
-    """
+    """Rows of one partition; ``folder`` is their directory if it does not follow from the values."""
 
     values: PartitionValues
     taken: ShreddedFrame
@@ -220,25 +183,12 @@ class PartitionRows:
 
 
 class PartitionedFrame:
-    """A frame divided into partitions.
-
-    Parameters
-    ----------
-    rest : pandas.DataFrame
-        Its columns but for those of the partitions.
-    division : PartitionGrouping
-        Which rows belong to which.
-    index : bool or None
-        As in `shred_frame`.
-    given : UserSchema
-        The types that columns are to have.
-    keys : sequence of str
-        The names of the partition columns.
+    """A frame divided into partitions; ``rest`` is the frame without its partition columns.
 
     Attributes
     ----------
     whole : ShreddedFrame
-        All rows of all partitions, in the order of the frame: what types and metadata follow from.
+        All rows in frame order; types and metadata of all files follow from it.
     """
 
     def __init__(
@@ -251,16 +201,11 @@ class PartitionedFrame:
     ) -> None:
         self._rest, self._division, self._index, self._keys = rest, division, index, keys
         self.whole = _without_range(shred_frame(rest, index, given, keys))
-        # Some of the rows, looked at by themselves, could be of other types.
+        # A subset of the rows could infer other types than the whole frame.
         self._given = UserSchema({**given.columns, **self.whole.given().columns}, given.complete)
 
     def batches(self) -> Iterator[list[PartitionRows]]:
-        """Give the rows, partition after partition, as many at once as memory is meant for.
-
-        Yields
-        ------
-        list of Stretch
-        """
+        """Yield the rows partition by partition, in batches of limited memory."""
         order, bounds, values = self._division.order, self._division.bounds.tolist(), self._division.values
         for first, last, start, stop in _cut(bounds, self._rows_at_once()):
             taken = self.whole.rows(start, stop) if order is None else self._taken(order[start:stop])
@@ -277,7 +222,7 @@ class PartitionedFrame:
         return max(_BYTES_AT_ONCE // max(width, 1), 1)
 
     def _taken(self, rows: Any) -> ShreddedFrame:
-        """Take some rows apart, into the columns that all of them have."""
+        """Shred some rows into the column types of the whole frame; raise SchemaError if they do not fit."""
         some = self._rest.take(rows)
         if self._index is None and isinstance(self._rest.index, pd.RangeIndex):
             some.index = pd.RangeIndex(len(rows))
@@ -293,19 +238,9 @@ class PartitionedFrame:
 def partition_frame(
     df: pd.DataFrame, partition_columns: FramePartitioner, index: bool | None, schema: Any
 ) -> PartitionedFrame:
-    """Divide a frame by the values of its partition columns.
+    """Divide a frame by its partition columns; it must not change while it is written.
 
-    Parameters
-    ----------
-    df : pandas.DataFrame
-        The frame; it must not change while it is written.
-    partition_columns : FramePartitioner
-        By what.
-    index : bool or None
-        Whether the index is written. With None it is, but for a RangeIndex without a name: files hold rows from all
-        over the frame, of which no range tells where they were.
-    schema
-        As in `numparq.to_parquet`; what it says of partition columns says what text their values become.
+    With ``index=None``, a RangeIndex without a name is dropped: files hold scattered rows, which no range describes.
     """
     given = parse_schema(schema)
     columns, rest = partition_columns.split(df)
@@ -317,7 +252,7 @@ def partition_frame(
 
 
 def _without_range(taken: ShreddedFrame) -> ShreddedFrame:
-    """Leave out what the metadata say of a range that is the index: each file has some of its rows only."""
+    """Remove a RangeIndex from the pandas metadata: each file holds only some of its rows."""
     document = json.loads(taken.key_value_metadata["pandas"])
     kept = [level for level in document["index_columns"] if not isinstance(level, dict)]
     if kept == document["index_columns"]:
@@ -327,9 +262,9 @@ def _without_range(taken: ShreddedFrame) -> ShreddedFrame:
 
 
 def _cut(bounds: list[int], rows_at_once: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut partitions into batches: ordinals of the first and behind the last, and the rows that belong to it.
+    """Yield batches: first partition, end partition, first row, end row (ends exclusive).
 
-    A partition with more rows than are meant to be together is divided.
+    A partition with more rows than fit a batch is divided.
     """
     number, start, count = 0, 0, len(bounds) - 1
     while number < count:

@@ -22,38 +22,24 @@ __all__ = [
 ]
 
 _SAMPLE_ROWS = 1024
-_MOST_NARROW_BYTES = 1 << 30  # offsets of 32 bits suffice for twice as much
+_MOST_NARROW_BYTES = 1 << 30  # half of what 32-bit offsets can address
 
-SortKey = tuple[str, bool, bool]  # its name, whether its largest values come first, and whether its nulls do
+SortKey = tuple[str, bool, bool]  # name, descending, nulls first
 
 
 class RowGroupLimits:
-    """How many rows make a row group: so many at the most, and about so many bytes, as they are in memory.
-
-    Parameters
-    ----------
-    rows, bytes : int
-        The limits.
-    """
+    """Maximum rows and approximate maximum bytes, in memory, of a row group."""
 
     def __init__(self, rows: int, bytes: int) -> None:
         self.rows, self.bytes = rows, bytes
 
     def rows_of(self, num_rows: int, num_bytes: int) -> int:
-        """Give the rows of a row group where so many rows have so many bytes."""
+        """Return the rows of a row group, given that ``num_rows`` rows have ``num_bytes`` bytes."""
         return max(min(self.rows, num_rows * self.bytes // max(num_bytes, 1)), 1)
 
 
 class RowGroupBuffer:
-    """Rows that wait for others: frames, or Arrow tables, of one type.
-
-    Parameters
-    ----------
-    limits : RowGroupLimits
-        How many are handed on together.
-    holds_all : bool
-        Whether all are held until `rest` asks for them.
-    """
+    """Buffer of frames or Arrow tables of one type; ``holds_all`` keeps all rows until `rest`."""
 
     def __init__(self, limits: RowGroupLimits, holds_all: bool = False) -> None:
         self._limits = limits
@@ -62,25 +48,14 @@ class RowGroupBuffer:
         self._num_rows = self._num_bytes = 0
 
     def fits(self, rows: Any) -> bool:
-        """Whether rows can be put behind those that wait."""
+        """Whether rows can be concatenated to the buffered ones."""
         if not self._pieces:
             return True
         last = self._pieces[-1]
         return bool(_kind_of(rows).fits(last, rows)) if _kind_of(rows) is _kind_of(last) else False
 
     def add(self, rows: Any) -> Iterator[Any]:
-        """Take rows, and give row groups that are full.
-
-        Parameters
-        ----------
-        rows : pandas.DataFrame or pyarrow.Table
-            They must fit.
-
-        Yields
-        ------
-        pandas.DataFrame or pyarrow.Table
-            Of the same kind.
-        """
+        """Buffer rows that fit, and yield row groups that are full, as frames or Arrow tables like the rows."""
         if len(rows) or not self._pieces:
             self._put(rows)
         if not self._holds_all:
@@ -103,13 +78,7 @@ class RowGroupBuffer:
             self._put(_slice(together, start, len(together) - start))
 
     def rest(self, order: Any = None) -> Iterator[Any]:
-        """Give all rows that wait, a row group after the other.
-
-        Parameters
-        ----------
-        order : callable, optional
-            Gives the order that rows are to have: their positions.
-        """
+        """Yield all buffered rows by row group; ``order`` is a function that returns the positions of sorted rows."""
         if not self._pieces:
             return
         together, step = self._taken()
@@ -130,17 +99,17 @@ class RowGroupBuffer:
 
 
 def is_arrow_table(rows: Any) -> bool:
-    """Whether rows are an Arrow table, and no frame."""
+    """Whether rows are Arrow data, and not a frame."""
     return type(rows).__module__.startswith("pyarrow")
 
 
 def arrow_to_frame(rows: Any) -> pd.DataFrame:
-    """Make a frame of a table, on the same memory."""
+    """Convert an Arrow table to a frame of Arrow dtypes on the same memory; return a frame unchanged."""
     return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True) if is_arrow_table(rows) else rows
 
 
 def _with_room(table: Any) -> Any:
-    """Give text and bytes of many rows 64-bit offsets: to take some of them, pyarrow puts all into one array."""
+    """Cast text and binary of large tables to 64-bit offsets: `take` gathers a column into one array."""
     import pyarrow as pa
 
     wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
@@ -154,7 +123,7 @@ def _slice(rows: Any, start: int, count: int) -> Any:
 
 
 class _RowsAdapter(Protocol):
-    """What is done with rows of a kind."""
+    """Operations on rows of one kind: frames or Arrow tables."""
 
     @staticmethod
     def fits(before: Any, rows: Any) -> bool: ...
@@ -211,13 +180,7 @@ def _kind_of(rows: Any) -> type[_RowsAdapter]:
 
 
 def parse_sort_keys(given: Sequence[Any]) -> list[SortKey]:
-    """Understand what rows are to be sorted by.
-
-    Parameters
-    ----------
-    given : sequence
-        Names, or tuples of name, descending, nulls first, as ``sorting_columns`` of `numparq.ParquetWriter`.
-    """
+    """Parse sort keys: names, or tuples of (name, descending, nulls first)."""
     keys = []
     for item in given:
         name, *rest = (item,) if isinstance(item, str) else item
@@ -226,21 +189,9 @@ def parse_sort_keys(given: Sequence[Any]) -> list[SortKey]:
 
 
 def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
-    """Give the positions of rows in the order of some columns; those that are equal stay in theirs.
+    """Return the positions of rows in sort order; the sort is stable, and NaN is above all numbers, as in Spark.
 
-    NaN is above all numbers, as it is for Spark.
-
-    Parameters
-    ----------
-    keys : list of SortKey
-        The columns, the one that counts most first.
-    rows : pandas.DataFrame or pyarrow.Table
-        The rows.
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column, or its values have no order.
+    Raises SchemaError if a column is missing or its values have no order.
     """
     import pyarrow as pa
 
@@ -250,7 +201,7 @@ def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
     names = [name for name, _, _ in keys]
     table = rows if is_arrow_table(rows) else pa.Table.from_pandas(rows[names], preserve_index=False)
     order = None
-    for key in reversed(keys):  # a stable sort by each, the one that counts least first
+    for key in reversed(keys):  # stable sorts, the least significant key first
         column = table[key[0]] if order is None else table[key[0]].take(order)
         placed = _placed(column, key)
         order = placed if order is None else order.take(placed)
@@ -276,7 +227,7 @@ def _placed(column: Any, key: SortKey) -> Any:
 
 
 def _with_nan_highest(values: Any, order: np.ndarray, key: SortKey) -> Any:
-    """Have NaN above all numbers, as Spark has it: Arrow puts it beside the nulls, whichever end these are at."""
+    """Move NaN above all numbers, as Spark does: Arrow sorts it next to the nulls, at either end."""
     import pyarrow as pa
 
     _, descending, nulls_first = key

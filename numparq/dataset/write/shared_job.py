@@ -30,22 +30,22 @@ __all__ = ["SharedJob"]
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 27
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_NO_ROWS = "norows"  # the task that makes a file without rows, where nothing else tells what columns there are
+_NO_ROWS = "norows"  # task of the file without rows, which keeps the schema of an empty dataset
 
 
 class SharedJob:
-    """A write that is under way; `begin` begins one.
+    """One write to a dataset by several processes; `begin` starts it.
 
-    It can be pickled, and copies are as good as the first one: the process that commits need not be the one that has
-    begun, and tasks may run anywhere that sees the dataset. In a local folder, the first one holds a lock that says
-    that the write is alive, unless that process is not to stay (`outlives`).
+    A job can be pickled, and all copies are equal: any process that sees the dataset can run tasks or commit. In a
+    local directory, the process that began the job holds a lock that marks the write as alive, unless `outlives` is
+    set.
 
     Attributes
     ----------
     id : str
-        Its name, which no other write has.
+        Unique id of the write.
     path : str
-        The dataset's folder.
+        Directory of the dataset.
 
     Examples
     --------
@@ -89,46 +89,52 @@ class SharedJob:
         Parameters
         ----------
         path : str or os.PathLike
-            The dataset's folder.
-        mode : {"append", "error", "overwrite", "delete_matching", "replace"}
-            What becomes of files that are there when the write is committed: they stay, they are an error, they go,
-            those in partitions that there are rows for go, or those that `gone` names.
+            Directory of the dataset.
+        mode : {"append", "error", "overwrite", "delete_matching", "replace"}, default "append"
+            What the commit does with existing files: "append" keeps them, "error" raises, "overwrite" removes all.
+            "delete_matching" removes those in partitions that get rows, "replace" those in `gone`.
         gone : iterable of (str or os.PathLike)
-            The files that go, by their paths. They are looked at now: the commit fails if one of them is another by
-            then, so begin before you read them. Files that come meanwhile stay.
+            Paths of the files to remove in mode "replace". The commit fails if one of them changes after this call, so
+            begin before you read them. Files added meanwhile stay.
         partition_cols : sequence of str
-            The columns by whose values rows are divided into folders, as in `DatasetWriter`.
+            Columns whose values divide rows into directories, as in `DatasetWriter`.
         schema : pyarrow.Schema, sequence or dict, optional
-            The columns' types, as in `numparq.ParquetWriter`; by default each task has those of its first rows. With
-            it, a dataset that would be without any file gets one without rows.
-        row_group_size : int, optional
-            Rows of a row group at the most, 1,048,576 by default.
-        row_group_bytes : int, optional
-            Bytes of a row group, as they are in memory, about, 128 MiB by default; the smaller of both limits counts.
+            Types of the columns, as in `numparq.ParquetWriter`; by default each task infers them from its first rows.
+            With a schema, a dataset that would have no file gets one without rows.
+        row_group_size : int, default 1,048,576
+            Maximum number of rows of a row group.
+        row_group_bytes : int, default 128 MiB
+            Approximate maximum size of a row group, in bytes of memory; the smaller of both limits counts.
         max_rows_per_file, max_bytes_per_file : int, optional
-            What a file has at the most; of bytes, about.
+            Maximum rows and approximate maximum bytes of a file; no limit by default.
         sort_by : sequence, optional
-            What the rows of each task are sorted by, and so those of each file: names, or tuples of name, descending,
-            nulls first. The rows of a task are held in memory until it is closed.
-        same_name : callable
-            Gives the same for names of columns that are one to those who read the dataset, such as `str.lower`: the
-            commit refuses a column beside another such one.
-        outlives : bool
-            Whether the write goes on without this process. No lock tells then whether it is alive: other writes leave
-            its files alone, and only `numparq.dataset.recover` with ``abandoned=True`` removes what it
-            leaves
-            when it dies.
+            Sort order of each task's rows, and so of each file: names, or tuples of (name, descending, nulls first). A
+            task holds all its rows in memory until it closes.
+        same_name : callable, default str
+            Maps column names that readers treat as equal to one value, such as `str.lower`. The commit rejects a column
+            beside another with an equal name.
+        outlives : bool, default False
+            Whether the write goes on without this process. No lock then shows whether the write is alive: other writes
+            leave its files alone, and only `numparq.dataset.recover` with ``abandoned=True`` removes
+            them if it dies.
         storage_options, filesystem
             As in `numparq.to_parquet`.
         **options
-            Of each file, as in `numparq.ParquetWriter`.
+            Options of each file, as in `numparq.ParquetWriter`.
+
+        Returns
+        -------
+        SharedJob
+            The job; `task` writes rows, and `commit` or `abort` ends it.
 
         Raises
         ------
         FileNotFoundError
-            When a file that is to go is not there.
+            If a file in `gone` does not exist.
         FileExistsError
-            When there are files, and `mode` is ``"error"``; the commit looks for them once more.
+            If the dataset has files and `mode` is ``"error"``; the commit checks again.
+        SchemaError
+            If a partition column is missing from the schema, or the schema does not fit the files that stay.
         """
         if mode != "replace" and mode not in WRITE_MODES:
             raise ValueError(f"mode is one of {', '.join([*WRITE_MODES, 'replace'])}, not {mode!r}")
@@ -174,7 +180,7 @@ class SharedJob:
         return job
 
     def _check_beforehand(self) -> None:
-        """Refuse, as the commit would, what does not go with the files that are there, before any task runs."""
+        """Raise before any task runs if the schema does not fit the existing files, as the commit would."""
         layout = self._layout
         if not layout.is_complete:
             return
@@ -196,52 +202,59 @@ class SharedJob:
         Parameters
         ----------
         name : str
-            Of the task, the same for all its attempts, whether they run one after the other or side by side: each
-            writes files of its own, and the message that the job is committed with says which of them count. Within a
-            folder, files are in the order of the names of their tasks. Letters, digits, ``_`` and ``-``.
+            Name of the task: letters, digits, ``_`` and ``-``. Attempts of a task share its name, and may run at the
+            same time. Each writes its own files, and the messages passed to `commit` decide which count. Within a
+            directory, files sort by the names of their tasks.
+
+        Returns
+        -------
+        TaskWriter
+            Writer of the attempt's rows.
         """
         if not _TASK.fullmatch(name):
             raise ValueError(f"a task's name has letters, digits, '_' and '-', unlike {name!r}")
         return TaskWriter(self._stage, name, self._layout)
 
     def staged(self, messages: Iterable[TaskMessage | None]) -> list[str]:
-        """Say where files are before the commit, to be read and looked at.
+        """Return the current paths of files before the commit, to read and inspect them.
 
         Parameters
         ----------
         messages : iterable of TaskMessage
-            Of tasks.
+            Messages of tasks.
 
         Returns
         -------
         list of str
-            Paths, or URLs; in the order of the messages, and in each of its files.
+            Paths or URLs, in the order of the messages and of the files in each.
         """
         return [self._stage.path(file.staged) for file in self._files(messages)]
 
-    # --- the end ----------------------------------------------------------------------------------------------------
+    # --- commit and abort -------------------------------------------------------------------------------------------
 
     def commit(self, messages: Iterable[TaskMessage | None]) -> None:
-        """Let the files count that messages tell of, and no others, and let those go that they replace, as one.
+        """Add the files of the messages to the dataset and remove those that they replace, as one atomic step.
+
+        Other files of the job are dropped. If an error is raised, the dataset is unchanged, and `abort` removes the
+        files.
 
         Parameters
         ----------
         messages : iterable of TaskMessage
-            One of each task; None counts for nothing.
+            One message of each task; None is ignored.
 
         Raises
         ------
         ValueError
-            When two are of the same task, or one is of another job.
+            If two messages are of one task, or a message is of another job.
         FileNotFoundError
-            When the job is over, or a file that a message tells of is not there any more.
+            If the job has ended, or a file of a message is gone.
         InvalidFileError
-            When a file that is to be replaced was changed since the job began.
+            If a file to be replaced has changed since the job began.
         SchemaError
-            When the files do not go with those that stay.
+            If the new files do not fit together, or do not fit the files that stay.
         BlockingIOError
-            In an object store, when another write is under way, and only one of the two may be.
-            Whatever is raised, the dataset is as before; `abort` removes the files.
+            If another write to the same object store is in progress, and one of the two must be alone.
         """
         told = [message for message in messages if message is not None]
         files = self._files(told)
@@ -249,9 +262,9 @@ class SharedJob:
             if not files:
                 told = self._without_rows()
                 files = self._files(told)
-            # Of tasks with the same columns, which all have mostly, one file stands for all.
+            # One file represents all tasks with the same columns; mostly that is all tasks.
             first_of = {message.columns: message.files[0].staged for message in reversed(told) if message.files}
-            with ExitStack() as stack:  # where a commit moves files, they are not where they were
+            with ExitStack() as stack:  # opened here, as the commit may move the files
                 sources = [self._stage.open_staged(staged) for staged in first_of.values()]
                 new = [stack.enter_context(closing(OpenFile(source))) for source in sources]
                 names = {file.name: file.staged for file in files}
@@ -275,7 +288,7 @@ class SharedJob:
         return files
 
     def _without_rows(self) -> list[TaskMessage]:
-        """Make a file without rows where otherwise nothing would tell what columns there are."""
+        """Write a file without rows if the dataset would otherwise have no file; return its message."""
         found = self._stage.settled()
         going = set(self._changes([], found).gone)
         if any(entry.path not in going for entry in found.files):
@@ -291,7 +304,7 @@ class SharedJob:
         return [writer.message]
 
     def _changes(self, files: list[StagedFile], found: DirectoryListing, new: Sequence[OpenFile] = ()) -> CommitChanges:
-        """Say what is to be changed of what is there; `new` stand for all the new files."""
+        """Plan the changes of the commit; ``new`` holds one open file for each set of columns."""
         partitions = [parse_hive_path(file.folder) for file in files]
         keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
         for file, partition in zip(files, partitions, strict=True):
@@ -309,12 +322,12 @@ class SharedJob:
         return changes
 
     def abort(self) -> None:
-        """Give up: nothing is left of what was written, and the dataset is as it was.
+        """Remove everything that was written; the dataset stays as it was.
 
         Raises
         ------
         RuntimeError
-            When the commit is in force already, so that nothing can be taken back.
+            If the commit has already taken effect and cannot be undone.
         """
         if self._stage.is_committed:
             raise RuntimeError(
@@ -325,7 +338,7 @@ class SharedJob:
 
 
 def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
-    """Look at the files that are to go."""
+    """Return the rule that removes the files in ``gone``, with their current versions."""
     wanted = [stage.place(os.fsdecode(path)) for path in gone]
     there = {entry.path: entry for entry in stage.settled().files}
     for path in wanted:

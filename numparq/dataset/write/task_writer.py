@@ -37,16 +37,16 @@ __all__ = ["StagedFile", "TaskMessage", "TaskWriter"]
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that was written, and counts when the write is committed.
+    """A written file, not in the dataset before the commit.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        Its path in the dataset, with slashes.
+        Path in the dataset, separated by slashes.
     staged : str
-        What it is called until then.
+        Name until the commit.
     num_rows, num_bytes : int
-        What it has.
+        Size of the file.
     """
 
     name: str
@@ -56,24 +56,24 @@ class StagedFile:
 
     @property
     def folder(self) -> str:
-        """The folder of the dataset that it is for; empty for the dataset's own."""
+        """Directory of the file in the dataset; empty for the dataset's own."""
         return self.name.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMessage:
-    """What a task has written: what the commit has to be told.
+    """Result of a task, to be passed to `SharedJob.commit`; small, and can be pickled.
 
-    Parameters
+    Attributes
     ----------
     job : str
-        The write.
+        Id of the write.
     task : str
-        The task.
+        Name of the task.
     files : tuple of StagedFile
-        In the order of their rows, within a folder.
+        Written files, in row order within each directory.
     columns : str
-        The same for tasks whose files have the same columns, and another one where these are others.
+        Digest of the columns; equal for tasks whose files have the same columns.
     """
 
     job: str
@@ -83,34 +83,34 @@ class TaskMessage:
 
     @property
     def num_rows(self) -> int:
-        """Rows of all files."""
+        """Number of rows of all files."""
         return sum(file.num_rows for file in self.files)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(file.num_bytes for file in self.files)
 
 
 class TaskWriter(TransactionalWriter):
-    """Writes the rows of one attempt of a task; `numparq.dataset.SharedJob.task` makes it.
+    """Writes the rows of one attempt of a task; made by `SharedJob.task`.
 
-    Nothing that it writes counts before the job is committed with the message that `close` gives. Leaving a ``with``
-    block closes it (`message` is there then), or, by an exception, removes what it has written.
+    The rows count once the job is committed with the message that `close` returns. Leaving a ``with`` block closes the
+    writer; leaving it by an exception removes what was written.
 
     Parameters
     ----------
     stage : LocalStage or RemoteStage
-        Where files lie.
+        Stage of the job's files.
     task : str
-        The name of the task.
+        Name of the task.
     layout : JobOptions
-        What files look like.
+        Options of the job.
 
     Attributes
     ----------
     message : TaskMessage or None
-        What was written, once it is closed.
+        Result of the task, once the writer is closed.
     """
 
     def __init__(self, stage: LocalStage | RemoteStage, task: str, layout: JobOptions) -> None:
@@ -133,22 +133,22 @@ class TaskWriter(TransactionalWriter):
     def write(
         self, rows: pd.DataFrame | pa.Table | pa.RecordBatch, *, index: bool | None = None, folder: str | None = None
     ) -> None:
-        """Write rows; they are gathered until they make a row group.
+        """Write rows; they are buffered until they fill a row group.
 
         Parameters
         ----------
         rows : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
-            The columns must be those of the first ones, or of the schema. Arrow data are written from their buffers.
+            Rows with the columns of the first ones, or of the schema. Arrow data are written from their own buffers.
         index : bool, optional
-            Of frames, as in `numparq.dataset.write.dataset_writer.DatasetWriter.write`.
+            Index of frames, as in `numparq.DatasetWriter.write`.
         folder : str, optional
-            The folder of the dataset that the rows are for, as it is called there (``"year=2024/month=01"``; empty
-            for the dataset's own), where they are not divided by partition columns.
+            Directory of the rows in the dataset, such as ``"year=2024/month=01"`` (empty: the dataset's own). Only
+            without partition columns.
 
         Raises
         ------
         SchemaError
-            When the columns are others than before, or values do not fit them.
+            If the columns differ from earlier ones, or values do not fit them.
         """
         if not self._is_open:
             raise ValueError("the writer is closed")
@@ -168,13 +168,13 @@ class TaskWriter(TransactionalWriter):
             raise
 
     def write_empty_file(self) -> None:
-        """Make a file that has the columns of the schema, and no rows."""
+        """Write a file with the columns of the schema and no rows."""
         taken = shred_frame(pd.DataFrame(), index=False, schema=self._layout.file_schema)
         folder = format_hive_path(self._layout.partition_cols, [None] * len(self._layout.partition_cols))
         self._spread.write([PartitionRows((), replace(taken, key_value_metadata={}), folder)])
 
     def flush(self) -> None:
-        """Let a row group end here."""
+        """End the current row group."""
         try:
             self._flush()
         except BaseException:
@@ -182,7 +182,7 @@ class TaskWriter(TransactionalWriter):
             raise
 
     def roll(self) -> None:
-        """Let all files end here, so that the next rows begin others."""
+        """Complete all open files; the next rows begin new ones."""
         try:
             self._flush()
             self._spread.close()
@@ -192,7 +192,7 @@ class TaskWriter(TransactionalWriter):
 
     @property
     def num_bytes(self) -> int:
-        """Bytes that the open files have so far."""
+        """Bytes written to the open files so far."""
         return self._spread.open_bytes
 
     def _flush(self) -> None:
@@ -205,7 +205,7 @@ class TaskWriter(TransactionalWriter):
         frame = partition_frame(
             arrow_to_frame(rows), self._columns, False if is_arrow_table(rows) else index, self._layout.schema
         )
-        if is_arrow_table(rows):  # there is no frame that the keys of the file could restore
+        if is_arrow_table(rows):  # an Arrow table has no frame for the pandas metadata to restore
             frame.whole = replace(frame.whole, key_value_metadata={})
         nodes = [column.node for column in frame.whole.columns]
         self._nodes = self._nodes or nodes
@@ -225,19 +225,19 @@ class TaskWriter(TransactionalWriter):
         )
 
     def _create(self, name: str) -> Sink:
-        # Another attempt of the task may be writing at the same time.
+        # A random name: another attempt of the task may be writing at the same time.
         self._staged[name] = f"1{secrets.randbits(96):029}"
         return self._stage.create(self._staged[name], name, synced=True)
 
-    # --- the end ----------------------------------------------------------------------------------------------------
+    # --- close and abort --------------------------------------------------------------------------------------------
 
     def close(self) -> TaskMessage:
-        """Complete all files, and say what they are.
+        """Complete all files, and return the message for the commit.
 
         Returns
         -------
         TaskMessage
-            Small, and it can be pickled.
+            Result of the task; small, and can be pickled.
         """
         if self.message is not None:
             return self.message
@@ -254,7 +254,7 @@ class TaskWriter(TransactionalWriter):
         return self.message
 
     def abort(self) -> None:
-        """Give up: nothing is left of what was written."""
+        """Remove everything that was written."""
         if self._is_open:
             self._end()
             self._spread.abort()
@@ -280,7 +280,7 @@ def _put_in(folder: str | None, stretch: PartitionRows) -> PartitionRows:
 
 
 def _check_folder(folder: str, partition_cols: Sequence[str]) -> None:
-    """Refuse what leads out of the dataset, and what readers of it would not look into."""
+    """Raise if a directory leads out of the dataset, or is hidden from readers."""
     if partition_cols:
         raise ValueError("rows are divided into folders by partition_cols, or are for a folder, but not both")
     parts = folder.split("/") if folder else []
