@@ -74,7 +74,7 @@ def lz4_decompressor() -> Decompress:
         except Exception:
             if data[:4] == _FRAME_MAGIC:
                 return frames(data, out)
-            # A valid block begins with a literal: its first byte is 16 or more, that of a Hadoop length below 256 MiB less.
+            # A valid block begins with a literal, hence a byte of 16 or more; a Hadoop length below 256 MiB with less.
             if data[0] < 16 and len(data) > 1:
                 raise
         return lz4_block(data, out)
