@@ -27,8 +27,8 @@ from numparq.kernels.tables import (
 from .pad_nulls import count_valid
 from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
 
-# Items of `state`: the page of a negative status; bytes written, before and after; bytes needed in all. After NEED_ROOM,
-# decoding can resume from that page, of which nothing was written, with an output of the bytes needed.
+# Items of `state`: the page of a negative status; bytes written, before and after; bytes needed in all.
+# After NEED_ROOM, decoding can resume from that page, of which nothing was written, with an output of the bytes needed.
 STATE_PAGE, STATE_BYTES, STATE_NEEDED = 0, 1, 2
 
 
