@@ -28,7 +28,7 @@ C_MAX_RATIO = 21  # most bytes that one compressed byte can stand for; 0: unknow
 C_QUIRKS = 22  # its writer's quirks that concern all pages: the bits below
 CHUNK_FIELDS = 23
 ALWAYS_COMPRESSED = 1  # V2 pages are compressed although their headers deny it
-PREFIX_CARRYOVER = 2  # a DELTA_BYTE_ARRAY page may take its first prefix from the page before
+PREFIX_CARRYOVER = 2  # a DELTA_BYTE_ARRAY page may take its first prefix from the page before (PARQUET-246)
 
 # --- page table: written by scan_pages ------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table

@@ -1,4 +1,4 @@
-"""Page headers decoded into the page table, by a walk or at the locations of an offset index."""
+"""Page headers decoded into the page table, by a scan or at the locations of an offset index."""
 
 from __future__ import annotations
 

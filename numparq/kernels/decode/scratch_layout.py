@@ -63,7 +63,7 @@ def lay_out_dictionary(chunks, chunk, pages, page, totals):
 
 @kernel("i8 i8 x x i8 i8")
 def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
-    """Divide pages into batches of about `batch_bytes`, and assign P_SCRATCH and C_DICTIONARY; return the batches.
+    """Divide pages into batches of about `batch_bytes`, and assign P_SCRATCH and C_DICTIONARY; return their number.
 
     A sentinel batch follows the last. `totals` takes the space needed, and in T_PAGE the page of a negative status.
     """
