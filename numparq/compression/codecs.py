@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompressionLevels:
-    """The compression levels of a codec.
-
-    Parameters
-    ----------
-    lowest, highest : int
-        The range.
-    default : int
-        What is taken where the caller says nothing.
-    """
+    """Compression levels of a codec: the range, both ends inclusive, and the default."""
 
     lowest: int
     highest: int
@@ -71,16 +63,9 @@ COMPRESSORS: dict[int, Callable[[int | None], Compress]] = {
 
 @dataclass(frozen=True)
 class Decompressor:
-    """A codec that this version can decompress.
+    """Decompression of one codec: `load` imports its library and returns ``(data, out) -> bytes written``.
 
-    Parameters
-    ----------
-    load : callable
-        Imports the library, and gives its function: takes the compressed bytes and a buffer to fill, and returns the
-        bytes written; whatever it raises means that the data is damaged.
-    max_ratio : int
-        Bytes that one compressed byte can stand for at the most, rounded up. A header that claims more is refused
-        before memory is taken for it.
+    A page header that claims over `max_ratio` bytes per compressed byte is refused before memory is allocated.
     """
 
     load: Callable[[], Decompress]
@@ -93,8 +78,8 @@ def _cramjam(module: str, function: str) -> Decompress:
     return getattr(getattr(cramjam, module), function)
 
 
-# Snappy: a copy of 64 bytes takes 3. LZ4 and LZO: a byte of a match's length counts 255. Deflate: 258 bytes in 2 bits.
-# Zstandard: a block of 128 KiB in 4 bytes. Brotli: a metablock of 16 MiB in a handful of bytes.
+# Snappy: 3 bytes copy 64. LZ4 and LZO: a byte of a match's length counts 255. Deflate: 2 bits stand for 258 bytes.
+# Zstandard: 4 bytes stand for a block of 128 KiB. Brotli: a handful of bytes stands for a metablock of 16 MiB.
 DECOMPRESSORS: dict[int, Decompressor] = {
     SNAPPY: Decompressor(partial(_cramjam, "snappy", "decompress_raw_into"), 22),
     GZIP: Decompressor(partial(_cramjam, "gzip", "decompress_into"), 1032),
@@ -112,26 +97,9 @@ _RATIOS = np.array(
 
 @cache
 def compressor(codec: int, level: int | None = None) -> Compress | None:
-    """Give the function that compresses one page.
+    """Return the function ``(data) -> bytes-like`` that compresses one page without the GIL; None for UNCOMPRESSED.
 
-    Parameters
-    ----------
-    codec : int
-        CompressionCodec (parquet.thrift).
-    level : int, optional
-        The higher, the smaller and slower.
-
-    Returns
-    -------
-    callable or None
-        ``(data) -> bytes-like``; the GIL is released. None for UNCOMPRESSED.
-
-    Raises
-    ------
-    ValueError
-        When the codec has no such level.
-    UnsupportedError
-        For a codec that this version does not write.
+    Raises ValueError for a level out of range, and UnsupportedError for a codec that numparq does not write.
     """
     name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else str(codec)
     levels = COMPRESSION_LEVELS.get(codec)
@@ -147,22 +115,9 @@ def compressor(codec: int, level: int | None = None) -> Compress | None:
 
 @cache
 def decompressor(codec: int) -> Callable[[Any, Any], None]:
-    """Give the function that decompresses one page of a codec.
+    """Return the function ``(data, out) -> None`` that decompresses one page without the GIL.
 
-    Parameters
-    ----------
-    codec : int
-        CompressionCodec (parquet.thrift).
-
-    Returns
-    -------
-    callable
-        ``(data, out) -> None`` over buffers; it fills `out` exactly, or raises CorruptPageError. The GIL is released.
-
-    Raises
-    ------
-    UnsupportedError
-        For a codec that is unknown, or that this version does not read.
+    It fills `out` exactly or raises CorruptPageError. An unknown or unsupported codec raises UnsupportedError here.
     """
     name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else "unknown to this version"
     if codec not in DECOMPRESSORS:
@@ -172,7 +127,7 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
     def decompress(data: Any, out: Any) -> None:
         try:
             written = decompress_into(data, out)
-        except Exception as error:  # each library has its own
+        except Exception as error:  # each library raises classes of its own
             raise CorruptPageError(f"the {name} data is damaged: {error}") from None
         if written != len(out):
             raise CorruptPageError(
@@ -183,6 +138,6 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
 
 
 def max_ratios(codecs: np.ndarray) -> np.ndarray:
-    """Give the most bytes that one compressed byte can stand for, by codec; 0 where that is not known."""
+    """Return the most bytes that one compressed byte can stand for, by codec; 0 for unknown codecs."""
     known = (codecs >= 0) & (codecs < len(_RATIOS))
     return np.where(known, _RATIOS[np.where(known, codecs, 0)], 0)

@@ -14,14 +14,14 @@ Decompress = Callable[[Any, Any], int]
 
 
 def lz4_raw_compressor(level: int | None) -> Compress:
-    """Return the function that compresses to a raw block of LZ4."""
+    """Return the function that compresses to a raw LZ4 block."""
     import cramjam
 
     return partial(cramjam.lz4.compress_block, store_size=False)
 
 
 def lz4_compressor(level: int | None) -> Compress:
-    """Give the function of the deprecated LZ4: the framing of Hadoop, in one block."""
+    """Return the function that compresses to the deprecated LZ4: Hadoop framing around one block."""
     block = lz4_raw_compressor(level)
 
     def compress(data: Any) -> bytes:
@@ -32,26 +32,9 @@ def lz4_compressor(level: int | None) -> Compress:
 
 
 def decompress_hadoop(data: memoryview, out: memoryview, block: Decompress) -> int:
-    """Decompress what Hadoop's streams write.
+    """Decompress Hadoop framing so that it fills `out`; `block` is ``(data, out) -> bytes written``.
 
-    Parameters
-    ----------
-    data : memoryview
-        The compressed bytes, all of them.
-    out : memoryview
-        Is filled exactly.
-    block : callable
-        ``(data, out) -> int`` decompresses one block to the front of `out`, and gives the bytes written.
-
-    Returns
-    -------
-    int
-        The bytes written: as many as `out` has.
-
-    Raises
-    ------
-    ValueError
-        When a length is not that of what follows. Whatever `block` raises passes.
+    Raises ValueError if a length contradicts the data; exceptions of `block` pass through.
     """
     pos = done = 0
     while pos < len(data):
@@ -59,7 +42,7 @@ def decompress_hadoop(data: memoryview, out: memoryview, block: Decompress) -> i
         if size > len(out) - done:
             raise ValueError("a length in its framing is more than the page header says")
         stop = done + size
-        # Of no data there may be a block all the same (Arrow), or none (Hadoop).
+        # Empty data: Arrow writes an empty block, Hadoop none.
         while done < stop or (size == 0 and pos < len(data)):
             length, pos = _length(data, pos)
             if length > len(data) - pos or (length == 0 and size):
@@ -79,11 +62,7 @@ def _length(data: memoryview, pos: int) -> tuple[int, int]:
 
 
 def lz4_decompressor() -> Decompress:
-    """Give the function of the deprecated LZ4: Hadoop's framing, or what older versions of Arrow C++ wrote instead.
-
-    Those are frames of LZ4's own format, and blocks without anything around them. The first bytes tell them apart: no
-    sound block begins without a literal, hence none with the length of less than 256 MiB.
-    """
+    """Return the function for the deprecated LZ4: Hadoop framing, or older Arrow C++'s LZ4 frames and bare blocks."""
     import cramjam
 
     lz4_block, frames = lz4_raw_decompressor(), cramjam.lz4.decompress_into
@@ -95,6 +74,7 @@ def lz4_decompressor() -> Decompress:
         except Exception:
             if data[:4] == _FRAME_MAGIC:
                 return frames(data, out)
+            # A valid block begins with a literal, hence a byte of 16 or more; a Hadoop length below 256 MiB with less.
             if data[0] < 16 and len(data) > 1:
                 raise
         return lz4_block(data, out)
@@ -103,16 +83,17 @@ def lz4_decompressor() -> Decompress:
 
 
 def lz4_raw_decompressor() -> Decompress:
-    """Give the function for a block of LZ4. Where it is not told a length, cramjam may take the first bytes for one."""
+    """Return the function for a raw LZ4 block."""
     import cramjam
 
+    # Without `output_len`, cramjam may take the first bytes for a length.
     return lambda data, out: cramjam.lz4.decompress_block_into(data, out, output_len=len(out))
 
 
 def lzo_decompressor() -> Decompress:
-    """Give the function of LZO: Hadoop's framing, or that of python-lzo, as older versions of fastparquet wrote it.
+    """Return the function for LZO: Hadoop framing, or python-lzo's (older fastparquet).
 
-    That is a byte F0 or F1 and the length, then one block.
+    The latter is a byte F0 or F1, the length, and one block.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""ZSTD by zstandard: one context a thread, and frames checked to their end."""
+"""ZSTD by zstandard: one context per thread, and frames checked to their end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .lz4_lzo import Decompress
 if TYPE_CHECKING:
     from .lz4_lzo import Compress
 
-_ZSTD_MAGIC, _SKIPPABLE_MAGIC = 0xFD2FB528, 0x184D2A50  # of the latter, the low four bits may be any
+_ZSTD_MAGIC, _SKIPPABLE_MAGIC = 0xFD2FB528, 0x184D2A50  # a skippable frame may have any low four bits
 
 
 def zstd_compressor(level: int | None) -> Compress:
     """Return the function that compresses to ZSTD."""
     import zstandard
 
-    assert level is not None  # the default of the table
-    local = threading.local()  # a compressor serves one thread at a time, and is worth keeping
+    assert level is not None  # COMPRESSION_LEVELS has a default
+    local = threading.local()  # a compressor is not thread-safe, and worth reusing
 
     def compress(data: Any) -> bytes:
         try:
@@ -31,10 +31,10 @@ def zstd_compressor(level: int | None) -> Compress:
 
 
 def zstd_decompressor() -> Decompress:
-    """Give the function for ZSTD: cramjam's takes 1.1 to 1.4 times as long on large pages, 3 times on small ones."""
+    """Return the function for ZSTD; cramjam's takes 1.1 to 1.4 times as long on large pages, 3 times on small ones."""
     import zstandard
 
-    local = threading.local()  # a decompressor serves one thread at a time, and is worth keeping
+    local = threading.local()  # a decompressor is not thread-safe, and worth reusing
 
     def decompress(data: Any, out: Any) -> int:
         try:
@@ -45,7 +45,7 @@ def zstd_decompressor() -> Decompress:
         written = reader.readinto(out)
         if reader.read(1):
             raise ValueError("it holds more than the page header says")
-        if _end_of_frames(data) != len(data):  # the library asks for no more once the buffer is full
+        if _end_of_frames(data) != len(data):  # the library reads no further once the buffer is full
             raise ValueError("its last frame is cut off")
         return written
 
@@ -53,7 +53,7 @@ def zstd_decompressor() -> Decompress:
 
 
 def _end_of_frames(data: Any) -> int:
-    """Say where frames end that lie one after the other (RFC 8878, section 3.1), going by their lengths alone."""
+    """Return the end of consecutive frames (RFC 8878, section 3.1), by their lengths alone."""
     pos = 0
     while pos < len(data):
         magic = int.from_bytes(data[pos : pos + 4], "little")
@@ -70,5 +70,5 @@ def _end_of_frames(data: Any) -> int:
             head = int.from_bytes(data[pos : pos + 3], "little")
             last = head & 1
             pos += 3 + (1 if head >> 1 & 3 == 1 else head >> 3)
-        pos += 4 if not last or descriptor & 4 else 0  # the checksum; or too far, for the last block is missing
+        pos += 4 if not last or descriptor & 4 else 0  # the checksum; without a last block, past the end of the data
     return pos

@@ -1,4 +1,9 @@
-"""Kernels: `kernels.name(*args)` runs a compiled kernel, loading or compiling its group at first use."""
+"""Kernels: `kernels.name(*args)` runs a compiled kernel, loading or compiling its group at first use.
+
+A kernel is a Numba function over arrays and int64s. It allocates nothing and raises nothing; its outputs are
+preallocated and come last. It returns a position, a count, or a negative status (`status`). Buffers that kernels
+read or write extend `tables.SLACK` bytes past their useful end.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +34,15 @@ __all__ = [
 
 
 class KernelGroup:
-    """The kernels of one group, as attributes; the first one asked for loads them all.
+    """Kernels of one group, as attributes; the first access loads the group.
 
-    A kernel takes what its signature says: ints, and one-dimensional C-contiguous arrays of the right item size
-    (so a datetime64 array may stand for int64), read-only ones too. It gives a position or count, or a negative
-    status for `numparq.kernels.status.check_status`. Other threads run meanwhile, except where it makes Python objects.
-
-    Parameters
-    ----------
-    group : str
-        One of `GROUPS`.
+    A kernel takes ints and 1-D C-contiguous arrays of its signature's item sizes, by position; read-only ones too.
+    It runs without the GIL unless it touches Python objects. `check_status` turns a negative result into an exception.
 
     Attributes
     ----------
     mode : str
-        ``"object"``, ``"dispatcher"`` or ``"python"``: how they run; empty before the first use.
+        How the kernels run: ``"object"``, ``"dispatcher"`` or ``"python"``; empty before the group is loaded.
     """
 
     def __init__(self, group: str) -> None:
@@ -60,7 +59,7 @@ class KernelGroup:
             raise AttributeError(f"there is no kernel {name!r} for {self.group}") from None
 
     def load(self) -> None:
-        """Load the group, unless that has been done."""
+        """Load the group unless it is loaded."""
         if self.mode:
             return
         with COMPILE_LOCK:
@@ -106,12 +105,13 @@ KERNEL_GROUPS = (
 
 
 def warmup() -> str:
-    """Compile and keep all kernels now, so that no later process has to.
+    """Compile and cache all kernels now, so that no later process has to.
 
     Returns
     -------
     str
-        How kernels run: ``"object"``, ``"dispatcher"`` (each is then compiled at its first use) or ``"python"``.
+        How kernels run: ``"object"`` (compiled ahead), ``"dispatcher"`` (each is compiled at its first use) or
+        ``"python"``.
     """
     for group in KERNEL_GROUPS:
         group.load()
@@ -119,10 +119,7 @@ def warmup() -> str:
 
 
 def preload() -> None:
-    """Load what is compiled already, and what every read needs: for a process that others are forked from.
-
-    Groups that the cache does not hold are left for whoever needs them, but for that of plain reads.
-    """
+    """Load the group of plain reads, and all other groups that are in the cache, before other processes are forked."""
     for group in KERNEL_GROUPS:
         if group is kernels or is_cached(group.group):
             group.load()

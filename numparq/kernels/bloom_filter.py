@@ -12,8 +12,8 @@ _PRIME2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _PRIME3 = np.uint64(0x165667B19E3779F9)
 _PRIME4 = np.uint64(0x85EBCA77C2B2AE63)
 _PRIME5 = np.uint64(0x27D4EB2F165667C5)
-_LANE1 = np.uint64(0x60EA27EEADC0B5D6)  # the sum of primes 1 and 2: where the first of four lanes begins
-_LANE4 = np.uint64(0x61C8864E7A143579)  # prime 1 negated
+_LANE1 = np.uint64(0x60EA27EEADC0B5D6)  # prime 1 + prime 2: the first lane's start
+_LANE4 = np.uint64(0x61C8864E7A143579)  # -prime 1: the fourth lane's start
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _SALT = np.array([0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31],
@@ -28,13 +28,13 @@ def rotated(word, count):
 
 @inlined
 def xxh64_round(lane, word):
-    """Take eight bytes into a lane."""
+    """Mix eight bytes into a lane."""
     return rotated(lane + word * _PRIME2, 31) * _PRIME1
 
 
 @inlined
 def xxh64_avalanche(state):
-    """Let every bit of the state reach every other."""
+    """Mix every bit of the state into every other."""
     state = (state ^ (state >> np.uint64(33))) * _PRIME2
     state = (state ^ (state >> np.uint64(29))) * _PRIME3
     return state ^ (state >> np.uint64(32))
@@ -42,19 +42,19 @@ def xxh64_avalanche(state):
 
 @inlined
 def mix8(state, word):
-    """Take eight bytes into the state."""
+    """Mix eight bytes into the state."""
     return rotated(state ^ xxh64_round(np.uint64(0), word), 27) * _PRIME1 + _PRIME4
 
 
 @inlined
 def mix4(state, word):
-    """Take four bytes into the state."""
+    """Mix four bytes into the state."""
     return rotated(state ^ (word * _PRIME1), 23) * _PRIME2 + _PRIME3
 
 
 @helper
 def hash_stripes(data, start, end):
-    """Give the state after the whole stripes of 32 bytes that a long value begins with."""
+    """Return the state after the whole 32-byte stripes of a value of 32 bytes or more."""
     one = _LANE1
     two = _PRIME2
     three = np.uint64(0)
@@ -74,7 +74,7 @@ def hash_stripes(data, start, end):
 
 @helper
 def hash_bytes(data, start, end):
-    """Give the XXH64, with seed 0, of ``data[start:end]``."""
+    """Return the XXH64 hash, with seed 0, of ``data[start:end]``."""
     length = end - start
     state = _PRIME5
     if length >= 32:
@@ -110,7 +110,7 @@ def xxh64_fixed(values, width, count, out):
 
 @kernel("u1 i8 i8 x u8")
 def xxh64_binary(data, starts, ends, count, out):
-    """Hash `count` binary values: ``data[starts[i]:ends[i]]``, without a length in front."""
+    """Hash `count` binary values ``data[starts[i]:ends[i]]``, without a length prefix."""
     for i in range(count):
         out[i] = hash_bytes(data, starts[i], ends[i])
     return count
@@ -118,13 +118,13 @@ def xxh64_binary(data, starts, ends, count, out):
 
 @inlined
 def block_position(value, num_blocks):
-    """Give the byte position of the block that a hash chooses."""
+    """Return the byte position of the block that a hash selects."""
     return np.int64(((value >> _HALF) * np.uint64(num_blocks)) >> _HALF) * 32
 
 
 @inlined
 def block_bit(value, word):
-    """Give the bit that a hash chooses in a word of its block."""
+    """Return the bit that a hash selects in a word of its block."""
     return np.int64(1) << np.int64((((value & _LOW) * _SALT[word]) & _LOW) >> np.uint64(27))
 
 
@@ -142,7 +142,7 @@ def insert_into_bloom_filter(hashes, count, bitset, num_blocks):
 
 @kernel("u8 x u1 x u1")
 def probe_bloom_filter(hashes, count, bitset, num_blocks, out):
-    """Say of each hash (1 or 0) whether it may have been inserted; returns how many may."""
+    """Write for each hash whether it may have been inserted (1 or 0); return how many may."""
     found = 0
     for i in range(count):
         value = hashes[i]

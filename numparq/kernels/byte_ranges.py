@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .registry import helper, kernel
 
-# Items of a row of what `coalesce_ranges` says of each range.
+# Fields per range in `places`: its request, its offset in the request, its size.
 G_REQUEST, G_OFFSET, G_SIZE = range(3)
 RANGE_FIELDS = 3
 
 
 @helper
 def add_span(order, ranges, first, last, start, stop, gap, max_bytes, requests, count, places):
-    """Put ranges that lie over each other into the last request, or into one of their own; gives how many there are."""
+    """Add overlapping ranges to the last request, or to a new one; return the number of requests."""
     blob = 2 * (count - 1)
     if count and start - requests[blob + 1] <= gap and stop - requests[blob] <= max_bytes:
         requests[blob + 1] = stop
@@ -30,25 +30,9 @@ def add_span(order, ranges, first, last, start, stop, gap, max_bytes, requests, 
 
 @kernel("i8 i8 x x x i8 i8")
 def coalesce_ranges(order, ranges, num_ranges, gap, max_bytes, requests, places):
-    """Put byte ranges together to requests; those that lie over each other are always in one.
+    """Coalesce byte ranges (start, exclusive end) into requests; return their number. Overlapping ranges share one.
 
-    Parameters
-    ----------
-    order : int64
-        The ranges in the order of their first bytes.
-    ranges : int64, 2 * num_ranges
-        First byte, and the byte behind the last.
-    gap, max_bytes : int
-        Ranges with at most so many bytes between them go together, up to so many bytes.
-    requests : int64, 2 * num_ranges
-        Takes the requests, as `wanted` has ranges.
-    places : int64, num_ranges * PLACE_FIELDS
-        Takes of each range its request, where it begins in it, and its bytes.
-
-    Returns
-    -------
-    int
-        The number of requests.
+    `order` sorts `ranges` by start. Gaps up to `gap` bytes are bridged in requests of up to `max_bytes` bytes.
     """
     count = 0
     first = 0

@@ -15,17 +15,17 @@ from .registry import helper, intrinsic_twin, kernel
 from .status import BAD_CRC
 from .tables import P_BODY, P_COMPRESSED, P_CRC, PAGE_FIELDS
 
-POLYNOMIAL = 0xEDB88320  # without the coefficient of x**32
-ALL_ONES = 0xFFFFFFFF  # what the register holds before the first byte
+POLYNOMIAL = 0xEDB88320  # reflected, without the coefficient of x**32
+ALL_ONES = 0xFFFFFFFF  # initial register
 BLOCK = 16
-LEAST = 4 * BLOCK  # bytes below which the table way is as good
+LEAST = 4 * BLOCK  # below so many bytes, tables are as fast
 
 _DIVISOR = POLYNOMIAL << 1 | 1
-_QUOTIENT = 0x1F7011641  # of x**64 by the polynomial
+_QUOTIENT = 0x1F7011641  # x**64 divided by the polynomial
 
 
 def _tables() -> np.ndarray:
-    """Give the eight tables of 256 entries, one after the other: table k is for a byte with k bytes behind it."""
+    """Return the eight CRC-32 tables of 256 entries, concatenated; table k is for a byte with k bytes after it."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, (table >> 1) ^ np.uint32(POLYNOMIAL), table >> 1).astype(np.uint32)
@@ -39,7 +39,7 @@ _TABLES = _tables().astype(np.int64)
 
 
 def _table() -> np.ndarray:
-    """Give what a byte does to the remainder."""
+    """Return the CRC-32C table: what a byte does to the remainder."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, (table >> 1) ^ np.uint32(0x82F63B78), table >> 1).astype(np.uint32)
@@ -50,7 +50,7 @@ _TABLE = _table()
 
 
 def _power_mod(exponent: int) -> int:
-    """Give ``x**exponent mod P`` as a word of 64 bits."""
+    """Return ``x**exponent mod P`` as a 64-bit word."""
     rest = 1 << 31
     for _ in range(exponent):
         rest = rest >> 1 ^ (POLYNOMIAL if rest & 1 else 0)
@@ -58,20 +58,14 @@ def _power_mod(exponent: int) -> int:
 
 
 def has_clmul() -> bool:
-    """Tell whether this CPU, for which kernels are compiled, multiplies without carries as LLVM's x86 code does."""
+    """Whether the host CPU has the carry-less multiplication of x86 (PCLMULQDQ)."""
     import llvmlite.binding as llvm
 
     return bool(llvm.get_host_cpu_features().get("pclmul"))
 
 
 class _FoldWriter:
-    """Writes an LLVM function ``(address, number of blocks, at least four) -> register``.
-
-    Parameters
-    ----------
-    module : llvmlite.ir.Module
-        Where to.
-    """
+    """Writer of an LLVM function ``(address, number of blocks, at least four) -> register`` into a module."""
 
     def __init__(self, module: Any) -> None:
         from llvmlite import ir
@@ -85,13 +79,13 @@ class _FoldWriter:
         kind = ir.FunctionType(self._word, [self._byte.as_pointer(), self._word])
         self._function = ir.Function(module, kind, module.get_unique_name("numparq_fold_crc32"))
         self._function.linkage = "internal"
-        # Numba may have been told to compile for a CPU that lacks the instruction, over which LLVM ends the process
-        # unless the function asks for it; llvmlite's own `add` only takes attributes that it knows.
+        # Without this attribute LLVM aborts the process if Numba compiles for a CPU that lacks the instruction.
+        # llvmlite's own `add` only takes attributes that it knows.
         set.add(self._function.attributes, '"target-features"="+pclmul"')
         self._builder = ir.IRBuilder(self._function.append_basic_block("entry"))
 
     def write(self) -> Any:
-        """Write the body; give the function."""
+        """Write the body and return the function."""
         address, blocks = self._function.args
         whole = self._builder.and_(blocks, self._word(-4))
         total = self._cgutils.alloca_once_value(self._builder, self._fold_by_four(address, whole))
@@ -116,18 +110,18 @@ class _FoldWriter:
         self._builder.store(self._fold(self._builder.load(place), distance, later), place)
 
     def _fold(self, block: Any, distance: int, later: Any) -> Any:
-        """Add a block to one that comes `distance` blocks later."""
+        """Fold a block into one that is `distance` blocks later."""
         bits = 8 * BLOCK * distance
         powers = self._pair(_power_mod(bits + 63), _power_mod(bits - 1))
         products = self._multiply(block, powers, 0x00), self._multiply(block, powers, 0x11)
         return self._builder.xor(self._builder.xor(*products), later)
 
     def _divided(self, block: Any) -> Any:
-        """Divide a block, with 32 zero bits behind it, by the polynomial; give the rest, which is the register."""
+        """Return the remainder of a block, with 32 zero bits appended, by the polynomial: the register."""
         builder, half = self._builder, self._word(32)
         first, second = self._words(block)
         low, high = self._product(first, _power_mod(95))
-        low = builder.xor(low, builder.shl(second, half))  # its first 32 bits are 0: 96 bits are left
+        low = builder.xor(low, builder.shl(second, half))  # the first 32 bits are 0: 96 bits are left
         high = builder.xor(high, builder.lshr(second, half))
         word = builder.xor(high, self._product(low, _power_mod(63))[1])  # 64 bits
         quotient = self._product(self._lower_half(word), _QUOTIENT)[0]
@@ -139,7 +133,7 @@ class _FoldWriter:
         return self._builder.call(self._instruction, [a, b, self._byte(which)])
 
     def _product(self, word: Any, factor: int) -> tuple[Any, Any]:
-        """Multiply two words; give the low and the high one of the product."""
+        """Multiply two words; return the low and the high word of the product."""
         vector = self._builder.insert_element(self._pair(0, 0), word, self._index(0))
         return self._words(self._multiply(vector, self._pair(factor, 0), 0x00))
 
@@ -194,21 +188,9 @@ def _make_fold_crc32() -> Callable:
 
 @intrinsic_twin(_make_fold_crc32)
 def fold_crc32(data: np.ndarray, pos: int, end: int) -> tuple[int, int]:
-    """Take the first bytes of ``data[pos:end]`` into the register of a CRC-32: as many as go 64 a step.
+    """Fold the whole 16-byte blocks of ``data[pos:end]``; return the CRC-32 register (inverted CRC) and their end.
 
-    Parameters
-    ----------
-    data : numpy.ndarray of uint8
-        Bytes; none but those asked for are read.
-    pos, end : int
-        Which.
-
-    Returns
-    -------
-    register : int
-        The CRC-32 of the bytes taken, all bits inverted.
-    pos : int
-        Where those that are left start. Where the CPU cannot do it, or there are less than `LEAST` bytes, all are.
+    Below `LEAST` bytes, or on a CPU without PCLMULQDQ, nothing is folded. No byte past `end` is read.
     """
     stop = end - (end - pos) % BLOCK if end - pos >= LEAST else pos
     return zlib.crc32(data[pos:stop].data) ^ ALL_ONES, stop
@@ -216,7 +198,7 @@ def fold_crc32(data: np.ndarray, pos: int, end: int) -> tuple[int, int]:
 
 @helper
 def crc32(data, pos, count):
-    """Give the CRC-32 of ``data[pos : pos + count]``."""
+    """Return the CRC-32 of ``data[pos : pos + count]``."""
     end = pos + count
     crc, pos = fold_crc32(data, pos, end)
     whole = end - ((end - pos) & 7)
@@ -242,9 +224,9 @@ def crc32(data, pos, count):
 
 @kernel("i8 x x u1 i8")
 def check_page_crcs(pages, first, last, raw, state):
-    """Check the CRC of every page of rows `first` to `last` that has one.
+    """Check the CRC of every page from `first` to `last` (exclusive) that has one.
 
-    Returns 0, or BAD_CRC with the page in item 0 of `state`.
+    Return 0, or BAD_CRC with the page in ``state[0]``.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS
@@ -257,7 +239,7 @@ def check_page_crcs(pages, first, last, raw, state):
 
 @kernel("u1 x")
 def crc32c(data, count):
-    """Give the CRC-32C of the first `count` bytes."""
+    """Return the CRC-32C of the first `count` bytes."""
     crc = 0xFFFFFFFF
     for i in range(count):
         crc = (crc >> 8) ^ _TABLE[(crc ^ load8(data, i)) & 0xFF]

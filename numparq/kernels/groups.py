@@ -9,8 +9,8 @@ from .registry import KERNELS, Kernel
 
 __all__ = ["GROUPS"]
 
-# The modules that hold kernels. A group is compiled and loaded as a whole, when one of its kernels is first used, so
-# that nobody waits for what he does not need.
+# Group -> module -> its kernels of the group. A group is compiled and loaded as a whole when one of its kernels is
+# first used, so that nobody waits for kernels that are not needed. Modules without kernels are there for the cache key.
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "reading": {
         "byte_ranges": ("coalesce_ranges",),
@@ -126,18 +126,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def import_group(group: str) -> Mapping[str, Kernel]:
-    """Import the kernel modules of a group; give what they registered.
-
-    Parameters
-    ----------
-    group : str
-        One of `GROUPS`.
-
-    Returns
-    -------
-    mapping of str to Kernel
-        Its kernels by name.
-    """
+    """Import the kernel modules of a group and return its kernels by name."""
     for module in GROUPS[group]:
         import_module(f"{__package__}.{module}")
     members = {name for names in GROUPS[group].values() for name in names}

@@ -13,7 +13,7 @@ _MASK64 = (1 << 64) - 1
 
 
 def _loader(bits: int) -> Callable[[], Callable]:
-    """Make an intrinsic ``(data, pos) -> int64`` (uint64 for 64 bits) that loads `bits` bits, zero-extended."""
+    """Return the factory of an intrinsic ``(data, pos) -> int64`` (uint64 for 64 bits) that loads and zero-extends."""
 
     def make() -> Callable:
         from llvmlite import ir
@@ -35,7 +35,7 @@ def _loader(bits: int) -> Callable[[], Callable]:
 
 
 def _storer(bits: int) -> Callable[[], Callable]:
-    """Make an intrinsic ``(data, pos, value) -> None`` that stores the low `bits` bits of `value`."""
+    """Return the factory of an intrinsic ``(data, pos, value) -> None`` that stores the low `bits` bits of `value`."""
 
     def make() -> Callable:
         from llvmlite import ir
@@ -58,7 +58,7 @@ def _storer(bits: int) -> Callable[[], Callable]:
 
 
 def byte_address(context, builder, array_type, array, pos):
-    """Give the address of byte `pos` of a uint8 array, in LLVM IR."""
+    """Return the address of byte `pos` of a uint8 array, in LLVM IR."""
     pointer = context.make_array(array_type)(context, builder, array).data
     return builder.gep(pointer, [pos])
 
@@ -221,13 +221,13 @@ def store_float64(out: np.ndarray, pos: int, value: float) -> None:
 
 @intrinsic_twin(_make_copy16)
 def copy16(out: np.ndarray, out_pos: int, data: np.ndarray, pos: int) -> None:
-    """Copy sixteen bytes, loaded at once before they are stored."""
+    """Copy sixteen bytes: all are loaded before any is stored."""
     out[out_pos : out_pos + 16] = data[pos : pos + 16].copy()
 
 
 @intrinsic_twin(_make_copy_bytes)
 def copy_bytes(out: np.ndarray, out_pos: int, data: np.ndarray, pos: int, count: int) -> None:
-    """Copy `count` bytes between places that do not overlap."""
+    """Copy `count` bytes between regions that do not overlap."""
     out[out_pos : out_pos + count] = data[pos : pos + count]
 
 
@@ -239,5 +239,5 @@ def fill_bytes(out: np.ndarray, pos: int, value: int, count: int) -> None:
 
 @intrinsic_twin(_make_popcount)
 def popcount(value: np.uint64) -> int:
-    """Count the bits of a uint64 that are set."""
+    """Count the set bits of a uint64."""
     return int(value).bit_count()

@@ -10,18 +10,9 @@ from .status import BAD_LENGTH, NULL_FOUND
 
 @kernel("u1 u1 x x x x u1")
 def assemble_validity(definition, repetition, count, depth, place_level, level, validity):
-    """Tell for each place at a depth whether something is there: the places.
+    """Write the validity (0 or 1) of each slot below `depth` lists; return the number of slots, at most `count`.
 
-    Parameters
-    ----------
-    definition, repetition, count
-        The levels of a leaf below.
-    depth, place_level : int
-        How many lists are around, and the definition level from which on there is a place.
-    level : int
-        The definition level from which on something is there.
-    validity : uint8
-        0 or 1 for each place; room for `count`.
+    A slot exists at definition level `place_level` or above, and is valid at `level` or above.
     """
     places = 0
     for i in range(count):
@@ -34,16 +25,9 @@ def assemble_validity(definition, repetition, count, depth, place_level, level, 
 
 @kernel("u1 u1 x x x x x u1 i8")
 def assemble_lists(definition, repetition, count, depth, place_level, level, element_level, validity, offsets):
-    """Tell for each place at a depth whether a list is there, and which elements it has: the places.
+    """Write validity and offsets of the lists below `depth` lists; return the number of slots, at most `count`.
 
-    Parameters
-    ----------
-    definition, repetition, count, depth, place_level, level, validity
-        As for `assemble_validity`.
-    element_level : int
-        The definition level from which on the list has an element.
-    offsets : int64
-        The list of place `p` has the elements from ``offsets[p]`` to ``offsets[p + 1]``; room for ``count + 1``.
+    As `assemble_validity`; from definition level `element_level` up, an element exists. `offsets` has one more item.
     """
     places = 0
     elements = 0
@@ -61,10 +45,9 @@ def assemble_lists(definition, repetition, count, depth, place_level, level, ele
 
 @kernel("i8 u1 x u1 x i8 u1")
 def shred_group(index, definition, count, validity, optional, out_index, out_definition):
-    """Go from the entries above a group to those within it; the number that are there.
+    """Descend from entries to those within a group; return how many are present, or NULL_FOUND.
 
-    `optional` is 1 for a group that may be null, else 0: a null is then NULL_FOUND. What comes out may take the
-    place of what goes in.
+    `optional` is 1 if the group may be null, else 0. The outputs may be the inputs.
     """
     present = 0
     for i in range(count):
@@ -85,9 +68,9 @@ def shred_group(index, definition, count, validity, optional, out_index, out_def
 
 @kernel("i8 x u1 i8 x", noalias=True)
 def count_list_entries(index, count, validity, offsets, num_elements):
-    """Count the entries that `shred_list` makes: an element each, and one for what is null, empty or not there.
+    """Count the entries of `shred_list`: one per element, and one per null, empty or absent list.
 
-    BAD_LENGTH where a list is not within its `num_elements` elements.
+    Return BAD_LENGTH if the offsets of a list are not within `num_elements` elements.
     """
     entries = 0
     for i in range(count):
@@ -106,10 +89,9 @@ def count_list_entries(index, count, validity, offsets, num_elements):
 def shred_list(
     index, definition, repetition, count, validity, optional, offsets, depth, out_index, out_definition, out_repetition
 ):
-    """Go from the entries above lists to their elements; the number of entries.
+    """Descend from entries to the elements of lists; return the number of entries, or NULL_FOUND.
 
-    List `p` has the elements from ``offsets[p]`` to ``offsets[p + 1]``. `depth` is the repetition level of what is
-    repeated; `optional` as in `shred_group`.
+    List p has elements ``offsets[p]`` to ``offsets[p + 1]``, at repetition level `depth`; `optional`: `shred_group`.
     """
     out = 0
     for i in range(count):
@@ -142,17 +124,16 @@ def shred_list(
 
 @kernel("i8 u1 x u1 x u1 i8")
 def shred_leaf(index, definition, count, validity, optional, out_definition, positions):
-    """Finish the definition levels of a leaf; `positions` are the places of its values in order. Their number.
+    """Write a leaf's definition levels and the positions of its values; return how many values, or NULL_FOUND.
 
-    `positions` has room for `count`, and may be `index`, as `out_definition` may be `definition`. `optional` as in
-    `shred_group`.
+    `positions` has room for `count`. The outputs may be the inputs; `optional` as in `shred_group`.
     """
     present = 0
     for i in range(count):
         place = index[i]
         level = definition[i]
         if place >= 0:
-            valid = np.int64(validity[place])  # 0 or 1: what is null at random would be mispredicted as a branch
+            valid = np.int64(validity[place])  # 0 or 1: a branch on random nulls would be mispredicted
             if (valid | optional) == 0:
                 return NULL_FOUND
             level += valid & optional

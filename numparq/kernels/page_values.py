@@ -10,7 +10,7 @@ from .registry import helper, inlined, kernel
 
 @helper
 def drop_nulls_any(values, width, validity, count, out):
-    """Keep values of any width."""
+    """Drop nulls from values of any width; return the number of values kept."""
     kept = 0
     for i in range(count):
         copy_bytes(out, kept * width, values, i * width, width)
@@ -20,25 +20,9 @@ def drop_nulls_any(values, width, validity, count, out):
 
 @kernel("u1 x u1 x u1")
 def drop_nulls_fixed(values, width, validity, count, out):
-    """Keep the values that are valid.
+    """Copy the valid values of `width` bytes each to `out`; return their number. `validity` is 1 or 0 a value.
 
-    Parameters
-    ----------
-    values : uint8
-        `count` values of `width` bytes each.
-    width : int
-        Bytes of a value.
-    validity : uint8
-        1 for each value that is kept, 0 for each that is not.
-    count : int
-        Number of values.
-    out : uint8
-        Room for `count` values, all of which may be written to; it does not overlap `values`.
-
-    Returns
-    -------
-    int
-        Number of values kept.
+    All `count` values of `out` may be overwritten; it does not overlap `values`.
     """
     kept = 0
     if width == 8:
@@ -64,7 +48,7 @@ def drop_nulls_fixed(values, width, validity, count, out):
 
 @inlined
 def drop_nulls_items(values, validity, count, out):
-    """Keep the items of an array that are valid."""
+    """Copy the valid items of an array to `out`; return their number."""
     kept = np.uint64(0)
     for i in range(count):
         out[kept] = values[i]
@@ -74,42 +58,25 @@ def drop_nulls_items(values, validity, count, out):
 
 @kernel("i8 u1 x i8")
 def drop_nulls_i8(values, validity, count, out):
-    """Keep the int64s that are valid: as `drop_nulls_fixed`, for starts and ends; `out` has room for `count`."""
+    """Copy the valid int64s, such as starts or ends, to `out`, which has room for `count`; return their number."""
     return drop_nulls_items(values, validity, count, out)
 
 
 @kernel("i4 u1 x i4")
 def drop_nulls_i4(values, validity, count, out):
-    """Keep the int32s that are valid: as `drop_nulls_fixed`, for codes; `out` has room for `count`."""
+    """Copy the valid int32s, such as codes, to `out`, which has room for `count`; return their number."""
     return drop_nulls_items(values, validity, count, out)
 
 
 @kernel("u1 i8 x i8")
 def count_valid_by_page(validity, page_offsets, num_pages, out):
-    """Count the valid values of each page.
-
-    Parameters
-    ----------
-    validity : uint8
-        1 for a value, 0 for a null.
-    page_offsets : int64
-        Page p is ``validity[bounds[p] : bounds[p + 1]]``.
-    num_pages : int
-        Number of pages.
-    out : int64
-        Room for `num_pages` counts.
-
-    Returns
-    -------
-    int
-        The total.
-    """
+    """Count the valid values of each page, ``validity[page_offsets[p] : page_offsets[p + 1]]``; return the total."""
     total = 0
     for page in range(num_pages):
         pos = page_offsets[page]
         end = page_offsets[page + 1]
         present = 0
-        while pos + 8 <= end:  # each byte is 0 or 1: its bits add up to it
+        while pos + 8 <= end:  # each byte is 0 or 1, so set bits are valid values
             present += popcount(load64(validity, pos))
             pos += 8
         while pos < end:
@@ -122,25 +89,9 @@ def count_valid_by_page(validity, page_offsets, num_pages, out):
 
 @kernel("i8 i8 x x x x i8")
 def cut_binary_pages(starts, ends, count, extra, max_bytes, max_rows, out):
-    """Divide binary values into pages: as many values as fit, and at least one, go to each.
+    """Cut binary values into pages of up to `max_bytes` and `max_rows`, at least one value each; return their number.
 
-    Parameters
-    ----------
-    starts, ends : int64
-        Value i has ``ends[i] - starts[i]`` bytes.
-    count : int
-        Number of values.
-    extra : int
-        Bytes that a value takes besides: 4 for its length.
-    max_bytes, max_rows : int
-        What fits a page.
-    out : int64
-        Room for ``1 + most_pages(...)`` numbers: 0, then the end of each page.
-
-    Returns
-    -------
-    int
-        Number of pages.
+    A value takes `extra` bytes beyond its own (4 for a length). `out` takes 0 and then the exclusive end of each page.
     """
     pages = 0
     first = 0
@@ -162,7 +113,7 @@ def cut_binary_pages(starts, ends, count, extra, max_bytes, max_rows, out):
 
 @helper
 def gather_any(values, width, codes, count, out):
-    """Look values of any width up."""
+    """Gather values of any width by code."""
     for i in range(count):
         copy_bytes(out, i * width, values, np.int64(codes[i]) * width, width)
     return count
@@ -170,26 +121,7 @@ def gather_any(values, width, codes, count, out):
 
 @kernel("u1 x i4 x u1")
 def gather_fixed(values, width, codes, count, out):
-    """Look values up: leave a dictionary.
-
-    Parameters
-    ----------
-    values : uint8
-        Values of `width` bytes each.
-    width : int
-        Bytes of a value.
-    codes : int32
-        Which value; each has to be within `values`.
-    count : int
-        Number of codes.
-    out : uint8
-        Room for `count` values.
-
-    Returns
-    -------
-    int
-        `count`.
-    """
+    """Gather `count` dictionary values of `width` bytes by code, which must be in range."""
     if width == 8:
         for i in range(count):
             store64(out, i << 3, load64(values, np.int64(codes[i]) << 3))
@@ -206,7 +138,7 @@ def gather_fixed(values, width, codes, count, out):
 
 @kernel("i8 i4 x i8")
 def gather_i8(values, codes, count, out):
-    """Look int64s up, as `gather_fixed` does: for starts and ends."""
+    """Gather int64s, such as starts or ends, by code."""
     for i in range(count):
         out[i] = values[np.uint64(codes[i])]
     return count

@@ -11,19 +11,17 @@ F = TypeVar("F", bound=Callable)
 
 @dataclass(frozen=True)
 class Kernel:
-    """One entry point: the Python function and how its arguments are passed.
+    """One kernel: its Python function, and how its arguments are passed.
 
-    Parameters
+    Attributes
     ----------
-    function : callable
-        The body, over NumPy arrays and int64s.
     signature : tuple of str
-        One item an argument: ``"x"`` for an int64, else the dtype of a C-contiguous 1-D array (``"u1"``, ``"i8"``),
-        where ``"O"`` are Python objects, seen as their addresses.
+        One item an argument: ``"x"`` for an int64, else the dtype of a C-contiguous 1-D array (``"u1"``, ``"i8"``).
+        ``"O"`` is an array of Python objects, seen as their addresses.
     gil : bool
-        Whether it touches Python objects, and so must hold the GIL while it runs.
+        Whether it touches Python objects, and so holds the GIL.
     noalias : bool
-        Whether no two of its arrays ever overlap (lets LLVM vectorise; measured where it is set).
+        Whether no two of its arrays ever overlap. This lets LLVM vectorise; it is set where that was measured to help.
     """
 
     function: Callable[..., int]
@@ -39,14 +37,9 @@ INTRINSICS: list[tuple[Callable, Callable]] = []
 
 
 def kernel(signature: str, *, gil: bool = False, noalias: bool = False) -> Callable[[F], F]:
-    """Register a kernel; the function itself is returned unchanged, so that Python can run it as it is.
+    """Register a kernel and return the function unchanged, so that Python can run it as it is.
 
-    Parameters
-    ----------
-    signature : str
-        The arguments in order, separated by blanks: ``"u1 x i8"`` is a uint8 array, an int64, an int64 array.
-    gil, noalias : bool
-        As in `Kernel`.
+    `signature` lists the arguments: ``"u1 x i8"`` is a uint8 array, an int64 and an int64 array, as in `Kernel`.
     """
 
     def register(function: F) -> F:
@@ -57,25 +50,21 @@ def kernel(signature: str, *, gil: bool = False, noalias: bool = False) -> Calla
 
 
 def helper(function: F) -> F:
-    """Register a function that kernels call; returned unchanged."""
+    """Register a function that kernels call, and return it unchanged."""
     HELPERS.append(function)
     return function
 
 
 def inlined(function: F) -> F:
-    """Register a helper that becomes part of each caller: for hot paths, since a call passes each array as words."""
+    """Register a helper that is inlined into its callers, for hot paths: a call passes each array as many words."""
     INLINED.append(function)
     return helper(function)
 
 
 def intrinsic_twin(make: Callable) -> Callable[[F], F]:
-    """Register the Python twin of a Numba intrinsic.
+    """Register the Python twin of a Numba intrinsic, for kernels that run as Python.
 
-    Parameters
-    ----------
-    make : callable
-        Called with no argument once Numba is imported; returns the Numba intrinsic that compiled kernels use where
-        Python would run the decorated function.
+    `make` is called once Numba is imported, and returns the intrinsic that compiled kernels use instead.
     """
 
     def register(function: F) -> F:

@@ -10,14 +10,14 @@ from .words import big_endian_prefix, swap_bytes
 
 LEAST = -(1 << 63)
 MOST = (1 << 63) - 1
-UNSIGNED, FIXED_DECIMAL, DECIMAL = range(3)  # how bytes compare
+UNSIGNED, FIXED_DECIMAL, DECIMAL = range(3)  # orders of binary values
 
 _TOP_BIT = np.uint64(1 << 63)
 
 
 @inlined
 def store_min_max(values, start, stop, fold, flip, lowest, highest, out, place):
-    """Store the smallest and the largest key of a page, and how many lie outside of `lowest` to `highest`."""
+    """Store the minimum and maximum key of a page, and how many keys lie outside of `lowest` to `highest`."""
     low = MOST
     high = LEAST
     outside = 0
@@ -35,10 +35,9 @@ def store_min_max(values, start, stop, fold, flip, lowest, highest, out, place):
 
 @kernel("i4 i8 x x x x x i8")
 def min_max4(values, page_offsets, num_pages, fold, flip, lowest, highest, out):
-    """Find the bounds of pages of 4-byte values.
+    """Write three items per page of 4-byte values: minimum key, maximum key, number of NaNs.
 
-    Page p has the values ``bounds[p]`` to ``bounds[p + 1]``. Into `out` go three items a page: the smallest key, the
-    largest, and how many are NaN; where all are, or there are none, MOST and LEAST stand for the keys.
+    A key is ``v ^ ((v >> 63) & fold) ^ flip``; one not in `lowest` to `highest` is NaN. MOST and LEAST mean no key.
     """
     for page in range(num_pages):
         store_min_max(values, page_offsets[page], page_offsets[page + 1], fold, flip, lowest, highest, out, 3 * page)
@@ -47,7 +46,7 @@ def min_max4(values, page_offsets, num_pages, fold, flip, lowest, highest, out):
 
 @kernel("i8 i8 x x x x x i8")
 def min_max8(values, page_offsets, num_pages, fold, flip, lowest, highest, out):
-    """Find the bounds of pages of 8-byte values, as `min_max4`."""
+    """Write minimum key, maximum key and number of NaNs of pages of 8-byte values, as `min_max4` does."""
     for page in range(num_pages):
         store_min_max(values, page_offsets[page], page_offsets[page + 1], fold, flip, lowest, highest, out, 3 * page)
     return num_pages
@@ -55,7 +54,7 @@ def min_max8(values, page_offsets, num_pages, fold, flip, lowest, highest, out):
 
 @kernel("i4 i8 i8 x x x i8")
 def min_max_codes(codes, keys, page_offsets, num_pages, lowest, highest, out):
-    """Find the bounds of pages of codes, by the key that each dictionary entry has; `out` as in `min_max4`."""
+    """Write minimum, maximum and number of NaNs of pages of codes by their entries' keys, as `min_max4` does."""
     for page in range(num_pages):
         low = MOST
         high = LEAST
@@ -72,12 +71,12 @@ def min_max_codes(codes, keys, page_offsets, num_pages, lowest, highest, out):
     return num_pages
 
 
-# --- bytes ------------------------------------------------------------------------------------------------------------
+# --- binary values ----------------------------------------------------------------------------------------------------
 
 
 @inlined
 def has_same_prefix(data, a, b, count):
-    """Say whether two values have the same first `count` bytes, a multiple of eight."""
+    """Whether the first `count` bytes of two values, a multiple of eight, are equal."""
     place = 0
     while place < count:
         if load64(data, a + place) != load64(data, b + place):
@@ -88,7 +87,7 @@ def has_same_prefix(data, a, b, count):
 
 @helper
 def common_prefix8(data, a, a_end, b, b_end):
-    """Count the bytes, in eights, that two values have in common at the front."""
+    """Return the length of the common prefix of two values, rounded down to a multiple of eight."""
     count = 0
     room = min(a_end - a, b_end - b) - 8
     while count <= room and load64(data, a + count) == load64(data, b + count):
@@ -98,7 +97,7 @@ def common_prefix8(data, a, a_end, b, b_end):
 
 @helper
 def compare_bytes(data, a, a_end, b, b_end):
-    """Compare two values as unsigned bytes: negative, 0 or positive."""
+    """Compare two values as unsigned bytes; return a negative number, 0 or a positive one."""
     while (a_end - a >= 8) & (b_end - b >= 8):
         x = load64(data, a)
         y = load64(data, b)
@@ -117,12 +116,12 @@ def compare_bytes(data, a, a_end, b, b_end):
 
 @helper
 def compare_decimals(data, a, a_end, b, b_end):
-    """Compare two big-endian two's complement integers of any lengths; no bytes at all are zero."""
+    """Compare two big-endian two's complement integers of any lengths; an empty one is zero."""
     a_sign = load8(data, a) >> 7 if a < a_end else 0
     b_sign = load8(data, b) >> 7 if b < b_end else 0
     if a_sign != b_sign:
         return b_sign - a_sign
-    extension = 255 * a_sign  # what may stand in front without a change of the value
+    extension = 255 * a_sign  # leading bytes that do not change the value
     while (a_end - a > b_end - b) and load8(data, a) == extension:
         a += 1
     while (b_end - b > a_end - a) and load8(data, b) == extension:
@@ -135,7 +134,7 @@ def compare_decimals(data, a, a_end, b, b_end):
 
 @helper
 def compare_values(data, order, a, a_end, b, b_end):
-    """Compare two values: negative, 0 or positive; fixed-length decimals are of one length and not empty."""
+    """Compare two values in an order; return a negative number, 0 or a positive one."""
     if order == UNSIGNED:
         return compare_bytes(data, a, a_end, b, b_end)
     return compare_decimals(data, a, a_end, b, b_end)
@@ -143,31 +142,29 @@ def compare_values(data, order, a, a_end, b, b_end):
 
 @kernel("u1 x i8 i8 x x i4 i4 x i8 x i8")
 def min_max_binary(data, size, starts, ends, width, order, codes, last_page, num_entries, page_offsets, num_pages, out):
-    """Find the bounds of pages of binary values.
+    """Write the indices of a minimum and a maximum value of each page; -1 for a page without values.
 
-    Value i is ``data[starts[i]:ends[i]]``, or, of a `width` that is not 0, ``data[i * width : (i + 1) * width]``.
-    Where `num_entries` is not 0, the values are a dictionary and pages are of `codes`; `stamps` has a 0 for each
-    entry, and 0 stays where an entry is in no page. `how` is UNSIGNED, FIXED_DECIMAL (both signed, of one width) or
-    DECIMAL. `data` has `size` bytes. Into `out` go the numbers of a smallest and of a largest value, -1 for a page
-    without any.
+    Value i is ``data[starts[i]:ends[i]]``, or has `width` bytes if that is not 0; `data` has `size` bytes.
     """
+    # If `num_entries` is not 0, the values are a dictionary and the pages are of `codes`. `last_page` starts as zeros;
+    # an entry that is in no page keeps its 0.
     for page in range(num_pages):
         low = -1
         high = -1
         low_start = low_end = high_start = high_end = 0
-        shared = 0  # bytes, in eights, that the bounds so far have in common at the front
-        low_word = high_word = np.uint64(0)  # what follows them
+        shared = 0  # common prefix of minimum and maximum so far, a multiple of eight bytes
+        low_word = high_word = np.uint64(0)  # the eight bytes after it
         flip = np.uint64(0)
         for i in range(page_offsets[page], page_offsets[page + 1]):
             item = i
             if num_entries:
                 item = np.int64(codes[i])
-                if last_page[item] == page + 1:  # what this page has had changes nothing
+                if last_page[item] == page + 1:  # seen in this page
                     continue
                 last_page[item] = page + 1
             start = item * width if width else starts[item]
             end = start + width if width else ends[item]
-            # Nearly every value is settled here: between the bounds lies only what has the same front.
+            # Nearly every value stops here: any value between the two shares their common prefix.
             if (low >= 0) & (order != DECIMAL) & (end - start >= shared):
                 if has_same_prefix(data, start, low_start, shared):
                     word = big_endian_prefix(data, size, start + shared, end) ^ flip
@@ -193,12 +190,12 @@ def min_max_binary(data, size, starts, ends, width, order, codes, last_page, num
     return num_pages
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
+# --- sizes and level histograms ---------------------------------------------------------------------------------------
 
 
 @kernel("i8 i8 i4 x i8 x i8")
 def sum_bytes_by_page(starts, ends, codes, num_entries, page_offsets, num_pages, out):
-    """Sum up the bytes of the binary values of each page; by `codes` where `num_entries` is not 0. Returns all."""
+    """Sum the bytes of the binary values of each page, by `codes` if `num_entries` is not 0; return the total."""
     whole = 0
     for page in range(num_pages):
         total = 0
@@ -215,7 +212,7 @@ def sum_bytes_by_page(starts, ends, codes, num_entries, page_offsets, num_pages,
 
 @kernel("u1 i8 x x i8")
 def level_histograms(levels, page_offsets, num_pages, num_levels, out):
-    """Count each level in each page: `num_levels` items of `out` a page, zero to begin with; levels fit."""
+    """Count each level in each page: `num_levels` items of `out` per page, zero before; levels must be in range."""
     for page in range(num_pages):
         for i in range(page_offsets[page], page_offsets[page + 1]):
             out[page * num_levels + np.int64(levels[i])] += 1

@@ -9,7 +9,7 @@ from numparq.errors import CorruptPageError, LimitError, UnsupportedError
 if TYPE_CHECKING:
     from numparq.errors import ParquetError
 
-# Statuses that kernels return. Zero and above is a position or a count.
+# Negative results of kernels; 0 and above is a position or a count.
 TRUNCATED = -1
 BAD_RUN = -2
 INDEX_OUT_OF_RANGE = -3
@@ -70,26 +70,9 @@ _STATUS_ERRORS: dict[int, type[ParquetError]] = {UNSUPPORTED_ENCODING: Unsupport
 
 
 def check_status(status: int, kind: type[ParquetError] = CorruptPageError, **where: object) -> int:
-    """Turn a kernel's negative status into an exception.
+    """Return a kernel's result, or raise if it is negative.
 
-    Parameters
-    ----------
-    status : int
-        What the kernel returned.
-    kind : type of ParquetError
-        What to raise for statuses that have no class of their own.
-    **where
-        The place, as in `error_context`.
-
-    Returns
-    -------
-    int
-        `status` itself, when it is not negative.
-
-    Raises
-    ------
-    ParquetError
-        When `status` is negative.
+    `kind` is the class for statuses without one of their own; `where` is passed to it as in `error_context`.
     """
     if status >= 0:
         return status

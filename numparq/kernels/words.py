@@ -13,7 +13,7 @@ _PAIRS = np.uint64(0x0000FFFF0000FFFF)
 
 @helper
 def bit_length(value):
-    """Count the bits of a uint64 up to its highest one that is set."""
+    """Return the bit length of a uint64."""
     length = 0
     for step in (32, 16, 8, 4, 2, 1):
         if value >> np.uint64(step) != 0:
@@ -24,7 +24,7 @@ def bit_length(value):
 
 @inlined
 def swap_bytes(word):
-    """Reverse the bytes of a uint64 (LLVM makes one instruction of it)."""
+    """Reverse the bytes of a uint64 (one instruction after LLVM)."""
     word = ((word >> np.uint64(8)) & _BYTES) | ((word & _BYTES) << np.uint64(8))
     word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
     return (word >> np.uint64(32)) | (word << np.uint64(32))
@@ -32,7 +32,7 @@ def swap_bytes(word):
 
 @inlined
 def big_endian_prefix(data, size, start, end):
-    """Give the first eight bytes of a value as a big-endian uint64, zeros behind a shorter one."""
+    """Return the first eight bytes of a value as a big-endian uint64, zero-padded; `data` has `size` bytes."""
     count = min(end - start, 8)
     word = np.uint64(0)
     if count <= 0:

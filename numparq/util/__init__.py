@@ -1,1 +1,1 @@
-"""Caches, threads, progress, arguments."""
+"""Worker pool, caches, progress bar, argument checks."""

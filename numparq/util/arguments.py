@@ -10,7 +10,7 @@ __all__ = ["check_optional_positive_int", "check_positive_int"]
 
 
 def check_positive_int(value: Any, name: str) -> int:
-    """Check a number of bytes or rows that has to be 1 at least; `what` is what messages call it."""
+    """Check an int that must be at least 1, such as a number of bytes or rows; `name` is used in messages."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is a whole number, not {value!r}")
     number = index(value)
@@ -20,12 +20,12 @@ def check_positive_int(value: Any, name: str) -> int:
 
 
 def check_optional_positive_int(value: Any, name: str) -> int | None:
-    """Check the same, or None."""
+    """Check an int that must be at least 1, or None."""
     return None if value is None else check_positive_int(value, name)
 
 
 def check_row_count(value: Any, name: str) -> int:
-    """Check a number of rows; `what` is what messages call it."""
+    """Check a number of rows, 0 or more; `name` is used in messages."""
     try:
         number = index(value)
     except TypeError:
@@ -36,7 +36,7 @@ def check_row_count(value: Any, name: str) -> int:
 
 
 def thread_count(threads: int | None) -> int:
-    """Settle the ``threads`` argument: None means ``NUMPARQ_THREADS``, or every core that this process may use."""
+    """Return the number of threads; None means ``NUMPARQ_THREADS``, or every core that this process may use."""
     if threads is None:
         chosen = os.environ.get("NUMPARQ_THREADS")
         if chosen:
@@ -53,7 +53,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def _env_thread_count(text: str) -> int:
-    """Give the number that ``NUMPARQ_THREADS`` says."""
+    """Parse the value of ``NUMPARQ_THREADS``."""
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"NUMPARQ_THREADS is a number of threads, not {text!r}")
     return int(text)

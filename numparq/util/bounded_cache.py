@@ -16,17 +16,9 @@ _forgetting: list[Callable[[], None]] = []
 
 
 def fork_safe_lru_cache(max_entries: int) -> Callable[[Make], Make]:
-    """Have what a function gives kept, by its arguments: the latest ones.
+    """Decorate a function of hashable arguments with an LRU cache, which is emptied in forked children.
 
-    Parameters
-    ----------
-    max_entries : int
-        How many; what raises is not kept.
-
-    Returns
-    -------
-    callable
-        To decorate a function of hashable arguments whose result nobody changes.
+    Results are shared between callers and must not be changed; exceptions are not cached.
     """
 
     def decorate(make: Make) -> Make:
@@ -47,14 +39,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class BoundedCache:
-    """A few things by what they are made of; the oldest makes room for another one.
+    """Cache of at most `max_entries` values; the oldest inserted one is evicted first.
 
-    Threads may ask at once: one that is too early makes again what another one is making.
-
-    Parameters
-    ----------
-    max_entries : int
-        How many.
+    Threads may share it: two that miss the same key at the same time both make its value.
     """
 
     __slots__ = ("_most", "_things")
@@ -67,7 +54,7 @@ class BoundedCache:
         return len(self._things)
 
     def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
-        """Give what belongs to a key, made the first time; nothing changes it afterwards."""
+        """Return the value of a key, made on first use; it must not be changed afterwards."""
         things = self._things
         found = things.get(key, things)
         if found is not things:

@@ -14,24 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 KEEP_FOLDERS = 3
-KEEP = 8  # entries of one name that stay; more than the versions and CPUs that share a home directory at a time
+KEEP = 8  # entries kept per name: more than the versions and CPUs that share a home directory at a time
 _TEMPORARY = ".numparq-"
 _DIGEST = hashlib.sha256().digest_size
 _warned = False
 
 
 def directory() -> str:
-    """Say where entries are kept: ``NUMPARQ_CACHE_DIR``, or ``numparq`` in the user's cache directory.
+    """Return the cache directory: ``NUMPARQ_CACHE_DIR``, or ``numparq`` in the user's cache directory.
 
-    Returns
-    -------
-    str
-        A path, which need not exist.
-
-    Raises
-    ------
-    OSError
-        When there is no such place: the user has no home directory.
+    It need not exist. Raises OSError if the user has no home directory.
     """
     chosen = os.environ.get("NUMPARQ_CACHE_DIR")
     if chosen:
@@ -52,19 +44,9 @@ def _user_cache() -> str:
 
 
 def load(name: str, key: bytes) -> bytes | None:
-    """Load an entry.
+    """Read the content of an entry; None unless it is intact and only this user (or root) can write it.
 
-    Parameters
-    ----------
-    name : str
-        What it is: ``"kernels"``.
-    key : bytes
-        Everything that its content depends on, or a digest of that.
-
-    Returns
-    -------
-    bytes or None
-        The content; None where there is none that is whole and safe.
+    `key` is everything that the content depends on, or a digest of that.
     """
     try:
         folder = directory()
@@ -80,19 +62,9 @@ def load(name: str, key: bytes) -> bytes | None:
 
 
 def store(name: str, key: bytes, data: bytes) -> bool:
-    """Keep an entry, in place of any of the same name and key.
+    """Write an entry, replacing one of the same name and key; return whether that succeeded.
 
-    Parameters
-    ----------
-    name, key
-        As in `load`.
-    data : bytes
-        The content.
-
-    Returns
-    -------
-    bool
-        Whether it was kept. Where it was not, a warning says so, once a process.
+    A failure warns once a process.
     """
     folder = "any place"
     try:
@@ -110,17 +82,9 @@ def store(name: str, key: bytes, data: bytes) -> bool:
 
 
 def private_directory(name: str, key: bytes) -> str | None:
-    """Give a folder in which somebody else's code (Numba's own cache) may keep files.
+    """Return a directory for Numba's own cache that only this user can write, created if needed, or None.
 
-    Parameters
-    ----------
-    name, key
-        As in `load`; the folders of the same name but the newest few are removed.
-
-    Returns
-    -------
-    str or None
-        A folder that only this user can write, or None.
+    Directories of the same name are removed, except the newest `KEEP_FOLDERS`.
     """
     try:
         place = directory()
@@ -140,17 +104,9 @@ def private_directory(name: str, key: bytes) -> str | None:
 
 @contextmanager
 def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
-    """Hold the lock of an entry while it is made, so that processes that start together make it once.
+    """Hold the lock of an entry while it is built, so that processes that start together build it once.
 
-    Whoever cannot have the lock within `patience` seconds goes on without: the lock saves work, correctness does
-    not rest on it. The system lets go of a lock when its process ends.
-
-    Parameters
-    ----------
-    name, key
-        As in `load`.
-    patience : float
-        Seconds.
+    After `patience` seconds the caller proceeds without it: the lock saves work, correctness does not depend on it.
     """
     file = None
     try:
@@ -169,11 +125,11 @@ def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
 
 
 def _lock(descriptor: int, patience: float) -> None:
-    """Take the lock of an open file; raise BlockingIOError when it is not to be had in time."""
+    """Lock an open file, or raise BlockingIOError after `patience` seconds."""
     try:
         import fcntl
     except ImportError:
-        return  # on Windows two processes may both compile
+        return  # on Windows, two processes may both compile
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -194,24 +150,24 @@ def _seal(key: bytes, content: bytes) -> bytes:
 
 
 def _private(folder: str) -> bool:
-    """Whether only this user (and root) can put files into a folder."""
+    """Whether only this user (and root) can write to a directory."""
     status = os.stat(folder)
     return stat.S_ISDIR(status.st_mode) and _owned(status)
 
 
 def _owned(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
-        return True  # Windows: the user's profile is private, and mode bits say nothing
+        return True  # Windows: the user's profile is private, and mode bits mean nothing
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Write a file so that others see all of it or nothing."""
+    """Write a file atomically: other processes see all of it or nothing."""
     descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=os.path.dirname(path))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.chmod(temporary, 0o644)  # who may look into the folder may load: root warms up an image, others run it
+        os.chmod(temporary, 0o644)  # readable by all: root warms up an image, others run it
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -219,10 +175,10 @@ def _replace(path: str, content: bytes) -> None:
 
 
 def _prune(folder: str, name: str, keep: str) -> None:
-    """Remove the oldest entries of a name, with their locks, and what interrupted processes left behind."""
+    """Remove the oldest entries of a name with their locks, and temporary files of interrupted processes."""
     age: dict[str, float] = {}
     for path in (entry.path for entry in os.scandir(folder)):
-        with suppress(OSError):  # another process may be at the same work
+        with suppress(OSError):  # another process may be pruning, too
             age[path] = os.lstat(path).st_mtime
     entries = [path for path in age if os.path.basename(path).startswith(name + "-") and path.endswith(".bin")]
     old = sorted(entries, key=lambda path: (path == keep, age[path]))[:-KEEP]

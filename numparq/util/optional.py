@@ -6,17 +6,9 @@ from typing import Any
 
 
 def import_pyarrow(needed_by: str = 'dtype_backend="pyarrow" needs') -> Any:
-    """Import pyarrow, or say what it is needed for.
+    """Import pyarrow, or raise an ImportError that names what needs it.
 
-    Parameters
-    ----------
-    needed_by : str
-        What wants it, and its verb.
-
-    Raises
-    ------
-    ImportError
-        When pyarrow is not installed.
+    `needed_by` is a subject with its verb, such as ``'dtype_backend="pyarrow" needs'``.
     """
     try:
         import pyarrow as pa

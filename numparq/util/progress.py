@@ -11,14 +11,9 @@ PATIENCE = 1.5  # seconds before a bar appears
 
 
 class ProgressBar:
-    """Counts rows that are done, and shows a bar once it has taken a while.
+    """Progress bar over rows, shown once the work has taken `PATIENCE` seconds.
 
-    Parameters
-    ----------
-    show : bool, optional
-        Whether there is a bar; by default where somebody can see it.
-    label : str
-        What stands in front of it.
+    Unless `show` says otherwise, it appears in a terminal or notebook only.
     """
 
     def __init__(self, show: bool | None = None, label: str = "writing rows") -> None:
@@ -31,11 +26,11 @@ class ProgressBar:
         self._task: Any = None
 
     def add_total(self, rows: int) -> None:
-        """Say that so many rows more are to come."""
+        """Add rows to the total."""
         self._total += rows
 
     def advance(self, rows: int) -> None:
-        """Say that so many rows have been written; from any thread."""
+        """Add rows to those written; may be called from any thread."""
         with self._lock:
             self._done += rows
             if self._bar is None:
@@ -54,14 +49,14 @@ class ProgressBar:
         self._bar.start()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
 
 def _is_seen() -> bool:
-    """Say whether somebody watches: the errors' stream is a terminal, or this is a notebook."""
+    """Whether a bar would be seen: standard error is a terminal, or this is a notebook."""
     if "ipykernel" in sys.modules:
         return True
     return bool(sys.stderr is not None and sys.stderr.isatty())

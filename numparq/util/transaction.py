@@ -9,7 +9,7 @@ __all__ = ["TransactionalWriter"]
 
 
 class TransactionalWriter(ABC):
-    """A writer that a ``with`` block closes when it is left, or, by an exception, aborts."""
+    """Writer whose ``with`` block closes it, or aborts it if an exception leaves the block."""
 
     @abstractmethod
     def close(self) -> Any:
@@ -17,7 +17,7 @@ class TransactionalWriter(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Give up, and leave nothing of it."""
+        """Discard everything written."""
 
     def __enter__(self) -> Self:
         return self

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-# The reader of Java takes the application's name and version out of this.
+# parquet-java parses the application's name and version.
 CREATED_BY = "numparq version {version}"

@@ -1,4 +1,4 @@
-"""Worker pool: jobs shared out over threads, from which jobs may share out parts of themselves."""
+"""Worker pool: runs jobs on several threads; a job may run jobs of its own on them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ PoolJob = Callable[[], None]
 
 
 class _JobQueue:
-    """A list of jobs that several threads take from, until it is empty or one of them fails.
+    """Queue of jobs that several threads work off, until it is empty or a job fails.
 
-    Attributes
-    ----------
-    error : BaseException or None
-        That of the first job, in the order of the list, that failed: the same however many threads there are, for
-        all jobs before a failed one have been taken, and are finished.
+    `error` is that of the failed job first in the queue, for any number of threads: jobs start in order and finish.
     """
 
     def __init__(self, jobs: Iterable[PoolJob]) -> None:
@@ -28,7 +24,7 @@ class _JobQueue:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """Do jobs until none is waiting."""
+        """Run jobs until none is waiting."""
         while True:
             try:
                 number, job = self._waiting.popleft()
@@ -52,7 +48,7 @@ class _JobQueue:
                 self._done.notify_all()
 
     def _give_up(self) -> int:
-        """Drop the jobs that nobody has taken; one by one, for others may be taking them."""
+        """Drop the waiting jobs and return how many; one by one, because other threads may be taking them."""
         dropped = 0
         while True:
             try:
@@ -69,26 +65,18 @@ class _JobQueue:
 
 
 class WorkerPool:
-    """Threads that work for one read; the calling thread is one of them.
+    """Threads of one read, the calling thread among them.
 
-    Parameters
-    ----------
-    threads : int
-        How many, at least 1.
-
-    Notes
-    -----
-    A job may call `run` itself: whoever waits has first done all that nobody else had taken, so that no thread
-    ever waits for a job that has not begun.
+    A job may call `run`: a thread waits only after running all jobs not yet taken, so never for an unstarted job.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool: ThreadPoolExecutor | None = None  # made when there is work for several
+        self._pool: ThreadPoolExecutor | None = None  # started when there are jobs for several threads
         self._starting = threading.Lock()
 
     def run(self, jobs: Iterable[PoolJob]) -> None:
-        """Do all jobs; the exception of the first that failed is raised once no job is running any more."""
+        """Run all jobs; once none is running any more, raise the exception of the first that failed."""
         jobs = list(jobs)
         if self.threads < 2 or len(jobs) < 2:
             for job in jobs:

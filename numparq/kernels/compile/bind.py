@@ -14,12 +14,9 @@ _IMPORTED = time.time_ns()
 
 
 def execution_mode() -> str:
-    """Say how kernels are to run: ``NUMPARQ_KERNELS``, or what Numba's own switches ask for.
+    """Return how kernels are to run: ``"object"``, ``"dispatcher"`` or ``"python"``.
 
-    Returns
-    -------
-    str
-        ``"object"``, ``"dispatcher"`` or ``"python"``.
+    ``NUMPARQ_KERNELS`` decides, else Numba's ``NUMBA_DISABLE_JIT`` and ``NUMBA_BOUNDSCHECK``.
     """
     chosen = os.environ.get("NUMPARQ_KERNELS", "")
     if chosen in ("object", "dispatcher", "python"):
@@ -32,26 +29,14 @@ def execution_mode() -> str:
 
 
 def bind_group(group: str, mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
-    """Make the kernels of a group callable.
+    """Return the mode in which the kernels of a group run, and the kernels by name.
 
-    Parameters
-    ----------
-    group : str
-        One of `GROUPS`.
-    mode : str
-        How they are to run; where ``"object"`` does not work, ``"dispatcher"`` does.
-
-    Returns
-    -------
-    mode : str
-        How they run.
-    callables : dict of str to callable
-        The kernels.
+    If ``"object"`` fails, the mode is ``"dispatcher"``.
     """
     if mode == "object":
         try:
             return mode, _from_object(group)
-        except Exception as error:  # whatever it was, Numba's own way may still work
+        except Exception as error:  # whatever failed, Numba's dispatcher may work
             _warn_fallback(error)
             mode = "dispatcher"
     from . import fallback
@@ -73,12 +58,12 @@ def _from_object(group: str) -> dict[str, Callable[..., int]]:
 
 
 def _excluded_modules(group: str) -> set[str]:
-    """Name the modules that hold kernels of other groups only: an edit there does not concern this one."""
+    """Return the modules listed by other groups only, whose edits do not concern this one."""
     return {module for other in GROUPS.values() for module in other} - set(GROUPS[group])
 
 
 def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
-    """Give the objects of a group, each with its kernels' signatures: from the cache, or made and kept."""
+    """Return the objects of a group, each with its kernels' signatures: from the cache, or built and cached."""
     from numparq.util import disk_cache
 
     if _sources_changed(group):
@@ -87,7 +72,7 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
     stored = disk_cache.load(name, key)
     if stored is None:
         with disk_cache.build_lock(name, key):
-            stored = disk_cache.load(name, key)  # another process may have made it meanwhile
+            stored = disk_cache.load(name, key)  # another process may have built it meanwhile
             if stored is None:
                 stored = _compiled(group)
                 disk_cache.store(name, key, stored)
@@ -95,10 +80,9 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
 
 
 def _sources_changed(group: str) -> bool:
-    """Whether sources have changed since this process began to import them, as by an upgrade while it runs.
+    """Whether sources have changed since this process imported them, as by an upgrade while it runs.
 
-    What it compiles is then made of older ones than the key says, and what the cache has for that key is made of newer
-    ones than this process has in memory: neither may be taken for the other.
+    Then the key does not describe the code in memory: the cache may be neither read nor written.
     """
     from . import load
 
@@ -142,7 +126,7 @@ def _warn_fallback(error: Exception) -> None:
 
 
 def _dispatcher_folder() -> str | None:
-    """Find (or not) a folder in which Numba may keep what it compiled of these very sources."""
+    """Return the directory for Numba's own cache of these very sources, or None."""
     from numparq.util import disk_cache
 
     from .load import object_key

@@ -17,7 +17,7 @@ from numparq.kernels.registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kern
 
 from . import entry
 
-# No allocation in a kernel (a compile error), and no wrappers for Python that nobody would call.
+# Allocation in a kernel is a compile error (`_nrt`); wrappers for Python would be unused.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
@@ -30,12 +30,9 @@ _BAKED_ADDRESS = re.compile(r"@numba\.dynamic\.globals|inttoptr \(i64 \d{5,} to"
 
 
 class CalleeBinder:
-    """Turns registered functions into what compiled code can call.
+    """Copier of kernels and helpers that replaces the functions they call by compiled ones.
 
-    Parameters
-    ----------
-    jit : callable
-        Compiles a Python function that kernels call (lazily, per argument types); ``numba.njit``, its options bound.
+    `jit` compiles a Python helper lazily, by argument types: ``numba.njit`` with its options bound.
     """
 
     def __init__(self, jit: Callable[..., Callable]) -> None:
@@ -46,7 +43,7 @@ class CalleeBinder:
         self._made: dict[int, Callable] = {}
 
     def bound(self, function: Callable) -> Callable:
-        """Copy a function, with the helpers and intrinsics that it names in compiled form."""
+        """Copy a function with the helpers and intrinsics that it names in compiled form."""
         assert isinstance(function, FunctionType)
         names = dict(function.__globals__)
         for name in _names(function.__code__):
@@ -69,13 +66,13 @@ class CalleeBinder:
 
 
 def _names(code: Any) -> set[str]:
-    """Names that a code object, or one inside it, looks up among the globals."""
+    """Return the global names that a code object, or one inside it, looks up."""
     inner = [_names(constant) for constant in code.co_consts if hasattr(constant, "co_names")]
     return set(code.co_names).union(*inner)
 
 
 def argument_types(kernel: Kernel) -> list:
-    """Give the Numba types of a kernel's arguments; arrays of Python objects are seen as their addresses."""
+    """Return the Numba types of a kernel's arguments; arrays of Python objects are int64 addresses."""
     from numba import from_dtype, types
 
     return [
@@ -85,26 +82,9 @@ def argument_types(kernel: Kernel) -> list:
 
 
 def build_object(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str | None = None) -> bytes:
-    """Compile kernels into one relocatable object file.
+    """Compile kernels into one relocatable object file, with a C entry ``np_<name>`` each (see `entry`).
 
-    Parameters
-    ----------
-    kernels : mapping of str to Kernel
-        What to compile; `registry.KERNELS`, or a few of them in a test.
-    cpu, features : str, optional
-        The CPU to compile for, in LLVM's names; this machine's by default.
-
-    Returns
-    -------
-    bytes
-        The object file, with one C entry ``np_<name>`` a kernel (see `entry`), to be loaded by `load`.
-
-    Raises
-    ------
-    TypeError
-        When a kernel holds an address of this process, which would crash the next one.
-    RuntimeError
-        When LLVM does not accept what was put together, or Numba's calling convention is not the one known here.
+    `cpu` and `features` are LLVM's names, the host's if None. Raises TypeError if it holds an address of this process.
     """
     from numba.core.errors import NumbaError
 
@@ -113,14 +93,14 @@ def build_object(kernels: Mapping[str, Kernel], cpu: str | None = None, features
         try:
             main = _compile_with_pipeline(kernels)
         except NumbaError:
-            raise  # a kernel is at fault
+            raise  # an error in a kernel
         except Exception:
-            main = _compile_with_public_api(kernels)  # Numba's inner classes have changed
+            main = _compile_with_public_api(kernels)  # Numba's internal classes have changed
         return _emit(main, kernels, cpu, features)
 
 
 def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | None) -> bytes:
-    """Optimise a module as a whole, seen from its C entries, and make an object file of it."""
+    """Optimise a module as a whole, with only its C entries visible, and emit an object file."""
     visible = {entry.ENTRY_PREFIX + name for name in kernels} | {entry.ARRAY_TYPE}
     for symbol in [*main.functions, *main.global_variables]:
         if not symbol.is_declaration and symbol.name not in visible:
@@ -142,12 +122,12 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
     _check_no_addresses(str(main))
     inner = [x for x in [*main.functions, *main.global_variables] if not x.is_declaration and x.name not in visible]
     for number, symbol in enumerate(inner):
-        symbol.name = f"inner.{number}"  # Numba numbers what it compiles in a process, we in an object
+        symbol.name = f"inner.{number}"  # Numba's numbers depend on the process; objects must not
     return machine.emit_object(main)
 
 
 def _check_no_addresses(text: str) -> None:
-    """Raise TypeError when LLVM text holds an address of this process: it would crash the next one."""
+    """Raise TypeError if LLVM text holds an address of this process, which would crash the next one."""
     function = ""
     for line in text.splitlines():
         function = line if line.startswith("define") else function
@@ -156,17 +136,17 @@ def _check_no_addresses(text: str) -> None:
 
 
 def _initialise() -> None:
-    """Make LLVM ready to emit code, and libgcc known: Numba ends the process where 128-bit division needs it."""
+    """Initialise LLVM's target, and load libgcc: without it Numba aborts the process on 128-bit division."""
     import ctypes
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    with suppress(OSError):  # not a Linux with glibc; there these functions are part of the runtime
+    with suppress(OSError):  # not Linux with glibc: the runtime has these functions
         ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)
 
 
 def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> Any:
-    """Compile kernels with Numba's cut-down compiler; give one LLVM module, not optimised yet."""
+    """Compile kernels with the reduced compiler into one LLVM module, not optimised yet."""
     from numba import njit, types
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -187,7 +167,7 @@ def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> Any:
 
 
 def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
-    """Compile kernels with Numba's public means only, which takes longer; give one LLVM module."""
+    """Compile kernels into one LLVM module by Numba's public API only, which takes longer."""
     from numba import njit, types
     from numba.core.compiler import Compiler
 
@@ -208,7 +188,7 @@ def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
 
 
 def _entry(name: str, kernel: Kernel, main: Any, native: str) -> str:
-    """Write a kernel's C entry, as a module to be linked into `main`, where the function that it calls is."""
+    """Return a kernel's C entry in LLVM text, to be linked into `main`, which has the function it calls."""
     kinds = [str(argument.type) for argument in main.get_function(native).arguments]
     stub, num_arguments = entry.entry_text(name, kernel, native)
     if len(kinds) != num_arguments:
@@ -218,7 +198,7 @@ def _entry(name: str, kernel: Kernel, main: Any, native: str) -> str:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Spare the collector's rounds over the million objects that compiling makes: a tenth of the time."""
+    """Disable the garbage collector while compiling: its rounds over a million objects take a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -9,18 +9,18 @@ from numparq.kernels.status import RAISED
 
 ENTRY_PREFIX = "np_"
 ARRAY_TYPE = "numparq_array_type"
-# An entry that refuses argument i returns REFUSED + i; REFUSED + len(signature) is a wrong number of arguments.
+# An entry that refuses argument i returns FIRST_REFUSAL + i; len(signature) as i is a wrong number of arguments.
 FIRST_REFUSAL = -(1 << 63)
 LAST_REFUSAL = FIRST_REFUSAL + 1000
 
 POINTER = 8
-OBJECT_HEAD_BYTES = object.__basicsize__  # of every Python object; its last field is the type
+OBJECT_HEAD_BYTES = object.__basicsize__  # of every Python object; the last field is the type
 ARRAY_FIELDS = {"data": 0, "ndim": 8, "descr": 40, "flags": 48}  # after the head of a PyArrayObject
 DESCR_FIELDS = {"byteorder": 10, "type_num": 12, "itemsize": 24}  # after the head of a PyArray_Descr, NumPy 2
 CONTIGUOUS_AND_ALIGNED = 0x101
 OBJECT_TYPE_NUM = 17
 
-# What Numba is told about the length of an array: kernels are handed lengths as arguments, and never ask.
+# Length of arrays as Numba sees it: kernels take lengths as arguments and never use it.
 ANY_LENGTH = 1 << 40
 
 _UNPACK = f"""
@@ -110,36 +110,21 @@ declare void @PyEval_RestoreThread(ptr)
 
 
 def argument_unpacker() -> str:
-    """Give the LLVM text that all entries share, once for each object."""
+    """Return the LLVM text that all entries of an object share."""
     return _UNPACK
 
 
 def argument_code(letter: str) -> int:
-    """Say in one number what an argument must be: 0 an int, else the item size, negative for Python objects."""
+    """Return the code of an argument: 0 for an int, else the item size, negative for Python objects."""
     if letter == "x":
         return 0
     return -POINTER if letter == "O" else np.dtype(letter).itemsize
 
 
 def entry_text(name: str, kernel: Kernel, native: str) -> tuple[str, int]:
-    """Write the C entry of a kernel in LLVM text.
+    """Return the C entry of a kernel in LLVM text, and the number of arguments that `native` must have.
 
-    Parameters
-    ----------
-    name : str
-        The kernel's name; the symbol is ``np_`` and this.
-    kernel : Kernel
-        Its signature, and whether it holds the GIL.
-    native : str
-        The symbol of the function that Numba made of the body: Numba's calling convention is a pointer for the
-        result, one for the error, then the arguments, an array being seven of them.
-
-    Returns
-    -------
-    text : str
-        To be linked, with a declaration of `native`, into a module that holds it and `argument_unpacker`'s text.
-    num_arguments : int
-        How many arguments `native` must have.
+    `native` is Numba's function: pointers for result and error, then the arguments, seven for each array.
     """
     sizes = [argument_code(letter) for letter in kernel.signature]
     lines, arguments = [], ["ptr %result", "ptr %error"]

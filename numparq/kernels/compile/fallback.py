@@ -13,26 +13,9 @@ from numparq.kernels.registry import Kernel
 
 
 def check_arguments(name: str, signature: tuple[str, ...], args: tuple) -> tuple:
-    """Check the arguments of a kernel, and give them as plain arrays and ints.
+    """Check the arguments of a kernel against its signature, or raise TypeError.
 
-    Parameters
-    ----------
-    name : str
-        The kernel.
-    signature : tuple of str
-        As in `Kernel`.
-    args : tuple
-        What it is called with.
-
-    Returns
-    -------
-    tuple
-        The same, subclasses of arrays viewed as arrays and integers of NumPy as ints.
-
-    Raises
-    ------
-    TypeError
-        When an argument is not what the signature says.
+    Return them with array subclasses viewed as plain arrays, and NumPy's integers as ints.
     """
     if len(args) != len(signature):
         raise TypeError(f"kernel {name} takes {len(signature)} arguments, not {len(args)}")
@@ -64,20 +47,9 @@ def _array_error(letter: str, array: np.ndarray) -> str | None:
 
 
 def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, Callable[..., int]]:
-    """Give each kernel as a function of Numba's, compiled at its first call.
+    """Return each kernel as a Numba dispatcher, compiled at its first call.
 
-    Parameters
-    ----------
-    kernels : mapping of str to Kernel
-        What to compile.
-    folder : str or None
-        Where Numba may keep what it compiled: a folder for these very sources, as Numba does not see when a helper
-        in another file has changed. None keeps nothing.
-
-    Returns
-    -------
-    dict of str to callable
-        Called as the kernels are.
+    `folder` (None: no cache) is for these very sources: Numba's cache misses edits of helpers in other files.
     """
     import numba
 
@@ -89,7 +61,7 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
     if folder is not None:
         config.CACHE_DIR = folder
     try:
-        # Compiled from the Python types of the first call: an explicit signature would compile all of them now.
+        # No signature: that would compile all kernels now, instead of each at its first call.
         made = {
             name: numba.njit(cache=folder is not None, nogil=not kernel.gil, error_model="numpy")(
                 binder.bound(kernel.function)
@@ -102,23 +74,12 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
 
 
 def python_functions(kernels: Mapping[str, Kernel]) -> dict[str, Callable[..., int]]:
-    """Give each kernel as the Python function that it is.
-
-    Parameters
-    ----------
-    kernels : mapping of str to Kernel
-        Which.
-
-    Returns
-    -------
-    dict of str to callable
-        Called as the kernels are.
-    """
+    """Return each kernel as a Python function."""
     return {name: _call_with_views(name, kernel, kernel.function) for name, kernel in kernels.items()}
 
 
 def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[..., int]:
-    """Wrap a function over arrays so that it sees each in the dtype of the signature, and can write to it."""
+    """Wrap a function so that it gets each array as a writable view in the dtype of the signature."""
 
     def call(*args: Any) -> int:
         plain = check_arguments(name, kernel.signature, args)
@@ -126,7 +87,7 @@ def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[
             value if letter == "x" else _writable_view(value, letter)
             for letter, value in zip(kernel.signature, plain, strict=True)
         ]
-        with np.errstate(over="ignore", invalid="ignore"):  # NumPy warns where machine code just goes on
+        with np.errstate(over="ignore", invalid="ignore"):  # as in compiled kernels
             return int(function(*seen))
 
     call.__name__ = call.__qualname__ = name
@@ -140,6 +101,6 @@ def _writable_view(array: np.ndarray, letter: str) -> np.ndarray:
         return array
     if not len(array):
         return np.empty(0, dtype)
-    # Numba has one type for arrays that can be written and another for those that cannot; kernels know one.
+    # Numba's type of read-only arrays differs from that of writable ones, for which kernels are compiled.
     memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.frombuffer(memory, dtype)

@@ -28,29 +28,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class ObjectLayoutError(RuntimeError):
-    """Python or NumPy lay out their objects in a way that the entries do not know."""
+    """CPython or NumPy lay out their objects in a way that the entries do not know."""
 
 
 def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple], int]]:
-    """Load an object file.
+    """Load an object file and return the C entry of each kernel, which takes one tuple of arguments.
 
-    Parameters
-    ----------
-    code : bytes
-        What `build.build` gave.
-    names : iterable of str
-        The kernels in it.
-
-    Returns
-    -------
-    dict of str to callable
-        For each kernel its C entry, called with one tuple of arguments; it gives the kernel's int64, or a number up
-        to `entry.LAST_REFUSAL` when an argument is not as it must be.
-
-    Raises
-    ------
-    RuntimeError
-        When LLVM cannot load it (a missing symbol, a duplicate one), or the layout of arrays is not the one known.
+    An entry returns the kernel's int64, or up to `entry.LAST_REFUSAL` for a wrong argument. Raises RuntimeError.
     """
     _check_layout()
     with COMPILE_LOCK:
@@ -64,7 +48,7 @@ def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str,
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for symbol in [entry.ARRAY_TYPE, *(entry.ENTRY_PREFIX + name for name in names)]:
             builder.export_symbol(symbol)
-        library = builder.link(_libraries[0], f"numparq{next(_numbers)}")  # a name is used up even by a failure
+        library = builder.link(_libraries[0], f"numparq{next(_numbers)}")  # a failure uses up the name, too
         _libraries.append(library)
         ctypes.c_void_p.from_address(library[entry.ARRAY_TYPE]).value = id(np.ndarray)
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)
@@ -72,7 +56,7 @@ def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str,
 
 
 def _check_layout() -> None:
-    """Read an array's struct the way that the entries do, and hold it against what NumPy says."""
+    """Read the struct of an array as the entries do, and compare it with what NumPy reports."""
     array = np.zeros(3, np.dtype("M8[us]"))
     fields = id(array) + entry.OBJECT_HEAD_BYTES
     try:
@@ -112,17 +96,9 @@ def _check_layout() -> None:
 
 
 def object_key(foreign: Iterable[str] = ()) -> bytes:
-    """Digest everything that the object depends on: sources, versions, interpreter, CPU.
+    """Return a SHA-256 digest of all that an object depends on: sources, versions, interpreter, CPU.
 
-    Parameters
-    ----------
-    foreign : iterable of str
-        Modules of this package that the object has nothing of.
-
-    Returns
-    -------
-    bytes
-        A SHA-256 digest.
+    `foreign` are modules of this package that do not count.
     """
     digest = hashlib.sha256()
     for path in [*kernel_sources(foreign), _version_file("numba"), _version_file("llvmlite")]:
@@ -150,9 +126,9 @@ def object_key(foreign: Iterable[str] = ()) -> bytes:
 
 
 def kernel_sources(foreign: Iterable[str] = ()) -> list[str]:
-    """List the files that kernels are made of: the package `kernels`."""
+    """Return the paths of the source files of the package `kernels`, or of the zip file that holds it."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not os.path.isdir(here):  # imported from a zip file: that, whole
+    if not os.path.isdir(here):  # imported from a zip file: all of it
         while here != os.path.dirname(here) and not os.path.isfile(here):
             here = os.path.dirname(here)
         return [here]
@@ -162,7 +138,7 @@ def kernel_sources(foreign: Iterable[str] = ()) -> list[str]:
 
 
 def _version_file(package: str) -> str:
-    """Find the file that states a package's version, without importing the package."""
+    """Return the file that states a package's version, without importing the package."""
     from importlib.util import find_spec
 
     spec = find_spec(package)

@@ -36,7 +36,7 @@ _NOT_NEEDED = frozenset(
 
 
 class _CodegenWithoutEnvironment:
-    """A code generator but for what concerns code that runs in this process."""
+    """Code generator that leaves out what only code running in this process needs."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
@@ -45,27 +45,27 @@ class _CodegenWithoutEnvironment:
         return getattr(self._codegen, name)
 
     def set_env(self, env_name: str, env: Any) -> None:
-        """Leave the environment unset: it serves code that uses Python objects of Numba's making."""
+        """Ignore the environment: it serves code that uses Numba's Python objects."""
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The LLVM module of one function, as Numba wrote it."""
+    """LLVM module of one function, as Numba wrote it, not optimised."""
 
     @property
     def codegen(self) -> _CodegenWithoutEnvironment:
-        """What made it."""
+        """Code generator of the library."""
         return _CodegenWithoutEnvironment(self._codegen)
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        """Say that nothing will be added; what it links to stays apart."""
+        """Mark the library as complete, without linking others into it."""
         self._raise_if_finalized()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Give no address: there is no machine code."""
+        """Return 0: there is no machine code."""
         self._ensure_finalized()
         return 0
 
@@ -77,9 +77,9 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
         super().__init__(typingctx, targetctx, library or KernelLibrary(targetctx.codegen(), "kernel"), *rest)
 
     def define_pipelines(self) -> list[PassManager]:
-        """List the passes."""
+        """Return the pass manager."""
         manager = PassManager("kernel")
-        manager._ENFORCING = False  # it looks again after every pass whether the pass has kept to Numba's own rules
+        manager._ENFORCING = False  # no check of Numba's own rules after every pass
         for step, reason in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if step.__name__ not in _NOT_NEEDED:
                 manager.add_pass(step, reason)
@@ -88,7 +88,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class NoAliasKernelCompiler(KernelCompiler):
-    """The same for kernels whose arrays never overlap."""
+    """`KernelCompiler` for kernels whose arrays never overlap."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -96,7 +96,7 @@ class NoAliasKernelCompiler(KernelCompiler):
 
 
 def compile_once_for_ints(dispatcher: Any) -> Any:
-    """Have a helper compiled once for all ints, not once for every literal 0 that somebody passes."""
+    """Compile a helper once for all ints, instead of once for every literal argument."""
     template = dispatcher.get_call_template
 
     def get_call_template(args: tuple, kws: dict) -> tuple:
@@ -107,21 +107,11 @@ def compile_once_for_ints(dispatcher: Any) -> Any:
 
 
 def link_library(main: Any, library: Any, linked: dict[int, Any]) -> None:
-    """Link a library, and those that it needs, into a module; each once.
-
-    Parameters
-    ----------
-    main : llvmlite.binding.ModuleRef
-        Where to.
-    library : numba.core.codegen.CodeLibrary
-        What.
-    linked : dict of int to CodeLibrary
-        The libraries that are in `main`, by their ids; added to.
-    """
+    """Link a library and those it needs into a module; `linked` has those already linked, by id."""
     if id(library) in linked:
         return
     linked[id(library)] = library
-    # Numba's own pieces may be in several libraries, and are linked only where something refers to them: after it.
+    # Numba's own functions may be in several libraries, and are linked after what refers to them.
     own = isinstance(library, KernelLibrary)
     main.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
     for other in library._linking_libraries:
@@ -130,10 +120,9 @@ def link_library(main: Any, library: Any, linked: dict[int, Any]) -> None:
 
 @contextmanager
 def memoized_typing() -> Iterator[None]:
-    """Let Numba remember, while this lasts, what it otherwise works out anew for every instruction.
+    """Cache what Numba otherwise computes for every instruction.
 
-    That is: what operators and builtin functions give for numbers, how large a type is in memory, and whether a
-    lowering function takes ``loc``.
+    That is: result types of operators and builtins on numbers, sizes of types, and whether a lowering takes ``loc``.
     """
     typing, target, has_loc = cpu_target.typing_context, cpu_target.target_context, base._has_loc
     typing.resolve_function_type = _remembering_types(typing.resolve_function_type)
@@ -163,7 +152,7 @@ def _remembering_types(resolve: Callable) -> Callable:
 
 
 def _remembering_sizes(measure: Callable) -> Callable:
-    known: dict[str, int] = {}  # by the type's text, which names each of its fields
+    known: dict[str, int] = {}  # by the type's text, which names all of its fields
 
     def remembering(kind: Any) -> int:
         text = str(kind)

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 
 from numparq.kernels.registry import HELPERS, Kernel
 
-MAX_BUILD_PROCESSES = 4  # each takes about 250 MB, and compiles anew what the others share with it
-_PATIENCE = 120.0  # seconds that a worker may take longer than this process took for its own part
+MAX_BUILD_PROCESSES = 4  # each takes about 250 MB, and compiles shared helpers again
+_PATIENCE = 120.0  # seconds that a worker may take longer than this process
 _PROGRAM = """
 import json, sys
 sys.path[:], group, names = json.loads(sys.argv[1])
@@ -25,22 +25,9 @@ run_worker(group, names)
 def build_in_parallel(
     group: str, kernels: Mapping[str, Kernel], processes: int | None = None
 ) -> list[tuple[list[str], bytes]]:
-    """Compile kernels into one object for each process that takes part.
+    """Compile the kernels of a group in several processes, this one included; return the names and object of each.
 
-    Parameters
-    ----------
-    group : str
-        Of which group they are.
-    kernels : mapping of str to Kernel
-        Its kernels.
-    processes : int, optional
-        How many processes, this one among them; as many as there are cores for, up to `MAX_BUILD_PROCESSES`, by
-        default.
-
-    Returns
-    -------
-    list of (list of str, bytes)
-        The names of the kernels in an object, and the object. What a worker fails to give, this process compiles.
+    If a worker fails, this process compiles its kernels. `processes` defaults to `build_processes`.
     """
     from .build import build_object
 
@@ -55,31 +42,21 @@ def build_in_parallel(
 
 
 def build_processes() -> int:
-    """Say over how many processes to share the work: ``NUMPARQ_BUILD_PROCESSES``, or as there are cores."""
+    """Return the number of build processes: ``NUMPARQ_BUILD_PROCESSES``, or one per core up to the maximum."""
     chosen = os.environ.get("NUMPARQ_BUILD_PROCESSES", "")
     if chosen.isdigit():
         return max(int(chosen), 1)
     name = os.path.basename(sys.executable or "").lower()
     if not name.startswith("python") or getattr(sys, "frozen", False):
-        return 1  # another program with Python inside: there is no telling what starting it would do
+        return 1  # a program that embeds Python may do anything when started
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, MAX_BUILD_PROCESSES)
 
 
 def partition_kernels(kernels: Mapping[str, Kernel], parts: int) -> list[list[str]]:
-    """Divide kernels into parts that take about as long to compile, those that share helpers together.
+    """Divide kernels into at most `parts` parts of similar compile time, preferably with shared helpers in one part.
 
-    Parameters
-    ----------
-    kernels : mapping of str to Kernel
-        What to divide.
-    parts : int
-        Into how many parts at most.
-
-    Returns
-    -------
-    list of list of str
-        The names in each part; at least one part, and no part is empty unless there are no kernels at all.
+    At least one part is returned, and none is empty unless there are no kernels.
     """
     helpers = {id(function) for function in HELPERS} | {id(kernel.function) for kernel in kernels.values()}
     needs = {name: _reachable_sizes(kernel.function, helpers) for name, kernel in kernels.items()}
@@ -94,7 +71,7 @@ def partition_kernels(kernels: Mapping[str, Kernel], parts: int) -> list[list[st
 
 
 def _reachable_sizes(function: Callable, helpers: set[int]) -> dict[int, int]:
-    """Map each function that one needs, itself included, to its size in bytes of bytecode."""
+    """Return the bytecode size of a function and of each helper it needs, by id."""
     found: dict[int, int] = {}
     waiting = [function]
     while waiting:
@@ -108,7 +85,7 @@ def _reachable_sizes(function: Callable, helpers: set[int]) -> dict[int, int]:
 
 @contextmanager
 def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
-    """Start a process for each part; end those that still run when it is over."""
+    """Start a process for each part, and kill those that still run at the end."""
     workers = [_start(group, names) for names in parts]
     try:
         yield workers
@@ -128,7 +105,7 @@ def _start(group: str, names: list[str]) -> subprocess.Popen | None:
 
 
 def _result(worker: subprocess.Popen | None) -> bytes | None:
-    """Wait for a worker; give the object that it made, or None where it is not whole."""
+    """Wait for a worker and return its object, or None if that is not intact."""
     if worker is None:
         return None
     try:
@@ -141,13 +118,13 @@ def _result(worker: subprocess.Popen | None) -> bytes | None:
 
 
 def run_worker(group: str, names: list[str]) -> None:
-    """Compile some kernels and write the object, with its SHA-256 digest behind it, to the standard output."""
+    """Compile kernels and write the object, followed by its SHA-256 digest, to standard output."""
     from numparq.kernels.groups import import_group
 
     from .build import build_object
 
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anybody else prints goes elsewhere
+    os.dup2(2, 1)  # other output must not mix with the object
     kernels = import_group(group)
     code = build_object({name: kernels[name] for name in names})
     output.write(code + hashlib.sha256(code).digest())

@@ -1,1 +1,1 @@
-"""Kernels that decode pages."""
+"""Decoding of pages: headers, decompression, sections, levels, values, casts, null padding."""

@@ -27,13 +27,14 @@ from numparq.kernels.tables import (
 from .pad_nulls import count_valid
 from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
 
-# Items of `state`: the page that stopped the decoder; bytes written so far; bytes that are needed in all.
+# Items of `state`: the page of a negative status; bytes written, before and after; bytes needed in all.
+# After NEED_ROOM, decoding can resume from that page, of which nothing was written, with an output of the bytes needed.
 STATE_PAGE, STATE_BYTES, STATE_NEEDED = 0, 1, 2
 
 
 @helper
 def sum_entry_bytes(indices, first, count, dictionary_offsets):
-    """Add up the lengths of the dictionary's values that int32 `indices` name."""
+    """Sum the lengths of the dictionary values at `count` int32 indices."""
     total = 0
     for i in range(first, first + count):
         index = load32(indices, i << 2)
@@ -45,7 +46,7 @@ def sum_entry_bytes(indices, first, count, dictionary_offsets):
 def take_entries(
     indices, first, validity, valid_pos, optional, count, entry_offsets, entries, offsets, row, out, out_pos
 ):
-    """Write the dictionary's values that the indices name to `count` rows; the bytes written up to."""
+    """Write dictionary values by index to `count` rows; return the end of the bytes written."""
     place = first << 2
     for i in range(count):
         if optional and load8(validity, valid_pos + i) == 0:
@@ -63,7 +64,7 @@ def take_entries(
 
 @helper
 def decode_plain_rows(data, pos, end, skip, wanted, levels, start, optional, count, offsets, row, out, room, state):
-    """Read the values of a PLAIN page into `count` rows; the bytes written up to, or a status."""
+    """Decode the values of a PLAIN page into `count` rows; return the end of the bytes written, or a status."""
     pos = skip_plain_binary(data, pos, end, skip)
     if pos < 0:
         return pos
@@ -100,7 +101,7 @@ def decode_indexed_rows(
     room,
     state,
 ):
-    """Look the values of a dictionary-encoded page up for `count` rows; the bytes written up to, or a status."""
+    """Decode a dictionary-encoded page into `count` rows; return the end of the bytes written, or a status."""
     width = index_width(chunks, chunk, data, pos, end, present)
     if width < 0:
         return width
@@ -134,30 +135,9 @@ def decode_binary_pages(
     room,
     state,
 ):
-    """Decode rows `first` to `last` of the page table, all with one dictionary, into offsets and bytes.
+    """Decode pages `first` to `last`, all with one dictionary, into offsets and bytes; return 0 or a status.
 
-    Parameters
-    ----------
-    chunks, pages, first, last, raw, scratch
-        As for `decode_fixed_pages`; dictionary pages are passed over.
-    entry_offsets, entries
-        The dictionary: value i is ``entries[entry_offsets[i]:entry_offsets[i + 1]]``.
-    indices, levels : uint8
-        Room for the largest page's indices (four bytes each) and levels.
-    validity : uint8, one a row
-        Written for optional columns.
-    offsets : int64, rows + 1
-        Item 0 is set by the caller; row i of a chunk's wanted rows sets item C_MASK + i + 1. Rows go one by one.
-    out : uint8
-        The bytes; `room` of them may be used.
-    state : int64, STATE_FIELDS
-        Item 1 is the number of bytes written, before and after.
-
-    Returns
-    -------
-    int
-        0, or a negative status with the page in item 0 of `state`. NEED_ROOM: nothing of that page was written; call
-        again from it with at least the bytes of item 2.
+    `indices` and `levels` have room for the largest page. The caller sets the first offset; rows follow each other.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS

@@ -46,7 +46,7 @@ from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_se
 
 @helper
 def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, out, out_pos):
-    """Decode `count` values, dense, as they are in the output; 0 or a status."""
+    """Decode `count` dense values and cast them to the output type; return 0 or a status."""
     item = chunks[chunk + C_ITEM_SIZE]
     stored = chunks[chunk + C_TYPE_LENGTH]
     conversion = chunks[chunk + C_CAST]
@@ -70,7 +70,7 @@ def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, ou
 
 @helper
 def write_rows(chunks, chunk, values, pos, present, nulls, first, last, num_values, validity, out, target):
-    """Place the rows `first` to `last` of a page whose values lie dense at `pos`."""
+    """Write rows `first` to `last` of a page whose dense values begin at `pos`."""
     item = chunks[chunk + C_ITEM_SIZE]
     skip = first if present == num_values else count_valid(validity, 0, first)
     pos += skip * item
@@ -87,7 +87,7 @@ def write_rows(chunks, chunk, values, pos, present, nulls, first, last, num_valu
 def decode_rows(
     chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
 ):
-    """Decode the values of a page and write its rows `first` to `last`; 0 or a status."""
+    """Decode the values of a page and write its rows `first` to `last`; return 0 or a status."""
     num_values = pages[page + P_NUM_VALUES]
     encoding = pages[page + P_ENCODING]
     pos = parts[VALUES_POS]
@@ -106,7 +106,7 @@ def decode_rows(
 
 @helper
 def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts):
-    """Decode one data page into its rows of the output; the nulls among the rows wanted, or a status."""
+    """Decode a data page into its rows of the output; return the nulls among the selected rows, or a status."""
     first, last = rows_in_range(chunks, chunk, pages, page)
     if first >= last:
         return 0
@@ -140,7 +140,7 @@ def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, val
 
 @helper
 def decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary):
-    """Convert a dictionary page's values into the dictionary buffer; 0 or a status."""
+    """Decode a dictionary page and cast its values into the dictionary buffer; return 0 or a status."""
     count = pages[page + P_NUM_VALUES]
     compressed = pages[page + P_IS_COMPRESSED] != 0
     data = scratch if compressed else raw
@@ -165,29 +165,9 @@ def decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary
 
 @kernel("i8 i8 x x u1 u1 u1 u1 u1 u1 u1 i8")
 def decode_fixed_pages(chunks, pages, first, last, raw, scratch, dictionary, dense, validity, mask, out, state):
-    """Decode rows `first` to `last` of the page table into the output.
+    """Decode pages `first` to `last` (exclusive) into the output; return 0, or a status with the page in ``state[0]``.
 
-    Parameters
-    ----------
-    chunks, pages : int64 tables
-        As in `tables`. Null counts are added to the chunks; a dictionary page sets its chunk's dictionary size.
-    first, last : int
-        The pages.
-    raw, scratch : uint8
-        The file's bytes, and the decompressed ones.
-    dictionary : uint8
-        Room for the dictionaries, at each chunk's C_DICTIONARY.
-    dense, validity : uint8
-        Room for the largest page's values (stored and converted size) and levels.
-    mask, out : uint8
-        The validity kept for NULLS_MASK, and the output.
-    state : int64, STATE_FIELDS
-        Item 0 is the page that a negative status is about.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
+    `dense` and `validity` have room for the values, stored or cast, and levels of the largest page.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS

@@ -29,17 +29,16 @@ from numparq.kernels.tables import (
     PAGE_FIELDS,
 )
 
-# Items of `state`: the page that a negative status is about; entries, values that are there, and rows so far.
+# Items of `state`: the page of a negative status; levels, present values and rows so far.
 STATE_PAGE, STATE_LEVELS, STATE_VALUES, STATE_ROWS = 0, 1, 2, 3
 STATE_FIELDS = 4
 
 
 @helper
 def find_level_section(data, pos, end, count, encoding):
-    """Find the one-bit level section at the start of a V1 page: (first byte or status, end).
+    """Return start (or a status) and end of the one-bit levels at the start of a V1 page.
 
-    RLE sections carry their length in four bytes in front; BIT_PACKED ones (deprecated) have the size that
-    their count needs.
+    RLE sections begin with their length in four bytes; BIT_PACKED ones (deprecated) have the size that `count` needs.
     """
     if encoding == RLE:
         if end - pos < 4:
@@ -58,7 +57,7 @@ def find_level_section(data, pos, end, count, encoding):
 
 @helper
 def decode_validity(data, pos, end, count, encoding, out, out_pos):
-    """Decode `count` one-bit levels of a section found by `find_level_section`; the number present, or a status."""
+    """Decode `count` one-bit levels to bytes; return the number of values present, or a status."""
     if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
         return unpack_bits_ordered(data, pos, count, 7 if encoding == BIT_PACKED else 0, out, out_pos)
     return decode_hybrid_bits(data, pos, end, count, out, out_pos)
@@ -66,7 +65,7 @@ def decode_validity(data, pos, end, count, encoding, out, out_pos):
 
 @helper
 def level_bit_width(most):
-    """Count the bits of a level that is `most` at most."""
+    """Return the bit width of levels from 0 to `most`."""
     width = 0
     while (most >> width) > 0:
         width += 1
@@ -75,7 +74,7 @@ def level_bit_width(most):
 
 @helper
 def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
-    """Decode `count` levels of `width` bits (2 to 8) of the RLE / bit-packed hybrid to bytes; 0 or a status."""
+    """Decode `count` RLE / bit-packed levels of `width` bits (2 to 8) to bytes; return 0 or a status."""
     done = 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
@@ -105,7 +104,7 @@ def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
 
 @helper
 def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
-    """Decode `count` levels of up to `most` bits to bytes; 0 or a status. Larger ones are not refused here."""
+    """Decode `count` levels, 0 to `most`, to bytes; return 0 or a status. Levels above `most` are not refused here."""
     width = level_bit_width(most)
     if encoding == BIT_PACKED:
         return unpack_msb_first(data, pos, count, width, out, out_pos)
@@ -116,7 +115,7 @@ def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
 
 @helper
 def count_values(definition, at, count, most):
-    """Count the entries with the highest definition level, `most`; BAD_LEVELS where one is higher."""
+    """Count the levels that equal `most`, the maximum definition level; BAD_LEVELS if one is higher."""
     present = 0
     highest = 0
     for i in range(at, at + count):
@@ -128,9 +127,9 @@ def count_values(definition, at, count, most):
 
 @helper
 def count_rows(definition, repetition, at, count, most, element_levels):
-    """Count the entries that begin a row; BAD_LEVELS where one goes on with a list that has no element there.
+    """Count the entries that begin a row; BAD_LEVELS if one continues a list that has no element there.
 
-    `element_levels` are the definition levels from which on the lists around have an element, the outermost at 1.
+    ``element_levels[d]`` is the definition level from which on the list at repetition level d has an element.
     """
     rows = 0
     for i in range(at, at + count):
@@ -148,7 +147,7 @@ def count_rows(definition, repetition, at, count, most, element_levels):
 
 @helper
 def decode_level_section(data, pos, end, count, most, encoding, out, at):
-    """Decode the levels of a section of a page of version 1, if there is one; the position behind it, or a status."""
+    """Decode a level section of a V1 page, if it has one; return the position after it, or a status."""
     if most == 0:
         return pos
     start, stop = find_level_section(data, pos, end, count * level_bit_width(most), encoding)
@@ -160,7 +159,7 @@ def decode_level_section(data, pos, end, count, most, encoding, out, at):
 
 @helper
 def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at):
-    """Decode the levels of a data page, and make its row that of a page of version 1 without levels; 0 or a status."""
+    """Decode the levels of a data page and strip them from its row of the page table; return 0 or a status."""
     count = pages[page + P_NUM_VALUES]
     compressed = pages[page + P_IS_COMPRESSED] != 0
     if pages[page + P_TYPE] == DATA_PAGE_V2:
@@ -204,30 +203,9 @@ def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repet
 def decode_page_levels(
     pages, first, last, raw, scratch, most_definition, most_repetition, element_levels, definition, repetition, state
 ):
-    """Decode the levels of the data pages in rows `first` to `last` of the page table, all of one leaf.
+    """Decode the levels of data pages `first` to `last`, all of one leaf column; return 0 or a status.
 
-    What is left of each page is then described as a page of version 1 of a REQUIRED column: just the values that are
-    there, P_ROW being the ordinal of the first of them in the chunk.
-
-    Parameters
-    ----------
-    pages : int64 table
-        Rewritten; dictionary pages are passed over.
-    first, last, raw, scratch
-        As for `decode_fixed_pages`.
-    most_definition, most_repetition : int
-        The highest levels that the leaf can have.
-    element_levels : int64
-        As for `count_rows`.
-    definition, repetition : uint8
-        The levels of the whole chunk; written from item ``state[STATE_ENTRIES]`` on.
-    state : int64, STATE_FIELDS
-        Brought up to date.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
+    The page table then describes V1 pages of a REQUIRED column: present values only, P_ROW counts values of the chunk.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS
@@ -255,7 +233,7 @@ def decode_page_levels(
         pages[page + P_ROW] = state[STATE_VALUES]
         pages[page + P_REPETITION_BYTES] = 0
         pages[page + P_DEFINITION_BYTES] = 0
-        if present == 0:  # whatever the encoding, there may not even be a header
+        if present == 0:  # an empty section may lack even the encoding's header
             pages[page + P_ENCODING] = PLAIN
         state[STATE_LEVELS] += count
         state[STATE_VALUES] += present

@@ -6,16 +6,16 @@ from numparq.kernels.memory import copy_bytes, load8, load16, store8
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import BAD_COMPRESSED_DATA
 
-# The first byte of an instruction says which it is. A literal run is one below 16, where none stands before it.
-_END = 17  # a copy from 16384 bytes back: that is where the block ends
+# The first byte of an instruction is its code. Below 16 it is a literal run, unless literals precede it.
+_END = 17  # a copy from 16384 bytes back, which ends the block
 _FAR = 16384
-# What the instruction before has copied of literals: none, one to three, or a run.
+# Literals copied by the previous instruction: 0, 1 to 3, or this for a run.
 _RUN = 4
 
 
 @helper
 def read_lzo_length(data, pos, end, length, most):
-    """Give a length that did not fit into `most`, and so is 0: (position or BAD_COMPRESSED_DATA, length)."""
+    """Read the rest of a length above `most` (`length` is then 0); return the position or a status, and the length."""
     if length > 0:
         return pos, length
     length = most
@@ -30,7 +30,7 @@ def read_lzo_length(data, pos, end, length, most):
 
 @helper
 def read_short_copy(code, after, literals):
-    """Take an instruction of two bytes apart, `literals` standing before it: (length, distance)."""
+    """Return length and distance of a two-byte copy instruction after `literals` literals."""
     if code >= 64:
         return 1 + (code >> 5), (after << 3) + ((code >> 2) & 7) + 1
     distance = (after << 2) + (code >> 2) + 1
@@ -41,7 +41,7 @@ def read_short_copy(code, after, literals):
 
 @helper
 def copy_overlapping_bytes(out, target, distance, length):
-    """Copy `length` bytes from `distance` back; they may be among those that are written."""
+    """Copy `length` bytes from `distance` back; source and target may overlap."""
     source = target - distance
     if distance >= length:
         copy_bytes(out, target, out, source, length)
@@ -52,13 +52,13 @@ def copy_overlapping_bytes(out, target, distance, length):
 
 @kernel("u1 x x u1 x x")
 def decompress_lzo(data, pos, end, out, out_pos, out_end):
-    """Decompress one LZO1X block, ``data[pos:end]``, to ``out[out_pos:out_end]`` or the front of it.
+    """Decompress the LZO1X block ``data[pos:end]`` into ``out[out_pos:out_end]``; return the bytes written.
 
-    Returns the bytes written; BAD_COMPRESSED_DATA where the block is damaged, ends too early or late, or holds more.
+    BAD_COMPRESSED_DATA: the block is damaged, does not end at `end`, or exceeds the output.
     """
     target = out_pos
     literals = 0
-    if pos < end and load8(data, pos) > _END:  # as a first instruction: a literal run of any length
+    if pos < end and load8(data, pos) > _END:  # only as first instruction: a literal run
         length = load8(data, pos) - _END
         pos += 1
         if length > end - pos or length > out_end - target:

@@ -36,7 +36,7 @@ def count_valid(validity, pos, count):
 
 @helper
 def pad_nulls8(data, pos, validity, valid_pos, count, fill, out, out_pos):
-    """Place values of eight bytes."""
+    """Spread values of eight bytes over rows."""
     null = np.uint64(fill)
     i = 0
     while i < count:
@@ -58,7 +58,7 @@ def pad_nulls8(data, pos, validity, valid_pos, count, fill, out, out_pos):
 
 @helper
 def pad_nulls4(data, pos, validity, valid_pos, count, fill, out, out_pos):
-    """Place values of four bytes."""
+    """Spread values of four bytes over rows."""
     i = 0
     while i < count:
         stop = min(i + 8, count)
@@ -79,7 +79,7 @@ def pad_nulls4(data, pos, validity, valid_pos, count, fill, out, out_pos):
 
 @helper
 def pad_nulls_small(data, pos, validity, valid_pos, count, item, fill, out, out_pos):
-    """Place values of one or two bytes."""
+    """Spread values of one or two bytes over rows."""
     for i in range(count):
         present = load8(validity, valid_pos + i)
         if item == 1:
@@ -94,7 +94,7 @@ def pad_nulls_small(data, pos, validity, valid_pos, count, item, fill, out, out_
 
 @helper
 def pad_nulls_any(data, pos, validity, valid_pos, count, item, out, out_pos):
-    """Place values of any number of bytes; nulls become zeros."""
+    """Spread values of any size over rows; nulls become zeros."""
     for i in range(count):
         if load8(validity, valid_pos + i):
             copy_bytes(out, out_pos + i * item, data, pos, item)
@@ -107,20 +107,9 @@ def pad_nulls_any(data, pos, validity, valid_pos, count, item, out, out_pos):
 
 @helper
 def pad_nulls(data, pos, validity, valid_pos, count, item, fill, out, out_pos):
-    """Spread dense values over `count` rows.
+    """Spread dense values over `count` rows by validity, with `fill` for nulls; return the position after the values.
 
-    Parameters
-    ----------
-    data, pos
-        The dense values, from byte `pos`; `item` bytes may be loaded behind the last one.
-    validity, valid_pos
-        One byte a row: 1 takes the next value, 0 takes `fill`.
-    count, item
-        Rows, and bytes of a value.
-    fill
-        What stands for a null: the low `item` bytes of an int64; zeros for an `item` of other than 1, 2, 4, 8.
-    out, out_pos
-        Where the rows go.
+    `fill` is the low `item` bytes of an int64, or zeros for other sizes. `item` bytes past the values may be loaded.
     """
     if item == 8:
         return pad_nulls8(data, pos, validity, valid_pos, count, fill, out, out_pos)
@@ -133,7 +122,7 @@ def pad_nulls(data, pos, validity, valid_pos, count, item, fill, out, out_pos):
 
 @helper
 def fill_nulls(count, item, fill, out, out_pos):
-    """Write what stands for a null to `count` rows."""
+    """Write the fill value to `count` rows."""
     if item == 8:
         for i in range(count):
             store64(out, out_pos + (i << 3), np.uint64(fill))

@@ -1,4 +1,4 @@
-"""Page headers decoded into the page table, by a walk or at the locations of an offset index."""
+"""Page headers decoded into the page table, by a scan or at the locations of an offset index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from numparq.kernels.tables import (
 )
 from numparq.kernels.thrift.records import read_struct
 
-# What is asked of a page header, in the order of the `slots` that tell where in its record each is.
+# Fields read from a page header; `slots` holds the word of each in its `record`, in this order.
 HEADER_FIELDS = (
     "type",
     "uncompressed_page_size",
@@ -72,22 +72,22 @@ _DICTIONARY_NUM_VALUES, _DICTIONARY_ENCODING = range(8, 10)
 _V2_NUM_VALUES, _V2_NUM_NULLS, _V2_NUM_ROWS, _V2_ENCODING, _V2_DEFINITION, _V2_REPETITION, _V2_COMPRESSED = range(
     10, 17
 )
-# The field ids of PageHeader are the bits of its presence mask.
+# Bits of the record's presence mask: field ids of PageHeader.
 _HAS_CRC, _HAS_V1, _HAS_DICTIONARY, _HAS_V2 = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 
-# Items of the `state` of scan_pages.
+# Items of the `state` of scan_pages: where it resumes.
 SCAN_PAGES = 0  # rows of the page table written so far
-SCAN_CHUNK = 1  # the chunk being walked
+SCAN_CHUNK = 1  # the chunk being scanned
 SCAN_POS = 2  # position of the next header
 SCAN_VALUES = 3  # values of that chunk seen so far
 SCAN_IN_CHUNK = 4  # pages of that chunk seen so far
-SCAN_NEEDED = 5  # position up to which the buffer has to reach to go on; 0: not known
+SCAN_NEEDED = 5  # the exclusive end that the buffer must reach to resume; 0: unknown
 SCAN_FIELDS = 6
 
 
 @helper
 def read_data_header(record, slots, pages, page, chunks, chunk):
-    """Take over the fields of a V1 data page header; 0 or a status."""
+    """Copy the fields of a V1 data page header to the page table; return 0 or a status."""
     if record[0] & _HAS_V1 == 0:
         return BAD_PAGE
     pages[page + P_NUM_VALUES] = record[slots[_V1_NUM_VALUES]]
@@ -100,7 +100,7 @@ def read_data_header(record, slots, pages, page, chunks, chunk):
 
 @helper
 def read_data_header_v2(record, slots, pages, page, chunks, chunk):
-    """Take over the fields of a V2 data page header; 0 or a status."""
+    """Copy the fields of a V2 data page header to the page table; return 0 or a status."""
     if record[0] & _HAS_V2 == 0:
         return BAD_PAGE
     definition = record[slots[_V2_DEFINITION]]
@@ -111,11 +111,11 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
         return BAD_LENGTH
     if definition + repetition > pages[page + P_UNCOMPRESSED]:
         return BAD_LENGTH
-    # Where they did not count, parquet-java before 1.18 says -1, and others 0.
+    # A writer that did not count nulls writes -1 (parquet-java before 1.18) or 0.
     if num_nulls < -1 or num_nulls > num_values:
         return BAD_COUNT
     num_rows = record[slots[_V2_NUM_ROWS]]
-    # Some writers (those in Go) leave it at 0.
+    # Some writers (those in Go) leave num_rows at 0.
     if chunks[chunk + C_MAX_DEFINITION] <= 1 and num_rows != num_values and num_rows != 0:
         return BAD_COUNT
     pages[page + P_NUM_VALUES] = num_values
@@ -123,7 +123,7 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
     pages[page + P_ENCODING] = record[slots[_V2_ENCODING]]
     pages[page + P_DEFINITION_BYTES] = definition
     pages[page + P_REPETITION_BYTES] = repetition
-    # A value section without a byte was never given to the compressor, whatever the header says.
+    # An empty value section was never compressed, whatever the header says.
     pages[page + P_IS_COMPRESSED] = np.int64(
         chunks[chunk + C_CODEC] != UNCOMPRESSED
         and record[slots[_V2_COMPRESSED]] != 0
@@ -134,7 +134,7 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
 
 @helper
 def read_dictionary_header(record, slots, pages, page, chunks, chunk):
-    """Take over the fields of a dictionary page header; 0 or a status."""
+    """Copy the fields of a dictionary page header to the page table; return 0 or a status."""
     if record[0] & _HAS_DICTIONARY == 0 or chunks[chunk + C_DICTIONARY_PAGE] >= 0:
         return BAD_PAGE
     pages[page + P_NUM_VALUES] = record[slots[_DICTIONARY_NUM_VALUES]]
@@ -147,7 +147,7 @@ def read_dictionary_header(record, slots, pages, page, chunks, chunk):
 def fill_page_row(record, slots, pages, number, chunks, chunk, values):
     """Fill a row of the page table from a header's record.
 
-    Returns 1 for a page to keep, 0 for one to pass over (INDEX_PAGE, types of the future), or a status.
+    Return 1 for a page to keep, 0 for one to skip (INDEX_PAGE, unknown types), or a status.
     """
     page = number * PAGE_FIELDS
     page_type = record[slots[_TYPE]]
@@ -173,14 +173,14 @@ def fill_page_row(record, slots, pages, number, chunks, chunk, values):
     if pages[page + P_NUM_VALUES] < 0:
         return BAD_COUNT
     if pages[page + P_IS_COMPRESSED] == 0 and pages[page + P_UNCOMPRESSED] != pages[page + P_COMPRESSED]:
-        # Without compression the two sizes are one and the same; values are read by the size as stored.
+        # Uncompressed: the two sizes should be equal, and the stored one counts.
         pages[page + P_UNCOMPRESSED] = pages[page + P_COMPRESSED]
     return 1
 
 
 @helper
 def move_dictionary_page(pages, number, first):
-    """Move a row of the page table up to row `first`: dictionary pages go before the pages that need them."""
+    """Move a row of the page table up to row `first`: dictionary pages come before the pages that need them."""
     for row in range(number, first, -1):
         for item in range(PAGE_FIELDS):
             place = row * PAGE_FIELDS + item
@@ -192,29 +192,9 @@ def move_dictionary_page(pages, number, first):
 
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
-    """Walk over the pages of column chunks and write one row of the page table for each page that is wanted.
+    """Scan the pages of chunks into the page table: dictionary pages, first of their chunk, and selected data pages.
 
-    Those are data pages with a row that is wanted, and dictionary pages, which come first within their chunk. Of a
-    chunk whose number of values is negative, no more than the first page is looked at.
-
-    Parameters
-    ----------
-    raw, available
-        The file's bytes, and how many of them are there.
-    chunks, num_chunks
-        The chunk table; the walk begins where `state` says, and sets each chunk's pages.
-    pages, room
-        The page table, and its rows.
-    table, slots, record, stack
-        The layout of PageHeader, the words of HEADER_FIELDS in its record, and the memory to read one.
-    state
-        Items SCAN_...: where to go on; brought up to date.
-
-    Returns
-    -------
-    int
-        0 when all chunks are walked; 1 when `available` ends within a page (SCAN_NEEDED says how far it would have to
-        reach); NEED_ROOM when the page table is full; or another negative status, about the page at SCAN_POS.
+    Return 0; 1 if a page reaches past `available` (SCAN_NEEDED); NEED_ROOM; or a status for the page at SCAN_POS.
     """
     while state[SCAN_CHUNK] < num_chunks:
         chunk = state[SCAN_CHUNK] * CHUNK_FIELDS
@@ -225,7 +205,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if state[SCAN_IN_CHUNK] == 0:
             chunks[chunk + C_DICTIONARY_PAGE] = -1
         chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
-        values = chunks[chunk + C_NUM_VALUES]
+        values = chunks[chunk + C_NUM_VALUES]  # negative: only the first page is scanned
         if state[SCAN_VALUES] == values or (values < 0 and (state[SCAN_IN_CHUNK] > 0 or pos >= end)):
             state[SCAN_CHUNK] += 1
             state[SCAN_VALUES] = 0
@@ -242,7 +222,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
             return NEED_ROOM
         state[SCAN_NEEDED] = 0
         body = read_struct(raw, pos, min(end, available), table, record, 0, stack)
-        # A header that is not all there ends too early, or within a string whose length then looks too large.
+        # An incomplete header ends too early, or within a string whose length then seems too large.
         if (body == TRUNCATED or body == BAD_LENGTH) and available < end:
             return 1
         if body < 0:
@@ -281,27 +261,9 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
 
 @kernel("u1 i8 x x i8 i8 i8 i8 i8 i8 i8")
 def scan_pages_at(raw, locations, num_locations, is_flat, chunks, pages, table, slots, record, stack, state):
-    """Read the headers of pages whose places are known, and write a row of the page table for each.
+    """Read the page headers at `locations`, of one chunk, into the page table; a dictionary page comes first.
 
-    Parameters
-    ----------
-    raw
-        The file's bytes.
-    located, num_located
-        The pages, LOCATED_FIELDS each, in order; a dictionary page first.
-    is_flat
-        Whether a page has as many values as rows, which is then held against its header.
-    chunks
-        A chunk table of the one chunk that they are of.
-    pages, table, slots, record, stack
-        As for `scan_pages`.
-    state
-        Item 0 is the page that a negative status is about.
-
-    Returns
-    -------
-    int
-        0; or a negative status where a header is damaged, or is not that of such a page.
+    Return 0 or a status, with the page in ``state[0]``. `is_flat`: pages must have as many values as rows.
     """
     for number in range(num_locations):
         state[0] = number

@@ -25,16 +25,16 @@ from numparq.kernels.tables import (
 
 from .levels import decode_validity, find_level_section
 
-# Where the parts of a page are: items of the kernels' `state`, behind those that mean something to the caller.
+# Sections of a page: items of the kernels' `state` after those that the caller reads.
 LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
 STATE_FIELDS = 8
 
 
 @helper
 def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
-    """Find the level section and the value section of a data page; 0 or a status.
+    """Store where the level and the value section of a data page are; return 0 or a status.
 
-    The positions are in the raw buffer, but for sections that were compressed: those are in the scratch buffer.
+    Positions are in the raw buffer, or in the scratch buffer for sections that were compressed.
     """
     body = pages[page + P_BODY]
     optional = chunks[chunk + C_MAX_DEFINITION] > 0
@@ -70,14 +70,14 @@ def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
 
 @helper
 def decode_page_validity(chunks, chunk, pages, page, raw, scratch, sections, validity, valid_pos):
-    """Decode the validity of a data page; the number of values that are present, or a status."""
+    """Decode the validity of a data page; return the number of values present, or a status."""
     num_values = pages[page + P_NUM_VALUES]
     num_nulls = pages[page + P_NUM_NULLS]
     if chunks[chunk + C_MAX_DEFINITION] == 0:
         return num_values if num_nulls <= 0 else BAD_COUNT
     if pages[page + P_TYPE] == DATA_PAGE_V2:
         present = decode_validity(raw, sections[LEVELS_POS], sections[LEVELS_END], num_values, RLE, validity, valid_pos)
-        # Some writers (parquet-cpp, of columns without statistics) say that there are no nulls; the levels know.
+        # Some writers (parquet-cpp, for columns without statistics) write num_nulls 0; the levels count.
         if present >= 0 and num_nulls != 0 and present != num_values - num_nulls:
             return BAD_COUNT
         return present
@@ -94,7 +94,7 @@ def decode_page_validity(chunks, chunk, pages, page, raw, scratch, sections, val
 
 @helper
 def rows_in_range(chunks, chunk, pages, page):
-    """Give the rows of a data page that are wanted, counted within it: (first, the one behind the last)."""
+    """Return the selected rows of a data page, counted within it: start and exclusive end."""
     first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
     last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], pages[page + P_NUM_VALUES])
     return first, last
@@ -102,14 +102,14 @@ def rows_in_range(chunks, chunk, pages, page):
 
 @helper
 def find_value_section(chunks, chunk, pages, page, raw, scratch):
-    """Find the value section of a data page: (what is kept of the bytes before it or a status, its start, its end).
+    """Return the bytes of levels kept before a data page's values (or a status), and their start and end.
 
-    The positions are in the scratch buffer where the section was compressed, else in the raw one.
+    Positions are in the scratch buffer if the section was compressed, else in the raw buffer.
     """
     compressed = pages[page + P_IS_COMPRESSED] != 0
     pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
     end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
-    if pages[page + P_TYPE] == DATA_PAGE_V2:  # its levels are never compressed: they stay where they are
+    if pages[page + P_TYPE] == DATA_PAGE_V2:  # its levels are never compressed
         levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
         return 0, (pos if compressed else pos + levels), (end - levels if compressed else end)
     if chunks[chunk + C_MAX_DEFINITION] == 0:

@@ -32,28 +32,28 @@ from numparq.kernels.tables import (
 )
 
 # Items of `totals`.
-T_PAGE = 0  # the page that a negative status is about
-T_DECOMPRESSED = 1  # bytes of the largest batch, once decompressed
+T_PAGE = 0  # the page of a negative status
+T_DECOMPRESSED = 1  # bytes of the largest batch, decompressed
 T_VALUES = 2  # values of the largest data page
-T_ITEM = 3  # bytes of the largest value, stored or converted
-T_DICTIONARY = 4  # bytes of all dictionaries, converted
+T_ITEM = 3  # bytes of the largest value, stored or cast
+T_DICTIONARY = 4  # bytes of all dictionaries, cast
 TOTAL_FIELDS = 5
 
 
 @helper
 def padded_size(size):
-    """Round a size up to the place of the next one, SLACK behind it."""
+    """Return a size rounded up to the next position, SLACK included."""
     return (size + 2 * SLACK - 1) & -SLACK
 
 
 @helper
 def lay_out_dictionary(chunks, chunk, pages, page, totals):
-    """Find room for the values of a dictionary; 0 or a status."""
+    """Reserve space for the values of a dictionary; return 0 or a status."""
     count = pages[page + P_NUM_VALUES]
     size = pages[page + P_UNCOMPRESSED]
     stored = chunks[chunk + C_TYPE_LENGTH]
     if chunks[chunk + C_CAST] == CODES and stored <= 0:
-        stored = np.int64(4)  # a BYTE_ARRAY value has at least the four bytes of its length
+        stored = np.int64(4)  # a BYTE_ARRAY value has at least its four bytes of length
     if count > 8 * size or (chunks[chunk + C_TYPE] != BOOLEAN and stored > 0 and count > size // stored):
         return BAD_DICTIONARY
     chunks[chunk + C_DICTIONARY] = totals[T_DICTIONARY]
@@ -63,25 +63,9 @@ def lay_out_dictionary(chunks, chunk, pages, page, totals):
 
 @kernel("i8 i8 x x i8 i8")
 def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
-    """Divide pages into batches, and settle where in the scratch buffers each page and dictionary goes.
+    """Divide pages into batches of about `batch_bytes`, and assign P_SCRATCH and C_DICTIONARY; return their number.
 
-    Parameters
-    ----------
-    chunks, pages : int64 tables
-        P_SCRATCH and C_DICTIONARY are written.
-    num_pages : int
-        Rows of the page table.
-    batch_bytes : int
-        Decompressed bytes that close a batch.
-    batches : int64, (num_pages + 1) * BATCH_FIELDS
-        The batches; behind them one whose B_FIRST is `num_pages`.
-    totals : int64, TOTAL_FIELDS
-        What room it takes in all.
-
-    Returns
-    -------
-    int
-        The number of batches; BAD_RATIO or BAD_DICTIONARY with the page in item T_PAGE.
+    A sentinel batch follows the last. `totals` takes the space needed, and in T_PAGE the page of a negative status.
     """
     count = 0
     filled = 0

@@ -21,7 +21,7 @@ from numparq.kernels.tables import (
 
 
 def _copies() -> np.ndarray:
-    """Tell of each tag of a copy: bytes behind it (bits 0 to 2), length (3 to 9), high bits of the offset (10 on)."""
+    """Return for each copy tag: bytes after it (bits 0 to 2), length (3 to 9), high bits of the offset (10 and up)."""
     table = np.zeros(256, np.int64)
     for tag in range(256):
         if tag & 3 == 1:
@@ -36,9 +36,9 @@ _LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(5)], np.int64)
 
 
 def _short_copies() -> tuple[np.ndarray, np.ndarray]:
-    """Tell of each tag of a copy with one or two bytes behind it: length (bits 0 to 6), high bits of the offset (7 on).
+    """Return for each tag of a copy with one or two bytes after it: length (bits 0 to 6), high bits of the offset.
 
-    The second table masks the low bits of the offset. All other tags are given an offset that is beyond any.
+    The second table masks the low bits of the offset. All other tags get an offset beyond any.
     """
     table, masks = np.full(256, 1 << 62, np.int64), np.zeros(256, np.uint64)
     for tag in range(256):
@@ -49,18 +49,17 @@ def _short_copies() -> tuple[np.ndarray, np.ndarray]:
 
 
 _SHORT_COPIES, _OFFSETS = _short_copies()
-# Bits of a tag that are not set where it is that of a literal of at most 16 bytes.
+# Bits that are clear in the tag of a literal of at most 16 bytes.
 _NO_SHORT_LITERAL = 0xC3
-# What `decompress_pairs` may load behind a pair, and store behind its beginning: a copy of 64 bytes, and a literal.
+# Bytes that `decompress_copy_literal_pairs` may load from a pair's position, and store at the output's: a copy of 64
+# and a literal.
 _LOADED, _STORED = 32, 96
 
 
 @helper
 def copy_overlapping(out, target, offset, length):
-    """Copy `length` bytes from less than eight bytes back: a pattern that repeats itself.
-
-    It is doubled until eight bytes at a time can be copied.
-    """
+    """Copy `length` bytes from less than eight bytes back, a pattern that repeats."""
+    # The pattern is doubled until eight bytes at a time can be copied.
     source = target - offset
     end = target + length
     while target - source < 8:
@@ -74,11 +73,11 @@ def copy_overlapping(out, target, offset, length):
 
 @inlined
 def copy_back(out, target, offset, length):
-    """Copy `length` (at most 64) bytes from `offset` bytes back; up to 16 bytes behind them may be overwritten."""
+    """Copy `length` (at most 64) bytes from `offset` back; up to 16 bytes after them may be overwritten."""
     if offset < 8:
         copy_overlapping(out, target, offset, length)
         return
-    # Eight bytes at a time, each stored before the next are loaded: they may be among those.
+    # Eight bytes at a time, each stored before the next are loaded: source and target may overlap.
     source = target - offset
     store64(out, target, load64(out, source))
     store64(out, target + 8, load64(out, source + 8))
@@ -90,7 +89,7 @@ def copy_back(out, target, offset, length):
 
 @helper
 def copy_literal(out, target, data, pos, length):
-    """Copy a literal; up to 16 bytes behind it may be touched."""
+    """Copy a literal; up to 16 bytes after it may be loaded and overwritten."""
     if length > 64:
         copy_bytes(out, target, data, pos, length)
         return
@@ -102,7 +101,7 @@ def copy_literal(out, target, data, pos, length):
 
 @helper
 def literal_length(data, pos, end, length):
-    """Give the length of a literal whose tag says 61 to 64: it stands in one to four bytes; BAD_COMPRESSED_DATA."""
+    """Read a literal's length of one to four bytes (`length` is 61 to 64), or return BAD_COMPRESSED_DATA."""
     size = length - 60
     if size > end - pos:
         return BAD_COMPRESSED_DATA
@@ -111,7 +110,7 @@ def literal_length(data, pos, end, length):
 
 @helper
 def decompress_element(data, pos, end, out, out_pos, target, out_end):
-    """Decompress any literal or copy: (the position behind it or BAD_COMPRESSED_DATA, where the output has come to)."""
+    """Decompress any literal or copy; return the position after it or BAD_COMPRESSED_DATA, and that of the output."""
     word = load64(data, pos)
     tag = np.int64(word & np.uint64(0xFF))
     pos += 1
@@ -138,10 +137,9 @@ def decompress_element(data, pos, end, out, out_pos, target, out_end):
 
 @inlined
 def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_last):
-    """Decompress copies, each with the literal behind it if that is short: (the position of an element, the output's).
+    """Decompress copies, each with the short literal that may follow; return the positions in `data` and `out`.
 
-    It ends before an element of another kind, or a damaged one, or behind `last` or `out_last`. Whether there is a
-    literal nobody can predict, so nothing branches on that: 16 bytes are copied anyhow, and count if it is one.
+    Stops before an element of another kind or a damaged one, and at `last` and `out_last`.
     """
     while pos < last and target < out_last:
         word = load64(data, pos)
@@ -154,6 +152,7 @@ def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_las
         copy_back(out, target, offset, entry & 127)
         target += entry & 127
         extra = tag & 3
+        # Whether a literal follows is unpredictable, so that is no branch: 16 bytes are copied, and count if it does.
         following = np.int64(word >> np.uint64(extra << 3))
         pos += extra + 1
         copy16(out, target, data, pos + 1)
@@ -166,24 +165,9 @@ def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_las
 
 @helper
 def decompress_snappy_until(data, pos, end, out, out_pos, target, wanted, out_end):
-    """Go on with a raw Snappy block, from an element at `pos` on, until `wanted` bytes of the output or more are there.
+    """Resume a raw Snappy block at the element at `pos`, until the output, at `target`, reaches `wanted`.
 
-    Parameters
-    ----------
-    data, pos, end
-        The block; up to 64 bytes behind `end` may be loaded.
-    out, out_pos, target, out_end
-        What it fills, where that begins, what is there already, and where it ends; up to 64 bytes behind that may be
-        overwritten.
-    wanted : int
-        Where it may stop, at most `out_end`.
-
-    Returns
-    -------
-    pos : int
-        Where the next element is, or BAD_COMPRESSED_DATA.
-    target : int
-        How far the output has come.
+    Return the next element or BAD_COMPRESSED_DATA, and the output's position. 64 bytes past either end may be touched.
     """
     out_last = min(wanted, out_end - _STORED)
     while pos < end and target < wanted:
@@ -199,16 +183,16 @@ def decompress_snappy_until(data, pos, end, out, out_pos, target, wanted, out_en
 
 @helper
 def read_snappy_preamble(data, pos, end, size):
-    """Give the position of the first element of a raw Snappy block that fills `size` bytes, or BAD_COMPRESSED_DATA."""
+    """Return the position of the first element of a block that fills `size` bytes, or BAD_COMPRESSED_DATA."""
     pos, length = read_run_header(data, pos, end)
     return pos if pos >= 0 and length == size else BAD_COMPRESSED_DATA
 
 
 @helper
 def decompress_snappy(data, pos, end, out, out_pos, out_end):
-    """Decompress one raw Snappy block that fills ``out[out_pos:out_end]``; 0 or BAD_COMPRESSED_DATA.
+    """Decompress a raw Snappy block that fills ``out[out_pos:out_end]``; return 0 or BAD_COMPRESSED_DATA.
 
-    Up to 64 bytes behind `end` may be loaded, and up to 64 bytes behind `out_end` overwritten.
+    Up to 64 bytes past `end` may be loaded, and up to 64 past `out_end` overwritten.
     """
     pos = read_snappy_preamble(data, pos, end, out_end - out_pos)
     if pos >= 0:
@@ -218,9 +202,9 @@ def decompress_snappy(data, pos, end, out, out_pos, out_end):
 
 @kernel("i8 x x u1 u1 i8")
 def decompress_snappy_pages(pages, first, last, raw, scratch, state):
-    """Decompress the value sections of rows `first` to `last` of the page table into the scratch buffer.
+    """Decompress the value sections of pages `first` to `last` (exclusive) into the scratch buffer.
 
-    Returns 0 or a negative status, with the page in item 0 of `state`. Level sections of V2 pages are not compressed.
+    Return 0, or a status with the page in ``state[0]``. Level sections of V2 pages are not compressed.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS

@@ -45,15 +45,15 @@ from numparq.kernels.tables import (
 
 from .page_sections import find_value_section
 
-# Items of `state`, of the kernels that make pages PLAIN: the page that the answer is about; the bytes that it needs;
-# and where in `out` the last string with a prefix lies, and its length.
+# Items of `state`: the page of the result; the bytes it needs; position in `out` and size of the last DELTA_BYTE_ARRAY
+# string. With PREFIX_CARRYOVER, the caller puts that string of the previous page at the start of `out`.
 STATE_PAGE, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE = range(4)
 STATE_FIELDS = 4
 
 
 @helper
 def mark_plain(pages, page, place, kept, size):
-    """Rewrite the row of a page whose PLAIN values lie behind the `kept` bytes at `place` of the scratch buffer."""
+    """Rewrite the row of a page whose PLAIN values follow the `kept` bytes at `place` of the scratch buffer."""
     levels = kept
     if pages[page + P_TYPE] == DATA_PAGE_V2:
         levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
@@ -66,26 +66,9 @@ def mark_plain(pages, page, place, kept, size):
 
 @kernel("i8 i8 x x u1 u1 u1 x i8")
 def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, state):
-    """Make data pages PLAIN, as many of the rows `first` to `last` of the page table as there is room for.
+    """Transcode ALP pages `first` to `last` to PLAIN, as many as fit in `out`; return the page after the last one done.
 
-    Parameters
-    ----------
-    chunks, pages : int64 tables
-        The pages' rows are rewritten; all of them are ALP, of FLOAT or DOUBLE.
-    first, last : int
-        The pages.
-    raw, scratch : uint8
-        The file's bytes, and the decompressed ones.
-    out : uint8
-        What the rewritten rows call scratch; `room` of its bytes may be used.
-    state : int64, STATE_FIELDS
-        Item 0 is the page that a negative status is about.
-
-    Returns
-    -------
-    int
-        The page behind the last one that was done, or a negative status. NEED_ROOM: not even the first one has room;
-        it needs the bytes of item 1.
+    Their rows are rewritten, with `out` as scratch. NEED_ROOM: the first page needs ``state[STATE_NEEDED]`` bytes.
     """
     filled = 0
     for number in range(first, last):
@@ -112,14 +95,14 @@ def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, sta
 
 @helper
 def deltas_to_plain(data, pos, end, most, size, room, out, out_pos):
-    """Write DELTA_BINARY_PACKED values of `size` bytes."""
+    """Transcode DELTA_BINARY_PACKED values of `size` bytes; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, size, room, out, out_pos)
     return pos if pos < 0 else count * size
 
 
 @helper
 def streams_to_plain(data, pos, end, most, width, room, out, out_pos):
-    """Write BYTE_STREAM_SPLIT values of `width` bytes."""
+    """Transcode BYTE_STREAM_SPLIT values of `width` bytes; return the PLAIN size, or a status."""
     count = (end - pos) // width if width > 0 else 0
     if count * width != end - pos:
         return BAD_LENGTH
@@ -132,7 +115,7 @@ def streams_to_plain(data, pos, end, most, width, room, out, out_pos):
 
 @helper
 def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos):
-    """Write DELTA_LENGTH_BYTE_ARRAY values; `lengths` has room for those of `most`."""
+    """Transcode DELTA_LENGTH_BYTE_ARRAY values; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
         return pos
@@ -144,9 +127,9 @@ def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos):
 
 @helper
 def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state):
-    """Write DELTA_BYTE_ARRAY values, of `width` bytes each, or, if it is -1, of any length, with that in front.
+    """Transcode DELTA_BYTE_ARRAY values of `width` bytes (-1: BYTE_ARRAY); return the PLAIN size, or a status.
 
-    The string that the first one may continue is where `state` says; then it is the last one.
+    `state` locates the string that the first value may continue, and then the last one.
     """
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
@@ -172,8 +155,8 @@ def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, 
 
 @helper
 def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, room, out, out_pos, state):
-    """Write a value section as PLAIN."""
-    if pos >= end:  # where all are null, a writer may leave even the header out
+    """Transcode a value section; return the PLAIN size, above `room` if it does not fit, or a status."""
+    if pos >= end:  # if all are null, a writer may omit even the header
         return 0
     width = chunks[chunk + C_TYPE_LENGTH]
     if encoding == DELTA_BINARY_PACKED:
@@ -189,30 +172,9 @@ def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, length
 
 @kernel("i8 i8 x x u1 u1 u1 u1 x i8")
 def transcode_delta_pages(chunks, pages, first, last, raw, scratch, lengths, out, room, state):
-    """Make data pages PLAIN, as many of the rows `first` to `last` of the page table as there is room for.
+    """Transcode delta and BYTE_STREAM_SPLIT pages to PLAIN, as `transcode_alp_pages` does.
 
-    Parameters
-    ----------
-    chunks, pages : int64 tables
-        The pages' rows are rewritten; all of them are in an encoding of this group that their type allows.
-    first, last : int
-        The pages.
-    raw, scratch : uint8
-        The file's bytes, and the decompressed ones.
-    lengths : uint8
-        Room for eight bytes for each value of the largest page of strings.
-    out : uint8
-        What the rewritten rows call scratch; `room` of its bytes may be used.
-    state : int64, STATE_FIELDS
-        Item STATE_PAGE is the page that a negative status is about. Where the writer has PREFIXES_GO_ON, the string in
-        front of the first page is that of STATE_LAST_SIZE bytes at the beginning of `out`; on return the items say
-        where the last one lies.
-
-    Returns
-    -------
-    int
-        The page behind the last one that was done, or a negative status. NEED_ROOM: not even the first one has room;
-        it needs the bytes of item STATE_NEEDED.
+    `lengths` has room for eight bytes per value of the largest page of strings.
     """
     goes_on = chunks[pages[first * PAGE_FIELDS + P_CHUNK] * CHUNK_FIELDS + C_QUIRKS] & PREFIX_CARRYOVER
     state[STATE_PREVIOUS] = 0

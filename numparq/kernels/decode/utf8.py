@@ -13,7 +13,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 @helper
 def is_ascii(data, pos, end):
-    """Tell whether no byte of ``data[pos:end]`` has its high bit set."""
+    """Whether no byte of ``data[pos:end]`` has its high bit set."""
     high = np.uint64(0)
     while pos + 8 <= end:
         high |= load64(data, pos)
@@ -29,7 +29,7 @@ def is_ascii(data, pos, end):
 
 @helper
 def sequence_length(data, pos, end):
-    """Give the length of the well-formed UTF-8 sequence at `pos`, or 0 (Unicode 15, table 3-7)."""
+    """Return the length of the well-formed UTF-8 sequence at `pos`, or 0 (Unicode 15, table 3-7)."""
     lead = load8(data, pos)
     if lead < 0x80:
         return 1
@@ -51,7 +51,7 @@ def sequence_length(data, pos, end):
 
 @kernel("i8 x u1")
 def check_utf8(offsets, count, data):
-    """Check `count` strings, string i at ``data[offsets[i]:offsets[i + 1]]``; 0 or BAD_UTF8."""
+    """Check `count` strings ``data[offsets[i]:offsets[i + 1]]``; return 0 or BAD_UTF8."""
     if is_ascii(data, offsets[0], offsets[count]):
         return 0
     for i in range(count):

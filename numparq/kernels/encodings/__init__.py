@@ -1,1 +1,1 @@
-"""Encodings.md: a module an encoding, both directions."""
+"""Encodings.md: one module per encoding, both directions."""

@@ -47,13 +47,11 @@ _ONE = np.uint64(1)
 
 @helper
 def read_header(data, pos, end, most, size):
-    """Read a page's header: (number of values or a status, log2 of the vector size).
-
-    Each vector has at least its offset and its header, which bounds the values by the bytes that there are.
-    """
+    """Read a page's header; return the number of values or a status, and the log2 of the vector size."""
+    # Each vector has at least its offset and its header, which bounds the number of values by the bytes.
     if end - pos < HEADER:
         return TRUNCATED, 0
-    if load8(data, pos) != 0 or load8(data, pos + 1) != 0:  # modes to come
+    if load8(data, pos) != 0 or load8(data, pos + 1) != 0:  # no other mode is defined yet
         return UNSUPPORTED_ENCODING, 0
     log = load8(data, pos + 2)
     count = load32(data, pos + 3)
@@ -81,12 +79,12 @@ def read_doubles(data, pos, width, count, frame, up, down, out, out_pos):
 
 @helper
 def read_wide_doubles(data, pos, width, count, frame, up, down, out, out_pos):
-    """Decode `count` doubles from integers of 58 to 64 bits, which may lie in nine bytes."""
+    """Decode `count` doubles from integers of 58 to 64 bits, which may span nine bytes."""
     bit = pos << 3
     mask = ~np.uint64(0) >> np.uint64(64 - width)
     for i in range(count):
         low = load64(data, bit >> 3) >> np.uint64(bit & 7)
-        high = (np.uint64(load8(data, (bit >> 3) + 8)) << _ONE) << np.uint64(63 - (bit & 7))  # by 64 it is nothing
+        high = (np.uint64(load8(data, (bit >> 3) + 8)) << _ONE) << np.uint64(63 - (bit & 7))  # not one shift by 64
         number = np.int64(frame + ((low | high) & mask))
         store_float64(out, out_pos + (i << 3), np.float64(number) * up * down)
         bit += width
@@ -107,7 +105,7 @@ def read_floats(data, pos, width, count, frame, up, down, out, out_pos):
 
 @helper
 def write_exception_values(data, pos, exceptions, count, size, out, out_pos):
-    """Write a vector's exceptions over what its integers gave; the position behind them, or a status."""
+    """Overwrite a vector's decoded values with its exceptions; return the position after them, or a status."""
     values = pos + 2 * exceptions
     for i in range(exceptions):
         place = load16(data, pos + 2 * i)
@@ -122,7 +120,7 @@ def write_exception_values(data, pos, exceptions, count, size, out, out_pos):
 
 @helper
 def read_vector(data, pos, end, count, size, out, out_pos):
-    """Decode a vector of `count` values of `size` bytes; the position behind it, or a status."""
+    """Decode a vector of `count` values of `size` bytes; return the position after it, or a status."""
     body = pos + VECTOR_HEADER + size
     if body > end:
         return TRUNCATED
@@ -148,8 +146,8 @@ def read_vector(data, pos, end, count, size, out, out_pos):
 
 @helper
 def alp_to_plain(data, pos, end, most, size, room, out, out_pos):
-    """Write the values of a page; the bytes that they take, or a status. Of more than `room` nothing is written."""
-    if pos >= end:  # where all are null, a writer may leave even the header out
+    """Decode the values of a page; return their bytes, or a status. If those exceed `room`, nothing is written."""
+    if pos >= end:  # if all are null, a writer may omit even the header
         return 0
     count, log = read_header(data, pos, end, most, size)
     if count < 0 or count * size > room:
@@ -158,7 +156,7 @@ def alp_to_plain(data, pos, end, most, size, room, out, out_pos):
     vectors = (count + (1 << log) - 1) >> log
     pos = offsets + OFFSET * vectors
     for vector in range(vectors):
-        if offsets + load32(data, offsets + OFFSET * vector) != pos:  # vectors follow one another without padding
+        if offsets + load32(data, offsets + OFFSET * vector) != pos:  # vectors are contiguous
             return BAD_ALP
         done = vector << log
         pos = read_vector(data, pos, end, min(1 << log, count - done), size, out, out_pos + done * size)
@@ -168,27 +166,14 @@ def alp_to_plain(data, pos, end, most, size, room, out, out_pos):
 
 
 def max_alp_bytes(count: int, size: int) -> int:
-    """Give the bytes that ALP takes at most.
-
-    Parameters
-    ----------
-    count : int
-        Number of values.
-    size : int
-        Bytes of a value, 4 or 8.
-
-    Returns
-    -------
-    int
-        What `encode_alp4` or `encode_alp8` write, and what they may touch behind it.
-    """
+    """Return the most bytes that `encode_alp4` or `encode_alp8` touch for `count` values of `size` (4 or 8) bytes."""
     vectors = -(-count // VECTOR_SIZE)
     return HEADER + vectors * (OFFSET + VECTOR_HEADER + size) + count * (2 + size) + 8
 
 
 @helper
 def encode_integers(values, bits, first, count, pair, scales, work):
-    """Make a vector's integers, an exception's being the first that is none, and list the exceptions: their number."""
+    """Store a vector's integers and the positions of its exceptions; return the number of exceptions."""
     exponent, factor = pair // PAIR_BASE, pair % PAIR_BASE
     up, down, whole = scales[exponent], scales[INVERSE_INDEX + factor], scales[INTEGER_LIMIT_INDEX]
     back_up, back_down, beyond = scales[factor], scales[INVERSE_INDEX + exponent], scales[RANGE_LIMIT_INDEX]
@@ -201,6 +186,7 @@ def encode_integers(values, bits, first, count, pair, scales, work):
         else:
             work[EXCEPTIONS_OFFSET + exceptions] = i
             exceptions += 1
+    # Exceptions get the first integer that is none, so that they do not widen the range.
     place = 0
     while place < exceptions and work[EXCEPTIONS_OFFSET + place] == place:
         place += 1
@@ -212,7 +198,7 @@ def encode_integers(values, bits, first, count, pair, scales, work):
 
 @helper
 def mark_all_exceptions(count, work):
-    """List a whole vector as exceptions, where its integers take more bits than they save; their number."""
+    """List a whole vector as exceptions, and return their number."""
     for i in range(count):
         work[EXCEPTIONS_OFFSET + i] = i
     return count
@@ -220,7 +206,7 @@ def mark_all_exceptions(count, work):
 
 @helper
 def pack(work, count, least, width, out, pos):
-    """Pack a vector's integers less `least`; up to eight bytes behind are touched. Returns the new position."""
+    """Pack a vector's integers less `least`; return the new position. Up to eight bytes after it are touched."""
     end = pos + ((count * width + 7) >> 3)
     waiting = np.uint64(0)
     filled = 0
@@ -232,7 +218,7 @@ def pack(work, count, least, width, out, pos):
             store64(out, pos, waiting)
             pos += 8
             filled -= 64
-            waiting = (number >> np.uint64(1)) >> np.uint64(width - filled - 1)  # a shift by 64 is none
+            waiting = (number >> np.uint64(1)) >> np.uint64(width - filled - 1)  # not one shift by 64
     if filled > 0:
         store64(out, pos, waiting)
     return end
@@ -240,7 +226,7 @@ def pack(work, count, least, width, out, pos):
 
 @helper
 def store_sized(out, pos, value, size):
-    """Store the low `size` bytes, 4 or 8, of an integer; the position behind them."""
+    """Store the low `size` bytes, 4 or 8, of an integer; return the position after them."""
     if size == 8:
         store64(out, pos, np.uint64(value))
     else:
@@ -250,12 +236,13 @@ def store_sized(out, pos, value, size):
 
 @helper
 def write_vector(values, bits, first, count, pair, scales, size, work, out, pos):
-    """Write a vector; the new position."""
+    """Encode a vector; return the new position."""
     exceptions = encode_integers(values, bits, first, count, pair, scales, work)
     least, most = work[0], work[0]
     for i in range(1, count):
         least, most = min(least, work[i]), max(most, work[i])
     width = bit_length(np.uint64(most) - np.uint64(least))
+    # If the integers take more bits than they save, all values become exceptions.
     if count * width >= (count - exceptions) * 8 * (2 + size):
         exceptions, width, least = mark_all_exceptions(count, work), 0, 0
     store8(out, pos, pair // PAIR_BASE)
@@ -276,9 +263,9 @@ def write_vector(values, bits, first, count, pair, scales, size, work, out, pos)
 
 @helper
 def encode_alp(values, bits, start, stop, scales, size, work, out, pos):
-    """Write values `start` to `stop`; the new position."""
+    """Encode values `start` to `stop`; return the new position."""
     count = stop - start
-    store16(out, pos, 0)  # the modes, of which there is one
+    store16(out, pos, 0)  # the only compression mode and integer encoding
     store8(out, pos + 2, LOG_VECTOR_SIZE)
     store32(out, pos + 3, count)
     offsets = pos + HEADER
@@ -296,28 +283,14 @@ def encode_alp(values, bits, start, stop, scales, size, work, out, pos):
 
 @kernel("f4 i4 x x i8 u1 x")
 def encode_alp4(values, bits, start, stop, work, out, pos):
-    """Write FLOAT values `start` to `stop` as ALP.
+    """Encode FLOAT values `start` to `stop` as ALP; return the new position.
 
-    Parameters
-    ----------
-    values, bits : float32, int32
-        The values, and the same memory as integers.
-    start, stop : int
-        Which of them.
-    work : int64, WORK
-        Memory to work in.
-    out, pos
-        `max_alp_bytes` bytes from `pos` on.
-
-    Returns
-    -------
-    int
-        The new position.
+    `bits` views `values` as integers, `work` has WORK_SIZE items, and `out` has `max_alp_bytes` bytes from `pos` on.
     """
     return encode_alp(values, bits, start, stop, SCALES4, 4, work, out, pos)
 
 
 @kernel("f8 i8 x x i8 u1 x")
 def encode_alp8(values, bits, start, stop, work, out, pos):
-    """Write DOUBLE values `start` to `stop` as ALP; as `encode_alp4`."""
+    """Encode DOUBLE values `start` to `stop` as ALP, as `encode_alp4` does."""
     return encode_alp(values, bits, start, stop, SCALES8, 8, work, out, pos)

@@ -9,12 +9,12 @@ from numparq.kernels.words import bit_length
 
 HEADER = 7  # bytes: compression mode, integer encoding, log2 of the vector size, number of values
 OFFSET = 4  # bytes of an offset
-VECTOR_HEADER = 5  # bytes in front of a vector, less those of its frame of reference: a value's
+VECTOR_HEADER = 5  # bytes before a vector, without its frame of reference (a value's size)
 
-# Tables of floats: item k is 10**k, item INVERSE + k is 10**-k, each the nearest that there is of its type.
+# Tables of floats: item k is 10**k, item INVERSE_INDEX + k is 10**-k, each the nearest float of the type.
 INVERSE_INDEX = 19
-INTEGER_LIMIT_INDEX = 38  # the item from which on every float of the type is an integer
-RANGE_LIMIT_INDEX = 39  # the item that is the first power of two beyond the integers of the same size
+INTEGER_LIMIT_INDEX = 38  # this item: the float from which on all are integers
+RANGE_LIMIT_INDEX = 39  # this item: the first power of two beyond the integers of that size
 LARGEST_EXPONENT4, LARGEST_EXPONENT8 = 10, 18
 
 
@@ -27,35 +27,35 @@ def _scales(dtype: type, mantissa: int) -> np.ndarray:
 SCALES4 = _scales(np.float32, 23)
 SCALES8 = _scales(np.float64, 52)
 
-LOG_VECTOR_SIZE = 10  # of the vector size, as the format recommends
+LOG_VECTOR_SIZE = 10  # log2 of the vector size that the format recommends
 VECTOR_SIZE = 1 << LOG_VECTOR_SIZE
-MAX_PAIRS = 8  # vectors that are sampled, each for a pair of exponent and factor
-SAMPLE_SIZE = 32  # values of a vector that are tried out
-# Items of the array that kernels work in: a vector's integers, its exceptions' places, the pairs.
+MAX_PAIRS = 8  # sampled vectors, each for one pair of exponent and factor
+SAMPLE_SIZE = 32  # sampled values of a vector
+# Items of `work`: a vector's integers, the positions of its exceptions, the pairs.
 EXCEPTIONS_OFFSET, _PAIRS_OFFSET = VECTOR_SIZE, 2 * VECTOR_SIZE
 WORK_SIZE = _PAIRS_OFFSET + MAX_PAIRS
-PAIR_BASE = 32  # a pair is the exponent times this, and the factor
+PAIR_BASE = 32  # a pair is exponent * PAIR_BASE + factor
 _LARGEST, _SMALLEST = (1 << 63) - 1, -(1 << 63)
 
 
 @inlined
 def scale_and_round(value, up, down, whole):
-    """Multiply by two powers of ten and round, ties to even: the integer, still as a float; NaN stays NaN."""
+    """Return a value times two powers of ten, rounded half to even, still as a float; NaN stays NaN."""
     number = value * up * down
-    if number >= whole or number <= -whole:  # it is an integer already, or infinite
+    if number >= whole or number <= -whole:  # already an integer, or infinite
         return number
     return (number + whole) - whole if number >= 0 else (number - whole) + whole
 
 
 @inlined
 def is_exact(value, bits, number, up, down, beyond):
-    """Say whether an integer, as a float, is in its type's range and decodes to just these bits."""
+    """Whether an integer, as a float, is in range and decodes to exactly these bits."""
     return -beyond < number and number < beyond and number * up * down == value and (number != 0 or bits == 0)
 
 
 @helper
 def encoded_bits(values, bits, first, step, count, pair, scales, size, limit):
-    """Give the bits that `count` values, every `step`-th from `first` on, take with a pair; `limit` if not less."""
+    """Return the bits that `count` values, every `step`-th from `first` on, take with a pair, at most `limit`."""
     exponent, factor = pair // PAIR_BASE, pair % PAIR_BASE
     least, most = _LARGEST, _SMALLEST
     exceptions = 0
@@ -78,7 +78,7 @@ def encoded_bits(values, bits, first, step, count, pair, scales, size, limit):
 
 @helper
 def best_pair(values, bits, first, step, count, scales, size):
-    """Find the pair of exponent and factor that makes a sample smallest: of such, the one of the largest exponent."""
+    """Return the pair of exponent and factor that makes a sample smallest; of equals, the largest exponent."""
     best, lowest = 0, _LARGEST
     for exponent in range(LARGEST_EXPONENT8 if size == 8 else LARGEST_EXPONENT4, -1, -1):
         for factor in range(exponent, -1, -1):
@@ -91,14 +91,14 @@ def best_pair(values, bits, first, step, count, scales, size):
 
 @helper
 def sample_step(count):
-    """Say how to sample a vector of `count` values: (how many, how far apart)."""
+    """Return the sample size for a vector of `count` values, and the distance between samples."""
     size = min(count, SAMPLE_SIZE)
     return size, (count - 1) // (size - 1) if size > 1 else 1
 
 
 @helper
 def find_pairs(values, bits, start, stop, scales, size, work):
-    """Collect the best pair of each of some vectors, no pair twice; how many there are."""
+    """Collect the distinct best pairs of some vectors; return their number."""
     vectors = (stop - start + VECTOR_SIZE - 1) >> LOG_VECTOR_SIZE
     samples = min(vectors, MAX_PAIRS)
     known = 0
@@ -116,7 +116,7 @@ def find_pairs(values, bits, start, stop, scales, size, work):
 
 @helper
 def choose_pair(values, bits, first, count, known, scales, size, work):
-    """Find the one of the `known` pairs that makes a sample of a vector smallest."""
+    """Return the one of the `known` pairs that makes a sample of a vector smallest."""
     best, lowest = work[_PAIRS_OFFSET], _LARGEST
     if known == 1:
         return best

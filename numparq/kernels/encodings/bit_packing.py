@@ -1,4 +1,4 @@
-"""Bit packing, from the lowest and (BIT_PACKED = 4) from the highest bit."""
+"""Bit packing, from the lowest bit and (BIT_PACKED = 4) from the highest bit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BYTES, _PAIRS, _QUADS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000
 
 @helper
 def spread_bits(byte):
-    """Spread the eight bits of a byte, lowest first, over the eight bytes of a uint64, each 0 or 1."""
+    """Spread the bits of a byte, lowest first, over the bytes of a uint64, each 0 or 1."""
     isolated = (np.uint64(byte) * ONES) & _DIAGONAL
     return ((isolated + _SEVENS) >> np.uint64(7)) & ONES
 
 
 @helper
 def unpack_bits(data, pos, count, out, out_pos):
-    """Expand `count` bits to bytes of 0 or 1; the caller has checked that the bits are there. Returns the ones."""
+    """Unpack `count` bits to bytes of 0 or 1; return the number of ones. The caller checks the bounds."""
     ones = 0
     whole = count >> 3
     for i in range(whole):
@@ -39,7 +39,7 @@ def unpack_bits(data, pos, count, out, out_pos):
 
 @inlined
 def pack8(word, width):
-    """Pack the eight bytes of a word, of which the lowest `width` bits are used."""
+    """Pack the lowest `width` bits of each of the eight bytes of a word."""
     word = (word & _BYTES) | (((word >> np.uint64(8)) & _BYTES) << width)
     word = (word & _PAIRS) | (((word >> np.uint64(16)) & _PAIRS) << (width << np.uint64(1)))
     return (word & _QUADS) | ((word >> np.uint64(32)) << (width << np.uint64(2)))
@@ -47,13 +47,13 @@ def pack8(word, width):
 
 @inlined
 def load_item(values, i):
-    """Give a value as a uint64."""
+    """Return a value as a uint64."""
     return np.uint64(np.uint32(values[np.uint64(i)]))
 
 
 @inlined
 def pack_quad(values, i, bit_width):
-    """Pack four values of at most 15 bits."""
+    """Pack four values of at most 15 bits into a word."""
     word = np.uint64(0)
     for k in range(4):
         word |= load_item(values, i + k) << np.uint64(k * bit_width)
@@ -62,7 +62,7 @@ def pack_quad(values, i, bit_width):
 
 @helper
 def pack_quads(values, i, groups, bit_width, out, pos):
-    """Pack groups of eight values of 1 to 15 bits: two words, the second with the bits that share its first byte."""
+    """Pack groups of eight values of 1 to 15 bits as two words, the second with the bits that share its first byte."""
     place = (bit_width << 2) >> 3
     shift = np.uint64((bit_width << 2) & 7)
     before = np.uint64(place << 3)
@@ -77,7 +77,7 @@ def pack_quads(values, i, groups, bit_width, out, pos):
 
 @helper
 def pack_pairs(values, i, groups, bit_width, out, pos):
-    """Pack groups of eight values of 16 to 30 bits: four words, as `pack_quads` does."""
+    """Pack groups of eight values of 16 to 30 bits as four words, in the manner of `pack_quads`."""
     width = np.uint64(bit_width)
     pair = bit_width << 1
     for _ in range(groups):
@@ -94,7 +94,7 @@ def pack_pairs(values, i, groups, bit_width, out, pos):
 
 @helper
 def pack_any(values, i, count, bit_width, out, pos):
-    """Pack `count` values of any width, bit after bit; up to a whole group, zeros stand for what is missing."""
+    """Pack `count` values of any width, zero-padded to a whole group; return the new position."""
     word = np.uint64(0)
     filled = 0
     for k in range((count + 7) & ~7):
@@ -110,7 +110,7 @@ def pack_any(values, i, count, bit_width, out, pos):
 
 @helper
 def unpack_bits_ordered(data, pos, count, first, out, out_pos):
-    """Expand `count` bits, those of each byte from bit `first` on, 7 (BIT_PACKED = 4) or 0; returns the ones."""
+    """Unpack `count` bits, each byte from bit `first` on: 7 (BIT_PACKED = 4) or 0; return the number of ones."""
     ones = 0
     for i in range(count):
         bit = (load8(data, pos + (i >> 3)) >> (first ^ (i & 7))) & 1

@@ -14,7 +14,7 @@ BYTES = 64
 
 
 def _load(builder, address, size):
-    """Load so many bytes as a vector, in LLVM IR."""
+    """Load a vector of `size` bytes, in LLVM IR."""
     from llvmlite import ir
 
     return builder.load(builder.bitcast(address, ir.VectorType(ir.IntType(8), size).as_pointer()), align=1)
@@ -26,20 +26,20 @@ def _store(builder, address, vector):
 
 
 def _shuffle(builder, one, other, places):
-    """Make a vector of the bytes at some places of two vectors, in LLVM IR."""
+    """Select the bytes at some positions of two vectors, in LLVM IR."""
     from llvmlite import ir
 
     return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
 def _stream_addresses(context, builder, array_type, array, pos, step, streams):
-    """Give the addresses of the streams, `step` bytes apart, in LLVM IR."""
+    """Return the addresses of the streams, `step` bytes apart, in LLVM IR."""
     places = [builder.add(pos, builder.mul(step, step.type(i))) for i in range(streams)]
     return [byte_address(context, builder, array_type, array, place) for place in places]
 
 
 def _make_join(streams: int) -> Callable:
-    """Make the intrinsic that puts values of `streams` bytes together."""
+    """Build the intrinsic that joins the streams of values of `streams` bytes."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -64,7 +64,7 @@ def _make_join(streams: int) -> Callable:
 
 
 def _make_split(streams: int) -> Callable:
-    """Make the intrinsic that takes values of `streams` bytes apart."""
+    """Build the intrinsic that splits values of `streams` bytes into streams."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -96,43 +96,43 @@ def _split(streams: int, out: np.ndarray, out_pos: int, step: int, data: np.ndar
 
 @intrinsic_twin(partial(_make_join, 2))
 def join2(out: np.ndarray, out_pos: int, data: np.ndarray, pos: int, step: int) -> None:
-    """Put 32 values of 2 bytes together, whose streams begin `step` bytes apart."""
+    """Join 32 values of 2 bytes from streams that begin `step` bytes apart."""
     _join(2, out, out_pos, data, pos, step)
 
 
 @intrinsic_twin(partial(_make_join, 4))
 def join4(out: np.ndarray, out_pos: int, data: np.ndarray, pos: int, step: int) -> None:
-    """Put 16 values of 4 bytes together, whose streams begin `step` bytes apart."""
+    """Join 16 values of 4 bytes from streams that begin `step` bytes apart."""
     _join(4, out, out_pos, data, pos, step)
 
 
 @intrinsic_twin(partial(_make_join, 8))
 def join8(out: np.ndarray, out_pos: int, data: np.ndarray, pos: int, step: int) -> None:
-    """Put 8 values of 8 bytes together, whose streams begin `step` bytes apart."""
+    """Join 8 values of 8 bytes from streams that begin `step` bytes apart."""
     _join(8, out, out_pos, data, pos, step)
 
 
 @intrinsic_twin(partial(_make_split, 2))
 def split2(out: np.ndarray, out_pos: int, step: int, data: np.ndarray, pos: int) -> None:
-    """Take 32 values of 2 bytes apart, into streams that begin `step` bytes apart."""
+    """Split 32 values of 2 bytes into streams that begin `step` bytes apart."""
     _split(2, out, out_pos, step, data, pos)
 
 
 @intrinsic_twin(partial(_make_split, 4))
 def split4(out: np.ndarray, out_pos: int, step: int, data: np.ndarray, pos: int) -> None:
-    """Take 16 values of 4 bytes apart, into streams that begin `step` bytes apart."""
+    """Split 16 values of 4 bytes into streams that begin `step` bytes apart."""
     _split(4, out, out_pos, step, data, pos)
 
 
 @intrinsic_twin(partial(_make_split, 8))
 def split8(out: np.ndarray, out_pos: int, step: int, data: np.ndarray, pos: int) -> None:
-    """Take 8 values of 8 bytes apart, into streams that begin `step` bytes apart."""
+    """Split 8 values of 8 bytes into streams that begin `step` bytes apart."""
     _split(8, out, out_pos, step, data, pos)
 
 
 @helper
 def join_streams(data, pos, count, width, out, out_pos):
-    """Write the `count` values of `width` bytes whose streams begin at `pos`; the caller has checked their size."""
+    """Decode `count` values of `width` bytes whose streams begin at `pos`; the caller checks the bounds."""
     done = 0
     if width == 8:
         done = count & -8
@@ -153,28 +153,13 @@ def join_streams(data, pos, count, width, out, out_pos):
 
 
 def max_byte_stream_split_bytes(count: int, width: int) -> int:
-    """Give the bytes that so many values of `width` bytes take."""
+    """Return the bytes that `count` values of `width` bytes take."""
     return count * width
 
 
 @kernel("u1 x x x u1 x")
 def encode_byte_stream_split(values, width, start, stop, out, pos):
-    """Write values `start` to `stop` as BYTE_STREAM_SPLIT.
-
-    Parameters
-    ----------
-    values : uint8
-        Values of `width` bytes each.
-    width, start, stop : int
-        Bytes of a value, and which of them.
-    out, pos
-        As many bytes from `pos` on.
-
-    Returns
-    -------
-    int
-        The new position.
-    """
+    """Encode values `start` to `stop`, of `width` bytes each, as BYTE_STREAM_SPLIT; return the new position."""
     count = stop - start
     first = start * width
     done = 0

@@ -11,9 +11,9 @@ from numparq.kernels.words import bit_length
 
 _LARGEST_BLOCK = (1 << 31) - 1
 _ONE = np.uint64(1)
-_MOST_NARROW = 57  # bits that are within eight bytes, wherever the first of them is
+_MOST_NARROW = 57  # most bits that lie within eight bytes at any bit offset
 
-BLOCK = 128  # differences in a block: what every reader takes
+BLOCK = 128  # differences in a block, as every reader accepts it
 MINIBLOCK = 32
 _MINIBLOCKS = BLOCK // MINIBLOCK
 _LONGEST_VARINT = 10
@@ -21,7 +21,7 @@ _LONGEST_VARINT = 10
 
 @helper
 def read_varint(data, pos, end):
-    """Read a ULEB128 number of at most 64 bits: (new position or status, uint64)."""
+    """Read a ULEB128 number of at most 64 bits; return the new position or a status, and the uint64."""
     number = np.uint64(0)
     for shift in range(0, 70, 7):
         if pos >= end:
@@ -38,16 +38,15 @@ def read_varint(data, pos, end):
 
 @helper
 def unzigzag(number):
-    """Map 0, 1, 2, 3 back to 0, -1, 1, -2, as uint64."""
+    """Return the signed number of a zigzag code (0, -1, 1, -2 of 0, 1, 2, 3), as uint64."""
     return (number >> _ONE) ^ (np.uint64(0) - (number & _ONE))
 
 
 @helper
 def read_header(data, pos, end, max_values):
-    """Read a delta header: (new position or status, values of a block, of a miniblock, of all, the first one).
+    """Read a delta header of at most `max_values` values.
 
-    `most` is how many values there may be. Miniblocks of other sizes than multiples of 32 are none of the format, but
-    some writers can be told to make them; only whole bytes are asked for.
+    Return the new position or a status, the values per block, per miniblock and in all, and the first value.
     """
     nothing = np.uint64(0)
     pos, block = read_varint(data, pos, end)
@@ -62,6 +61,7 @@ def read_header(data, pos, end, max_values):
     pos, first = read_varint(data, pos, end)
     if pos < 0:
         return pos, 0, 0, 0, nothing
+    # The format wants miniblocks of multiples of 32, but some writers can be configured otherwise: whole bytes do.
     largest = np.uint64(_LARGEST_BLOCK)
     if block == 0 or block > largest or miniblocks == 0 or miniblocks > block:
         return BAD_DELTA, 0, 0, 0, nothing
@@ -75,7 +75,7 @@ def read_header(data, pos, end, max_values):
 
 @helper
 def unpack_narrow(data, pos, width, count, value, min_delta, size, out, out_pos):
-    """Add up `count` differences of up to 57 bits, packed from `pos` on; the last value."""
+    """Sum up `count` differences of up to 57 bits, packed from `pos` on; return the last value."""
     bit = pos << 3
     mask = (_ONE << np.uint64(width)) - _ONE
     if size == 8:
@@ -93,12 +93,12 @@ def unpack_narrow(data, pos, width, count, value, min_delta, size, out, out_pos)
 
 @helper
 def unpack_wide(data, pos, width, count, value, min_delta, out, out_pos):
-    """Add up `count` INT64 differences of 58 to 64 bits, which may lie in nine bytes; the last value."""
+    """Sum up `count` INT64 differences of 58 to 64 bits, which may span nine bytes; return the last value."""
     bit = pos << 3
     mask = ~np.uint64(0) >> np.uint64(64 - width)
     for i in range(count):
         low = load64(data, bit >> 3) >> np.uint64(bit & 7)
-        high = (np.uint64(load8(data, (bit >> 3) + 8)) << _ONE) << np.uint64(63 - (bit & 7))  # by 64 it is nothing
+        high = (np.uint64(load8(data, (bit >> 3) + 8)) << _ONE) << np.uint64(63 - (bit & 7))  # not one shift by 64
         value += min_delta + ((low | high) & mask)
         store64(out, out_pos + (i << 3), value)
         bit += width
@@ -107,7 +107,7 @@ def unpack_wide(data, pos, width, count, value, min_delta, out, out_pos):
 
 @helper
 def read_block(data, pos, end, block, miniblock_size, count, value, size, out, out_pos):
-    """Read a block, of which `count` values are left: (new position or status, the last value)."""
+    """Decode a block, of which `count` values are left; return the new position or a status, and the last value."""
     pos, number = read_varint(data, pos, end)
     if pos < 0:
         return pos, value
@@ -120,7 +120,7 @@ def read_block(data, pos, end, block, miniblock_size, count, value, size, out, o
     while done < count:
         here = min(miniblock_size, count - done)
         width = load8(data, widths)
-        # DuckDB takes the differences of INT32 values as those of INT64: they have up to 34 bits.
+        # DuckDB computes the differences of INT32 values as INT64: they have up to 34 bits.
         if width > (64 if size == 8 else _MOST_NARROW):
             return BAD_DELTA, value
         if (here * width + 7) >> 3 > end - pos:
@@ -129,7 +129,7 @@ def read_block(data, pos, end, block, miniblock_size, count, value, size, out, o
             value = unpack_narrow(data, pos, width, here, value, least, size, out, out_pos + done * size)
         else:
             value = unpack_wide(data, pos, width, here, value, least, out, out_pos + done * size)
-        pos = min(pos + ((miniblock_size * width) >> 3), end)  # some writers leave the padding at the very end out
+        pos = min(pos + ((miniblock_size * width) >> 3), end)  # some writers omit the last padding
         widths += 1
         done += here
     return pos, value
@@ -137,27 +137,9 @@ def read_block(data, pos, end, block, miniblock_size, count, value, size, out, o
 
 @helper
 def read_deltas(data, pos, end, max_values, size, room, out, out_pos):
-    """Decode DELTA_BINARY_PACKED values, to `size` (4 or 8) bytes each.
+    """Decode at most `max_values` values to `size` (4 or 8) bytes each.
 
-    Parameters
-    ----------
-    data, pos, end
-        The header and the blocks; other things may follow them.
-    max_values : int
-        The values that there may be.
-    size : int
-        Bytes of a value.
-    room : int
-        Bytes that may be written.
-    out, out_pos
-        Where the values go.
-
-    Returns
-    -------
-    pos : int
-        The position behind the last block, or a negative status.
-    count : int
-        How many values there are, or would be: where they take more than `room` bytes, nothing is read.
+    Return the position after the last block or a status, and the count. If that exceeds `room` bytes, none is decoded.
     """
     pos, block, each, total, value = read_header(data, pos, end, max_values)
     if pos < 0 or total == 0 or total * size > room:
@@ -177,27 +159,14 @@ def read_deltas(data, pos, end, max_values, size, room, out, out_pos):
 
 
 def max_delta_bytes(count: int, size: int) -> int:
-    """Give the bytes that DELTA_BINARY_PACKED takes at most.
-
-    Parameters
-    ----------
-    count : int
-        Number of values.
-    size : int
-        Bytes of a value, 4 or 8.
-
-    Returns
-    -------
-    int
-        What `encode_delta4` or `encode_delta8` write, and what they may touch behind it.
-    """
+    """Return the most bytes that `encode_delta4` or `encode_delta8` touch for `count` values of `size` bytes."""
     header = 4 * _LONGEST_VARINT
     return header + (count // BLOCK + 1) * (_LONGEST_VARINT + _MINIBLOCKS + BLOCK * size) + 8
 
 
 @helper
 def write_varint(value, out, pos):
-    """Write a uint64 as ULEB128; the new position."""
+    """Write a uint64 as ULEB128; return the new position."""
     while value > np.uint64(127):
         store8(out, pos, np.int64(value & np.uint64(127)) | 128)
         value = value >> np.uint64(7)
@@ -208,26 +177,26 @@ def write_varint(value, out, pos):
 
 @helper
 def varint_size(value):
-    """Give the bytes that a uint64 takes as ULEB128."""
+    """Return the bytes that a uint64 takes as ULEB128."""
     return max(bit_length(value) + 6, 7) // 7
 
 
 @helper
 def zigzag(value):
-    """Map an int64 to a uint64: 0, -1, 1, -2 to 0, 1, 2, 3."""
+    """Return the zigzag code of an int64: 0, 1, 2, 3 of 0, -1, 1, -2."""
     return np.uint64((value << 1) ^ (value >> 63))
 
 
 @helper
 def difference(values, i, shift):
-    """Subtract the value before from value `i`, wrapping around at 32 bits (`shift` 32) or 64 (`shift` 0)."""
-    # An unsigned index: Numba would otherwise ask of each whether it is negative, and LLVM not vectorise.
+    """Return value `i` less the one before, wrapped around at 32 bits (`shift` 32) or 64 (`shift` 0)."""
+    # Unsigned index: Numba would test a signed one for negative values, and LLVM not vectorise.
     return ((np.int64(values[np.uint64(i)]) - np.int64(values[np.uint64(i - 1)])) << shift) >> shift
 
 
 @helper
 def min_difference(values, first, last, shift):
-    """Find the smallest of the differences `first` to `last`, at least one."""
+    """Return the smallest of the differences `first` to `last`, at least one."""
     least = difference(values, first, shift)
     for i in range(first + 1, last):
         least = min(least, difference(values, i, shift))
@@ -236,7 +205,7 @@ def min_difference(values, first, last, shift):
 
 @helper
 def packed_width(values, first, last, shift, min_delta):
-    """Give the bits that the differences `first` to `last` need once `least` is subtracted."""
+    """Return the bit width of the differences `first` to `last` less `min_delta`."""
     together = np.int64(0)
     for i in range(first, last):
         together |= difference(values, i, shift) - min_delta
@@ -245,9 +214,9 @@ def packed_width(values, first, last, shift, min_delta):
 
 @helper
 def pack_miniblock(values, first, last, shift, min_delta, width, out, pos):
-    """Pack the differences `first` to `last`, less `least`, in `width` bits each; zeros fill a miniblock up.
+    """Pack the differences `first` to `last` less `min_delta` in `width` bits each; return the new position.
 
-    Up to eight bytes behind are touched. Returns the new position.
+    Zeros pad the miniblock. Up to eight bytes after it are touched.
     """
     end = pos + (MINIBLOCK // 8) * width
     fill_bytes(out, pos, 0, end - pos)
@@ -261,7 +230,7 @@ def pack_miniblock(values, first, last, shift, min_delta, width, out, pos):
             store64(out, pos, waiting)
             pos += 8
             filled -= 64
-            waiting = (number >> np.uint64(1)) >> np.uint64(width - filled - 1)  # a shift by 64 is none
+            waiting = (number >> np.uint64(1)) >> np.uint64(width - filled - 1)  # not one shift by 64
     if filled > 0:
         store64(out, pos, waiting)
     return end
@@ -269,7 +238,7 @@ def pack_miniblock(values, first, last, shift, min_delta, width, out, pos):
 
 @helper
 def encode_deltas(values, start, stop, shift, out, pos):
-    """Write values `start` to `stop`; the new position."""
+    """Encode values `start` to `stop`; return the new position."""
     count = stop - start
     pos = write_varint(np.uint64(BLOCK), out, pos)
     pos = write_varint(np.uint64(_MINIBLOCKS), out, pos)
@@ -293,7 +262,7 @@ def encode_deltas(values, start, stop, shift, out, pos):
 
 @helper
 def deltas_size(values, start, stop, shift):
-    """Give the bytes that `encode_deltas` would write."""
+    """Return the bytes that `encode_deltas` would write."""
     count = stop - start
     total = varint_size(np.uint64(BLOCK)) + 1 + varint_size(np.uint64(count))
     total += varint_size(zigzag(np.int64(values[start]) if count > 0 else np.int64(0)))
@@ -309,32 +278,32 @@ def deltas_size(values, start, stop, shift):
 
 @helper
 def encode_deltas4(values, start, stop, out, pos):
-    """As `encode_delta4`, for the other encodings, whose lengths are written so."""
+    """Encode INT32 values as `encode_delta4` does, for lengths in other encodings."""
     return encode_deltas(values, start, stop, 32, out, pos)
 
 
 @kernel("i4 x x u1 x")
 def encode_delta4(values, start, stop, out, pos):
-    """Write INT32 values `start` to `stop` as DELTA_BINARY_PACKED.
+    """Encode INT32 values `start` to `stop` as DELTA_BINARY_PACKED; return the new position.
 
-    `out` has `max_delta_bytes` bytes from `pos` on. Returns the new position.
+    `out` has `max_delta_bytes` bytes from `pos` on.
     """
     return encode_deltas4(values, start, stop, out, pos)
 
 
 @kernel("i8 x x u1 x")
 def encode_delta8(values, start, stop, out, pos):
-    """Write INT64 values `start` to `stop` as DELTA_BINARY_PACKED; as `encode_delta4`."""
+    """Encode INT64 values `start` to `stop` as DELTA_BINARY_PACKED, as `encode_delta4` does."""
     return encode_deltas(values, start, stop, 0, out, pos)
 
 
 @kernel("i4 x x")
 def delta_size4(values, start, stop):
-    """Give the bytes that `encode_delta4` would write."""
+    """Return the bytes that `encode_delta4` would write."""
     return deltas_size(values, start, stop, 32)
 
 
 @kernel("i8 x x")
 def delta_size8(values, start, stop):
-    """Give the bytes that `encode_delta8` would write."""
+    """Return the bytes that `encode_delta8` would write."""
     return deltas_size(values, start, stop, 0)

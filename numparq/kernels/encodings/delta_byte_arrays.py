@@ -8,12 +8,12 @@ from numparq.kernels.status import BAD_LENGTH
 
 from .delta_binary_packed import encode_deltas4, max_delta_bytes
 
-_NEGATIVE = 1 << 31  # an INT32 below zero, as it is loaded
+_NEGATIVE = 1 << 31  # smallest zero-extended negative INT32
 
 
 @helper
 def copy_short(out, out_pos, data, pos, length):
-    """Copy bytes, few as a rule; up to 16 behind both may be touched."""
+    """Copy bytes, usually few, and return `length`; up to 16 bytes after source and target may be touched."""
     if length <= 16:
         copy16(out, out_pos, data, pos)
     elif length <= 32:
@@ -26,7 +26,7 @@ def copy_short(out, out_pos, data, pos, length):
 
 @helper
 def total_length(lengths, pos, count, most):
-    """Add up `count` lengths; BAD_LENGTH where one is negative, or where they make more than `most`."""
+    """Sum `count` lengths; BAD_LENGTH if one is negative or the sum exceeds `most`."""
     total = 0
     largest = 0
     for i in range(count):
@@ -38,12 +38,9 @@ def total_length(lengths, pos, count, most):
 
 @helper
 def total_prefixed_length(lengths, count, width, before):
-    """Add up the lengths of strings with their prefixes; BAD_LENGTH where a prefix is longer than the string before.
+    """Sum the lengths of strings, given their prefix lengths and then their suffix lengths, or return BAD_LENGTH.
 
-    In front of the first one there is a string of `before` bytes.
-
-    `lengths` are those of the prefixes, then of what follows them. Strings of FIXED_LEN_BYTE_ARRAY all have to be of
-    `width` bytes; -1: they may be of any length.
+    No prefix may exceed the string before, of `before` bytes at first. All have `width` bytes, unless that is -1.
     """
     total = 0
     for i in range(count):
@@ -59,7 +56,7 @@ def total_prefixed_length(lengths, count, width, before):
 
 @helper
 def write_with_lengths(data, pos, count, lengths, out, out_pos):
-    """Write strings that lie one behind the other from `pos` on, each behind its length."""
+    """Write strings, concatenated from `pos` on, each after its length."""
     for i in range(count):
         length = load32(lengths, i << 2)
         store32(out, out_pos, length)
@@ -71,9 +68,9 @@ def write_with_lengths(data, pos, count, lengths, out, out_pos):
 
 @helper
 def write_with_prefixes(data, pos, count, lengths, prefix_size, before, out, out_pos):
-    """Write strings that begin as the ones before them, the first as the one at `before`.
+    """Write strings, each with a prefix of the string before; the first one's is at `before` in `out`.
 
-    `prefix_size` is 4 where each goes behind its length, or 0.
+    `prefix_size` is 4 if each string follows its length, else 0.
     """
     for i in range(count):
         prefix = load32(lengths, i << 2)
@@ -90,18 +87,18 @@ def write_with_prefixes(data, pos, count, lengths, prefix_size, before, out, out
 
 
 def max_delta_length_bytes(count: int, num_bytes: int) -> int:
-    """Give the bytes that DELTA_LENGTH_BYTE_ARRAY takes at most, for so many values of so many bytes together."""
+    """Return the most bytes that DELTA_LENGTH_BYTE_ARRAY takes for `count` values of `num_bytes` bytes in total."""
     return max_delta_bytes(count, 4) + num_bytes
 
 
 def max_delta_byte_array_bytes(count: int, num_bytes: int) -> int:
-    """Give the bytes that DELTA_BYTE_ARRAY takes at most, for so many values of so many bytes together."""
+    """Return the most bytes that DELTA_BYTE_ARRAY takes for `count` values of `num_bytes` bytes in total."""
     return 2 * max_delta_bytes(count, 4) + num_bytes
 
 
 @helper
 def common_prefix(data, one, other, most):
-    """Count the bytes, up to `most`, that are the same from positions `one` and `other` on."""
+    """Count the equal bytes, up to `most`, from positions `one` and `other` on."""
     same = 0
     while same + 8 <= most and load64(data, one + same) == load64(data, other + same):
         same += 8
@@ -112,30 +109,16 @@ def common_prefix(data, one, other, most):
 
 @kernel("u1 i8 i8 x x i4 u1 x")
 def encode_delta_length(data, starts, ends, start, stop, lengths, out, pos):
-    """Write byte strings `start` to `stop` as DELTA_LENGTH_BYTE_ARRAY.
+    """Encode values `start` to `stop` as DELTA_LENGTH_BYTE_ARRAY; return the new position.
 
-    Parameters
-    ----------
-    data, starts, ends
-        Value i is ``data[starts[i]:ends[i]]``.
-    start, stop : int
-        The values.
-    lengths : int32
-        Room for as many lengths.
-    out, pos
-        `max_delta_length_bytes` bytes from `pos` on.
-
-    Returns
-    -------
-    int
-        The new position.
+    Value i is ``data[starts[i]:ends[i]]``; `out` has `max_delta_length_bytes` bytes from `pos` on.
     """
     for i in range(start, stop):
         lengths[i - start] = ends[i] - starts[i]
     pos = encode_deltas4(lengths, 0, stop - start, out, pos)
     first = 0
     last = 0
-    for i in range(start, stop):  # neighbours in `data` are copied together
+    for i in range(start, stop):  # adjacent values are copied together
         if starts[i] != last:
             copy_bytes(out, pos, data, first, last - first)
             pos += last - first
@@ -147,23 +130,9 @@ def encode_delta_length(data, starts, ends, start, stop, lengths, out, pos):
 
 @kernel("u1 i8 i8 x x i4 i4 u1 x")
 def encode_delta_byte_array(data, starts, ends, start, stop, prefixes, suffixes, out, pos):
-    """Write byte strings `start` to `stop` as DELTA_BYTE_ARRAY: what each shares with the one before, and the rest.
+    """Encode values `start` to `stop`, FIXED_LEN_BYTE_ARRAY too, as DELTA_BYTE_ARRAY; return the new position.
 
-    Parameters
-    ----------
-    data, starts, ends
-        Value i is ``data[starts[i]:ends[i]]``; those of FIXED_LEN_BYTE_ARRAY are written the same way.
-    start, stop : int
-        The values.
-    prefixes, suffixes : int32
-        Room for as many lengths each.
-    out, pos
-        `max_delta_byte_array_bytes` bytes from `pos` on.
-
-    Returns
-    -------
-    int
-        The new position.
+    Value i is ``data[starts[i]:ends[i]]``; `out` has `max_delta_byte_array_bytes` bytes from `pos` on.
     """
     for i in range(start, stop):
         length = ends[i] - starts[i]

@@ -13,12 +13,12 @@ from numparq.kernels.tables import C_DICTIONARY_SIZE
 
 from .hybrid_rle import load_partial, read_run_header
 
-ENTRY_FIELDS = 4  # of `entries`, for each entry of a dictionary of binary values: two words, length and start
+ENTRY_FIELDS = 4  # per binary entry: two words, length and start
 
 _FIRST_KEY = np.uint64(0x9E3779B97F4A7C15)
 _SECOND_KEY = np.uint64(0xD1B54A32D192ED03)
 _MASKS = np.array([(1 << 8 * min(max(n, 0), 8)) - 1 for low in (0, 8) for n in range(-low, 17 - low)], np.uint64)
-_PATIENCE = 16  # slots looked at in vain, for each value, until it is clear that the hash does not work for these
+_PATIENCE = 16  # slots probed in vain per value before giving up: values made to collide
 
 
 def _make_fold() -> Callable:
@@ -41,7 +41,7 @@ def _make_fold() -> Callable:
 
 @intrinsic_twin(_make_fold)
 def fold_multiply(left: np.uint64, right: np.uint64) -> np.uint64:
-    """Multiply two uint64s; the upper and the lower half of the product, one over the other by exclusive or."""
+    """Return the xor of the upper and the lower half of the product of two uint64s."""
     product = int(left) * int(right)
     return np.uint64((product ^ product >> 64) & 0xFFFFFFFFFFFFFFFF)
 
@@ -56,7 +56,7 @@ def load_word(values, i, width):
 
 @helper
 def last_words(data, begin, length):
-    """Give up to 16 bytes as two words, byte after byte: near the end of the data."""
+    """Load up to 16 bytes as two words, byte by byte: near the end of the data."""
     low = np.uint64(0)
     high = np.uint64(0)
     for k in range(min(length, 8)):
@@ -68,7 +68,7 @@ def last_words(data, begin, length):
 
 @helper
 def long_words(data, begin, length):
-    """Give a hash of more than 16 bytes, and the last eight."""
+    """Return a hash of more than 16 bytes, and the last eight as a word."""
     word = np.uint64(length)
     end = begin + length
     pos = begin
@@ -81,7 +81,7 @@ def long_words(data, begin, length):
 
 @inlined
 def prefix_words(data, data_size, begin, length):
-    """Give two words that stand for a value: up to 16 bytes they are the value, else a hash and its last bytes."""
+    """Return two words that stand for a value: the value itself up to 16 bytes, else its hash and last bytes."""
     if length > 16:
         return long_words(data, begin, length)
     if begin + 16 > data_size:
@@ -92,7 +92,7 @@ def prefix_words(data, data_size, begin, length):
 
 @helper
 def same_bytes(one, one_pos, other, other_pos, length):
-    """Whether two stretches of `length` bytes, at least eight, are equal."""
+    """Whether two regions of `length` bytes, at least eight, are equal."""
     done = 0
     while done + 8 < length:
         if load64(one, one_pos + done) != load64(other, other_pos + done):
@@ -104,7 +104,7 @@ def same_bytes(one, one_pos, other, other_pos, length):
 
 @inlined
 def index_fixed_words(values, width, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes):
-    """Index values of four or eight bytes; as `index_fixed`."""
+    """Index values of four or eight bytes, as `index_fixed` does."""
     entries = 0
     patience = _PATIENCE * (count + 64)
     for i in range(count):
@@ -133,7 +133,7 @@ def index_fixed_words(values, width, count, table, mask, max_entries, probe_coun
 
 @helper
 def is_entry(values, pos, width, low, high, dictionary, place, end):
-    """Whether the entry at byte `place` of a dictionary that ends at `end` is a value of any width."""
+    """Whether the entry at byte `place` of a dictionary that ends at `end` equals a value of any width."""
     if width > 16:
         return same_bytes(values, pos, dictionary, place, width)
     entry_low, entry_high = prefix_words(dictionary, end, place, width)
@@ -142,7 +142,7 @@ def is_entry(values, pos, width, low, high, dictionary, place, end):
 
 @helper
 def index_any(values, width, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes):
-    """Index values of any width; as `index_fixed`."""
+    """Index values of any width, as `index_fixed` does."""
     entries = 0
     patience = _PATIENCE * (count + 64)
     for i in range(count):
@@ -170,35 +170,12 @@ def index_any(values, width, count, table, mask, max_entries, probe_count, probe
 
 @kernel("u1 x x i4 x x x x u1 i4")
 def index_fixed(values, width, count, table, table_bits, max_entries, probe_count, probe_entries, dictionary, codes):
-    """Number the distinct values of a fixed width, in the order in which they first occur.
+    """Write distinct values by first occurrence to `dictionary`, and each value's entry to `codes`; return the entries.
 
-    Parameters
-    ----------
-    values : uint8
-        `count` values of `width` bytes each.
-    width : int
-        Bytes of a value, at least one.
-    count : int
-        Number of values.
-    table : int32
-        ``1 << table_bits`` zeros: more than `room`. Eight times as many are faster than twice as many: a value that is
-        not in its slot costs a mispredicted branch, which is more than a cache miss.
-    table_bits : int
-        0 to 30.
-    max_entries : int
-        Entries that a dictionary may have.
-    probe_count, probe_entries : int
-        Entries that it may have among the first `probe_count` values.
-    dictionary : uint8
-        Room for `room` values: entry e goes to ``e * width``.
-    codes : int32
-        Room for `count`: the entry of each value.
-
-    Returns
-    -------
-    int
-        Number of entries; NO_DICTIONARY where there would be too many, or values collide as if made to.
+    NO_DICTIONARY: over `max_entries`, over `probe_entries` in the first `probe_count` values, or too many collisions.
     """
+    # `table` has ``1 << table_bits`` zeros, more than `max_entries`. Eight times as many are faster than twice as many:
+    # a value that is not in its slot costs a mispredicted branch, which is more than a cache miss.
     mask = (np.uint64(1) << np.uint64(table_bits)) - np.uint64(1)
     if width == 8:
         return index_fixed_words(
@@ -213,7 +190,7 @@ def index_fixed(values, width, count, table, table_bits, max_entries, probe_coun
 
 @inlined
 def is_same_entry(data, begin, length, low, high, known, entry):
-    """Whether entry number `entry` (from 1 on) is a value."""
+    """Whether entry number `entry` (from 1 on) equals a value."""
     place = np.uint64((entry - 1) * ENTRY_FIELDS)
     differ = (known[place] ^ np.int64(low)) | (known[place + np.uint64(1)] ^ np.int64(high))
     differ |= known[place + np.uint64(2)] ^ length
@@ -239,35 +216,9 @@ def index_binary(
     firsts,
     codes,
 ):
-    """Number the distinct binary values, in the order in which they first occur.
+    """Write the first occurrence of distinct binary values to `firsts`, and entries to `codes`, as `index_fixed` does.
 
-    Parameters
-    ----------
-    data : uint8
-        Value i is ``data[starts[i] : ends[i]]``.
-    data_size : int
-        Bytes of `data` that may be loaded.
-    starts, ends : int64
-        Where each value lies.
-    count : int
-        Number of values.
-    table, table_bits
-        As in `index_fixed`.
-    known : int64
-        Room for ``ENTRY_FIELDS * room`` numbers, of no use to the caller.
-    max_entries, room_bytes : int
-        Entries that a dictionary may have, and the bytes that they may take with four each for their lengths.
-    probe_count, probe_entries : int
-        Entries that it may have among the first `probe_count` values.
-    firsts : int32
-        Room for `room`: the value where each entry first occurs.
-    codes : int32
-        Room for `count`: the entry of each value.
-
-    Returns
-    -------
-    int
-        Number of entries; NO_DICTIONARY where there would be too many, or values collide as if made to.
+    The entries, with four bytes each for their lengths, must fit in `room_bytes`.
     """
     mask = (np.uint64(1) << np.uint64(table_bits)) - np.uint64(1)
     entries = 0
@@ -303,7 +254,7 @@ def index_binary(
 
 @helper
 def gather8(data, bit, count, width, mask, dictionary, base, limit, out, target):
-    """Look up `count` packed indices among values of eight bytes; INDEX_OUT_OF_RANGE or 0."""
+    """Gather values of eight bytes by `count` packed indices; return 0 or INDEX_OUT_OF_RANGE."""
     for i in range(count):
         index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
         if index >= limit:
@@ -315,7 +266,7 @@ def gather8(data, bit, count, width, mask, dictionary, base, limit, out, target)
 
 @helper
 def gather4(data, bit, count, width, mask, dictionary, base, limit, out, target):
-    """Look up `count` packed indices among values of four bytes; INDEX_OUT_OF_RANGE or 0."""
+    """Gather values of four bytes by `count` packed indices; return 0 or INDEX_OUT_OF_RANGE."""
     for i in range(count):
         index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
         if index >= limit:
@@ -327,7 +278,7 @@ def gather4(data, bit, count, width, mask, dictionary, base, limit, out, target)
 
 @helper
 def gather_any(data, bit, count, width, mask, dictionary, base, limit, item, out, target):
-    """Look up `count` packed indices among values of `item` bytes; INDEX_OUT_OF_RANGE or 0."""
+    """Gather values of `item` bytes by `count` packed indices; return 0 or INDEX_OUT_OF_RANGE."""
     for i in range(count):
         index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
         if index >= limit:
@@ -358,23 +309,9 @@ def repeat_value(dictionary, pos, item, count, out, target):
 
 @helper
 def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, out, out_pos):
-    """Decode `count` indices of `width` bits and write the dictionary's values that they name.
+    """Decode `count` indices of `width` (0 to 32) bits and write their dictionary values; return 0 or a status.
 
-    Parameters
-    ----------
-    data, pos, end
-        The runs: from `pos`, ending at `end`.
-    count, width
-        Number of indices, and bits of each (0 to 32).
-    dictionary, base, limit, item
-        `limit` values of `item` bytes each, from byte `base`.
-    out, out_pos
-        Where the values go.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
+    The dictionary has `limit` values of `item` bytes from byte `base` on.
     """
     done = 0
     size = (width + 7) >> 3
@@ -413,8 +350,8 @@ def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, 
 
 @helper
 def index_width(chunks, chunk, data, pos, end, count):
-    """Give the bits of a dictionary index, which stand in the byte before the indices; or a status."""
-    if count == 0:  # a chunk of nulls may well have no dictionary
+    """Return the bit width of dictionary indices, from the byte before them, or a status."""
+    if count == 0:  # a chunk of nulls may have no dictionary
         return 0
     if chunks[chunk + C_DICTIONARY_SIZE] < 0:
         return NO_DICTIONARY

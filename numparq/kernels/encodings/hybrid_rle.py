@@ -10,13 +10,13 @@ from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUN
 
 from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
 
-# Equal values, by bit width, that are worth a run among packed values: two more headers, and the value in whole bytes.
+# Least length of an RLE run by bit width: it costs two more headers, and a value in whole bytes.
 _LEAST = np.array([8, 32, 16] + [8] * 30, np.int64)
 
 
 @helper
 def read_run_header(data, pos, end):
-    """Read a run's ULEB128 header, at most 32 bits of it: (position or status, header)."""
+    """Read a run's ULEB128 header of at most five bytes; return the position or a status, and the header."""
     header = 0
     shift = 0
     while shift < 35:
@@ -42,9 +42,9 @@ def load_partial(data, pos, count):
 
 @helper
 def decode_hybrid_bits(data, pos, end, count, out, out_pos):
-    """Decode `count` values of one bit to bytes of 0 or 1.
+    """Decode `count` one-bit values to bytes of 0 or 1; return the number of ones, or a status.
 
-    Returns the number of ones, or a negative status. Definition levels of flat columns and RLE booleans are this.
+    Definition levels of flat columns and RLE booleans are such values.
     """
     done = 0
     ones = 0
@@ -79,7 +79,7 @@ def decode_hybrid_bits(data, pos, end, count, out, out_pos):
 
 @helper
 def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
-    """Decode `count` dictionary indices below `limit` to int32s at byte position `out_pos`; 0 or a status."""
+    """Decode `count` dictionary indices below `limit` to int32s at byte `out_pos`; return 0 or a status."""
     done = 0
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
@@ -116,26 +116,13 @@ def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
 
 
 def max_hybrid_bytes(count: int, bit_width: int) -> int:
-    """Say how many bytes `encode_hybrid_u1` and `encode_hybrid_i4` may write to.
-
-    Parameters
-    ----------
-    count : int
-        Number of values.
-    bit_width : int
-        Bits of a value.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
+    """Return the most bytes that `encode_hybrid_u1` and `encode_hybrid_i4` touch for `count` values."""
     return (count // 8 + 1) * (bit_width + 1) + 26
 
 
 @helper
 def write_run_header(out, pos, number):
-    """Write a ULEB128 number; the position behind it."""
+    """Write a ULEB128 number; return the position after it."""
     while number > 0x7F:
         store8(out, pos, (number & 0x7F) | 0x80)
         number >>= 7
@@ -146,7 +133,7 @@ def write_run_header(out, pos, number):
 
 @helper
 def byte_run_length(values, i, stop):
-    """Count the bytes from `i` on that are equal."""
+    """Count the equal bytes from `i` on."""
     first = load8(values, i)
     repeated = np.uint64(first) * ONES
     pos = i
@@ -159,7 +146,7 @@ def byte_run_length(values, i, stop):
 
 @helper
 def find_byte_run(values, i, stop, least):
-    """Find where groups of eight bytes, of which the first is at `i`, had better end: where a run begins."""
+    """Return where the bit-packed groups of eight bytes that begin at `i` should end: where a run begins."""
     for pos in range(i + 8, stop - least + 1, 8):
         word = load64(values, pos)
         differ = (word ^ ((word & np.uint64(0xFF)) * ONES)) | (word ^ load64(values, pos + least - 8))
@@ -170,7 +157,7 @@ def find_byte_run(values, i, stop, least):
 
 @helper
 def write_packed_bytes(values, i, end, bit_width, out, pos):
-    """Write bytes as one bit-packed run; the position behind it."""
+    """Write bytes as one bit-packed run; return the position after it."""
     pos = write_run_header(out, pos, ((end - i + 7) >> 3) << 1 | 1)
     width = np.uint64(bit_width)
     while i + 8 <= end:
@@ -188,25 +175,9 @@ def write_packed_bytes(values, i, end, bit_width, out, pos):
 
 @kernel("u1 x x x u1 x")
 def encode_hybrid_u1(values, start, stop, bit_width, out, pos):
-    """Encode levels, or booleans, in the hybrid, with nothing in front.
+    """Encode levels or booleans `start` to `stop`, below ``1 << bit_width``; return the new position.
 
-    Parameters
-    ----------
-    values : uint8
-        Each below ``1 << bit_width``.
-    start, stop : int
-        Which of them.
-    bit_width : int
-        Bits of a value, 0 to 8.
-    out : uint8
-        Room for ``runs_room(stop - start, bit_width)`` bytes from `pos` on, all of which may be written to.
-    pos : int
-        Where the runs go.
-
-    Returns
-    -------
-    int
-        The position behind them.
+    `out` has `max_hybrid_bytes` bytes from `pos` on, all of which may be overwritten.
     """
     least = _LEAST[bit_width]
     i = start
@@ -226,7 +197,7 @@ def encode_hybrid_u1(values, start, stop, bit_width, out, pos):
 
 @helper
 def run_length(values, i, stop):
-    """Count the values from `i` on that are equal."""
+    """Count the equal values from `i` on."""
     first = load_item(values, i)
     pos = i + 1
     while pos + 8 <= stop:
@@ -243,11 +214,9 @@ def run_length(values, i, stop):
 
 @helper
 def find_run(values, i, stop, least):
-    """Find where groups of eight values, of which the first is at `i`, had better end: where a run begins.
-
-    A look at a few values is enough for most groups, also where there are only two different ones. It goes by their
-    sum, for comparisons would become branches, each of which is often mispredicted.
-    """
+    """Return where the bit-packed groups of eight values that begin at `i` should end: where a run begins."""
+    # A look at a few values is enough for most groups, even with two distinct values only. Their sum is tested, because
+    # comparisons would become branches that are often mispredicted.
     for pos in range(i + 8, stop - least + 1, 8):
         total = (
             load_item(values, pos + 2)
@@ -262,7 +231,7 @@ def find_run(values, i, stop, least):
 
 @helper
 def write_packed(values, i, end, bit_width, out, pos):
-    """Write values as one bit-packed run; the position behind it."""
+    """Write values as one bit-packed run; return the position after it."""
     pos = write_run_header(out, pos, ((end - i + 7) >> 3) << 1 | 1)
     groups = (end - i) >> 3
     if bit_width <= 15:
@@ -276,7 +245,7 @@ def write_packed(values, i, end, bit_width, out, pos):
 
 @kernel("i4 x x x u1 x")
 def encode_hybrid_i4(values, start, stop, bit_width, out, pos):
-    """Encode dictionary indices in the hybrid: as `encode_hybrid_u1`, for int32s of 0 to 32 bits."""
+    """Encode dictionary indices, int32s of 0 to 32 bits, as `encode_hybrid_u1` does."""
     least = _LEAST[bit_width]
     i = start
     while i < stop:

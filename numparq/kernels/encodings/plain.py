@@ -12,13 +12,13 @@ from numparq.kernels.status import BAD_LENGTH, TRUNCATED, UNSUPPORTED_ENCODING
 from .bit_packing import unpack_bits
 from .hybrid_rle import decode_hybrid_bits
 
-# Up to here a binary value is copied 16 bytes at a time, on to where the next ones go.
+# Values up to this size are copied 16 bytes at a time, beyond their end.
 _SHORT = 64
 
 
 @helper
 def decode_booleans(data, pos, end, encoding, count, out, out_pos):
-    """Decode booleans, PLAIN bits or RLE, to one byte each; 0 or a status."""
+    """Decode PLAIN or RLE booleans to one byte each; return 0 or a status."""
     if encoding == PLAIN:
         if (count + 7) >> 3 > end - pos:
             return TRUNCATED
@@ -39,7 +39,7 @@ def decode_booleans(data, pos, end, encoding, count, out, out_pos):
 
 @helper
 def copy_string(out, out_pos, data, pos, length):
-    """Copy a string; up to 16 bytes behind both may be touched, for most are short."""
+    """Copy a string; as most are short, up to 16 bytes after source and target may be touched."""
     if length <= 16:
         copy16(out, out_pos, data, pos)
     elif length <= 32:
@@ -51,7 +51,7 @@ def copy_string(out, out_pos, data, pos, length):
 
 @helper
 def skip_plain_binary(data, pos, end, count):
-    """Pass `count` length-prefixed values; the new position, or a status."""
+    """Skip `count` length-prefixed values; return the new position, or a status."""
     for _ in range(count):
         if end - pos < 4:
             return TRUNCATED
@@ -64,12 +64,11 @@ def skip_plain_binary(data, pos, end, count):
 
 @helper
 def read_plain_binary(data, pos, validity, valid_pos, optional, count, offsets, row, out, out_pos, limit):
-    """Read length-prefixed values into `count` rows; the bytes written up to, or a status.
+    """Decode length-prefixed values into `count` rows; return the end of the bytes written, or a status.
 
-    `limit` is where the bytes end if these values take all that is left of the page but for the four bytes of each
-    one's length. A length that goes beyond leaves too little for the values behind it; any other one lies within the
-    page, which therefore need not be checked.
+    `limit` is that end if these values take all of the page but the four bytes of each one's length.
     """
+    # A length within `limit` keeps its value within the page. One beyond it leaves too little for the values after it.
     for i in range(count):
         if optional and load8(validity, valid_pos + i) == 0:
             offsets[row + i + 1] = out_pos
@@ -86,9 +85,9 @@ def read_plain_binary(data, pos, validity, valid_pos, optional, count, offsets, 
 
 @kernel("u1 x x x i8 u1")
 def decode_plain_binary(data, pos, end, count, offsets, out):
-    """Read `count` length-prefixed values (a PLAIN dictionary page) into offsets and bytes.
+    """Decode `count` length-prefixed values (a PLAIN dictionary page) into offsets and bytes.
 
-    `out` has room for ``end - pos`` bytes and slack. Returns the bytes written, or a negative status.
+    Return the bytes written, or a status. `out` has ``end - pos`` bytes, and slack.
     """
     written = 0
     offsets[0] = 0
@@ -107,24 +106,7 @@ def decode_plain_binary(data, pos, end, count, offsets, out):
 
 @kernel("u1 x x u1 x")
 def encode_plain_booleans(values, start, stop, out, pos):
-    """Encode booleans as PLAIN: eight a byte, from its lowest bit on.
-
-    Parameters
-    ----------
-    values : uint8
-        0 or 1 each.
-    start, stop : int
-        Which of them.
-    out : uint8
-        From `pos` on ``(stop - start + 7) // 8`` bytes are written.
-    pos : int
-        Where they go.
-
-    Returns
-    -------
-    int
-        The position behind them.
-    """
+    """Encode booleans `start` to `stop`, bytes of 0 or 1, as PLAIN bits, lowest first; return the new position."""
     i = start
     while i + 8 <= stop:
         bits = load64(values, i)
@@ -145,7 +127,7 @@ def encode_plain_booleans(values, start, stop, out, pos):
 
 @helper
 def write_plain_value(data, begin, length, out, pos):
-    """Write a value behind its length, and not a byte more; the position behind it."""
+    """Write a value after its length, touching no further byte; return the new position."""
     store32(out, pos, length)
     copy_bytes(out, pos + 4, data, begin, length)
     return pos + 4 + length
@@ -153,29 +135,11 @@ def write_plain_value(data, begin, length, out, pos):
 
 @kernel("u1 x i8 i8 x x u1 x")
 def encode_plain_binary(data, data_size, starts, ends, start, stop, out, pos):
-    """Encode binary values as PLAIN: four bytes of length before each.
+    """Encode values `start` to `stop`, ``data[starts[i] : ends[i]]``, as PLAIN; return the new position.
 
-    Parameters
-    ----------
-    data : uint8
-        Value i is ``data[starts[i] : ends[i]]``.
-    data_size : int
-        Bytes of `data` that may be loaded.
-    starts, ends : int64
-        Where each value lies.
-    start, stop : int
-        Which of the values.
-    out : uint8
-        From `pos` on as many bytes are written as the values have, and four each besides.
-    pos : int
-        Where they go.
-
-    Returns
-    -------
-    int
-        The position behind them.
+    `data_size` bytes of `data` may be loaded. No byte after the last value is written.
     """
-    # What is copied beyond the end of a value, at most 16 bytes, is where the lengths of the next four will go.
+    # The at most 16 bytes copied beyond a value are overwritten by the lengths of the next four values.
     last = max(stop - 4, start)
     for i in range(start, last):
         begin = starts[i]

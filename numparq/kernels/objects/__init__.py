@@ -1,1 +1,1 @@
-"""Kernels that read and make Python objects."""
+"""Python objects, read and built with the GIL."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from numparq.kernels.registry import intrinsic_twin
 
-_errors: list[type] = []  # what the error indicator would hold
+_errors: list[type] = []  # stands for CPython's error indicator
 
 
 def _loader_at(bits: int, signed: bool = False) -> Callable[[], Callable]:
-    """Make an intrinsic ``(address) -> int64`` that loads `bits` bits, zero-extended; a uint64 of 64 unsigned ones."""
+    """Return the factory of an intrinsic ``(address) -> int64`` (uint64 for 64 unsigned bits) that zero-extends."""
 
     def make() -> Callable:
         from llvmlite import ir
@@ -92,14 +92,14 @@ def _make_copy_from() -> Callable:
 
 @intrinsic_twin(_make_copy_from)
 def copy_from(out: np.ndarray, pos: int, address: int, count: int) -> None:
-    """Copy bytes at an address to a uint8 array."""
+    """Copy `count` bytes from an address to a uint8 array."""
     import ctypes
 
     out[pos : pos + count] = np.frombuffer(ctypes.string_at(int(address), int(count)), np.uint8)
 
 
 def _external(name: str, arity: int, result: bool = True) -> Callable[[], object]:
-    """Make a function of the interpreter, of int64s (addresses, sizes), callable for Numba."""
+    """Return the factory of a C API function of int64s (addresses, sizes) that Numba can call."""
 
     def make() -> object:
         from numba import types
@@ -111,7 +111,7 @@ def _external(name: str, arity: int, result: bool = True) -> Callable[[], object
 
 
 def _call(name: str, *args: int) -> int:
-    """Call a function of the interpreter from Python; 0 where it raises."""
+    """Call a C API function from Python; return 0 if it raises."""
     import ctypes
 
     function = ctypes.pythonapi[name]
@@ -125,43 +125,43 @@ def _call(name: str, *args: int) -> int:
 
 @intrinsic_twin(_external("PyUnicode_DecodeUTF8", 3))
 def decode_utf8(address: int, size: int, errors: int) -> int:
-    """Make a str of UTF-8; `errors` is 0 for strict. 0, and the error set, where it is not valid."""
+    """Build a str from UTF-8 and return its address, or 0 with the error set; `errors` is 0 (strict)."""
     return _call("PyUnicode_DecodeUTF8", address, size, errors)
 
 
 @intrinsic_twin(_external("PyUnicode_New", 2))
 def new_str(size: int, max_char: int) -> int:
-    """Make a str whose characters are still to be written; 0, and the error set, where there is no memory."""
+    """Return the address of a new str with characters still to be written, or 0 with the error set."""
     return _call("PyUnicode_New", size, max_char)
 
 
 @intrinsic_twin(_external("PyBytes_FromStringAndSize", 2))
 def new_bytes(address: int, size: int) -> int:
-    """Make a bytes object; 0, and the error set, where there is no memory."""
+    """Return the address of a new bytes object, or 0 with the error set."""
     return _call("PyBytes_FromStringAndSize", address, size)
 
 
 @intrinsic_twin(_external("PyErr_Occurred", 0))
 def current_error() -> int:
-    """Give the class of the error that is set, or 0."""
+    """Return the address of the class of the error that is set, or 0."""
     return id(_errors[-1]) if _errors else 0
 
 
 @intrinsic_twin(_external("PyErr_Clear", 0, result=False))
 def clear_error() -> None:
-    """Unset the error."""
+    """Clear the error."""
     _errors.clear()
 
 
 @intrinsic_twin(_external("Py_IncRef", 1, result=False))
 def incref(address: int) -> None:
-    """Count one more reference."""
+    """Increment the reference count."""
     _call("Py_IncRef", address)
 
 
 @intrinsic_twin(_external("Py_DecRef", 1, result=False))
 def decref(address: int) -> None:
-    """Count one reference less; nothing where the address is 0."""
+    """Decrement the reference count."""
     _call("Py_DecRef", address)
 
 
@@ -184,7 +184,7 @@ def _make_address_of() -> Callable:
 
 @intrinsic_twin(_make_address_of)
 def address_of(data: np.ndarray, pos: int) -> int:
-    """Give the address of byte `pos` of a uint8 array."""
+    """Return the address of byte `pos` of a uint8 array."""
     return data.ctypes.data + int(pos)
 
 
@@ -211,7 +211,7 @@ def _make_copy_to() -> Callable:
 
 @intrinsic_twin(_make_copy_to)
 def copy_to(address: int, data: np.ndarray, pos: int, count: int) -> None:
-    """Copy bytes of a uint8 array to an address."""
+    """Copy `count` bytes of a uint8 array to an address."""
     import ctypes
 
     ctypes.memmove(int(address), address_of(data, pos), int(count))

@@ -8,13 +8,13 @@ from numparq.kernels.status import BAD_VALUE
 from .cpython import int64_at, uint8_at
 from .types import is_null
 
-_TYPE = 8  # where an object's type stands
-_DAYS_TO_1970 = 719_468  # from the first of March of year 0
+_TYPE = 8  # offset of an object's type
+_DAYS_TO_1970 = 719_468  # since 1 March of year 0
 
 
 @helper
 def days_since_epoch(address):
-    """Give the days since 1970 of a date by its fields: two bytes of year, one of month, one of day."""
+    """Return the days since 1970 of a date, given the address of its fields: two bytes of year, month, day."""
     year = (uint8_at(address) << 8) | uint8_at(address + 1)
     month, day = uint8_at(address + 2), uint8_at(address + 3)
     early = month <= 2  # years begin in March here, so that the leap day is the last
@@ -25,27 +25,9 @@ def days_since_epoch(address):
 
 @kernel("O x O x x i4 u1", gil=True)
 def read_dates(objects, count, constants, date_type, fields, out, validity):
-    """Give the days of dates.
+    """Read dates as days since 1970; return how many are valid, or BAD_VALUE for an object of another type.
 
-    Parameters
-    ----------
-    objects, count : object, int
-        The dates, and how many there are; None, NaN, NaT and NA are nulls.
-    constants : object, 7
-        As for `measure_strings`.
-    date_type : int
-        The address of the class.
-    fields : int
-        Where in an object the year stands.
-    out : int32, count
-        Output: days since 1970; 0 for a null.
-    validity : uint8, count
-        Output: 0 for a null, else 1.
-
-    Returns
-    -------
-    int
-        How many are no nulls; BAD_VALUE where an object is not exactly a date.
+    `fields` is the offset of the year in a date object. A null gets 0 in `out` and in `validity`.
     """
     present = 0
     for i in range(count):

@@ -29,10 +29,10 @@ from .types import BYTES, SIZE_OFFSET, STATE_OFFSET, STR, TYPE_OFFSET, is_null
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _NO_BITS = np.uint64(0)
-_ASCII_HEAD = "".__sizeof__() - 1  # bytes of an ASCII str object before its characters
+_ASCII_HEAD = "".__sizeof__() - 1  # offset of an ASCII str's characters
 NULL_OBJECT, DECODE_ERROR = 0, 1  # items of `constants`
 
-# Items of `layout`: how a str is laid out.
+# Items of `layout`: bits and offsets of str and bytes objects.
 KIND_SHIFT, COMPACT_BIT, ASCII_BIT, ASCII_HEAD, COMPACT_HEAD, BYTES_HEAD = range(6)
 
 _NO_TEXT = -1
@@ -57,18 +57,18 @@ def is_ascii(data, pos, size):
 
 @helper
 def make_string(data, pos, size):
-    """Make a str of UTF-8; its address, or 0 with the error set."""
+    """Build a str from UTF-8; return its address, or 0 with the error set."""
     if size > 1 and is_ascii(data, pos, size):
         made = new_str(size, 127)
         if made != 0:
             copy_to(made + _ASCII_HEAD, data, pos, size)
         return made
-    return decode_utf8(address_of(data, pos), size, 0)  # of up to one character there are ready-made ones
+    return decode_utf8(address_of(data, pos), size, 0)  # CPython caches strs of up to one character
 
 
 @helper
 def replace_object(out, i, made):
-    """Put an object, whose reference is handed over, in place of the one that is there."""
+    """Replace an object of an array; the reference to the new one is taken over."""
     before = out[i]
     out[i] = made
     decref(before)
@@ -76,7 +76,7 @@ def replace_object(out, i, made):
 
 @helper
 def clear_error_status(constants):
-    """Clear the error that is set; what it was, as a status."""
+    """Clear the error that is set and return it as a status."""
     status = BAD_UTF8 if current_error() == constants[DECODE_ERROR] else NO_MEMORY
     clear_error()
     return status
@@ -84,27 +84,9 @@ def clear_error_status(constants):
 
 @kernel("i8 u1 x u1 x x O O", gil=True)
 def build_str_objects(offsets, data, size, validity, masked, count, constants, out):
-    """Make a str of each value.
+    """Build a str from each value, bytes ``offsets[i]`` to ``offsets[i + 1]`` of `data`; return 0 or a status.
 
-    Parameters
-    ----------
-    offsets : int64, count + 1
-        Value i is bytes offsets[i] to offsets[i + 1] of `data`.
-    data, size : uint8, int
-        UTF-8, and how many bytes of it there are.
-    validity, masked : uint8, int
-        One byte a row, 0 for a null, where `masked` is not 0.
-    count : int
-        Rows.
-    constants : object, 2
-        What stands for a null; the class UnicodeDecodeError.
-    out : object, count
-        The strings.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
+    `validity` counts only if `masked` is not 0. `constants` are the object for nulls and the class UnicodeDecodeError.
     """
     for i in range(count):
         if masked and validity[i] == 0:
@@ -124,13 +106,7 @@ def build_str_objects(offsets, data, size, validity, masked, count, constants, o
 
 @kernel("i8 u1 x u1 x x O O", gil=True)
 def build_bytes_objects(offsets, data, size, validity, masked, count, constants, out):
-    """Make a bytes object of each value; the parameters are those of `build_str_objects`.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
-    """
+    """Build a bytes object from each value, as `build_str_objects` does; return 0 or a status."""
     for i in range(count):
         if masked and validity[i] == 0:
             made = constants[NULL_OBJECT]
@@ -149,7 +125,7 @@ def build_bytes_objects(offsets, data, size, validity, masked, count, constants,
 
 @helper
 def latin_size(address, count):
-    """Count the bytes of UTF-8 that characters below 256, of a byte each, take."""
+    """Return the UTF-8 size of `count` one-byte characters (Latin-1)."""
     end = address + count
     while end - address >= 8:
         count += popcount(uint64_at(address) & _HIGH_BITS)
@@ -162,7 +138,7 @@ def latin_size(address, count):
 
 @inlined
 def character_size(character):
-    """Count the bytes of UTF-8 that a character takes; a negative number for a surrogate."""
+    """Return the UTF-8 size of a character; negative for a surrogate."""
     if character < 0x80:
         return 1
     if character < 0x800:
@@ -174,7 +150,7 @@ def character_size(character):
 
 @helper
 def wide_size(address, count, width):
-    """Count the bytes of UTF-8 that characters of 2 or 4 bytes each take; `_NO_TEXT` where one is a surrogate."""
+    """Return the UTF-8 size of characters of `width` 2 or 4 bytes; `_NO_TEXT` if one is a surrogate."""
     size = 0
     for i in range(count):
         taken = character_size(uint16_at(address + 2 * i) if width == 2 else uint32_at(address + 4 * i))
@@ -186,7 +162,7 @@ def wide_size(address, count, width):
 
 @inlined
 def text_size(object_, layout):
-    """Count the bytes of a str in UTF-8; `_NO_TEXT` where it has lone surrogates."""
+    """Return the UTF-8 size of a str; `_NO_TEXT` if it has lone surrogates."""
     count = int64_at(object_ + SIZE_OFFSET)
     state = uint32_at(object_ + STATE_OFFSET)
     if (state >> layout[ASCII_BIT]) & 1:
@@ -199,7 +175,7 @@ def text_size(object_, layout):
 
 @helper
 def write_character(out, pos, character):
-    """Write a character, which is no surrogate, as UTF-8; where the next one goes."""
+    """Write a character that is no surrogate as UTF-8; return the position after it."""
     if character < 0x80:
         store8(out, pos, character)
         return pos + 1
@@ -221,7 +197,7 @@ def write_character(out, pos, character):
 
 @helper
 def write_text(object_, layout, out, pos):
-    """Write a str that is not ASCII."""
+    """Write a str that is not ASCII as UTF-8; return the position after it."""
     address = object_ + layout[COMPACT_HEAD]
     width = (uint32_at(object_ + STATE_OFFSET) >> layout[KIND_SHIFT]) & 7
     for i in range(int64_at(object_ + SIZE_OFFSET)):
@@ -237,26 +213,9 @@ def write_text(object_, layout, out, pos):
 
 @kernel("O x O i8 i8 u1", gil=True)
 def measure_str_objects(objects, count, constants, layout, offsets, validity):
-    """Find where the UTF-8 of each str goes.
+    """Write UTF-8 offsets and validity of str objects; return the total of bytes, or a status.
 
-    Parameters
-    ----------
-    objects, count : object, int
-        The strings, and how many there are; None, NaN, NaT and NA are nulls.
-    constants : object, 7
-        By `NONE` and its like.
-    layout : int64, 6
-        By `KIND_SHIFT` and its like.
-    offsets : int64, count + 1
-        Output: string i goes to bytes offsets[i] to offsets[i + 1].
-    validity : uint8, count
-        Output: 0 for a null, else 1.
-
-    Returns
-    -------
-    int
-        How many bytes they take together. BAD_UTF8 where one has lone surrogates, BAD_VALUE where an object is not
-        exactly a str, or one of an old form.
+    BAD_UTF8 means lone surrogates; BAD_VALUE an object that is neither null nor exactly a str, or not a compact one.
     """
     total = 0
     offsets[0] = 0
@@ -281,12 +240,9 @@ def measure_str_objects(objects, count, constants, layout, offsets, validity):
 
 @kernel("O x O i8 i8 u1 u1", gil=True)
 def copy_str_objects(objects, count, constants, layout, offsets, validity, out):
-    """Write the UTF-8 of each str to where `measure_str_objects` found that it goes.
+    """Write the UTF-8 of measured str objects at `offsets`; return the total of bytes.
 
-    Returns
-    -------
-    int
-        How many bytes they take together. BAD_LENGTH where an object is not the one that was measured.
+    BAD_LENGTH means that an object is not the one that was measured.
     """
     for i in range(count):
         if validity[i] == _NULL:
@@ -307,12 +263,9 @@ def copy_str_objects(objects, count, constants, layout, offsets, validity, out):
 
 @kernel("O x O i8 u1", gil=True)
 def measure_bytes_objects(objects, count, constants, offsets, validity):
-    """Find where each bytes object goes; the parameters are those of `measure_str_objects`.
+    """Write offsets and validity of bytes objects; return the total of bytes.
 
-    Returns
-    -------
-    int
-        How many bytes they take together. BAD_VALUE where an object is not exactly a bytes object.
+    BAD_VALUE means an object that is neither null nor exactly a bytes object.
     """
     total = 0
     offsets[0] = 0
@@ -332,7 +285,7 @@ def measure_bytes_objects(objects, count, constants, offsets, validity):
 
 @kernel("O x O i8 i8 u1 u1", gil=True)
 def copy_bytes_objects(objects, count, constants, layout, offsets, validity, out):
-    """Write each bytes object to where `measure_bytes_objects` found that it goes; returns as `copy_str_objects`."""
+    """Write measured bytes objects at `offsets`; return the total of bytes, or a status as `copy_str_objects`."""
     for i in range(count):
         if validity[i] == _NULL:
             continue

@@ -6,16 +6,16 @@ from numparq.kernels.registry import inlined, kernel
 
 from .cpython import int64_at
 
-# Items of `constants`: what stands for nulls, and the types that are told apart.
+# Items of `constants`: addresses of the null objects, and of the types.
 NONE, NA, NAT, FLOAT, FLOAT64, STR, BYTES = range(7)
-TYPE_OFFSET, SIZE_OFFSET, STATE_OFFSET, FLOAT_VALUE_OFFSET = 8, 16, 32, 16  # where they stand in an object
+TYPE_OFFSET, SIZE_OFFSET, STATE_OFFSET, FLOAT_VALUE_OFFSET = 8, 16, 32, 16  # offsets in an object
 _INFINITY_BITS = 0x7FF0000000000000
 _MAGNITUDE_BITS = 0x7FFFFFFFFFFFFFFF
 
 
 @inlined
 def is_null(object_, type_, constants):
-    """Whether an object stands for a null: None, NA, NaT, a float that is NaN, or no object at all."""
+    """Whether an object is a null: None, NA, NaT, a float NaN, or a null pointer."""
     if object_ == 0 or object_ == constants[NONE] or object_ == constants[NA] or object_ == constants[NAT]:
         return True
     if type_ == constants[FLOAT] or type_ == constants[FLOAT64]:
@@ -25,21 +25,9 @@ def is_null(object_, type_, constants):
 
 @kernel("O x i8 x", gil=True)
 def distinct_types(objects, count, types, room):
-    """List the types of objects, in the order of their first appearance.
+    """List the addresses of the objects' types by first appearance, a null pointer's as 0; return their number.
 
-    Parameters
-    ----------
-    objects, count : object, int
-        The objects; no object at all counts as type 0.
-    types : int64, room
-        In and out: item 0 is how many are listed, then the addresses of the types.
-    room : int
-        Items of `types`; further types are left out.
-
-    Returns
-    -------
-    int
-        How many are listed.
+    ``types[0]`` is the number listed, before and after; further types than `types` has room for are left out.
     """
     found = types[0]
     last = types[1] if found else -1

@@ -13,12 +13,12 @@ from .masks import combine, is_decided
 
 SEGMENT_START, SEGMENT_END, HEAD, HEAD_MASK, WHOLE_HEAD, NUM_WILDCARDS, SEGMENT_FIELDS = range(
     7
-)  # of a piece of a pattern
+)  # of a pattern segment
 
 
 @inlined
 def string_start(offsets, item, width, i):
-    """Give where a string begins."""
+    """Return where a string begins: by offsets of `item` (4 or 8) bytes, or at a fixed `width`."""
     if item == 4:
         return load32(offsets, 4 * i)
     if item == 8:
@@ -28,13 +28,13 @@ def string_start(offsets, item, width, i):
 
 @inlined
 def compare_words(first, second):
-    """Compare two words: negative, 0 or positive."""
+    """Compare two words; return -1, 0 or 1."""
     return (1 if first > second else 0) - (1 if first < second else 0)
 
 
 @helper
 def compare_strings(data, size, start, end, other, other_size, other_start, other_end):
-    """Compare two strings as unsigned bytes: negative, 0 or positive."""
+    """Compare two strings as unsigned bytes; return a negative number, 0 or a positive one."""
     while (end - start >= 8) & (other_end - other_start >= 8):
         first = load64(data, start)
         second = load64(other, other_start)
@@ -50,9 +50,9 @@ def compare_strings(data, size, start, end, other, other_size, other_start, othe
 
 @helper
 def count_edges_below(data, size, start, end, edges, edges_size, places, num_edges, words, low, shared):
-    """Count the edges that a string is not below, where it begins with the word of edge `low`, behind what all share.
+    """Count the edges up to a string that, after the shared prefix, begins with the word of edge `low`.
 
-    It is not below those in front; those that have the same word are compared with it.
+    Edges before `low` are below the string; those with the same word are compared with it.
     """
     word = words[low]
     first = low
@@ -71,7 +71,7 @@ def count_edges_below(data, size, start, end, edges, edges_size, places, num_edg
         if end - start > skipped and stop - edge > skipped:
             order = compare_strings(data, size, start + skipped, end, edges, edges_size, edge + skipped, stop)
         else:
-            order = (end - start) - (stop - edge)  # with the same word, the longer one has zeros behind
+            order = (end - start) - (stop - edge)  # with the same word, the longer one ends with zeros
         if order >= 0:
             low = middle + 1
         else:
@@ -81,8 +81,8 @@ def count_edges_below(data, size, start, end, edges, edges_size, places, num_edg
 
 @inlined
 def count_words_below(words, steps, word):
-    """Count the words that are less than one, without a jump that could be guessed wrong."""
-    place = np.uint64(0)  # unsigned: Numba would look whether an index is negative
+    """Count the words below a given one, by a binary search without branches."""
+    place = np.uint64(0)  # unsigned: Numba tests signed indices for negative ones
     for step in range(steps):
         half = np.uint64(1 << (steps - 1 - step))
         place += half * np.uint64(words[place + half - np.uint64(1)] < word)
@@ -91,7 +91,7 @@ def count_words_below(words, steps, word):
 
 @kernel("u8 x u8 i8 x")
 def fill_word_table(words, num_edges, table, firsts, shift):
-    """Fill a table of the different words of edges, as `fill_key_table`, and with each its first edge."""
+    """Fill a hash table with the distinct words of edges, as `fill_key_table`, and the first edge of each."""
     last = (1 << (64 - shift)) - 1
     for i in range(num_edges):
         if i == 0 or words[i] != words[i - 1]:
@@ -105,7 +105,7 @@ def fill_word_table(words, num_edges, table, firsts, shift):
 
 @inlined
 def find_edge(table, firsts, shift, empty, none, word):
-    """Give the first of the edges that have a word; `none` if none has it."""
+    """Return the first edge with a word, or `none`."""
     last = (1 << (64 - shift)) - 1
     slot = hash_slot(word, shift)
     while (table[slot] != word) & (table[slot] != empty):
@@ -138,30 +138,12 @@ def match_byte_ranges(
     count,
     out,
 ):
-    """Join whether strings are in ranges.
-
-    Parameters
-    ----------
-    data, size : uint8 array, int
-        The strings, and how many bytes there are.
-    edges, edges_size : uint8 array, int
-        Where ranges begin and end, by turns, ascending, one string behind the other. An odd number leaves the last
-        range without an end.
-    places : int64 array
-        Where each edge begins, and where the last one ends.
-    words : uint64 array
-        The first eight bytes of each edge behind what all share, big-endian; ``(1 << steps) - 1`` items, of which
-        those behind the edges' have all bits set.
-    table, firsts, shift : uint64 array, int64 array, int
-        If all ranges are of a single string: the different words of edges, in ``1 << (64 - shift)`` slots, and of each
-        the first edge; both as `fill_word_table` fills them, with the first word and 0 in all of them before. Else
-        `shift` is 0.
-    shared : int
-        The bytes with which all edges begin.
-    flip : int
-        What the first word of a string is xor-ed with: 0, or where strings are numbers of one width in big-endian
-        two's complement, and edges such numbers with the sign bit turned round, the top bit; then nothing is shared.
-    """
+    """Match strings in ranges, given by their sorted edges."""
+    # `edges` has the start and exclusive end of each range by turns, ascending, concatenated; edge i begins at
+    # `places[i]`. An odd number leaves the last range open. All edges share their first `shared` bytes.
+    # `words` has each edge's next eight bytes, big-endian, then all ones, up to ``(1 << steps) - 1`` items.
+    # `table` and `firsts` (`fill_word_table`) are used if all ranges are single strings; else `shift` is 0.
+    # `flip` is xor-ed to a string's first word: the top bit for two's complement numbers of one width, else 0.
     turned = np.uint64(np.int64(flip))
     for i in range(count):
         before = out[i]
@@ -194,18 +176,18 @@ def match_byte_ranges(
     return count
 
 
-# --- patterns ---------------------------------------------------------------------------------------------------------
+# --- LIKE patterns ----------------------------------------------------------------------------------------------------
 
 
 @inlined
 def is_continuation_byte(data, place):
-    """Whether a byte is one that follows in a code point of several."""
+    """Whether a byte continues a code point."""
     return load8(data, place) & 0xC0 == 0x80
 
 
 @helper
 def code_point_size(data, place, end):
-    """Count the bytes of the code point at a place; 0 where there is none."""
+    """Return the bytes of the code point at a position; 0 if there is none."""
     byte = load8(data, place)
     if byte < 0x80:
         return 1
@@ -222,7 +204,7 @@ def code_point_size(data, place, end):
 
 @helper
 def match_segment_at(data, place, end, pattern_bytes, wildcards, first, stop, is_text):
-    """Give the place behind a piece of a pattern that fits here; -1 where it does not."""
+    """Return the position after a pattern segment that matches here, or -1."""
     for i in range(first, stop):
         if place >= end:
             return -1
@@ -240,13 +222,13 @@ def match_segment_at(data, place, end, pattern_bytes, wildcards, first, stop, is
 
 @helper
 def find_segment(data, size, place, end, pattern_bytes, wildcards, segments, piece, is_text):
-    """Give the place behind the first fit of a piece from a place on; -1 where there is none."""
+    """Return the position after the first match of a segment from `place` on, or -1."""
     first = segments[piece + SEGMENT_START]
     stop = segments[piece + SEGMENT_END]
     head = np.uint64(segments[piece + HEAD])
     mask = np.uint64(segments[piece + HEAD_MASK])
     is_whole = segments[piece + WHOLE_HEAD]
-    last = end - (stop - first)  # each item takes a byte at least
+    last = end - (stop - first)  # each item matches at least one byte
     quick = min(last, size - 8)
     while place <= quick:
         if load64(data, place) & mask == head:
@@ -266,7 +248,7 @@ def find_segment(data, size, place, end, pattern_bytes, wildcards, segments, pie
 
 @helper
 def matches_suffix(data, place, end, pattern_bytes, wildcards, segments, piece, is_text):
-    """Whether the last piece fits somewhere from a place on, so that it ends with the string."""
+    """Whether the last segment matches the end of the string, from `place` on."""
     first = segments[piece + SEGMENT_START]
     stop = segments[piece + SEGMENT_END]
     last = end - (stop - first)
@@ -281,7 +263,7 @@ def matches_suffix(data, place, end, pattern_bytes, wildcards, segments, piece, 
 
 @helper
 def matches_pattern(data, size, start, end, pattern_bytes, wildcards, segments, num_pieces, is_text):
-    """Whether a string fits as a whole."""
+    """Whether a whole string matches the pattern."""
     place = match_segment_at(
         data, start, end, pattern_bytes, wildcards, segments[SEGMENT_START], segments[SEGMENT_END], is_text
     )
@@ -315,21 +297,10 @@ def match_like(
     count,
     out,
 ):
-    """Join whether strings fit a pattern, or if `negated` (1) do not.
-
-    Parameters
-    ----------
-    data, size : uint8 array, int
-        The strings, and how many bytes there are.
-    pattern_bytes, wildcards : uint8 arrays
-        What the pieces consist of: a byte, or where `ones` is 1 any one character.
-    segments : int64 array
-        PIECE_FIELDS items a piece, between which anything may stand: where it begins and ends in `letters`; its first
-        bytes up to a character that may be any, at most eight, as a little-endian word, and the mask of these; whether
-        they are all that it has; and how many of its characters may be any.
-    is_text : int
-        Whether a character is a code point of UTF-8, not a byte.
-    """
+    """Match strings that match a LIKE pattern, or if `negated` (1) do not."""
+    # Anything may stand between segments. A segment is items of `pattern_bytes`; where `wildcards` is 1, any character:
+    # a UTF-8 code point if `is_text`, else a byte. Fields: start, exclusive end, the first bytes (at most eight, up to
+    # a wildcard) as a little-endian word, its mask, whether it is the whole segment, and the number of wildcards.
     for i in range(count):
         before = out[i]
         if is_decided(before, opens, keeps):

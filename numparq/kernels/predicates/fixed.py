@@ -11,20 +11,20 @@ from .masks import combine
 
 @inlined
 def as_uint64(number):
-    """Give the bits of an int64."""
+    """Return the bits of an int64."""
     return np.uint64(np.int64(number))
 
 
 @inlined
 def sort_key(value, fold):
-    """Give the bits of a value's key."""
+    """Return the bits of a value's sort key."""
     number = np.int64(value)
     return np.uint64(number ^ ((number >> 63) & fold))
 
 
 @inlined
 def match_range(values, fold, mask, first, span, validity, has_validity, opens, keeps, count, out):
-    """Test values for one range."""
+    """Match values in one range: ``(key - first) & mask`` is at most `span`."""
     least = as_uint64(first)
     bits = as_uint64(mask)
     most = as_uint64(span)
@@ -38,19 +38,19 @@ def match_range(values, fold, mask, first, span, validity, has_validity, opens, 
 
 @kernel("i4 x x x x u1 x x x x u1")
 def match_range4(values, fold, mask, first, span, validity, has_validity, opens, keeps, count, out):
-    """Join whether 4-byte values are in one range."""
+    """Match 4-byte values in one range of sort keys."""
     return match_range(values, fold, mask, first, span, validity, has_validity, opens, keeps, count, out)
 
 
 @kernel("i8 x x x x u1 x x x x u1")
 def match_range8(values, fold, mask, first, span, validity, has_validity, opens, keeps, count, out):
-    """Join whether 8-byte values are in one range."""
+    """Match 8-byte values in one range of sort keys."""
     return match_range(values, fold, mask, first, span, validity, has_validity, opens, keeps, count, out)
 
 
 @inlined
 def match_four_ranges(values, fold, mask, ranges, validity, has_validity, opens, keeps, count, out):
-    """Test values for four ranges, some of which may be the same."""
+    """Match values in any of four ranges, some of which may be equal."""
     bits = as_uint64(mask)
     first0, first1, first2, first3 = ranges[0], ranges[2], ranges[4], ranges[6]
     span0, span1, span2, span3 = ranges[1], ranges[3], ranges[5], ranges[7]
@@ -68,24 +68,24 @@ def match_four_ranges(values, fold, mask, ranges, validity, has_validity, opens,
 
 @kernel("i4 x x u8 u1 x x x x u1")
 def match_four_ranges4(values, fold, mask, ranges, validity, has_validity, opens, keeps, count, out):
-    """Join whether 4-byte values are in any of four ranges, of two items each: first key and span."""
+    """Match 4-byte values in any of four ranges, two items each: first key and span."""
     return match_four_ranges(values, fold, mask, ranges, validity, has_validity, opens, keeps, count, out)
 
 
 @kernel("i8 x x u8 u1 x x x x u1")
 def match_four_ranges8(values, fold, mask, ranges, validity, has_validity, opens, keeps, count, out):
-    """Join whether 8-byte values are in any of four ranges, as `match_four_ranges4`."""
+    """Match 8-byte values in any of four ranges, as `match_four_ranges4`."""
     return match_four_ranges(values, fold, mask, ranges, validity, has_validity, opens, keeps, count, out)
 
 
 @inlined
 def match_ranges(values, fold, mask, base, firsts, spans, steps, validity, has_validity, opens, keeps, count, out):
-    """Test values for many ranges, by a search of halves without a jump that could be guessed wrong."""
+    """Match values in many ranges, by a binary search without branches."""
     bits = as_uint64(mask)
     start = as_uint64(base)
     for i in range(count):
         key = (sort_key(values[i], fold) - start) & bits
-        place = np.uint64(0)  # unsigned: Numba would look whether an index is negative
+        place = np.uint64(0)  # unsigned: Numba tests signed indices for negative ones
         for step in range(steps):
             half = np.uint64(1 << (steps - 1 - step))
             place += half * np.uint64(firsts[place + half] <= key)
@@ -98,7 +98,7 @@ def match_ranges(values, fold, mask, base, firsts, spans, steps, validity, has_v
 
 @kernel("i4 x x x u8 u8 x u1 x x x x u1")
 def match_ranges4(values, fold, mask, base, firsts, spans, steps, validity, has_validity, opens, keeps, count, out):
-    """Join whether 4-byte values are in any of ``1 << steps`` ranges, of which the last ones may be the same.
+    """Match 4-byte values in any of ``1 << steps`` ranges, of which the last may repeat.
 
     Keys count from `base`, the first key of the first range: `firsts` ascends from 0.
     """
@@ -109,7 +109,7 @@ def match_ranges4(values, fold, mask, base, firsts, spans, steps, validity, has_
 
 @kernel("i8 x x x u8 u8 x u1 x x x x u1")
 def match_ranges8(values, fold, mask, base, firsts, spans, steps, validity, has_validity, opens, keeps, count, out):
-    """Join whether 8-byte values are in any of many ranges, as `match_ranges4`."""
+    """Match 8-byte values in any of many ranges, as `match_ranges4`."""
     return match_ranges(
         values, fold, mask, base, firsts, spans, steps, validity, has_validity, opens, keeps, count, out
     )
@@ -117,7 +117,7 @@ def match_ranges8(values, fold, mask, base, firsts, spans, steps, validity, has_
 
 @inlined
 def match_table(values, fold, mask, first, span, table, validity, has_validity, opens, keeps, count, out):
-    """Test values for the keys of a range that a table tells of."""
+    """Match values whose key, less `first`, has a 1 in the table."""
     bits = as_uint64(mask)
     least = as_uint64(first)
     most = as_uint64(span)
@@ -132,32 +132,32 @@ def match_table(values, fold, mask, first, span, table, validity, has_validity, 
 
 @kernel("i4 x x x x u1 u1 x x x x u1")
 def match_table4(values, fold, mask, first, span, table, validity, has_validity, opens, keeps, count, out):
-    """Join what a table says (0 or 1) of each key of a range, for 4-byte values; other keys are not in the set."""
+    """Match 4-byte values by a table with a 0 or 1 for each key from `first`; keys beyond `span` do not match."""
     return match_table(values, fold, mask, first, span, table, validity, has_validity, opens, keeps, count, out)
 
 
 @kernel("i8 x x x x u1 u1 x x x x u1")
 def match_table8(values, fold, mask, first, span, table, validity, has_validity, opens, keeps, count, out):
-    """Join what a table says of each key of a range, for 8-byte values, as `match_table4`."""
+    """Match 8-byte values by a table, as `match_table4`."""
     return match_table(values, fold, mask, first, span, table, validity, has_validity, opens, keeps, count, out)
 
 
-# --- single keys ------------------------------------------------------------------------------------------------------
+# --- hash tables of keys ----------------------------------------------------------------------------------------------
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
 def hash_slot(key, shift):
-    """Give the slot at which the search for a key begins."""
+    """Return the slot where the search for a key begins."""
     return np.int64((key * _SPREAD) >> np.uint64(shift))
 
 
 @kernel("u8 x u8 x")
 def fill_key_table(keys, count, table, shift):
-    """Fill a table of ``1 << (64 - shift)`` slots, more than there are keys; in all of them is the first key before.
+    """Fill a hash table of ``1 << (64 - shift)`` slots, more than there are keys; all must hold the first key before.
 
-    So an empty slot holds a key of the set, too, and needs no mark: who finds that key there is right.
+    So an empty slot needs no mark: it holds a key of the set.
     """
     last = (1 << (64 - shift)) - 1
     empty = keys[0]
@@ -172,7 +172,7 @@ def fill_key_table(keys, count, table, shift):
 
 @inlined
 def match_keys(values, fold, mask, table, shift, empty, validity, has_validity, opens, keeps, count, out):
-    """Test values for single keys, by a table of them."""
+    """Match values whose key is in a hash table."""
     bits = as_uint64(mask)
     none = as_uint64(empty)
     last = (1 << (64 - shift)) - 1
@@ -192,11 +192,11 @@ def match_keys(values, fold, mask, table, shift, empty, validity, has_validity, 
 
 @kernel("i4 x x u8 x x u1 x x x x u1")
 def match_keys4(values, fold, mask, table, shift, empty, validity, has_validity, opens, keeps, count, out):
-    """Join whether 4-byte values are in a set, of which `fill_key_table` made the table; `empty` is its first key."""
+    """Match 4-byte values in a hash table by `fill_key_table`; `empty` is its first key."""
     return match_keys(values, fold, mask, table, shift, empty, validity, has_validity, opens, keeps, count, out)
 
 
 @kernel("i8 x x u8 x x u1 x x x x u1")
 def match_keys8(values, fold, mask, table, shift, empty, validity, has_validity, opens, keeps, count, out):
-    """Join whether 8-byte values are in a set, as `match_keys4`."""
+    """Match 8-byte values in a hash table, as `match_keys4`."""
     return match_keys(values, fold, mask, table, shift, empty, validity, has_validity, opens, keeps, count, out)

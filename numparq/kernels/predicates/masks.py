@@ -10,19 +10,19 @@ from numparq.kernels.registry import inlined, kernel
 
 @inlined
 def combine(before, matches, or_true, or_previous):
-    """Join a test of a row, 0 or 1, with the row's byte of the mask."""
+    """Return a row's mask byte combined with a result, 0 or 1."""
     return np.uint8((matches & (np.int64(before) | or_true)) | (np.int64(before) & or_previous))
 
 
 @inlined
 def is_decided(before, or_true, or_previous):
-    """Whether a test cannot change the row's byte."""
+    """Whether no result can change a row's mask byte."""
     return (or_previous == 1 and before != 0) if or_true == 1 else before == 0
 
 
 @kernel("u1 x u1 x x x x u1")
 def match_mask(mask, negated, validity, has_validity, or_true, or_previous, count, out):
-    """Join `count` bytes, of which all but 0 are true, or if `negated` (1) 0 is; where nothing is valid, none is."""
+    """Match rows whose byte of `mask` is not 0, or if `negated` (1) is 0; nulls do not match."""
     for i in range(count):
         found = (1 if mask[i] != 0 else 0) ^ negated
         if has_validity:
@@ -33,7 +33,7 @@ def match_mask(mask, negated, validity, has_validity, or_true, or_previous, coun
 
 @kernel("i4 u1 x u1 x x x x u1")
 def match_codes(codes, entries, num_entries, validity, has_validity, or_true, or_previous, count, out):
-    """Join what is known (0 or 1) of the dictionary entries that `codes` tell of; other codes are nulls."""
+    """Match rows by the result (0 or 1) of their dictionary entry; codes out of range are nulls."""
     for i in range(count):
         code = np.int64(codes[i])
         found = 0
@@ -47,10 +47,9 @@ def match_codes(codes, entries, num_entries, validity, has_validity, or_true, or
 
 @kernel("u1 u1 x x u1 x x x x u1")
 def match_any_element(matches, offsets, item, negated, validity, has_validity, or_true, or_previous, count, out):
-    """Join whether any element of a list was found, or if `negated` (1) none.
+    """Match lists with any matching element, or if `negated` (1) none.
 
-    List i has the elements from offset i to offset i + 1, in `offsets` as little-endian numbers of `item` bytes, 4 or
-    8.
+    List i has elements ``offsets[i]`` to ``offsets[i + 1]``; offsets are little-endian, of `item` (4 or 8) bytes.
     """
     for i in range(count):
         first = load32(offsets, 4 * i) if item == 4 else np.int64(load64(offsets, 8 * i))
@@ -66,14 +65,14 @@ def match_any_element(matches, offsets, item, negated, validity, has_validity, o
 
 @kernel("u1 x i8")
 def mask_to_ranges(mask, count, out):
-    """Find the ranges of rows where a mask of 0 and 1 is 1.
+    """Write start and exclusive end of each run of ones in a mask of 0 and 1; return the number of runs.
 
-    Into `out`, of ``count + 2`` items, go where each begins and where it stops. Returns how many there are.
+    `out` has ``count + 2`` items.
     """
     edges = 0
     before = 0
     row = 0
-    same = np.uint64(0)  # eight rows as the last one
+    same = np.uint64(0)  # eight rows like the last one
     while row < count:
         while row + 8 <= count and load64(mask, row) == same:
             row += 8

@@ -1,1 +1,1 @@
-"""Kernels that decode selected rows."""
+"""Decoding of selected rows."""

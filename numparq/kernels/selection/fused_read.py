@@ -27,14 +27,14 @@ from .binary_pages import take_binary_pages
 from .fixed_pages import take_fixed_pages
 from .lazy_pages import STATE_FIELDS, STATE_TAKEN
 
-# Items of `room`: bytes of the buffers that the kernels work in.
+# Items of `room`: bytes of the scratch buffers; after NEED_ROOM, those needed.
 R_DECOMPRESSED, R_DICTIONARY, R_DENSE, R_LEVELS = range(4)
 ROOM_FIELDS = 4
 
 
 @helper
 def cover_row_range(chunks, pages, first, last):
-    """Tell whether data pages have all wanted rows, one behind the other."""
+    """Whether consecutive data pages hold all selected rows."""
     row = pages[first * PAGE_FIELDS + P_ROW]
     if row > chunks[C_ROW_START]:
         return False
@@ -48,7 +48,7 @@ def cover_row_range(chunks, pages, first, last):
 
 @helper
 def transcoded_encoding(pages, first, last):
-    """Give the encoding that all data pages have, if the decoders do not read it; 0 if they read all, or a status."""
+    """Return the encoding of all data pages if it must be transcoded; 0 if none must be, or a status."""
     found = 0
     for number in range(first, last):
         encoding = pages[number * PAGE_FIELDS + P_ENCODING]
@@ -64,7 +64,7 @@ def transcoded_encoding(pages, first, last):
 def prepare_pages(
     raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
 ):
-    """Read headers, check CRCs and find room; the first data page's row in the page table, or a status."""
+    """Scan headers, check CRCs and lay out the scratch buffers; return the first data page, or a status."""
     if num_located <= 0:
         return BAD_COUNT
     status = scan_pages_at(raw, located, num_located, 1, chunks, pages, table, slots, record, stack, state)
@@ -125,34 +125,12 @@ def fused_read_fixed(
     out,
     out_pos,
 ):
-    """Decode a run of rows of a flat chunk of values of a fixed size.
+    """Read a row range of a flat chunk of fixed-size values in one call; the output is valid if that returns 0.
 
-    Parameters
-    ----------
-    raw, located, num_located, chunks, pages, table, slots, record, stack
-        As for `scan_pages_at`; C_ROW_START and C_ROW_STOP are the rows.
-    verify : int
-        Whether pages that have a CRC are held against it.
-    batches, totals
-        As for `lay_out_scratch`.
-    state : int64, STATE_FIELDS of `partial`
-        To work in.
-    room : int64, ROOM_FIELDS
-        The sizes of the four arrays behind it; what they should be, for NEED_ROOM.
-    scratch, dictionary, dense, levels
-        As `decode_fixed_pages` has them; `levels` is its `validity`.
-    places, count, values
-        As for `take_fixed_pages`: all rows, counted from the first one, where they are rather taken one by one. With a
-        `count` of 0, pages are decoded as a whole.
-    mask, row, out, out_pos
-        The output, and where in it the rows begin.
-
-    Returns
-    -------
-    int
-        0; the encoding of all pages, if they have to be made PLAIN first: then they are decompressed; or a negative
-        status. If it is not 0, the output holds nothing.
+    Otherwise it returns a status, or the encoding of all pages if they must be transcoded; they are then decompressed.
     """
+    # If `count` is not 0, the rows at `places`, counted from the first one, are taken one by one. Else pages are
+    # decoded as a whole.
     first = prepare_pages(
         raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
     )
@@ -224,14 +202,9 @@ def fused_read_binary(
     out,
     size,
 ):
-    """Copy a run of strings of a flat chunk, as `fused_read_fixed` does values; of PLAIN pages only.
+    """Read a row range of a flat chunk of PLAIN byte arrays in one call; return 0 or a status.
 
-    Parameters
-    ----------
-    validity, offsets, out
-        As for `take_binary_pages`.
-    size : int
-        The bytes that there are in `out`; of more strings it gives NEED_ROOM, and no other room helps.
+    If `out`, of `size` bytes, is too small, the status is NEED_ROOM with `room` unchanged.
     """
     first = prepare_pages(
         raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room

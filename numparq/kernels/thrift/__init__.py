@@ -1,1 +1,1 @@
-"""Kernels of Thrift's compact protocol."""
+"""Thrift's compact protocol."""

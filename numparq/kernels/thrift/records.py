@@ -32,8 +32,8 @@ from .wire import (
 )
 
 N_WORDS, N_REQUIRED, N_KNOWN, N_KEEP, N_LARGEST, N_TEMPLATE, N_START, N_SMALLEST, N_FIELDS = range(9)
-F_KIND = 0  # the type on the wire; a field that comes with another one is passed over like an unknown one
-F_WORD = 1  # its word in the record; -1: not wanted
+F_KIND = 0  # its type on the wire; a field of another type is skipped like an unknown one
+F_WORD = 1  # its word in the record; -1: skipped
 F_ELEMENT = 2  # the type of a list's elements
 F_CHILD = 3  # the node of a struct, or of a list's elements
 FIELD_WORDS = 4
@@ -41,7 +41,7 @@ FIELD_WORDS = 4
 
 @inlined
 def begin_record(table, node, arena, base, pos):
-    """Fill a record with what it holds when none of its fields is there."""
+    """Fill a record with the values of absent fields."""
     template = get_word(table, node + N_TEMPLATE)
     for i in range(get_word(table, node + N_WORDS)):
         put_word(arena, base + i, get_word(table, template + i))
@@ -51,7 +51,7 @@ def begin_record(table, node, arena, base, pos):
 
 @inlined
 def read_integer(data, pos, end, kind, arena, word):
-    """Read a zigzag varint that fits in the field's type."""
+    """Read a zigzag varint that must fit the field's type; return the new position, or a status."""
     pos, bits = read_varint(data, pos, end)
     if pos < 0:
         return pos
@@ -66,7 +66,7 @@ def read_integer(data, pos, end, kind, arena, word):
 
 @inlined
 def read_value(data, pos, end, kind, arena, word):
-    """Read a value that is neither bool field, list nor struct; of bytes, their position and length are kept."""
+    """Read a scalar or binary value, but not a bool field; a binary one is stored as position and length."""
     if I16 <= kind <= I64:
         return read_integer(data, pos, end, kind, arena, word)
     if kind == BINARY:
@@ -90,7 +90,7 @@ def read_value(data, pos, end, kind, arena, word):
 
 @inlined
 def read_values(data, pos, end, kind, count, arena, first):
-    """Read the elements of a list that are not structs into one or two words each."""
+    """Read the elements of a list of scalars or binary values into one or two words each."""
     step = np.int64(2) if kind == BINARY else np.int64(1)
     for i in range(count):
         pos = read_value(data, pos, end, kind, arena, first + i * step)
@@ -101,12 +101,9 @@ def read_values(data, pos, end, kind, count, arena, first):
 
 @inlined
 def read_list(data, pos, end, table, field, arena, word, stack):
-    """Read a list's header and its elements, but for structs, for which it makes room.
+    """Read a list's header and its elements; for structs, only reserve their records in the arena.
 
-    Returns
-    -------
-    tuple of int
-        The position or a status, the word of the first element, the number of structs to be read.
+    Return the position or a status, the word of the first element, and the number of structs still to be read.
     """
     pos, count, element = read_list_header(data, pos, end)
     kind = get_word(table, field + F_ELEMENT)
@@ -135,10 +132,8 @@ def read_list(data, pos, end, table, field, arena, word, stack):
 
 @inlined
 def find_field(table, node, field_id, wire):
-    """Find a field: its id and its place in the table; those of unknown fields (0) where id or type is unknown.
-
-    A bool may stand for an enum: so fastparquet writes the repetition type of columns whose nulls it is to infer.
-    """
+    """Return a field's id and its position in the table; id 0 and its position if id or type is unknown."""
+    # fastparquet writes a bool for an enum: the repetition type of columns whose nulls it is to infer.
     if 0 < field_id <= get_word(table, node + N_LARGEST):
         field = node + N_FIELDS + FIELD_WORDS * field_id
         kind = get_word(table, field + F_KIND)
@@ -149,7 +144,7 @@ def find_field(table, node, field_id, wire):
 
 @inlined
 def read_field_id(data, pos, end, header, last):
-    """Give a field's id, which its header may tell as the distance from the one before: (position or status, id)."""
+    """Read a field's id, a delta in the header or a varint after it; return the position or a status, and the id."""
     if header >= 16:
         return pos, last + (header >> 4)
     pos, bits = read_varint(data, pos, end)
@@ -158,13 +153,13 @@ def read_field_id(data, pos, end, header, last):
 
 @helper
 def read_struct(data, pos, end, table, arena, base, stack):
-    """Do as `read_thrift_struct`, for other kernels."""
+    """Read a struct as `read_thrift_struct` does, for other kernels."""
     frame = np.int64(S_FRAMES)
-    node = np.int64(0)  # of the struct being read, whose record is at `base`
+    node = np.int64(0)  # layout node of the struct being read, whose record is at `base`
     base = np.int64(base)
-    mask = np.int64(0)  # its fields seen
-    last = np.int64(0)  # the id of the latest of them
-    more = np.int64(0)  # structs like it that follow, when it is in a list
+    mask = np.int64(0)  # bits of its fields read so far
+    last = np.int64(0)  # id of the last field
+    more = np.int64(0)  # structs still to come, if it is an element of a list
     begin_record(table, node, arena, base, pos)
     while True:
         put_word(stack, S_FIELD_POSITION, pos)
@@ -227,52 +222,18 @@ def read_struct(data, pos, end, table, arena, base, stack):
 
 @kernel("u1 x x i8 i8 x i8")
 def read_thrift_struct(data, pos, end, table, arena, base, stack):
-    """Read a struct, and the structs and lists in it, without recursion.
+    """Read a struct, with the structs and lists in it, into records; return the position after it, or a status.
 
-    Parameters
-    ----------
-    data : uint8 array
-        The bytes; positions in records are positions in it.
-    pos, end : int
-        Where the struct begins, and where its bytes end at the latest.
-    table : int64 array
-        `Layout.table`.
-    arena : int64 array
-        Takes the root's record at `base` (`Layout.words` words), and the elements of lists from ``stack[S_TOP]`` on.
-    base : int
-        The first word of the root's record.
-    stack : int64 array
-        STACK_WORDS words to work in, with S_TOP and S_ROOM set; S_TOP comes back moved on.
-
-    Returns
-    -------
-    int
-        The position behind the struct, or a status: TRUNCATED, BAD_VARINT, BAD_LENGTH, BAD_THRIFT_TYPE,
-        MISSING_FIELD, TOO_DEEP; NEED_ROOM where the arena is too small for what is to come. ``stack[S_PLACE]`` says
-        which field was the last to be begun.
+    `table` is `Layout.table`. The root's record goes to word `base` of the arena, lists to ``stack[S_TOP]`` and on.
     """
     return read_struct(data, pos, end, table, arena, base, stack)
 
 
 @kernel("u1 i8 i8 x x i8 i8 i8")
 def read_thrift_structs(data, starts, places, count, end, table, arena, stack):
-    """Read one struct at each of `count` positions.
+    """Read a struct at each of `count` positions into record ``places[i]`` of the arena; return `count`, or a status.
 
-    Parameters
-    ----------
-    data, end, table, arena, stack
-        As in `read_thrift_struct`.
-    starts : int64 array
-        Where the structs begin; negative: there is none, and its record is that of an empty struct.
-    places : int64 array
-        Where in the arena their records go, counted in records.
-    count : int
-        Their number.
-
-    Returns
-    -------
-    int
-        `count`, or a status.
+    A negative start stands for an empty struct. The other parameters are those of `read_thrift_struct`.
     """
     for i in range(count):
         record = get_word(places, i) * get_word(table, N_WORDS)

@@ -8,17 +8,17 @@ from numparq.kernels.memory import load8, load64, popcount
 from numparq.kernels.registry import helper, inlined
 from numparq.kernels.status import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, TOO_DEEP, TRUNCATED
 
-# Types on the wire. A bool field has no value behind its header: the type is the value.
+# Types on the wire. A bool field has no value after its header: the type is the value.
 TRUE, FALSE, I8, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 
-# What every reader here is handed as `stack`: STACK_WORDS int64s. The caller sets the first two.
-S_TOP = 0  # the arena's first free word; every list moves it on
-S_ROOM = 1  # the words of the arena
-S_FIELD_POSITION = 2  # position of the field last begun, for messages
-S_FRAMES = 3  # the structs being read, one within the other
-MAX_DEPTH = 16  # of a layout
+# Layout of `stack`, the work area of every reader: STACK_WORDS int64s. The caller sets the first two.
+S_TOP = 0  # the arena's first free word, advanced by every list
+S_ROOM = 1  # number of words of the arena
+S_FIELD_POSITION = 2  # position of the last field begun, for messages
+S_FRAMES = 3  # frames of the structs being read, outermost first
+MAX_DEPTH = 16  # nested structs in a layout
 FRAME_WORDS = 5
-S_SKIPPED = S_FRAMES + MAX_DEPTH * FRAME_WORDS  # the values being skipped, one within the other
+S_SKIPPED = S_FRAMES + MAX_DEPTH * FRAME_WORDS  # frames of the values being skipped
 MAX_SKIPPED_DEPTH = 64
 SKIPPED_WORDS = 2
 STACK_WORDS = S_SKIPPED + MAX_SKIPPED_DEPTH * SKIPPED_WORDS
@@ -29,25 +29,25 @@ _BITS_7 = np.uint64(0x7F7F7F7F7F7F7F7F)
 _EVEN_7, _ODD_7 = np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00)
 _EVEN_14, _ODD_14 = np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000)
 _EVEN_28, _ODD_28 = np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000)
-_LAST_OF_64 = np.int64(1)  # the tenth byte of a varint has room for one bit
-_INFINITE = np.int64(-1)  # "fields to come" of a struct being skipped: until its stop byte
+_LAST_OF_64 = np.int64(1)  # largest tenth byte of a varint: one bit
+_INFINITE = np.int64(-1)  # elements to come of a struct being skipped: up to its stop byte
 
 
 @inlined
 def get_word(words, i):
-    """Give ``words[i]``, without the test for a negative `i` that Numba makes of a signed one (a third of the time)."""
+    """Return ``words[i]`` without Numba's test for a negative signed index, which costs a third of the time."""
     return words[np.uint64(i)]
 
 
 @inlined
 def put_word(words, i, value):
-    """Set ``words[i]``, in the same way."""
+    """Set ``words[i]`` without the test for a negative index."""
     words[np.uint64(i)] = value
 
 
 @inlined
 def read_varint(data, pos, end):
-    """Read an unsigned varint: (position or status, its 64 bits as an int64)."""
+    """Read an unsigned varint; return the position or a status, and its 64 bits as an int64."""
     if pos >= end:
         return TRUNCATED, np.int64(0)
     byte = load8(data, pos)
@@ -56,10 +56,10 @@ def read_varint(data, pos, end):
     if pos + 8 > end:
         return read_varint_bytewise(data, pos, end)
     word = load64(data, pos)
-    lasts = ~word & _CONTINUED  # the lowest bit set is that of the varint's last byte
+    lasts = ~word & _CONTINUED  # the lowest set bit belongs to the varint's last byte
     if lasts == 0:
         return read_varint_bytewise(data, pos, end)
-    whole = lasts ^ (lasts - _ONE)  # ones up to that bit
+    whole = lasts ^ (lasts - _ONE)  # ones up to that bit, so eight per byte of the varint
     word = word & whole & _BITS_7
     word = ((word & _ODD_7) >> _ONE) | (word & _EVEN_7)
     word = ((word & _ODD_14) >> _TWO) | (word & _EVEN_14)
@@ -69,7 +69,7 @@ def read_varint(data, pos, end):
 
 @helper
 def read_varint_bytewise(data, pos, end):
-    """Do as `read_varint`, for those that are long or near the end."""
+    """Read an unsigned varint that is long or near the end, as `read_varint` does."""
     value = np.int64(0)
     for shift in range(0, 70, 7):
         if pos >= end:
@@ -86,7 +86,7 @@ def read_varint_bytewise(data, pos, end):
 
 @inlined
 def skip_varint(data, pos, end):
-    """Give the position behind a varint, or a status."""
+    """Return the position after a varint, or a status."""
     if pos + 8 <= end:
         lasts = ~load64(data, pos) & _CONTINUED
         if lasts != 0:
@@ -97,7 +97,7 @@ def skip_varint(data, pos, end):
 
 @inlined
 def read_length(data, pos, end):
-    """Read the length of a string, or the size of a list: (position or status, length <= bytes left)."""
+    """Read the length of a string or list; return the position or a status, and the length, at most the bytes left."""
     pos, length = read_varint(data, pos, end)
     if pos >= 0 and (length < 0 or length > end - pos):
         return BAD_LENGTH, length
@@ -106,7 +106,10 @@ def read_length(data, pos, end):
 
 @inlined
 def read_list_header(data, pos, end):
-    """Read the header of a list or set: (position or status, size <= bytes left, element type)."""
+    """Read the header of a list or set; return the position or a status, its size and its element type.
+
+    The size is at most the bytes left.
+    """
     if pos >= end:
         return TRUNCATED, np.int64(0), np.int64(0)
     header = load8(data, pos)
@@ -121,7 +124,10 @@ def read_list_header(data, pos, end):
 
 @helper
 def read_map_header(data, pos, end):
-    """Read the header of a map: (position or status, entries <= half of the bytes left, key type << 4 | value type)."""
+    """Read the header of a map; return the position or a status, the number of entries, and both types.
+
+    The entries are at most half of the bytes left; the types are ``key type << 4 | value type``.
+    """
     pos, size = read_length(data, pos, end)
     if pos < 0 or size == 0:
         return pos, size, np.int64(0)
@@ -136,7 +142,7 @@ def read_map_header(data, pos, end):
 
 @helper
 def skip_sized(data, pos, end, wire):
-    """Skip a number, a string or a UUID: the position behind it, or a status."""
+    """Skip an I8, a double, a binary value or a UUID; return the position after it, or a status."""
     size = np.int64(1)
     if wire == BINARY:
         pos, size = read_length(data, pos, end)
@@ -153,7 +159,7 @@ def skip_sized(data, pos, end, wire):
 
 @inlined
 def skip_simple_fields(data, pos, end):
-    """Skip the fields of a struct up to one that is long, a container, told by its id, the last, or near the end."""
+    """Skip short fields of a struct; stop at long or container fields, explicit ids, the stop byte or near the end."""
     while pos + 9 <= end:
         word = np.int64(load64(data, pos))  # header and value
         wire = word & 15
@@ -181,23 +187,16 @@ def skip_simple_fields(data, pos, end):
 
 @helper
 def skip_field(data, pos, end, wire, stack):
-    """Skip the value of a field, whatever it holds, without recursion.
-
-    A list within has the types of its elements in a byte, the next one's in the low half; the halves are swapped with
-    each element, which serves the keys and values of maps.
-
-    Returns
-    -------
-    int
-        The position behind it, or a status.
-    """
+    """Skip the value of a field of any type, without recursion; return the position after it, or a status."""
     if wire <= FALSE:
         return pos if wire > 0 else np.int64(BAD_THRIFT_TYPE)
     frame = np.int64(S_SKIPPED)
     left = np.int64(1)
+    # Element types of the container, one per nibble, the next in the low one. They are swapped with each element, which
+    # serves the keys and values of maps.
     types = wire | wire << 4
     while True:
-        if left == 0:  # back to what this was in
+        if left == 0:  # back to the container around it
             if frame == S_SKIPPED:
                 return pos
             frame -= SKIPPED_WORDS
@@ -242,7 +241,7 @@ def skip_field(data, pos, end, wire, stack):
 
 @helper
 def skip_container_header(data, pos, end, wire):
-    """Begin to skip a container: (position or status, elements to come or -1, their types)."""
+    """Skip the header of a container; return the position or a status, the elements to come or -1, and their types."""
     if wire == STRUCT:
         return pos, _INFINITE, np.int64(0)
     if wire == MAP:
