@@ -19,7 +19,7 @@ def default_folder() -> Path:
 
 
 class Recipe(Protocol):
-    """What can be made: a file, or, of `querying.folders`, a folder of files."""
+    """What can be made: a file, or, of `queries.folders`, a folder of files."""
 
     @property
     def name(self) -> str: ...
@@ -39,7 +39,7 @@ def ensure(file: Recipe, folder: Path, scale: float) -> Path:
     Parameters
     ----------
     file : Recipe
-        One of those in `workloads`, `querying.files` or `querying.folders`.
+        One of those in `workloads`, `queries.files` or `queries.folders`.
     folder : Path
         Made when missing.
     scale : float

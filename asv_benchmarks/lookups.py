@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from asv_benchmarks.counting import CountingFile
-from asv_benchmarks.indexes import chunk_bytes
+from asv_benchmarks.counting_file import CountingFile
+from asv_benchmarks.page_index import chunk_bytes
 
 KEY = "orderkey"
 COLUMNS = [KEY, "extendedprice", "comment"]
@@ -23,7 +23,7 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LookUp:
     """What one look-up is for.
 
     Attributes
@@ -38,32 +38,32 @@ class Wanted:
     key: int
 
 
-def spread(frame: pd.DataFrame) -> list[Wanted]:
+def spread(frame: pd.DataFrame) -> list[LookUp]:
     """Spread look-ups over the frame, away from the borders of pages and row groups of round sizes."""
     starts = [int(len(frame) * (turn + 0.5) / COUNT) for turn in range(COUNT)]
     keys = frame[KEY]
-    return [Wanted((start, min(start + ROWS, len(frame))), int(keys.iloc[start])) for start in starts]
+    return [LookUp((start, min(start + ROWS, len(frame))), int(keys.iloc[start])) for start in starts]
 
 
-def _by_position(source: Any, wanted: Wanted, threads: int) -> pd.DataFrame:
+def _by_position(source: Any, wanted: LookUp, threads: int) -> pd.DataFrame:
     import numparq
 
     return numparq.read_parquet(source, columns=COLUMNS, row_range=wanted.rows, threads=threads)
 
 
-def _by_key(source: Any, wanted: Wanted, threads: int) -> pd.DataFrame:
+def _by_key(source: Any, wanted: LookUp, threads: int) -> pd.DataFrame:
     # pyarrow's threads are those of `readers.load`.
     return pd.read_parquet(source, engine="pyarrow", columns=COLUMNS, filters=[(KEY, "==", wanted.key)])
 
 
-_LOOK_UPS: Mapping[str, Callable[[Any, Wanted, int], pd.DataFrame]] = {
+_LOOK_UPS: Mapping[str, Callable[[Any, LookUp, int], pd.DataFrame]] = {
     "lookup": _by_position,
     "lookup_pyarrow": _by_key,
 }
 
 
-def _all(look_up: Callable[[Any, Wanted, int], pd.DataFrame]) -> Callable[[Path, Sequence[Wanted], int], None]:
-    def run(path: Path, wanted: Sequence[Wanted], threads: int) -> None:
+def _all(look_up: Callable[[Any, LookUp, int], pd.DataFrame]) -> Callable[[Path, Sequence[LookUp], int], None]:
+    def run(path: Path, wanted: Sequence[LookUp], threads: int) -> None:
         for one in wanted:
             look_up(path, one, threads)
 
@@ -74,7 +74,7 @@ READERS = {name: _all(look_up) for name, look_up in _LOOK_UPS.items()}
 """``READERS[name](path, wanted, threads)`` does all look-ups, each on a file that is opened for it."""
 
 
-def bytes_asked(name: str, path: Path, wanted: Sequence[Wanted], threads: int) -> float:
+def bytes_asked(name: str, path: Path, wanted: Sequence[LookUp], threads: int) -> float:
     """Average bytes that a look-up reads, footer and indexes included.
 
     Raises
@@ -92,7 +92,7 @@ def bytes_asked(name: str, path: Path, wanted: Sequence[Wanted], threads: int) -
     return total / len(wanted)
 
 
-def bytes_by_index(path: Path, wanted: Sequence[Wanted]) -> float:
+def bytes_by_index(path: Path, wanted: Sequence[LookUp]) -> float:
     """Average bytes that a look-up by position has to read when it follows the offset index, and no byte more.
 
     Those are the footer, and of each column and row group concerned the offset index, the dictionary page, and the data

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from asv_benchmarks.counting import bytes_read
-from asv_benchmarks.fresh import FreshProcessFailed, PeakMeter, give, in_fresh_process
+from asv_benchmarks.counting_file import bytes_read
+from asv_benchmarks.fresh_process import FreshProcessFailed, PeakMeter, in_fresh_process, print_result
 from asv_benchmarks.readers import ReaderUnavailable, limit_threads, load
 from asv_benchmarks.timing import attempt, describe
 
@@ -117,4 +117,4 @@ def answer(task_text: str) -> None:
     task = json.loads(task_text)
     limit_threads(task["threads"])
     peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])
-    give(asdict(peak))
+    print_result(asdict(peak))

@@ -12,32 +12,36 @@ from typing import Any
 
 from rich.console import Console
 
-from asv_benchmarks import modes, report, write_modes
-from asv_benchmarks.batching import modes as batch_modes
-from asv_benchmarks.batching.files import BATCHED
+from asv_benchmarks import compare_reads, compare_writes, report
+from asv_benchmarks.batches import compare as batch_modes
+from asv_benchmarks.batches.files import BATCHED
 from asv_benchmarks.files import default_folder
 from asv_benchmarks.frames import FRAMES
-from asv_benchmarks.on_spark import modes as spark_modes
-from asv_benchmarks.on_spark.queries import QUERIES as SPARK_QUERIES
-from asv_benchmarks.partitioned import modes as partition_modes
-from asv_benchmarks.partitioned.frames import PARTITIONED
-from asv_benchmarks.querying import modes as query_modes
-from asv_benchmarks.querying.queries import QUERIES
+from asv_benchmarks.partitions import compare as partition_modes
+from asv_benchmarks.partitions.frames import PARTITIONED
+from asv_benchmarks.queries import compare as query_modes
+from asv_benchmarks.queries.queries import QUERIES
 from asv_benchmarks.readers import PEERS, limit_threads, peers_named
-from asv_benchmarks.workloads import WORKLOADS, chosen
+from asv_benchmarks.spark import compare as spark_modes
+from asv_benchmarks.spark.queries import QUERIES as SPARK_QUERIES
+from asv_benchmarks.workloads import WORKLOADS, select_workloads
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: the field of `modes.Settings` that it goes to, the table to choose from, what can be done."""
+    """What is measured: its field of `compare_reads.Settings`, the table to choose from, what can be done."""
 
     field: str
     table: Mapping[str, Any]
-    modes: Mapping[str, Callable[[Console, modes.Settings], bool]]
+    modes: Mapping[str, Callable[[Console, compare_reads.Settings], bool]]
 
 
-READING = {"times": modes.compare_times, "memory": modes.compare_memory, "startup": modes.compare_startup}
-WRITING = {"times": write_modes.compare_writing, "memory": write_modes.compare_write_memory}
+READING = {
+    "times": compare_reads.compare_times,
+    "memory": compare_reads.compare_memory,
+    "startup": compare_reads.compare_startup,
+}
+WRITING = {"times": compare_writes.compare_writing, "memory": compare_writes.compare_write_memory}
 QUERYING = {"times": query_modes.compare_queries, "memory": query_modes.compare_query_memory}
 BATCHING = {"times": batch_modes.compare_batches, "memory": batch_modes.compare_batch_memory}
 PARTITIONING = {"times": partition_modes.compare_partitioned}
@@ -151,14 +155,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         what = {
             **{one.field: () for one in SUBJECTS.values()},
-            subject.field: tuple(chosen(options.only, subject.table)),
+            subject.field: tuple(select_workloads(options.only, subject.table)),
         }
         peers = peers_named(options.peers)
     except ValueError as error:
         parser.error(str(error))
     limit_threads(options.threads)
     warnings.simplefilter("ignore")  # peers warn of pandas' deprecations, between the lines of the table
-    settings = modes.Settings(
+    settings = compare_reads.Settings(
         **what,
         peers=tuple(peers),
         folder=options.data.absolute(),

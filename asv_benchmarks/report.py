@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from asv_benchmarks.figures import Results, ratio, summarise
+from asv_benchmarks.ratios import Results, ratio, summarise
 from asv_benchmarks.timing import Named
 
 PIPE_WIDTH = 200

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 
 import pandas as pd
 
+from asv_benchmarks.environment import CLOCK
 from asv_benchmarks.readers import Reader
-from asv_benchmarks.settings import CLOCK
 
 MIN_SECONDS = 3.0
 MAX_ROUNDS = 200
@@ -138,7 +138,7 @@ def take_turns(
                 timed(contender, outcome)
 
 
-def race(
+def time_in_turns(
     readers: Sequence[Reader],
     path: Path,
     columns: list[str] | None,

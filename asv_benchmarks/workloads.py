@@ -127,7 +127,7 @@ MEMORY_BOUND = frozenset({"plain-none", "plain-snappy", "plain-zstd", "nulls-1",
 """The workloads on which the peak over the frame has a bound (30 % of the frame and 64 MB)."""
 
 
-def chosen(only: str | None, table: Mapping[str, Kind]) -> list[Kind]:
+def select_workloads(only: str | None, table: Mapping[str, Kind]) -> list[Kind]:
     """Entries of a table that a comma-separated list names, or all of them.
 
     Raises

@@ -14,11 +14,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from asv_benchmarks.frames import FRAMES, FrameToWrite
-from asv_benchmarks.fresh import FreshProcessFailed, PeakMeter, give, in_fresh_process
+from asv_benchmarks.fresh_process import FreshProcessFailed, PeakMeter, in_fresh_process, print_result
 from asv_benchmarks.memory import frame_bytes
 from asv_benchmarks.readers import ReaderUnavailable, limit_threads
+from asv_benchmarks.write_timing import attempt_write
 from asv_benchmarks.writers import load_writer
-from asv_benchmarks.writing import attempt_write
 
 WARM_UP_ROWS = 1_000
 
@@ -110,4 +110,4 @@ def answer(task_text: str) -> None:
     task = json.loads(task_text)
     limit_threads(task["threads"])
     source, target = Path(task["source"]), Path(task["target"])
-    give(asdict(measure_here(task["name"], FRAMES[task["kind"]], source, target, task["threads"])))
+    print_result(asdict(measure_here(task["name"], FRAMES[task["kind"]], source, target, task["threads"])))

@@ -1,4 +1,4 @@
-"""What all tests share: the folder of conformance files, and a kernel cache that outlives a test."""
+"""What all tests share: the folder of conformance files, and assertions of helpers that explain themselves."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("support")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
-def without_key_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_point_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have look-ups of keys read as all else is: for tests of that, and as what they are held against."""
     from numparq.scan import point_lookup
 

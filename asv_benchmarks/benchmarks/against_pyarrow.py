@@ -1,13 +1,13 @@
 """The side-by-side runner's figures over the project's history: ratios, memory over the frame, bytes asked."""
 
 from asv_benchmarks import memory
-from asv_benchmarks.counting import bytes_read
-from asv_benchmarks.figures import ratio
+from asv_benchmarks.counting_file import bytes_read
+from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import columns_of, default_folder, ensure
+from asv_benchmarks.ratios import ratio
 from asv_benchmarks.readers import load_all
-from asv_benchmarks.settings import REPEAT, SCALE, THREADS
 from asv_benchmarks.startup import small_file
-from asv_benchmarks.timing import race
+from asv_benchmarks.timing import time_in_turns
 from asv_benchmarks.workloads import WORKLOADS
 
 
@@ -26,7 +26,7 @@ class Compare:
 
     def track_pyarrow_over_numparq(self, name):
         readers, _ = load_all(["numparq", "pyarrow"], THREADS)
-        return ratio(race(readers, self.path, self.columns, REPEAT), "numparq", "pyarrow")
+        return ratio(time_in_turns(readers, self.path, self.columns, REPEAT), "numparq", "pyarrow")
 
     def track_frame_bytes(self, name):
         return self._peak().frame

@@ -1,12 +1,12 @@
 """Reading in batches: time of numparq, its peak of memory, and pyarrow's `iter_batches` beside it."""
 
-from asv_benchmarks.batching.contenders import load_contender, load_contenders
-from asv_benchmarks.batching.files import BATCHED
-from asv_benchmarks.batching.memory import measure
-from asv_benchmarks.batching.race import race
-from asv_benchmarks.figures import ratio
+from asv_benchmarks.batches.files import BATCHED
+from asv_benchmarks.batches.memory import measure
+from asv_benchmarks.batches.readers import load_batch_reader, load_batch_readers
+from asv_benchmarks.batches.timing import time_in_turns
+from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import default_folder
-from asv_benchmarks.settings import REPEAT, SCALE, THREADS
+from asv_benchmarks.ratios import ratio
 
 
 class Batches:
@@ -21,7 +21,7 @@ class Batches:
 
     def setup(self, name):
         self.task = BATCHED[name].task(default_folder(), SCALE)
-        self.drain = load_contender("numparq", THREADS).drain
+        self.drain = load_batch_reader("numparq", THREADS).drain
         self.drain(BATCHED[name].small(default_folder(), SCALE))
 
     def time_drain(self, name):
@@ -34,8 +34,8 @@ class Batches:
         return self.task.limit
 
     def track_pyarrow_over_numparq(self, name):
-        contenders, _ = load_contenders(("pyarrow",), THREADS)
-        return ratio(race(contenders, self.task, REPEAT), "numparq", "pyarrow")
+        contenders, _ = load_batch_readers(("pyarrow",), THREADS)
+        return ratio(time_in_turns(contenders, self.task, REPEAT), "numparq", "pyarrow")
 
     track_peak.unit = "bytes"
     track_limit.unit = "bytes"

@@ -3,12 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from asv_benchmarks.figures import ratio
+from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import default_folder, ensure, remove
-from asv_benchmarks.partitioned.frames import PARTITIONED
-from asv_benchmarks.partitioned.race import race_writers, written
-from asv_benchmarks.partitioned.writers import load_writer, load_writers
-from asv_benchmarks.settings import REPEAT, SCALE, THREADS
+from asv_benchmarks.partitions.frames import PARTITIONED
+from asv_benchmarks.partitions.timing import race_writers, written
+from asv_benchmarks.partitions.writers import load_writer, load_writers
+from asv_benchmarks.ratios import ratio
 
 
 class WritePartitions:

@@ -1,12 +1,12 @@
 """Reading with filters: time, peak memory, bytes and requests of numparq, and the best peer beside it."""
 
-from asv_benchmarks.figures import best_of
+from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import default_folder
-from asv_benchmarks.querying.contenders import load_contender, load_contenders
-from asv_benchmarks.querying.memory import measure
-from asv_benchmarks.querying.queries import ALL, QUERIES
-from asv_benchmarks.querying.race import asked, invited, race
-from asv_benchmarks.settings import REPEAT, SCALE, THREADS
+from asv_benchmarks.queries.memory import measure
+from asv_benchmarks.queries.queries import ALL, QUERIES
+from asv_benchmarks.queries.readers import load_query_reader, load_query_readers
+from asv_benchmarks.queries.timing import count_io, readers_for, time_in_turns
+from asv_benchmarks.ratios import best_peer
 
 
 class Query:
@@ -21,7 +21,7 @@ class Query:
 
     def setup(self, name):
         self.task = QUERIES[name].task(default_folder(), SCALE)
-        self.run = load_contender("numparq", THREADS).run
+        self.run = load_query_reader("numparq", THREADS).run
         self.run(self.task)  # asv leaves out what is not implemented
 
     def time_query(self, name):
@@ -31,11 +31,11 @@ class Query:
         self.run(self.task)
 
     def track_bytes_asked(self, name):
-        found = asked(self.task, THREADS)
+        found = count_io(self.task, THREADS)
         return None if found is None else found.bytes
 
     def track_requests(self, name):
-        found = asked(self.task, THREADS)
+        found = count_io(self.task, THREADS)
         return None if found is None else found.requests
 
     track_bytes_asked.unit = "bytes"
@@ -53,9 +53,9 @@ class CompareQueries:
         self.task = QUERIES[name].task(default_folder(), SCALE)
 
     def track_best_peer_over_numparq(self, name):
-        contenders, _ = load_contenders(("pyarrow", "polars", "duckdb"), THREADS)
-        outcomes = race(invited(contenders, QUERIES[name]), self.task, THREADS, REPEAT).outcomes
-        best = best_of(outcomes, "numparq", ALL)
+        contenders, _ = load_query_readers(("pyarrow", "polars", "duckdb"), THREADS)
+        outcomes = time_in_turns(readers_for(contenders, QUERIES[name]), self.task, THREADS, REPEAT).outcomes
+        best = best_peer(outcomes, "numparq", ALL)
         return None if best is None else best.ratio
 
     def track_bytes_over_frame(self, name):

@@ -1,8 +1,8 @@
 """Time and peak memory of `numparq.read_parquet` on every workload."""
 
+from asv_benchmarks.environment import SCALE, THREADS
 from asv_benchmarks.files import columns_of, default_folder, ensure
 from asv_benchmarks.readers import load
-from asv_benchmarks.settings import SCALE, THREADS
 from asv_benchmarks.workloads import WORKLOADS
 
 

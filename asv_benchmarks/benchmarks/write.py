@@ -3,13 +3,13 @@
 import tempfile
 from pathlib import Path
 
+from asv_benchmarks.compare_writes import size_ratio
+from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import default_folder, ensure
 from asv_benchmarks.frames import FRAMES
-from asv_benchmarks.settings import REPEAT, SCALE, THREADS
 from asv_benchmarks.write_memory import measure_write
-from asv_benchmarks.write_modes import size_ratio
+from asv_benchmarks.write_timing import race_writers
 from asv_benchmarks.writers import load_writer, load_writers
-from asv_benchmarks.writing import race_writers
 
 
 class Write:

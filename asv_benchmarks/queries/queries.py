@@ -1,0 +1,101 @@
+"""The one table of queries: of which file, which rows and columns, and what numparq has to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asv_benchmarks.files import columns_of, ensure
+from asv_benchmarks.object_store import ObjectStore
+from asv_benchmarks.queries import required_bytes
+from asv_benchmarks.queries.files import MIXED, POINTS, SHUFFLED, WIDE
+from asv_benchmarks.queries.folders import FOLDER, ONE_PARTITION, Folder, in_all_files, in_any_file
+from asv_benchmarks.queries.goals import Faster, Goal, ReadsOnly, Requests, RoundTrips
+from asv_benchmarks.queries.predicates import At, Term
+from asv_benchmarks.queries.task import Task
+from asv_benchmarks.tables import DRAWS
+from asv_benchmarks.workloads import DataFile, first_middle_last
+
+ALL = ("pyarrow", "dataset", "polars", "duckdb")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One thing to be asked.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the tables.
+    file : DataFile or DatasetFolder
+        Whom it is asked.
+    terms : tuple of Term
+        What has to hold of the rows.
+    goals : tuple of Goal
+        What numparq has to reach.
+    pick : callable, optional
+        ``pick(names)`` chooses columns; without it all.
+    remote : bool
+        Whether the file is in a simulated object store.
+    besides : tuple of str
+        Contenders that run in this query only.
+    unites : bool
+        Whether some files of a folder lack columns that are wanted.
+    """
+
+    name: str
+    file: DataFile | Folder
+    terms: tuple[Term, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    pick: Callable[[Sequence[str]], list[str]] | None = None
+    remote: bool = False
+    besides: tuple[str, ...] = ()
+    unites: bool = False
+
+    def task(self, folder: Path, scale: float) -> Task:
+        """Make the file if need be, and the query ready for it."""
+        path = ensure(self.file, folder, scale)
+        terms = tuple(term.on(path) for term in self.terms)
+        store = ObjectStore() if self.remote else None
+        return Task(path, columns_of(self, path), terms, store, self.file.is_folder, self.unites)
+
+
+_POINT = (Term("key", "==", At(0.4321)),)
+_ONE_PERCENT = (Term("key", ">=", At(0.4321)), Term("key", "<", At(0.4421)))
+
+QUERIES: dict[str, Query] = {
+    query.name: query
+    for query in (
+        Query("point", POINTS, _POINT, (Faster(8.0, ALL), ReadsOnly(required_bytes.for_sorted_key))),
+        Query("range-1", POINTS, _ONE_PERCENT, (Faster(2.0, ALL), ReadsOnly(required_bytes.for_sorted_key))),
+        Query(
+            "absent-bloom",
+            SHUFFLED,
+            (Term("key", "==", At(0.5, plus=1)),),
+            (Faster(1.0, ("duckdb",)), ReadsOnly(required_bytes.for_absent_key)),
+        ),
+        Query("scattered-0.003", MIXED, (Term("draw", "<", 3 * DRAWS // 100_000),), (Faster(1.0, ("polars",)),)),
+        Query("scattered-1", MIXED, (Term("draw", "<", DRAWS // 100),), (Faster(1.0, ("polars",)),)),
+        Query(
+            "half", MIXED, (Term("draw", "<", DRAWS // 2),), (Faster(1 / 1.1, ("read-all",)),), besides=("read-all",)
+        ),
+        Query("point-store", POINTS, _POINT, (RoundTrips(4),), remote=True),
+        Query("wide-three-20", WIDE, (), (Faster(2.0, ("polars",)),), first_middle_last),
+        Query("startswith-1", MIXED, (Term("name", "startswith", "item42"),)),
+        Query("isin-100", MIXED, (Term("draw", "in", list(range(7, DRAWS, DRAWS // 100))),)),
+        Query("city", MIXED, (Term("city", "==", "Port haven"),)),
+        Query("partition", FOLDER, ONE_PARTITION, (Faster(3.0, ("pyarrow",)),), in_all_files),
+        Query("partition-united", FOLDER, ONE_PARTITION, (), in_any_file, unites=True),
+        Query(
+            "partition-store",
+            FOLDER,
+            ONE_PARTITION,
+            (RoundTrips(3), Requests(2, required_bytes.num_files), ReadsOnly(required_bytes.for_files)),
+            in_all_files,
+            remote=True,
+        ),
+        Query("whole-folder", FOLDER, (), (), in_all_files),
+    )
+}
+"""All queries by name, in the order in which they are run."""

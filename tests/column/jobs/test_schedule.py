@@ -1,0 +1,115 @@
+"""Jobs on several threads: when a second thread is worth starting, and row groups decoded side by side."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.column.jobs import schedule
+from numparq.column.jobs.schedule import SINGLE_THREAD_BYTES, JobScheduler
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+SOME = SINGLE_THREAD_BYTES
+
+
+class Job:
+    def __init__(self, num_bytes: int, done: list[int]) -> None:
+        self.num_bytes = num_bytes
+        self._done = done
+
+    def __call__(self) -> None:
+        self._done.append(self.num_bytes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_shared"),
+    [
+        ([], False),
+        ([100 * SOME], False),
+        ([100 * SOME, SOME - 1], False),
+        ([100 * SOME, SOME], True),
+        ([SOME, SOME], True),
+        ([SOME - 1] * 2, False),
+        ([1] * (2 * SOME // 1000), False),
+        ([1000] * (2 * SOME // 1000 + 1), True),
+    ],
+)
+def test_what_others_can_take_over(sizes, is_shared):
+    done: list[int] = []
+    shared: list[int] = []
+    crew = SimpleNamespace(run=lambda jobs: shared.extend(job.num_bytes for job in jobs))
+    maker = JobScheduler(SimpleNamespace(crew=crew), None, [], None)
+    maker.run([Job(size, done) for size in sizes])
+    assert (shared, done) == ((sizes, []) if is_shared else ([], sizes))
+
+
+KINDS = {
+    "a": pa.array([1, None, 3, 2**60], pa.int64()),
+    "b": pa.array([1, 2, None, 4], pa.int32()),
+    "c": pa.array([0.5, None, 1.5, 2.5], pa.float64()),
+    "d": pa.array([True, None, False, True]),
+    "e": pa.array([1, 2, 3, 4], pa.int16()),
+    "f": pa.array([1, None, 3, 4], pa.timestamp("us")),
+    "s": pa.array(["x", None, "y", "x"]),
+    "g": pa.array([1.5, 2.5, 3.5, None], pa.float32()),
+}
+
+
+def written(columns: str, **options: object) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({name: KINDS[name] for name in columns}), sink, store_schema=False, **options)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("known", ["", "a", "b", "ad", "abcdefgs"])
+@pytest.mark.parametrize("columns", ["ab", "ba", "abcdefsg", "gsfedcba"])
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_columns_that_are_decoded_again_leave_the_others_as_they_are(
+    columns: str, known: str, use_dictionary: bool
+) -> None:
+    """Where the statistics do not tell of nulls, a column turns out to need another dtype while others are decoded."""
+    data = written(columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary)
+    found = numparq.read_parquet(data)
+    for name in columns:
+        alone = numparq.read_parquet(written(name, write_statistics=False, use_dictionary=use_dictionary))
+        pd.testing.assert_series_equal(found[name], alone[name])
+
+
+def test_small_chunks_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})
+    data = numparq.to_parquet(frame)
+    made: list[list[object]] = []
+    run = schedule.JobScheduler.run
+    monkeypatch.setattr(
+        schedule.JobScheduler, "run", lambda maker, found: (made.append(list(found)), run(maker, found))[1]
+    )
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), frame)
+    assert [len(found) for found in made] == [1]
+
+
+def test_damage_is_told_of_its_column() -> None:
+    data = bytearray(numparq.to_parquet(pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})))
+    with numparq.ParquetFile(bytes(data)) as file:
+        place = file.metadata.row_groups[0].columns[1].meta_data
+    data[place.data_page_offset + place.total_compressed_size - 1] ^= 0xFF
+    with pytest.raises(numparq.CorruptPageError) as failure:
+        numparq.read_parquet(bytes(data))
+    assert failure.value.where["column"] == "f"
+    assert failure.value.where["row_group"] == 0
+
+
+def test_what_one_of_them_loses_is_lost_of_it_only() -> None:
+    data = bytearray(numparq.to_parquet(pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})))
+    with numparq.ParquetFile(bytes(data)) as file:
+        place = file.metadata.row_groups[0].columns[1].meta_data
+    data[place.data_page_offset + place.total_compressed_size - 1] ^= 0xFF
+    found = numparq.read_parquet(bytes(data), on_error="skip")
+    assert found.columns.tolist() == ["i", "b"]
+    assert found["i"].tolist() == list(range(5))
+    assert found["b"].all()

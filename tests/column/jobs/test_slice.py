@@ -1,0 +1,247 @@
+"""Column chunks from a file's bytes to values: windows, batches and parts of any size, by one thread and by several."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from numparq.column.buffers import BinaryArray
+from numparq.column.jobs import schedule
+from numparq.column.jobs.slice import BinaryJob, DictionaryJob, FixedJob
+from numparq.column.read import decompress, page_walk, pages
+from numparq.column.read.context import ReadContext
+from numparq.column.read.output import FixedOutput
+from numparq.errors import CorruptPageError
+from numparq.io.local_source import BytesSource
+from numparq.kernels import tables as t
+from numparq.util.worker_pool import WorkerPool
+from support.kernels.chunk_tables import DecodeRequest, chunk_table
+from support.oracles.pages import SNAPPY, UNCOMPRESSED, Chunk, random_chunk
+from support.oracles.plain import BYTE_ARRAY, INT32, INT64, ColumnType, random_values
+
+
+class Reads(BytesSource):
+    """Bytes that are always read into a buffer, never given as a view."""
+
+    def view(self, position, length, slack):
+        return None
+
+
+@pytest.fixture(params=[(1, 1), (300, 64), (2000, 1000), (1 << 22, 1 << 20)], ids=str)
+def small(request, monkeypatch):
+    """Windows, batches and parts that are so small that a chunk takes several of them."""
+    window, part = request.param
+    monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
+    monkeypatch.setattr(decompress, "BATCH_BYTES", part)
+    monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
+
+
+def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tuple[bytes, np.ndarray]:
+    """Lay chunks out in a file, a magic number and gaps before them: the bytes, and the chunk table."""
+    data, rows = b"PAR1", []
+    for chunk, request in zip(chunks, requests, strict=True):
+        stored = chunk.stored()
+        data += gap
+        rows.append(chunk_table(chunk.column, chunk.codec, len(chunk.rows), len(stored), request, len(data)))
+        data += stored
+    return data, np.array(rows)
+
+
+def context(data: bytes, columns: int, crew: WorkerPool, number: int) -> ReadContext:
+    source = Reads(data) if number % 2 else BytesSource(data + bytes(number % 3 * 64))
+    return ReadContext(source, [f"column {i}" for i in range(columns)], crew, True)
+
+
+def with_crcs(chunk: Chunk) -> Chunk:
+    return replace(chunk, pages=[page.with_crc() for page in chunk.pages])
+
+
+def window(rng, rows: int) -> tuple[int, int]:
+    return (0, rows) if rng.random() < 0.5 else tuple(sorted(rng.integers(0, rows + 1, 2).tolist()))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_fixed(small, threads):
+    rng = np.random.default_rng(threads)
+    with WorkerPool(threads) as crew:
+        for number in range(25):
+            column = ColumnType(INT64, 0, True)
+            chunk = with_crcs(
+                random_chunk(rng, column, random_values(rng, column, 30), 12, 25, 0.3, number % 3 > 0, number % 2)
+            )
+            start, stop = window(rng, len(chunk.rows))
+            data, table = tables([chunk], [DecodeRequest(t.COPY, 8, t.NULLS_MASK, -1, start, stop)], b"")
+            table[0, t.C_OUT], table[0, t.C_VALIDITY] = 16, 2
+            out, mask = np.full(stop - start + 4, 7), np.full(stop - start + 4, 9, np.uint8)
+            job = FixedJob(
+                context(data, 1, crew, number),
+                0,
+                [0],
+                table,
+                number % 5 > 0,
+                output=FixedOutput(out.view(np.uint8), mask),
+            )
+            job()
+            rows = chunk.rows[start:stop]
+            assert out[2:-2].tolist() == [
+                -1 if row is None else int.from_bytes(row, "little", signed=True) for row in rows
+            ]
+            assert mask[2:-2].tolist() == [int(row is not None) for row in rows]
+            assert out[[0, 1, -2, -1]].tolist() == [7] * 4
+            assert mask[[0, 1, -2, -1]].tolist() == [9] * 4
+            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
+            assert not job.failed
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_binary(small, threads):
+    rng = np.random.default_rng(threads)
+    with WorkerPool(threads) as crew:
+        for number in range(25):
+            column = ColumnType(BYTE_ARRAY, 0, number % 3 > 0)
+            values = [b"%d" % i * int(rng.integers(0, 9)) for i in range(30)]
+            chunk = with_crcs(random_chunk(rng, column, values, 12, 25, 0.3, number % 4 > 0, number % 2))
+            start, stop = window(rng, len(chunk.rows))
+            data, table = tables([chunk], [DecodeRequest(start=start, stop=stop)], b"")
+            job = BinaryJob(
+                context(data, 1, crew, number), 0, [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
+            )
+            job()
+            rows = chunk.rows[start:stop]
+            assert [row for piece in job.pieces for row in values_of(piece)] == rows
+            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
+
+
+def values_of(piece: BinaryArray) -> list[bytes | None]:
+    data, ends = piece.data.tobytes(), piece.offsets.tolist()
+    values: list[bytes | None] = [data[a:b] for a, b in itertools.pairwise(ends)]
+    return (
+        values if piece.validity is None else [v if ok else None for v, ok in zip(values, piece.validity, strict=True)]
+    )
+
+
+def test_dictionary(small):
+    rng = np.random.default_rng(0)
+    with WorkerPool(2) as crew:
+        for number in range(25):
+            column = ColumnType(BYTE_ARRAY, 0, True)
+            chunk = random_chunk(rng, column, [b"%d" % i for i in range(40)], 8, 25, 0.3, True, number % 2)
+            start, stop = window(rng, len(chunk.rows))
+            data, table = tables([chunk], [DecodeRequest(t.CODES, 4, t.NULLS_FILL, -1, start, stop)], b"")
+            codes = np.empty(stop - start, np.int32)
+            job = DictionaryJob(
+                context(data, 1, crew, number),
+                0,
+                [0],
+                table,
+                number % 3 > 0,
+                codes=codes,
+                utf8=True,
+                size_hint=0,
+                output=FixedOutput(codes.view(np.uint8), np.empty(0, np.uint8)),
+            )
+            job()
+            rows: list[bytes | None] = []
+            for piece in job.pieces:
+                if isinstance(piece, BinaryArray):  # a page of the chunk is PLAIN
+                    rows += values_of(piece)
+                else:
+                    entries = values_of(piece.dictionary)
+                    rows += [None if code < 0 else entries[code] for code in piece.codes.tolist()]
+            assert rows == chunk.rows[start:stop]
+            assert job.chunks[0, t.C_NULL_COUNT] == chunk.rows[start:stop].count(None)
+
+
+def test_chunks_together():
+    """Several chunks in one job, dictionaries and row windows of their own, values in rows of one block."""
+    rng = np.random.default_rng(0)
+    with WorkerPool(1) as crew:
+        for number in range(25):
+            chunks, requests, count = [], [], 60
+            for _ in range(int(rng.integers(1, 6))):
+                column = ColumnType(INT32, 0, bool(rng.random() < 0.5))
+                chunks.append(
+                    with_crcs(
+                        random_chunk(
+                            rng,
+                            column,
+                            random_values(rng, column, 9),
+                            6,
+                            20,
+                            0.3,
+                            bool(rng.random() < 0.7),
+                            int(rng.choice([UNCOMPRESSED, SNAPPY])),
+                        )
+                    )
+                )
+                start = int(rng.integers(0, 60))
+                requests.append(DecodeRequest(t.COPY, 4, t.NULLS_FILL, 5, start, start + count))
+            data, table = tables(chunks, requests, rng.bytes(number % 3 * 5))
+            table[:, t.C_OUT] = np.arange(len(chunks)) * count * 4
+            block = np.zeros((len(chunks), count), np.int32)
+            job = FixedJob(
+                context(data, len(chunks), crew, number),
+                0,
+                list(range(len(chunks))),
+                table,
+                False,
+                output=FixedOutput(block.reshape(-1).view(np.uint8), np.empty(0, np.uint8)),
+            )
+            job()
+            for values, nulls, chunk, request in zip(
+                block, job.chunks[:, t.C_NULL_COUNT], chunks, requests, strict=True
+            ):
+                rows = chunk.rows[request.start : request.stop]
+                assert values.tolist() == [
+                    5 if row is None else int.from_bytes(row, "little", signed=True) for row in rows
+                ]
+                assert nulls == rows.count(None)
+
+
+def test_damage_is_located(small):
+    """A page whose CRC is wrong is named, whichever window it is in."""
+    rng = np.random.default_rng(0)
+    column = ColumnType(INT64)
+    chunk = with_crcs(random_chunk(rng, column, random_values(rng, column, 30), 12, 25, dictionary=True))
+    for damaged in range(len(chunk.pages)):
+        page = chunk.pages[damaged]
+        body = bytes([page.body[0] ^ 1]) + page.body[1:]
+        bad = replace(
+            chunk, pages=[replace(page, body=body) if i == damaged else other for i, other in enumerate(chunk.pages)]
+        )
+        data, table = tables([bad], [DecodeRequest(t.COPY, 8, stop=len(chunk.rows))], b"")
+        out = np.empty(len(chunk.rows))
+        with WorkerPool(1) as crew, pytest.raises(CorruptPageError, match="CRC") as caught:
+            FixedJob(
+                context(data, 1, crew, damaged),
+                7,
+                [0],
+                table,
+                False,
+                output=FixedOutput(out.view(np.uint8), np.empty(0, np.uint8)),
+            )()
+        assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
+
+
+def test_runs_of_several_chunks_fit_into_one_window():
+    """What is known of the chunks of a window, their dictionaries above all, is not there any more in the next one."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        count = int(rng.integers(1, 40))
+        sizes = rng.integers(0, int(rng.choice([100, 70_000, 1 << 20, 9 << 20])), count)
+        gaps = rng.integers(0, int(rng.choice([1, 100, 40_000])), count)
+        table = np.zeros((count, t.CHUNK_FIELDS), np.int64)
+        table[:, t.C_START] = 4 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
+        table[:, t.C_END] = table[:, t.C_START] + sizes
+        gap = int(rng.choice([0, 50, 32 << 10]))
+        edges = list(schedule.coalesce_chunks(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
+        assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)]
+        assert edges[-1][1] == count
+        for first, last in edges:
+            span = table[last - 1, t.C_END] - table[first, t.C_START]
+            assert last - first == 1 or span <= page_walk.WINDOW_BYTES * 3 // 2
+            apart = table[first + 1 : last, t.C_START] - table[first : last - 1, t.C_END]
+            assert apart.max(initial=0) <= gap

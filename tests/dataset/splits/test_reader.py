@@ -1,0 +1,321 @@
+"""Splits that are read elsewhere: which types come, what travels, what is read of files."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq import RuntimeFilter, col
+from numparq.dataset.splits.split import Split
+from numparq.dataset.splits.table import split_table
+from numparq.format.bloom_filter import BloomFilter
+from support.data.split_tables import numbered_frame, read_splits, rows_of, thousands
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return thousands(tmp_path / "table")
+
+
+def test_types_are_by_the_schema_alone(tmp_path):
+    schema = pa.schema(
+        [
+            pa.field("required", pa.int64(), nullable=False),
+            pa.field("i", pa.int64()),
+            pa.field("u", pa.uint8()),
+            pa.field("b", pa.bool_()),
+            pa.field("f", pa.float64()),
+            pa.field("c", pa.dictionary(pa.int8(), pa.string())),
+            pa.field("t", pa.timestamp("ns")),
+        ]
+    )
+    moment = datetime.datetime(2020, 1, 1)
+    table = pa.table(
+        {
+            "required": [1, 2],
+            "i": [1, 2],
+            "u": [1, 2],
+            "b": [True, False],
+            "f": [1.0, 2.0],
+            "c": pa.array(["x", "y"]).dictionary_encode(),
+            "t": [moment, moment],
+        }
+    ).cast(schema)
+    (tmp_path / "p=1").mkdir()
+    pq.write_table(table, tmp_path / "p=1" / "a.parquet", row_group_size=1, use_deprecated_int96_timestamps=True)
+    divided = split_table(tmp_path, split_bytes=1)
+    want = {
+        "required": "int64",
+        "i": "Int64",
+        "u": "UInt8",
+        "b": "boolean",
+        "f": "float64",
+        "c": "str",
+        "t": "datetime64[us]",
+        "p": "Int32",
+    }
+    assert len(divided) == 2
+    for split in [*divided.splits, Split()]:
+        assert divided.frame(split).dtypes.astype(str).to_dict() == want
+    arrow = divided.arrow_schema
+    assert arrow.field("t").type == pa.timestamp("us")
+    assert arrow.field("c").type in (pa.string(), pa.large_string())
+    assert [field.nullable for field in arrow] == [False] + [True] * 7
+
+
+def test_types_are_not_those_of_another_read_of_the_same_files(tmp_path):
+    """Neither is what one chooses for a footer kept for the other."""
+    table = pa.table({"c": pa.array(["a", "b"]).dictionary_encode(), "id": [1, 2]})
+    for number in range(2):
+        pq.write_table(table if number else table.select(["c"]), tmp_path / f"{number}.parquet")
+    for _ in range(2):
+        with numparq.Dataset(str(tmp_path)) as dataset:
+            assert isinstance(dataset.read()["c"].dtype, pd.CategoricalDtype)
+        divided = split_table(str(tmp_path), min_splits=2)
+        frames = [divided.frame(split) for split in [Split(), *divided.splits]]
+        assert not any(isinstance(frame["c"].dtype, pd.CategoricalDtype) for frame in frames)
+
+
+def test_given_types_of_partition_columns(tmp_path):
+    for value in ("2020-01-01", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / f"day={value}").mkdir()
+        numparq.to_parquet(numbered_frame(3), tmp_path / f"day={value}" / "a.parquet")
+    table = split_table(tmp_path, partitioning={"day": "date"}, min_splits=2)
+    first, second = (table.frame(split)["day"] for split in table.splits)
+    assert first.tolist() == [datetime.date(2020, 1, 1)] * 3
+    assert second.isna().all()
+    assert table.arrow_schema.field("day").type == pa.date32()
+
+
+def test_nothing_of_pandas_but_dtypes_counts(tmp_path):
+    frame = pd.DataFrame(
+        {"1": [1, 2], "c": pd.Categorical(["x", "y"]), "n": pd.array([1, None], "Int8")},
+        index=pd.Index([5, 6], name="key"),
+    )
+    frame.attrs["note"] = 1
+    numparq.to_parquet(frame, tmp_path / "a.parquet")
+    made = split_table(tmp_path / "a.parquet").frame(split_table(tmp_path / "a.parquet").splits[0])
+    assert made.columns.tolist() == ["1", "c", "n", "key"]
+    assert made.index.tolist() == [0, 1]
+    assert not made.attrs
+    assert made["c"].tolist() == ["x", "y"]
+    assert made["c"].dtype != "category"
+    assert str(made["n"].dtype) == "Int8"
+    assert split_table(tmp_path / "a.parquet", ["n"]).names == ["n"]
+
+
+def test_fields_of_structs(tmp_path):
+    structs = pa.array([{"x": 1, "y": {"z": "a"}}, None, {"x": 3, "y": None}])
+    pq.write_table(pa.table({"st": structs, "a": [1, 2, 3]}), tmp_path / "1.parquet", row_group_size=1)
+    pq.write_table(pa.table({"a": [4]}), tmp_path / "2.parquet")
+    table = split_table(tmp_path, [("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2, split_bytes=1)
+    with numparq.Dataset(tmp_path) as dataset:
+        want = dataset.read([("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2)
+    assert table.names == list(want)
+    assert rows_of(read_splits(table)) == rows_of(want)
+    assert [part.num_rows for split in table.splits for part in table.tables(split)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("resolve", "want"),
+    [
+        ("name", {"a": [1, None], "b": ["x", None], "c": [None, 2], "d": [None, "y"]}),
+        ("position", {"a": [1, 2], "b": ["x", "y"]}),
+        ("field_id", {"b": ["x", "y"], "a": [1, 2]}),
+    ],
+)
+def test_ways_to_find_columns(tmp_path, resolve, want):
+    for number, names in enumerate(("ab", "cd")):
+        fields = [
+            pa.field(name, kind, metadata={b"PARQUET:field_id": b"%d" % at})
+            for at, (name, kind) in enumerate(zip(names, (pa.int32(), pa.string()), strict=True))
+        ]
+        table = pa.Table.from_arrays(
+            [pa.array([number + 1], pa.int32()), pa.array(["xy"[number]])], schema=pa.schema(fields)
+        )
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    for plan_files in (None, 0):
+        frame = read_splits(split_table(tmp_path, resolve=resolve, min_splits=2, plan_files=plan_files))
+        assert {name: [None if pd.isna(item) else item for item in frame[name]] for name in frame} == want
+
+
+def test_rows_without_columns(folder):
+    table = split_table(folder, [], min_splits=3)
+    assert sum(len(table.frame(split)) for split in table.splits) == 4000
+    tables = [part for split in table.splits for part in table.tables(split)]
+    assert sum(part.num_rows for part in tables) == 4000
+    assert tables[0].num_columns == 0
+
+
+def test_stretches_of_rows_without_columns(folder):
+    table = split_table(folder, [], col("id") != 5)
+    assert [made.num_rows for made in table.tables(table.splits[0], 1_000)][-2:] == [1_000, 999]
+    assert sum(made.num_rows for split in table.splits for made in table.tables(split, 7)) == table.count(
+        table.splits[0]
+    )
+
+
+def test_variants_come_as_bytes_in_tables(parquet_testing):
+    path = next((parquet_testing / "shredded_variant").glob("case-0*.parquet"))
+    table = split_table(path)
+    (kind,) = [field.type for field in table.arrow_schema if pa.types.is_struct(field.type)]
+    assert {field.name for field in kind} == {"metadata", "value"}
+
+
+READ = """
+import pickle, sys
+import pandas as pd
+reader, splits = pickle.load(open(sys.argv[1], "rb"))
+frames = [reader.frame(split) for split in splits]
+tables = [table for split in splits for table in reader.tables(split, 300)]
+pickle.dump((frames, [table.schema for table in tables], [table.num_rows for table in tables]), open(sys.argv[2], "wb"))
+names = ("pyspark", "numparq.dataset.scan.query", "numparq.dataset.discover.snapshot")
+print(sorted(name for name in names if name in sys.modules))
+"""
+
+
+def elsewhere(reader, splits, tmp_path):
+    """Read splits in another process, with another working directory."""
+    asked, answer = tmp_path / "asked.pickle", tmp_path / "answer.pickle"
+    asked.write_bytes(pickle.dumps((reader, splits)))
+    environment = dict(os.environ, PYTHONPATH=str(Path(numparq.__file__).parent.parent))
+    done = subprocess.run(
+        [sys.executable, "-c", READ, asked, answer], capture_output=True, text=True, cwd="/", env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return (*pickle.loads(answer.read_bytes()), done.stdout.strip())
+
+
+def test_another_process_reads_the_same(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    days = RuntimeFilter("id", low=100, high=3500)
+    table = split_table(".", filters=col("s") == "a", runtime_filters=days, include=["file"], split_bytes=9000)
+    frames, schemas, rows, loaded = elsewhere(table.reader, table.splits, tmp_path)
+    with numparq.Dataset(".") as dataset:
+        want = dataset.read(filters=col("s") == "a", runtime_filters=days, include=["file"])
+    got = pd.concat(frames)
+    assert got["id"].tolist() == want["id"].tolist()
+    assert got["file"].tolist() == want["file"].tolist()
+    assert len(frames) > 3
+    assert all(schema.equals(table.arrow_schema, check_metadata=True) for schema in schemas)
+    assert sum(rows) == len(want)
+    assert loaded == "[]"
+
+
+def test_what_travels_is_small(tmp_path):
+    for number in range(300):
+        numparq.to_parquet(numbered_frame(20, number), tmp_path / f"{number:03}.parquet", row_group_size=5)
+    table = split_table(tmp_path, min_splits=30)
+    assert len(pickle.dumps(table.reader)) < 8000
+    assert max(len(pickle.dumps(split)) for split in table.splits) < 6000
+    copy = pickle.loads(pickle.dumps(table))
+    assert copy.splits == table.splits
+    assert copy.arrow_schema.equals(table.arrow_schema)
+
+
+def test_no_other_file_is_touched(folder):
+    table = split_table(folder, split_bytes=4000)
+    split = next(split for split in table.splits if split.files == [f"{folder}/p=1/3.parquet"])
+    for path in folder.rglob("*.parquet"):
+        if path.name != "3.parquet":
+            path.unlink()
+    assert table.frame(split)["id"].min() >= 3000
+
+
+def test_each_file_is_opened_once_and_only_wanted_bytes_are_read(folder, monkeypatch):
+    from numparq.dataset.discover import open_files
+    from numparq.dataset.splits import open_files as splits_open_files
+
+    known = []
+
+    def remembered(*arguments, **options):
+        known.append(opening_files(*arguments, **options))
+        return known[-1]
+
+    opening_files = open_files.open_files
+    monkeypatch.setattr(splits_open_files, "open_files", remembered)
+    monkeypatch.setattr("numparq.dataset.discover.open_files.TAIL_BYTES", 3000)
+    monkeypatch.setattr("numparq.dataset.discover.open_files.MIN_TAIL_BYTES", 3000)
+    table = split_table(folder, ["x"], split_bytes=4000)
+    for split in table.splits[:3]:
+        known.clear()
+        table.frame(split)
+        (files,) = known
+        assert [file.source.name for file in files] == split.files
+        ends = [max(file.source.size - file.footer_start, 3000) for file in files]
+        assert sum(file.source.num_bytes for file in files) <= split.num_bytes + sum(ends) + 4 * len(files)
+
+
+def test_runtime_filters_and_bloom_filters_are_pickled():
+    bloom = BloomFilter.build(np.arange(100, dtype=np.uint64) << np.uint64(33))
+    given = RuntimeFilter("a", [1, 2], low=0, bloom_filter=bloom)
+    copy = pickle.loads(pickle.dumps(given))
+    assert copy.has_arrived
+    assert repr(copy) == repr(given)
+    assert copy.column == "a"
+    with pytest.raises(ValueError, match="before"):
+        copy.arrive(low=1)
+    waiting = pickle.loads(pickle.dumps(RuntimeFilter(("a", "b"))))
+    assert not waiting.has_arrived
+    assert waiting.column == ("a", "b")
+    waiting.arrive(values=[1])
+    assert waiting.has_arrived
+
+
+def test_runtime_filters_that_come_later(folder):
+    table = split_table(folder, filters=col("p") == 0, min_splits=4)
+    narrowed = table.with_runtime_filters([RuntimeFilter("id", low=1900), RuntimeFilter("p", [0, 3])])
+    assert read_splits(narrowed)["id"].tolist() == list(range(1900, 2000))
+    assert sum(map(narrowed.count, narrowed.splits)) == 100
+    assert sum(map(table.count, table.splits)) == 2000
+    for wrong in (RuntimeFilter("nothing", [1]), RuntimeFilter("id")):
+        with pytest.raises(ValueError, match=r"nothing|arrive"):
+            table.with_runtime_filters(wrong)
+
+
+def test_types_of_partition_columns_by_what_there_is(folder):
+    def types(listing):
+        assert listing.keys == ("p",)
+        assert [file.values for file in listing.files] == [("0",), ("0",), ("1",), ("1",)]
+        return {"p": "float64"}
+
+    table = split_table(folder, partitioning=types, filters=col("p") > 0.5)
+    assert read_splits(table)["p"].tolist() == [1.0] * 2000
+    assert table.arrow_schema.field("p").type == pa.float64()
+
+
+def test_filters_of_all_kinds_are_pickled(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "t": pd.date_range("2020", periods=50, tz="UTC"),
+            "s": ["ab", "cd"] * 25,
+            "i": range(50),
+            "d": [datetime.date(2020, 1, 1 + at % 28) for at in range(50)],
+            "f": np.arange(50) / 2,
+        }
+    )
+    numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=10)
+    filters = [
+        col("t") > pd.Timestamp("2020-01-20", tz="UTC"),
+        col("d").isin([datetime.date(2020, 1, 3)]),
+        ~col("s").like("a%"),
+        [[("i", "<", np.int32(5))], [("f", ">", 20.5)]],
+        col("s").startswith("c") & (col("i") >= 40),
+        col("i").not_in([1, 2]),
+    ]
+    for each in filters:
+        table = split_table(tmp_path / "a.parquet", filters=each, split_bytes=1)
+        want = numparq.read_parquet(tmp_path / "a.parquet", filters=each)
+        assert read_splits(table)["i"].tolist() == want["i"].tolist()
+        assert 0 < len(want) < 50

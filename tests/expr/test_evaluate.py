@@ -1,0 +1,245 @@
+"""Predicates on values of every kind: evaluated, pruned by statistics, asked of Bloom filters and dictionaries."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement, product
+from operator import eq, ge, gt, le, lt, ne
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.expr.bind import bind
+from numparq.expr.bound import ValuePredicate, bound_predicates
+from numparq.expr.evaluate import evaluate, evaluate_predicate
+from numparq.expr.expression import col
+from numparq.format.bloom_filter import BloomFilter, hash_values
+from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
+from numparq.format.page_bounds import truncate_max_value, truncate_min_value
+from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.match_one import ContainerStatistics, may_match, must_match
+from support.filters.leaf_kinds import KINDS
+from support.filters.strategies import comparisons, expressions, schema_of
+from support.oracles.expressions import truth
+from support.oracles.pruning import may_contain
+
+EVERY_KIND = pytest.mark.parametrize("name", KINDS)
+FEW = settings(max_examples=60, deadline=None)
+
+
+@st.composite
+def columns(draw, name, most=8):
+    """Stored values of a kind, and which of them are there."""
+    items = draw(st.lists(KINDS[name].stored, max_size=most))
+    validity = draw(
+        st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
+    )
+    return items, validity
+
+
+def rows_of(name, items, validity):
+    return [KINDS[name].worth(item) if there else None for item, there in zip(items, validity, strict=True)]
+
+
+def by_twin(expression, names, *columns_):
+    rows = zip(*columns_, strict=True)
+    found = [
+        truth(expression, dict(zip(names, row, strict=True)), lambda name, v: KINDS[name].meaning(v)) for row in rows
+    ]
+    return [answer is True for answer in found]
+
+
+@EVERY_KIND
+@FEW
+@given(data=st.data())
+def test_rows_are_those_of_the_twin(name, data):
+    expression = data.draw(expressions(name))
+    items, validity = data.draw(columns(name))
+    bound = bind(expression, schema_of(name))
+    found = evaluate(bound, {0: KINDS[name].values(items, validity)}, len(items))
+    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, validity))
+
+
+@EVERY_KIND
+@FEW
+@given(data=st.data())
+def test_rows_by_codes_are_those_of_the_values_themselves(name, data):
+    expression = data.draw(expressions(name))
+    entries = data.draw(st.lists(KINDS[name].stored, max_size=5))
+    codes = data.draw(st.lists(st.integers(-1, len(entries) - 1), max_size=9))
+    validity = data.draw(st.none() | st.lists(st.booleans(), min_size=len(codes), max_size=len(codes)))
+    items = [entries[code] if code >= 0 else None for code in codes]
+    there = [code >= 0 and (validity is None or validity[place]) for place, code in enumerate(codes)]
+    values = KINDS[name].values(entries)
+    values.codes = np.array(codes, np.int32)
+    values.validity = None if validity is None else np.array(validity, np.uint8)
+    found = evaluate(bind(expression, schema_of(name)), {0: values}, len(codes))
+    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, there))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_rows_of_several_columns_are_those_of_the_twin(data):
+    names = data.draw(st.lists(st.sampled_from(list(KINDS)), min_size=2, max_size=3, unique=True))
+    expression = data.draw(expressions(*names))
+    made = [data.draw(columns(name, 5)) for name in names]
+    count = min(len(items) for items, _ in made)
+    made = [(items[:count], validity[:count]) for items, validity in made]
+    values = {place: KINDS[name].values(*made[place]) for place, name in enumerate(names)}
+    rows = [rows_of(name, *column) for name, column in zip(names, made, strict=True)]
+    found = evaluate(bind(expression, schema_of(*names)), values, count)
+    assert found.tolist() == by_twin(expression, names, *rows)
+
+
+def is_nan(value):
+    return isinstance(value, float) and math.isnan(value)
+
+
+@st.composite
+def facts_about(draw, name, items, validity):
+    """Statistics of some values: true ones, but made as vague as a writer may make them."""
+    kind = KINDS[name]
+    present = [item for item, there in zip(items, validity, strict=True) if there]
+    nan_count = sum(map(is_nan, present))
+    numbers = [item for item in present if not is_nan(item)]
+    column_order = draw(st.sampled_from([TYPE_ORDER, TOTAL_ORDER]))
+    order = leaf_order(kind.leaf, INT96_ORDER if kind.leaf.physical == 3 else column_order)
+    widened = numbers + draw(st.one_of(st.just([]), st.lists(kind.stored.filter(lambda v: not is_nan(v)), max_size=2)))
+    low = high = None
+    if numbers:
+        ranked = sorted(widened, key=kind.worth)
+        low, high = kind.plain(ranked[0]), kind.plain(ranked[-1])
+    elif (nan_count and order.total) or (draw(st.booleans()) and order.is_float and not order.total):
+        low = high = kind.plain(math.nan)
+    exact = len(widened) == len(numbers)
+    if order.is_float and numbers:
+        negative = kind.plain(-0.0)
+        low, high = (
+            kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative))) else bound
+            for bound in (low, high)
+        )
+    if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
+        low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
+    if low is not None and order.cut != "whole" and draw(st.booleans()):
+        (low, first), (high, second) = truncate_min_value(low, 2, order), truncate_max_value(high, 2, order)
+        exact = exact and first and second
+    dropped = draw(st.integers(0, 7))
+    if dropped in (6, 7):
+        low, exact = None, False
+    if dropped in (5, 7):
+        high, exact = None, False
+    null_count = draw(st.sampled_from([None, len(items) - len(present)]))
+    all_null = not present and draw(st.booleans())
+    counted = draw(st.sampled_from([None, nan_count])) if order.is_float else None
+    if draw(st.integers(0, 9)) == 0:  # in an order that nobody knows
+        order, low, high = NO_ORDER, kind.plain(draw(kind.stored)), kind.plain(draw(kind.stored))
+    if draw(st.integers(0, 9)) == 0:  # rubbish
+        low = b"\x01" * draw(st.sampled_from([0, 3, 20])) if order.width else low
+    return ContainerStatistics(
+        len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order
+    )
+
+
+@EVERY_KIND
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_statistics_never_lose_a_row(name, data):
+    simple = comparisons(name)
+    expression = data.draw(st.one_of(simple, simple.map(lambda test: ~test), expressions(name)))
+    items, validity = data.draw(st.one_of(columns(name), columns(name, 2)))
+    found = data.draw(facts_about(name, items, validity))
+    wanted = by_twin(expression, [name], rows_of(name, items, validity))
+    bound = bind(expression, schema_of(name))
+    if not may_match(bound, {0: found}):
+        assert not any(wanted), found
+    if must_match(bound, {0: found}):
+        assert all(wanted), found
+
+
+def every_statistics(items):
+    """All that a writer may say of some floats, None being nulls."""
+    kind = KINDS["double"]
+    present = [item for item in items if item is not None]
+    numbers = sorted(item for item in present if not is_nan(item))
+    for total, nans, nulls, flipped in product((False, True), (False, True), (False, True), (1, -1)):
+        low = high = None
+        if numbers:
+            low, high = (kind.plain(bound * flipped if bound == 0 else bound) for bound in (numbers[0], numbers[-1]))
+        elif present and total:
+            low = high = kind.plain(math.nan)
+        yield ContainerStatistics(
+            len(items),
+            low,
+            high,
+            len(items) - len(present) if nulls else None,
+            len(present) - len(numbers) if nans else None,
+            order=leaf_order(kind.leaf, TOTAL_ORDER if total else TYPE_ORDER),
+        )
+
+
+def test_statistics_of_all_small_pages_of_floats():
+    column, literals = col("double"), (-1.0, 0.0, 3.0, math.nan)
+    simple = [op(column, literal) for op in (lt, le, eq, ne, ge, gt) for literal in literals]
+    simple += [column.isin([0, 3]), column.between(0, 3), column.is_null()]
+    pages = [
+        items for size in (1, 2) for items in combinations_with_replacement((None, math.nan, -0.0, 0.0, 3.0), size)
+    ]
+    for expression in [*simple, *(~test for test in simple)]:
+        bound = bind(expression, schema_of("double"))
+        for items in pages:
+            wanted = by_twin(expression, ["double"], rows_of("double", items, [item is not None for item in items]))
+            for found in every_statistics(items):
+                assert may_match(bound, {0: found}) or not any(wanted), (expression, items, found)
+                assert not must_match(bound, {0: found}) or all(wanted), (expression, items, found)
+
+
+@EVERY_KIND
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_bloom_filters_and_dictionaries_never_lose_a_row(name, data):
+    expression = data.draw(expressions(name))
+    items, validity = data.draw(columns(name))
+    kind, bound = KINDS[name], bind(expression, schema_of(name))
+    present = [item for item, there in zip(items, validity, strict=True) if there]
+    if kind.leaf.physical not in (0, 3):
+        plain = [kind.plain(item) for item in present]
+        stretch = np.frombuffer(b"".join(plain), np.uint8)
+        ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+        starts = ends - np.array([len(value) for value in plain], np.int64)
+        bloom_filter = BloomFilter.build(hash_values(kind.leaf, stretch, starts, ends))
+        wanted = by_twin(expression, [name], rows_of(name, items, validity))
+        if not may_contain(bound, {0: bloom_filter}):
+            assert not any(wanted)
+    for test in bound_predicates(bound):
+        if isinstance(test, ValuePredicate):
+            dictionary = evaluate_predicate(test, kind.values(present))
+            whole = evaluate_predicate(test, kind.values(items, validity))
+            assert dictionary.tolist() == whole[np.array(validity, bool)].tolist()
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"bool", "int8", "uint16", "int96", "decimal bytes"}))
+@FEW
+@given(data=st.data())
+def test_a_bloom_filter_is_asked_for_the_very_bytes(name, data):
+    kind = KINDS[name]
+    items = data.draw(st.lists(kind.stored.filter(lambda v: not is_nan(v)), min_size=1, max_size=3))
+    exact = {"string": str, "enum": str}.get(name, lambda value: value)
+    literals = {"decimal32": 2, "decimal64": 3, "decimal fixed": 2, "decimal wide": 2}
+    if name in literals:
+        from decimal import Context, Decimal
+
+        literals_ = [Decimal(item).scaleb(-literals[name], Context(prec=60)) for item in items]
+    elif name.startswith(("date", "time")):
+        return
+    else:
+        literals_ = [exact(item) for item in items]
+    (test,) = bound_predicates(bind(col(name).isin(literals_), schema_of(name)))
+    probes = bloom_hashes(test)
+    plain = [kind.plain(item) for item in items]
+    ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+    starts = ends - np.array([len(value) for value in plain], np.int64)
+    hashes = hash_values(kind.leaf, np.frombuffer(b"".join(plain), np.uint8), starts, ends)
+    assert set(hashes.tolist()) <= set(probes.tolist())
+    assert len(probes) <= 2 * len(set(plain))

@@ -1,0 +1,74 @@
+"""Filters as text."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from numparq import col
+from numparq.expr.parse import FilterSyntaxError, parse_filter
+
+FILTERS = {
+    "a = 3": col("a") == 3,
+    "a == -3.5e2": col("a") == -350.0,
+    "a<>3": col("a") != 3,
+    "a >= .5 AND b < 'x'": (col("a") >= 0.5) & (col("b") < "x"),
+    "a>3 or b=1 and not c=2": (col("a") > 3) | ((col("b") == 1) & ~(col("c") == 2)),
+    "(a>3 or b=1) and c=2": ((col("a") > 3) | (col("b") == 1)) & (col("c") == 2),
+    "a in (1, 2,3)": col("a").isin([1, 2, 3]),
+    "a not in ('x')": ~col("a").isin(["x"]),
+    "a between 1 and 2 and b = true": col("a").between(1, 2) & (col("b") == True),  # noqa: E712
+    "a not between '2024-01-01' and '2024-02-01'": ~col("a").between("2024-01-01", "2024-02-01"),
+    "a is null or s.b is not null": col("a").is_null() | col("s.b").is_not_null(),
+    "a like 'x%'": col("a").like("x%"),
+    "a not like '10!%' escape '!'": ~col("a").like("10!%", escape="!"),
+    "a startswith 'it''s'": col("a").startswith("it's"),
+    "tags contains 'x'": col("tags").contains("x"),
+    '"the ""fare""" = "x"': col('the "fare"') == "x",
+    "`not` != 1": col("not") != 1,
+    "größe > 1": col("größe") > 1,
+    "not not a = 1": ~~(col("a") == 1),
+}
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_filters_that_are_read(text):
+    assert repr(parse_filter(text)) == repr(FILTERS[text])
+
+
+def test_numbers_beside_decimals():
+    assert parse_filter("a in (1.10, 2) or b = 1.10", lambda name: name == "a") == (
+        col("a").isin([Decimal("1.10"), 2]) | (col("b") == 1.1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("", "name of a column is missing", 1),
+        ("a", "an operator is missing", 2),
+        ("a >", "a number, true, false or a string", 4),
+        ("a > 3 b", "'b' is not expected", 7),
+        ("a > b", "a number, true, false or a string", 5),
+        ("3 < a", "name of a column is missing", 1),
+        ("(a > 3", "')' is missing", 7),
+        ("a in 3", "'(' is missing", 6),
+        ("a in ()", "a number, true, false or a string", 7),
+        ("a between 1 or 2", "'and' is missing", 13),
+        ("a is 3", "'null' is missing", 6),
+        ("a = 'x", '"\'" means nothing here', 5),
+        ("a = 3; import os", "';' means nothing here", 6),
+        ("a.__class__()", "an operator is missing", 12),
+        ("a = 3x", "means nothing here", 5),
+        ("and = 3", "name of a column is missing", 1),
+        ("a not = 3", "an operator is missing", 7),
+        ("(" * 200 + "a = 1" + ")" * 200, "nested too deeply", 102),
+        ("not " * 5000 + "a = 1", "nested too deeply", 405),
+    ],
+)
+def test_filters_that_cannot_be_read(text, message, place):
+    with pytest.raises(FilterSyntaxError, match="at character") as caught:
+        parse_filter(text)
+    assert message in str(caught.value)
+    assert f"at character {place} of" in str(caught.value)

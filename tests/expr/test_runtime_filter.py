@@ -1,0 +1,307 @@
+"""Runtime filters: what they are bound to, that they arrive once, and rows that may be in a Bloom filter."""
+
+from __future__ import annotations
+
+import io
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numparq
+from numparq.errors import SchemaError
+from numparq.expr.bind import bind, bind_bloom_filter
+from numparq.expr.bound import BloomPredicate, bound_predicates, filter_leaves
+from numparq.expr.evaluate import evaluate, evaluate_predicate
+from numparq.expr.expression import Constant, col
+from numparq.expr.runtime_filter import RuntimeFilter
+from numparq.format.bloom_filter import BloomFilter, hash_values
+from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.match_one import ContainerStatistics, may_match, must_match
+from support.filters.leaf_kinds import KINDS, StubFlatSchema
+from support.oracles.pruning import may_contain
+
+FEW = settings(max_examples=60, deadline=None)
+CANNOT_TELL = {"int8", "uint16", "int96", "bool", "decimal bytes"}
+FULL = np.full(32, 0xFF, np.uint8)
+
+
+def schema_of(name):
+    return StubFlatSchema([replace(KINDS[name].leaf, index=0, column=0, path=(name,))])
+
+
+def filter_of(name, items):
+    kind = KINDS[name]
+    plain = [kind.plain(item) for item in items]
+    ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+    starts = ends - np.array([len(value) for value in plain], np.int64)
+    return BloomFilter.build(hash_values(kind.leaf, np.frombuffer(b"".join(plain), np.uint8), starts, ends), fpp=0.001)
+
+
+def is_nan(value):
+    return isinstance(value, float) and math.isnan(value)
+
+
+def bound_member(name, bloom_filter):
+    test = bind_bloom_filter(name, bloom_filter, schema_of(name))
+    assert isinstance(test, BloomPredicate)
+    return test
+
+
+# --- members of a Bloom filter ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+@FEW
+@given(data=st.data())
+def test_no_value_of_the_filter_is_lost(name, data):
+    kind = KINDS[name]
+    inside = data.draw(st.lists(kind.stored, max_size=4), "in the filter")
+    items = data.draw(st.lists(st.one_of(kind.stored, *([st.sampled_from(inside)] if inside else [])), max_size=8))
+    validity = data.draw(st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
+    bloom_filter = BloomFilter(FULL[:] * 0) if name in CANNOT_TELL else filter_of(name, inside)
+    test = bound_member(name, bloom_filter)
+    found = evaluate_predicate(test, kind.values(items, validity))
+    for item, there, passes in zip(items, validity, found.tolist(), strict=True):
+        if not there:
+            assert not passes
+        elif name in CANNOT_TELL or is_nan(item) or kind.worth(item) in [kind.worth(one) for one in inside]:
+            assert passes
+    if name not in CANNOT_TELL:
+        hashes = hash_values(kind.leaf, *stored_of(kind, items))
+        may = bloom_filter.might_contain(hashes)
+        zeros = [kind.worth(item) == 0 and name in ("float", "double", "float16") for item in items]
+        exact = [not is_nan(item) and not zero for item, zero in zip(items, zeros, strict=True)]
+        assert found[exact].tolist() == (may & np.array(validity, bool))[exact].tolist()
+    codes = data.draw(st.lists(st.integers(-1, len(items) - 1), max_size=9))
+    values = kind.values(items)
+    values.codes = np.array(codes, np.int32)
+    entries = evaluate_predicate(test, kind.values(items)).tolist()
+    assert evaluate(test, {0: values}, len(codes)).tolist() == [code >= 0 and entries[code] for code in codes]
+
+
+def stored_of(kind, items):
+    plain = [kind.plain(item) for item in items]
+    ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+    return np.frombuffer(b"".join(plain), np.uint8), ends - np.array([len(v) for v in plain], np.int64), ends
+
+
+def test_zeros_and_nans():
+    for name, other in (("double", 0.0), ("double", -0.0), ("float", -0.0), ("float16", 0.0)):
+        test = bound_member(name, filter_of(name, [other, 3.0]))
+        found = evaluate_predicate(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0, 5.0]))
+        assert found.tolist() == [True, True, True, True, False]
+        test = bound_member(name, filter_of(name, [3.0]))
+        found = evaluate_predicate(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0]))
+        assert found.tolist() == [False, False, True, True]
+
+
+def test_many_values_are_asked_part_by_part():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 10**6, 100_000)
+    inside = np.arange(0, 10**6, 7)
+    schema = schema_of("int64")
+    test = bind_bloom_filter("int64", BloomFilter.build(hash_values(schema.leaves[0], inside)), schema)
+    column = KINDS["int64"].values([])
+    column.values = values
+    validity = rng.random(len(values)) < 0.9
+    column.validity = validity.view(np.uint8)
+    found = evaluate_predicate(test, column)
+    assert found[validity & (values % 7 == 0)].all()
+    assert not found[~validity].any()
+    assert found[values % 7 != 0].mean() < 0.05
+    texts = [b"%d" % value for value in values]
+    schema = schema_of("string")
+    strings = KINDS["string"].values([])
+    strings.values, strings.offsets = np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)])
+    wanted = filter_of("string", [str(number) for number in range(0, 10**6, 700)])
+    found = evaluate_predicate(bind_bloom_filter("string", wanted, schema), strings)
+    assert found[values % 700 == 0].all()
+    assert found[values % 700 != 0].mean() < 0.05
+
+
+def test_values_that_are_not_as_they_are_stored_pass():
+    column = KINDS["int32"].values([1, 2])
+    column.values = column.values.astype(np.int64)
+    assert evaluate_predicate(bound_member("int32", BloomFilter(FULL * 0)), column).all()
+
+
+def test_statistics_and_filters_of_files_say_nothing_of_a_member():
+    test = bound_member("int32", filter_of("int32", [5]))
+    low, high = KINDS["int32"].plain(1), KINDS["int32"].plain(2)
+    assert may_match(test, {0: ContainerStatistics(10, low, high, 0)})
+    assert may_match(test, {})
+    assert not must_match(test, {0: ContainerStatistics(10, low, high, 0)})
+    assert not may_match(test, {0: ContainerStatistics(10, null_count=10)})
+    assert not may_match(test, {0: ContainerStatistics(10, all_null=True)})
+    assert bloom_hashes(test) is None
+    assert may_contain(test, {0: BloomFilter(FULL * 0)})
+    assert list(bound_predicates(test)) == [test]
+    assert [leaf.name for leaf in filter_leaves(test)] == ["int32"]
+    assert "Bloom" in repr(test)
+
+
+# --- binding and arriving ---------------------------------------------------------------------------------------------
+
+
+def rows(runtime_filter, name, items):
+    bound = runtime_filter.bound(schema_of(name))
+    return evaluate(
+        bound, {0: KINDS[name].values([item or 0 for item in items], [item is not None for item in items])}, len(items)
+    ).tolist()
+
+
+def test_what_passes():
+    items = [None, 1, 2, 3, 4]
+    assert rows(RuntimeFilter("int64", [2, None, 4, 2.5]), "int64", items) == [False, False, True, False, True]
+    assert rows(RuntimeFilter("int64", low=2), "int64", items) == [False, False, True, True, True]
+    assert rows(RuntimeFilter("int64", high=2), "int64", items) == [False, True, True, False, False]
+    assert rows(RuntimeFilter("int64", low=2, high=3), "int64", items) == [False, False, True, True, False]
+    assert rows(RuntimeFilter("int64", [2, 4], high=3), "int64", items) == [False, False, True, False, False]
+    both = RuntimeFilter("int64", low=3, bloom_filter=filter_of("int64", [2, 4]))
+    assert rows(both, "int64", items) == [False, False, False, False, True]
+    assert rows(RuntimeFilter("int64", low=-(2**70)), "int64", items) == [False, True, True, True, True]
+    everything = RuntimeFilter("int64", bloom_filter=BloomFilter(FULL))
+    assert rows(everything, "int64", items) == [False, True, True, True, True]
+
+
+def test_nothing_passes_of_no_values():
+    for values in ([], [None, pd.NaT], ["x"][:0]):
+        assert RuntimeFilter("int64", values).bound(schema_of("int64")) == Constant(False)
+
+
+@FEW
+@given(
+    numbers=st.lists(st.one_of(st.integers(-(2**65), 2**65), st.integers(-9, 9)), max_size=30),
+    name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64", "double"]),
+)
+def test_many_integers_are_bound_as_one_by_one(numbers, name):
+    check_many(name, numbers, Decimal("0.3"))
+
+
+@FEW
+@given(
+    numbers=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 5e-324])), max_size=30),
+    typed=st.booleans(),
+    name=st.sampled_from(["double", "float", "int64"]),
+)
+def test_many_floats_are_bound_as_one_by_one(numbers, typed, name):
+    check_many(name, [np.float64(number) for number in numbers] if typed else numbers, Decimal("0.3"))
+
+
+def check_many(name, literals, equals_nothing):
+    """Beside a literal of another type each is looked at alone."""
+    at_once = bind(col(name).isin(literals), schema_of(name))
+    alone = bind(col(name).isin([*literals, equals_nothing]), schema_of(name))
+    assert getattr(at_once, "ranges", at_once) == getattr(alone, "ranges", alone)
+
+
+def test_numpy_and_pandas_values():
+    items = [None, 1, 2, 3, 4]
+    for values in (np.array([2, 3]), pd.Series([2, 3]), pd.Index([2, 3], dtype="Int64"), {2, 3}, iter([2, 3])):
+        assert rows(RuntimeFilter("int64", values), "int64", items) == [False, False, True, True, False]
+
+
+def test_arrives_once():
+    late = RuntimeFilter("int64")
+    assert not late.has_arrived
+    assert late.bound(schema_of("int64")) is None
+    assert "not yet there" in repr(late)
+    with pytest.raises(ValueError, match="a range or a Bloom filter"):
+        late.arrive()
+    with pytest.raises(TypeError, match="BloomFilter"):
+        late.arrive(bloom_filter=b"")
+    with pytest.raises(TypeError, match="list of values"):
+        late.arrive("abc")
+    assert not late.has_arrived
+    late.arrive(low=3)
+    assert late.has_arrived
+    assert rows(late, "int64", [1, 3]) == [False, True]
+    with pytest.raises(ValueError, match="arrived before"):
+        late.arrive(low=3)
+    with pytest.raises(ValueError, match="arrived before"):
+        RuntimeFilter("x", [1]).arrive(values=[2])
+
+
+def test_ranges():
+    """Each has its first literal in it, and not the one behind; several of them are one set of keys."""
+    known = RuntimeFilter("int64", ranges=[(1, 3), (7, 8), (2, 5), (9, 9)])
+    assert [at for at, passes in enumerate(rows(known, "int64", list(range(10)))) if passes] == [1, 2, 3, 4, 7]
+    assert known.bound(schema_of("int64")).ranges == ((1, 5), (7, 8))
+    assert rows(RuntimeFilter("int64", ranges=[]), "int64", [0, 1]) == [False, False]
+    assert rows(RuntimeFilter("int64", [1, 7], ranges=[(0, 7)]), "int64", [0, 1, 7]) == [False, True, False]
+
+
+def test_arrives_from_one_of_many_threads():
+    late, schema = RuntimeFilter("int64"), schema_of("int64")
+
+    def hand_over(number):
+        try:
+            late.arrive(values=[number])
+        except ValueError:
+            return None
+        return number
+
+    with ThreadPoolExecutor(8) as pool:
+        (first,) = [number for number in pool.map(hand_over, range(64)) if number is not None]
+        bounds = list(pool.map(lambda _: late.bound(schema), range(64)))
+    assert all(bound is bounds[0] for bound in bounds)
+    assert bounds[0].ranges == ((first, first + 1),)
+
+
+def test_bound_anew_for_another_file():
+    known = RuntimeFilter("x", [3])
+    first, second = (StubFlatSchema([replace(KINDS[name].leaf, path=("x",))]) for name in ("int64", "double"))
+    bound = known.bound(first)
+    assert known.bound(first) is bound
+    assert known.bound(second).domain.is_float
+    assert known.bound(first) == bound
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "limits", "passing"),
+    [
+        (pa.duration("ms"), pa.duration("us"), {"values": [pd.Timedelta(milliseconds=3)]}, ([3], [3000])),
+        (pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us", "UTC"), {"low": "1970-01-01 00:30"}, ([3, 3000], [])),
+    ],
+)
+def test_bound_anew_for_another_type_in_the_same_schema(one, other, limits, passing):
+    known = RuntimeFilter("x", **limits)
+    for arrow_type, left in zip((one, other) * 2, passing * 2, strict=True):
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"x": pa.array([3, 3000], pa.int64()).cast(arrow_type)}), sink)
+        frame = numparq.read_parquet(sink.getvalue(), runtime_filters=[known], include=["row_number"])
+        assert frame["row_number"].tolist() == [[3, 3000].index(value) for value in left]
+
+
+def test_what_cannot_be_bound():
+    with pytest.raises(SchemaError, match="no column 'y'"):
+        RuntimeFilter("y", bloom_filter=BloomFilter(FULL)).bound(schema_of("int64"))
+    with pytest.raises(SchemaError, match="'three' cannot be compared"):
+        RuntimeFilter("int64", ["three"]).bound(schema_of("int64"))
+    with pytest.raises(TypeError, match="named by a string"):
+        RuntimeFilter(3)
+    with pytest.raises(TypeError, match="is_null"):
+        RuntimeFilter("x", low=pd.NaT)
+
+
+def test_its_name_and_its_words():
+    assert numparq.RuntimeFilter is RuntimeFilter
+    assert repr(RuntimeFilter("x", low=3)) == "<RuntimeFilter (col('x') >= 3)>"
+    assert repr(RuntimeFilter("x", bloom_filter=BloomFilter(FULL))).startswith("<RuntimeFilter col('x') in <Bloom")
+    assert repr(RuntimeFilter("x", [1], bloom_filter=BloomFilter(FULL))).count(" & ") == 1
+
+
+@pytest.mark.parametrize("span", [pd.Timedelta(3), np.timedelta64(3, "ns")])
+def test_a_duration_is_no_number(span):
+    for filter_ in (RuntimeFilter("int64", [span]), RuntimeFilter("int64", low=span)):
+        with pytest.raises(SchemaError, match="it is no number"):
+            filter_.bound(schema_of("int64"))

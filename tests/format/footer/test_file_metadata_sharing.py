@@ -1,0 +1,160 @@
+"""Footers kept between reads: shared by content, bounded, and never mixed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.format.footer import file_metadata
+from numparq.format.footer.file_metadata import parse_footer
+from numparq.format.page_index import OffsetIndex
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.prune.index_reader import index_pages
+
+
+def _written(path: Path, values: np.ndarray) -> Path:
+    frame = pd.DataFrame({"key": np.arange(len(values)), "value": values})
+    numparq.to_parquet(
+        frame, path, row_group_size=len(values) // 2, max_rows_per_page=100, use_dictionary=False, compression=None
+    )
+    return path
+
+
+def test_equal_footers_are_one_and_others_are_not(tmp_path: Path) -> None:
+    values = np.arange(1000.0)
+    first, same = _written(tmp_path / "a", values), _written(tmp_path / "b", values)
+    other = _written(tmp_path / "c", values + 1)
+    with numparq.ParquetFile(first) as a, numparq.ParquetFile(same) as b, numparq.ParquetFile(other) as c:
+        assert a.footer is b.footer
+        assert a.footer is not c.footer
+
+
+def test_footers_of_a_table_of_many_files_are_all_kept() -> None:
+    files = [numparq.to_parquet(pd.DataFrame({"a": [number]})) for number in range(100)]
+    first, again = ([numparq.ParquetFile(data).footer for data in files] for _ in range(2))
+    assert len({*map(id, first)}) == 100
+    assert [*map(id, first)] == [*map(id, again)]
+
+
+def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -> None:
+    data = bytearray(numparq.to_parquet(pd.DataFrame({"a": range(10)})) or b"")
+    length = int.from_bytes(data[-8:-4], "little")
+    view = np.frombuffer(data, np.uint8)[-8 - length : -8]
+    footer = parse_footer(view, length)
+    names = footer.schema_part.text
+    view[:] = 0
+    assert parse_footer(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
+    assert names is not None
+    assert footer.content(0, 4) == bytes(footer.data[:4])
+
+
+def test_a_large_footer_is_not_kept() -> None:
+    frame = pd.DataFrame(np.zeros((2, 3000)), columns=[f"column {number}" for number in range(3000)])
+    data = numparq.to_parquet(frame)
+    with numparq.ParquetFile(data) as a, numparq.ParquetFile(data) as b:
+        assert a.footer.length > 128 << 10
+        assert a.footer is not b.footer
+
+
+def test_files_with_one_footer_and_other_pages_are_read_as_they_are(tmp_path: Path) -> None:
+    """Values within the bounds are changed, in place: footer and indexes stay as they were."""
+    values = np.arange(1000.0)
+    first, changed = _written(tmp_path / "a", values), tmp_path / "b"
+    data = bytearray(first.read_bytes())
+    place = data.index(np.float64(733.0).tobytes())
+    data[place : place + 8] = np.float64(732.5).tobytes()
+    changed.write_bytes(data)
+    wanted = col("key") == 733
+    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
+    assert numparq.read_parquet(changed, filters=wanted, verify_crc=False)["value"].tolist() == [732.5]
+    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
+
+
+def test_files_with_one_footer_and_other_indexes_are_read_by_their_own(tmp_path: Path) -> None:
+    """A damaged index is no index; what was kept of the whole one does not count for this file."""
+    values = np.arange(1000.0)
+    first, damaged = _written(tmp_path / "a", values), tmp_path / "b"
+    data = bytearray(first.read_bytes())
+    wanted = col("key") == 733
+    with numparq.ParquetFile(first) as file:
+        assert len(file.plan(filters=wanted).row_groups[1].chunks[0].offsets) == 5
+        chunk = file.metadata.row_groups[1].columns[0]
+        place = chunk.column_index_offset
+        data[place : place + chunk.column_index_length] = b"\xff" * chunk.column_index_length
+    damaged.write_bytes(data)
+    with numparq.ParquetFile(damaged) as file:
+        assert file.plan(filters=wanted).num_rows == 500
+        assert file.read(filters=wanted)["value"].tolist() == [733.0]
+
+
+def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
+    index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
+    whole = ChunkPages.whole(100, 400, 30)
+    pages = index_pages(index, whole)
+    assert pages is not None
+    assert index_pages(index, whole) is pages
+    assert index_pages(index, ChunkPages.whole(100, 401, 30)) is None
+    assert index_pages(index, ChunkPages.whole(100, 400, 15)) is None
+    assert index_pages(index, ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
+
+
+def written(*columns: str, attrs: dict | None = None, **options: object) -> bytes:
+    frame = pd.DataFrame({name: [1, 2, 3] for name in columns})
+    frame.attrs = attrs or {}
+    return numparq.to_parquet(frame, **options)
+
+
+def test_files_of_one_schema_share_it() -> None:
+    first, second = (numparq.ParquetFile(data) for data in (written("a", "b"), written("a", "b", row_group_size=2)))
+    assert first.schema is second.schema
+    assert first.arrow_schema is second.arrow_schema
+    assert first.pandas_metadata is second.pandas_metadata
+    assert first.schema.flat_leaf(1) is second.schema.flat_leaf(1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [written("a", "c"), written("a"), written("b", "a"), numparq.to_parquet(pd.DataFrame({"a": [1.0], "b": [2]}))],
+    ids=["name", "fewer", "order", "type"],
+)
+def test_other_schemas_are_not_shared(other: bytes) -> None:
+    first, second = numparq.ParquetFile(written("a", "b")), numparq.ParquetFile(other)
+    assert first.schema is not second.schema
+    assert str(first.schema) != str(second.schema)
+
+
+def test_large_schemas_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_metadata, "_SHARED_SCHEMA_BYTES", 100)
+    data = written("c", "d")
+    first, second = numparq.ParquetFile(data), numparq.ParquetFile(written("c", "d", row_group_size=2))
+    assert first.schema is not second.schema
+    assert str(first.schema) == str(second.schema)
+    assert numparq.read_parquet(data).columns.tolist() == ["c", "d"]
+
+
+def test_files_of_one_footer_share_keys_that_nobody_changes() -> None:
+    data = written("a", "b")
+    keys = numparq.ParquetFile(data).footer.key_value_metadata
+    with pytest.raises(TypeError):
+        del keys["pandas"]  # type: ignore[attr-defined]
+    assert "pandas" in numparq.ParquetFile(data).footer.key_value_metadata
+
+
+def test_frames_share_no_labels_that_they_name() -> None:
+    data = written("a", "b")
+    first = numparq.read_parquet(data)
+    first.columns.name = "mine"
+    second = numparq.read_parquet(data)
+    assert second.columns.name is None
+    assert second.columns.tolist() == ["a", "b"]
+
+
+def test_frames_share_no_attrs() -> None:
+    data = written("a", attrs={"of": ["one"]})
+    numparq.read_parquet(data).attrs["of"].append("two")
+    assert numparq.read_parquet(data).attrs == {"of": ["one"]}

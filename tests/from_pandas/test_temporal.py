@@ -1,0 +1,58 @@
+"""Dates as objects: the kernel that looks into them, held against datetime.date's own toordinal."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numparq.from_pandas.object_layout import date_layout
+from numparq.from_pandas.temporal import days_by_kernel
+from support.kernels.strategies import few
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+def objects(values: list) -> np.ndarray:
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
+def test_every_day_of_many_years():
+    ordinals = [*range(1, 1000), *range(EPOCH - 200_000, EPOCH + 200_000, 7), *range(3_652_059 - 1000, 3_652_060)]
+    found = days_by_kernel(objects([datetime.date.fromordinal(ordinal) for ordinal in ordinals]))
+    assert found is not None
+    assert found.validity is None
+    assert (found.values == np.array(ordinals) - EPOCH).all()
+
+
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
+def test_nulls_of_all_kinds():
+    found = days_by_kernel(objects([None, datetime.date(1970, 1, 2), float("nan"), pd.NaT, pd.NA, np.float64("nan")]))
+    assert found is not None
+    assert found.validity is not None
+    assert found.values.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found.validity.tolist() == [0, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("other", [datetime.datetime(2020, 1, 1), "2020-01-01", 1.5, 0, True])
+def test_other_objects_go_another_way(other):
+    assert days_by_kernel(objects([datetime.date(2020, 1, 1), other])) is None
+
+
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
+@few
+@given(values=st.lists(st.none() | st.dates(), max_size=30))
+def test_any_dates(values):
+    found = days_by_kernel(objects(values))
+    assert found is not None
+    validity = [1] * len(values) if found.validity is None else found.validity.tolist()
+    first = datetime.date(1970, 1, 1).toordinal()
+    assert validity == [int(value is not None) for value in values]
+    assert found.values.tolist() == [0 if value is None else value.toordinal() - first for value in values]

@@ -1,0 +1,103 @@
+"""The fuzz targets, for a while: ``python -m support.fuzz`` runs them for as long as wanted."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("pyarrow")
+if not sys.platform.startswith("linux"):
+    pytest.skip("what a case takes is seen in /proc", allow_module_level=True)
+
+import numpy as np
+
+from support.fuzz import corpus, faulty_target, mutations, runner
+from support.fuzz.footer import split
+from support.fuzz.worker import TARGETS, target_of
+from support.oracles import thrift
+
+pytestmark = pytest.mark.filterwarnings("ignore:lz4_hadoop")
+
+
+def check(target, folder, seed, count):
+    report = runner.run(target, seed, 600, count, folder)
+    found = "\n\n".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert not report.problems, found
+    assert report.done == count
+    assert len(report.outcomes) > 5
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_some_cases(target, tmp_path):
+    check(target, tmp_path, 1, 150)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_many_cases(target, tmp_path):
+    check(target, tmp_path, 2, 4000)
+
+
+# --- that what is wrong is noticed ------------------------------------------------------------------------------------
+
+NOTICED = {
+    "crash": "the process ended with -11",
+    "hang": "it hangs",
+    "leak": "KeyError: 'a leak'",
+    "memory": "it took too much memory",
+}
+
+
+def test_what_is_wrong_is_noticed(tmp_path, monkeypatch):
+    """A reader that does all that it should not: its process goes on behind each case, and the case is kept."""
+    monkeypatch.setattr(runner, "CPU_SECONDS", 2.0)
+    count, seed = 12, 4
+    expected: dict[str, list[int]] = {}
+    for number in range(count):
+        kind = faulty_target.case(np.random.default_rng([seed, number])).what
+        if kind != "nothing":
+            expected.setdefault(NOTICED[kind], []).append(number)
+    assert expected.keys() == set(NOTICED.values())
+    report = runner.run("support.fuzz.faulty_target", seed, 600, count, tmp_path)
+    assert report.problems == expected
+    assert report.done == count
+    numbers = {number for found in expected.values() for number in found}
+    assert {path.name for path in tmp_path.glob("*.parquet")} == {
+        f"support.fuzz.faulty_target-{seed}-{number}.parquet" for number in numbers
+    }
+
+
+def test_trees_of_fields_are_what_was_read():
+    rng = np.random.default_rng(1)
+    for name in ("nested", "pages", "geometries"):
+        _, footer, tree = split(name)
+        assert thrift.encode_struct(tree) == footer
+        changed = {mutations.mutate(rng, tree) for _ in range(50)}
+        assert len(changed - {footer}) > 40
+        assert thrift.encode_struct(tree) == footer
+
+
+def test_a_case_can_be_made_again():
+    for target in TARGETS:
+        make = target_of(target).case
+        for number in range(20):
+            one, other = (make(np.random.default_rng([5, number])) for _ in range(2))
+            assert one == other
+            assert one.sample in corpus.NAMES
+
+
+def test_every_encoding_and_codec_is_among_the_pages():
+    encodings, versions = set(), set()
+    for name in corpus.NAMES:
+        for whole in corpus.columns(name) if name != "parts" else ():
+            for pages in whole.chunks.values():
+                for page in pages:
+                    about = page.header.data_page_header or page.header.data_page_header_v2
+                    if about is not None:
+                        encodings.add(about.encoding)
+                        versions.add(page.header.type)
+                    if page.header.data_page_header is not None:
+                        encodings.add(("levels", about.definition_level_encoding))
+    assert {0, 2, 3, 5, 6, 7, 8, 9, 10, ("levels", 3), ("levels", 4)} <= encodings
+    assert versions == {0, 3}

@@ -1,0 +1,165 @@
+"""A cache of kernels that many processes share: who starts together, on places that cannot be written or locked."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support.kernels.object_cache import RUN, PackageCopy, finish
+
+COMPILED, LOADED = "8 30 -7 object True False", "8 30 -7 object False False"
+
+# Whatever would change something in the cache's directory fails as it does on a file system that is read only.
+READ_ONLY = """
+import errno, os, sys
+_place = os.environ["NUMPARQ_CACHE_DIR"]
+_writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+def _refuse(event, args):
+    if event not in ("open", "os.mkdir", "os.rename", "os.remove", "os.chmod", "os.utime", "tempfile.mkstemp"):
+        return
+    if str(args[0]).startswith(_place) and (event != "open" or (args[2] or 0) & _writing):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(args[0]))
+
+sys.addaudithook(_refuse)
+"""
+# As on shared file systems that have no locks.
+LOCKLESS = """
+import errno, fcntl
+def _refuse(descriptor, operation):
+    raise OSError(errno.ENOLCK, "No locks available")
+fcntl.flock = _refuse
+"""
+PRELOAD = """
+import sys
+from numparq.kernels import KERNEL_GROUPS, preload
+preload()
+print([kernels.group for kernels in KERNEL_GROUPS if kernels.mode], "numba" in sys.modules)
+"""
+FORKED = """
+import os, sys
+from numparq.kernels import kernels, preload
+preload()
+ends = []
+for number in range(3):
+    child = os.fork()
+    if not child:
+        loaded = kernels.mode == "object" and "numba" not in sys.modules
+        os._exit(kernels.same(number + 1) if loaded else 100)
+    ends.append(child)
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in ends])
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return PackageCopy(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A project whose cache holds its kernels."""
+    made = PackageCopy(tmp_path_factory.mktemp("warm"))
+    assert made.run()[0] == COMPILED
+    return made
+
+
+def content(project):
+    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in project.place.iterdir()}
+
+
+@pytest.mark.parametrize("prelude", ["", LOCKLESS], ids=["locks", "no locks"])
+def test_many_processes_start_on_an_empty_cache(project, prelude):
+    pytest.importorskip("fcntl")
+    outputs = [finish(process) for process in [project.start(prelude + RUN) for _ in range(4)]]
+    assert {output for output, _ in outputs} <= {COMPILED, LOADED}
+    assert not any(errors for _, errors in outputs)
+    names = [path.name for path in project.place.iterdir() if not path.name.endswith(".lock")]
+    assert names == [path.name for path in project.objects()]
+    assert len(names) == 1
+    assert project.run(prelude + RUN) == (LOADED, "")
+
+
+def test_of_those_that_start_together_one_compiles(project):
+    pytest.importorskip("fcntl")
+    outputs = [finish(process)[0] for process in [project.start() for _ in range(3)]]
+    assert sorted(outputs) == sorted([COMPILED, LOADED, LOADED])
+
+
+def test_a_cache_that_came_with_the_image_is_read_only(warm):
+    before = content(warm)
+    assert warm.run(READ_ONLY + RUN) == (LOADED, "")
+    assert content(warm) == before
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_read_only_place_without_this_entry(project, is_there):
+    """As of an image that was warmed up on another CPU: every process compiles, and says once why."""
+    if is_there:
+        project.place.mkdir(mode=0o755)
+        (project.place / "kernels-reading-0123456789abcdef01234567.bin").write_bytes(b"of another CPU")
+        before = content(project)
+    output, errors = project.run(READ_ONLY + RUN)
+    assert output == COMPILED
+    assert errors.count("RuntimeWarning") == 1
+    assert "Read-only file system" in errors
+    assert str(project.place) in errors
+    assert project.place.exists() == is_there
+    assert not is_there or content(project) == before
+
+
+def test_a_disk_that_fills_up(project):
+    full = READ_ONLY.replace("EROFS", "ENOSPC").replace('"tempfile.mkstemp"', '"none"').replace('"open", ', "")
+    output, errors = project.run(full + RUN)
+    assert output == COMPILED
+    assert "No space left" in errors
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners are a matter of Unix")
+def test_what_root_made_others_run(warm):
+    if os.geteuid() != 0:
+        pytest.skip("only root can make files of root")
+    other = "import os\nos.geteuid = lambda: 12345\n"
+    assert warm.run(other + READ_ONLY + RUN) == (LOADED, "")
+
+
+def test_preloading_takes_what_is_kept_and_what_every_read_needs(project):
+    assert project.run(PRELOAD) == ("['reading'] True", "")
+    assert project.run(PRELOAD) == ("['reading'] False", "")
+    assert project.run("from numparq.kernels import nested_decode_kernels; nested_decode_kernels.load()")[0] == ""
+    assert project.run(PRELOAD) == ("['reading', 'nested'] False", "")
+
+
+@pytest.mark.parametrize("mode", ["dispatcher", "python"])
+def test_preloading_where_there_are_no_objects(project, mode):
+    assert project.run(PRELOAD, NUMPARQ_KERNELS=mode)[0].startswith("['reading'] ")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forked_processes_have_what_was_preloaded(warm):
+    assert warm.run(FORKED) == ("[1, 2, 3]", "")
+
+
+UPGRADED = """
+import os, time
+import numparq.kernels, numparq.kernels.factor
+time.sleep(0.05)
+path = os.environ["FACTOR"]
+text = open(path).read()
+open(path, "w").write(text.replace("value + 0", "value + 4"))
+"""
+
+
+def test_a_process_that_ran_during_an_upgrade_keeps_nothing(project):
+    """It has older functions in memory than the files say that its key is made of."""
+    factor = str(project.root / "numparq" / "kernels" / "factor.py")
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # as it was imported
+    assert not project.objects()
+    upgraded = COMPILED.replace("30", "70")
+    assert project.run()[0] == upgraded
+    assert project.run()[0] == upgraded.replace("True", "False", 1)
+    project.write_factor(10, 0)
+    before = content(project)
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and does not load what newer ones made
+    assert content(project) == before

@@ -1,0 +1,205 @@
+"""Levels of nested columns out of pages, and to validity and offsets: kernels against the definition."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.kernels import enums
+from numparq.kernels import tables as t
+from numparq.kernels.decode.levels import STATE_FIELDS, STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.status import BAD_LEVELS
+from support.kernels.engines import ENGINES
+from support.kernels.guarded_buffers import with_slack
+from support.oracles import hybrid_rle, nested
+
+# The levels from which on the lists around a leaf have an element, the outermost at 1; the highest definition level.
+LEAVES = [
+    ([0], 0),
+    ([0], 1),
+    ([0], 3),
+    ([0, 1], 1),
+    ([0, 2], 3),
+    ([0, 1, 2], 2),
+    ([0, 2, 4], 5),
+    ([0, 3, 3 + 2, 9], 255),
+]
+
+
+@pytest.fixture(params=ENGINES, ids=repr, scope="module")
+def way(request):
+    """A way to run kernels, within something that Hypothesis can look at."""
+    return SimpleNamespace(engine=request.param)
+
+
+@st.composite
+def sound_levels(draw, element_levels, most):
+    """Draw levels: each entry goes on with a list that has an element, or begins a row."""
+    count = draw(st.integers(0, 40))
+    levels: list[tuple[int, int]] = []
+    for _ in range(count):
+        before = levels[-1][0] if levels else -1
+        depths = [d for d in range(len(element_levels)) if d == 0 or before >= element_levels[d]]
+        depth = draw(st.sampled_from(depths))
+        levels.append((draw(st.integers(element_levels[depth], most)), depth))
+    return levels
+
+
+@st.composite
+def leaves(draw):
+    element_levels, most = draw(st.sampled_from(LEAVES))
+    return element_levels, most, draw(sound_levels(element_levels, most))
+
+
+def section(numbers, most, high=False):
+    """Encode levels as a run each where they repeat, else bit-packed."""
+    width = most.bit_length()
+    if high:
+        return hybrid_rle.pack_high(numbers, width)
+    if len(set(numbers)) == 1:
+        return hybrid_rle.encode([("rle", numbers[0], len(numbers))], width)
+    padded = [*numbers, *[0] * (-len(numbers) % 8)]
+    return hybrid_rle.encode([("packed", padded)], width)
+
+
+def page(levels, element_levels, most, version, high=False, values=b"12345678"):
+    """Make a page: a row of the page table, and its body."""
+    definition, repetition = [d for d, _ in levels], [r for _, r in levels]
+    sections = [
+        section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
+        section(definition, most, high) if most else b"",
+    ]
+    row = np.zeros(t.PAGE_FIELDS, np.int64)
+    row[t.P_TYPE] = enums.DATA_PAGE_V2 if version == 2 else enums.DATA_PAGE
+    row[t.P_ENCODING] = enums.RLE_DICTIONARY
+    row[t.P_NUM_VALUES] = len(levels)
+    if version == 2:
+        row[t.P_REPETITION_BYTES], row[t.P_DEFINITION_BYTES] = map(len, sections)
+    else:
+        row[t.P_DEFINITION_ENCODING] = row[t.P_REPETITION_ENCODING] = enums.BIT_PACKED if high else enums.RLE
+        if not high:
+            sections = [len(part).to_bytes(4, "little") + part if part else b"" for part in sections]
+    body = b"".join(sections) + values
+    row[t.P_COMPRESSED] = row[t.P_UNCOMPRESSED] = len(body)
+    return row, body
+
+
+def take(engine, pages, element_levels, most, seed=0):
+    """Run the kernel over pages; gives its status, the levels, its state and the rewritten rows."""
+    rng = np.random.default_rng(seed)
+    table = np.array([row for row, _ in pages]).reshape(len(pages), t.PAGE_FIELDS)
+    table[:, t.P_BODY] = np.cumsum([0, *(len(body) for _, body in pages[:-1])])
+    raw = with_slack(rng, b"".join(body for _, body in pages))
+    room = int(table[:, t.P_NUM_VALUES].sum())
+    definition, repetition = np.full(room + 64, 99, np.uint8), np.full(room + 64, 99, np.uint8)
+    state = np.zeros(STATE_FIELDS, np.int64)
+    status = engine.decode_page_levels(
+        table.reshape(-1),
+        0,
+        len(pages),
+        raw,
+        np.zeros(64, np.uint8),
+        most,
+        len(element_levels) - 1,
+        np.array(element_levels, np.int64),
+        definition,
+        repetition,
+        state,
+    )
+    return status, definition, repetition, state, table, raw
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_levels_of_pages(way, data):
+    element_levels, most, levels = data.draw(leaves())
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(levels)), max_size=3)))
+    parts = [levels[a:b] for a, b in zip([0, *cuts], [*cuts, len(levels)], strict=True)]
+    pages = []
+    for part in parts:
+        version = data.draw(st.sampled_from([1, 2]))
+        high = version == 1 and data.draw(st.booleans())
+        pages.append(page(part, element_levels, most, version, high) if part else page([], [0], 0, 1))
+    status, definition, repetition, state, table, raw = take(way.engine, pages, element_levels, most)
+    assert status == 0
+    count = len(levels)
+    if most:
+        assert definition[:count].tolist() == [d for d, _ in levels]
+    if len(element_levels) > 1:
+        assert repetition[:count].tolist() == [r for _, r in levels]
+    assert (definition[count:] == 99).sum() >= 56
+    assert (repetition[count:] == 99).sum() >= 56
+    there = [sum(d == most for d, _ in part) for part in parts]
+    assert table[:, t.P_NUM_VALUES].tolist() == there
+    assert table[:, t.P_ROW].tolist() == np.cumsum([0, *there[:-1]]).tolist()
+    assert (table[:, t.P_TYPE] == enums.DATA_PAGE).all()
+    for row in table:
+        start, end = row[t.P_BODY], row[t.P_BODY] + row[t.P_COMPRESSED]
+        assert raw[start:end].tobytes() == b"12345678"
+        assert row[t.P_ENCODING] == (enums.RLE_DICTIONARY if row[t.P_NUM_VALUES] else enums.PLAIN)
+    assert state[STATE_LEVELS] == count
+    assert state[STATE_VALUES] == sum(there)
+    assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_levels_that_cannot_be(way, data):
+    element_levels, most = data.draw(st.sampled_from(LEAVES[2:7]))
+    pairs = st.tuples(
+        st.integers(0, (1 << most.bit_length()) - 1), st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1)
+    )
+    levels = data.draw(st.lists(pairs, min_size=1, max_size=12))
+    status, *_ = take(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
+    assert status == (0 if nested.are_valid_levels(levels, most, element_levels) else BAD_LEVELS)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("high", [False, True])
+def test_pages_that_are_cut(way, version, high):
+    """Wherever the body ends, the kernel stays inside of it (the checked engine sees to that) and says so."""
+    if version == 2 and high:
+        return
+    levels = [(number % 6, 0) for number in range(24)]
+    element_levels, most = [0, 2, 4], 5
+    row, body = page(levels, element_levels, most, version, high, values=b"")
+    for size in range(len(body)):
+        cut = row.copy()
+        cut[t.P_COMPRESSED] = cut[t.P_UNCOMPRESSED] = size
+        if version == 2:
+            cut[t.P_REPETITION_BYTES] = min(row[t.P_REPETITION_BYTES], size)
+            cut[t.P_DEFINITION_BYTES] = size - cut[t.P_REPETITION_BYTES]
+        status, *_ = take(way.engine, [(cut, body[:size])], element_levels, most)
+        assert status < 0
+    rng = np.random.default_rng(1)
+    for _ in range(way.engine.size(300)):
+        damaged = bytearray(body)
+        damaged[rng.integers(0, len(body))] = rng.integers(0, 256)
+        take(way.engine, [(row, bytes(damaged))], element_levels, most)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_validity_and_offsets(way, data):
+    element_levels, most, levels = data.draw(leaves())
+    if len(element_levels) == 1:
+        return
+    definition = np.array([d for d, _ in levels], np.uint8)
+    repetition = np.array([r for _, r in levels], np.uint8)
+    depth = data.draw(st.integers(0, len(element_levels) - 2))
+    level = data.draw(st.integers(element_levels[depth], most))
+    validity, offsets = np.full(len(levels), 7, np.uint8), np.full(len(levels) + 1, -1, np.int64)
+    about = (definition, repetition, len(levels), depth, element_levels[depth], level)
+    expected = nested.validity(levels, depth, element_levels[depth], level)
+    places = way.engine.assemble_validity(*about, validity)
+    assert validity[:places].tolist() == expected
+    validity[:] = 7
+    assert way.engine.assemble_lists(*about, element_levels[depth + 1], validity, offsets) == places
+    assert validity[:places].tolist() == expected
+    assert offsets[: places + 1].tolist() == nested.offsets(
+        levels, depth, element_levels[depth], element_levels[depth + 1]
+    )

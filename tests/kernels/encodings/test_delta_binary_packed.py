@@ -1,0 +1,62 @@
+"""DELTA_BINARY_PACKED, encoded: byte for byte as the oracle, and read back by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
+from support.kernels.engines import ENGINES, engines
+from support.kernels.guarded_buffers import GuardedBuffer
+from support.kernels.strategies import COUNTS, random_numbers
+from support.oracles import delta
+
+
+def check_numbers(engine, values: np.ndarray, bits: int, start: int, stop: int, rng: np.random.Generator) -> None:
+    size, count = bits // 8, stop - start
+    place = int(rng.integers(0, 9))
+    room = GuardedBuffer(rng, place + max_delta_bytes(count, size))
+    name = f"encode_delta{size}"
+    end = getattr(engine, name)(values, start, stop, room.array, place)
+    room.check()
+    numbers = values[start:stop].tolist()
+    written = room.array[place:end].tobytes()
+    assert written == delta.encode(numbers, bits)
+    assert delta.decode(written, bits, count) == (numbers, len(written))
+    assert getattr(engine, f"delta_size{size}")(values, start, stop) == len(written)
+
+
+@engines
+@pytest.mark.parametrize("bits", [32, 64])
+def test_numbers(engine, bits):
+    rng = np.random.default_rng(bits)
+    for count in COUNTS:
+        for _ in range(engine.size(12)):
+            check_numbers(engine, random_numbers(rng, bits, count), bits, 0, count, rng)
+    values = random_numbers(rng, bits, 300)
+    for start, stop in ((5, 5), (5, 6), (299, 300), (7, 140), (100, 300)):
+        check_numbers(engine, values, bits, start, stop, rng)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), bits=st.sampled_from([32, 64]))
+def test_any_numbers(data, bits):
+    number = st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+    values = np.array(data.draw(st.lists(st.one_of(number, st.integers(-3, 3)), max_size=70)), f"i{bits // 8}")
+    for engine in ENGINES:
+        check_numbers(engine, values, bits, 0, len(values), np.random.default_rng(0))
+
+
+@engines
+@pytest.mark.parametrize("bits", [32, 64])
+def test_every_bit_width(engine, bits):
+    """A miniblock of each width, and the worst case of the room set aside."""
+    rng = np.random.default_rng(0)
+    for width in range(bits + 1):
+        deltas = [0] * 32 + [2**width - 1] + [int(rng.integers(0, 2, 1)[0])] * 62 + [0]
+        values = np.array([delta.wrap(sum(deltas[:i]), bits) for i in range(len(deltas))], f"i{bits // 8}")
+        check_numbers(engine, values, bits, 0, len(values), rng)
+    values = np.array([-(1 << bits - 1), (1 << bits - 1) - 1, 0, 5, -1] * 103, f"i{bits // 8}")
+    check_numbers(engine, values, bits, 0, len(values), rng)

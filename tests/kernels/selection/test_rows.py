@@ -1,0 +1,258 @@
+"""Selected rows of values and strings, by ranges and by indices: against the oracle."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numparq.kernels import tables as t
+from numparq.kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
+from support.kernels.engines import ENGINES
+from support.kernels.guarded_buffers import GuardedBuffer, random_bytes, with_slack
+from support.kernels.strategies import SEEDS, few
+from support.oracles import row_selection
+
+
+def apart(steps, start=0):
+    """Make ranges that lie apart of alternating gaps and lengths."""
+    ranges = []
+    for gap, length in steps:
+        ranges.append((start + gap, start + gap + length))
+        start += gap + length
+    return ranges
+
+
+def select(engine, pages, ranges, first=0, seed=0):
+    """Run `select_pages` over a page table with `first` other pages in front, and one behind."""
+    rng = np.random.default_rng(seed)
+    table = rng.integers(-(1 << 60), 1 << 60, (first + len(pages) + 1, t.PAGE_FIELDS))
+    for row, (start, count) in zip(table[first:], pages, strict=False):
+        row[t.P_ROW], row[t.P_NUM_VALUES] = start, count
+    kept = GuardedBuffer(rng, len(pages) * K_FIELDS, "i8")
+    spans, state = GuardedBuffer(rng, 2 * (len(ranges) + len(pages)), "i8"), GuardedBuffer(rng, 2, "i8")
+    bounds = np.array(ranges, np.int64).reshape(-1)
+    found = engine.select_pages_of_ranges(
+        table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array, spans.array, state.array
+    )
+    for buffer in (kept, spans, state):
+        buffer.check()
+    rows = kept.array.reshape(-1, K_FIELDS)[: state.array[SELECTED_PAGES], [K_PAGE, K_START, K_STOP]]
+    runs = [tuple(run) for run in spans.array[: 2 * found].reshape(-1, 2).tolist()]
+    return [(page - first, start, stop) for page, start, stop in rows.tolist()], runs, int(state.array[SELECTED_ROWS])
+
+
+def check_select(pages, ranges, first=0):
+    kept, places, rows = row_selection.select_pages(pages, ranges)
+    for engine in ENGINES:
+        got, runs, decoded = select(engine, pages, ranges, first)
+        assert got == kept
+        assert decoded == rows
+        assert [place for start, count in runs for place in range(start, start + count)] == [at for at, _ in places]
+        assert sum(count == 0 for _, count in runs) == sum(start == stop for _, start, stop in kept)
+        assert len(runs) <= len(ranges) + len(pages)
+
+
+@few
+@given(
+    sizes=st.lists(st.integers(0, 12), max_size=12),
+    begin=st.integers(0, 9),
+    steps=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 14)), max_size=12),
+    first=st.integers(0, 3),
+    gaps=st.booleans(),
+)
+def test_pages_with_wanted_rows(sizes, begin, steps, first, gaps):
+    """Pages of any number of rows, one behind the other or (some left out) apart; rows wanted in and around them."""
+    starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
+    check_select(list(zip(starts.tolist(), sizes, strict=True)), apart(steps), first)
+
+
+def test_no_pages_and_no_rows():
+    beside = [(5, 5)], [(0, 5), (10, 12)]
+    for pages, ranges in (([], []), ([], [(0, 9)]), ([(0, 5)], []), ([(0, 0)], [(0, 3)]), beside):
+        check_select(pages, ranges)
+        for engine in ENGINES:
+            assert select(engine, pages, ranges) == ([], [], 0)
+    check_select([(0, 4), (4, 0), (4, 0), (4, 5), (9, 0)], [(2, 6), (8, 9)])
+
+
+def test_rows_beyond_32_bits():
+    start = 1 << 40
+    kept, runs, rows = [(1, start + 3, start + 9)], [(0, 2), (5, 1)], 6
+    for engine in ENGINES:
+        found = select(engine, [(0, start), (start, 10)], [(start + 3, start + 5), (start + 8, start + 9)])
+        assert found == (kept, runs, rows)
+        whole = select(engine, [(0, start), (start, start)], [(0, 2 * start)])
+        assert whole == ([(0, 0, start), (1, start, 2 * start)], [(0, start), (start, start)], 2 * start)
+
+
+def test_a_range_over_many_pages():
+    pages = [(10 * number, 10) for number in range(50)]
+    check_select(pages, [(5, 495)])
+    check_select(pages, [(0, 500)])
+    check_select(pages, [(row, row + 1) for row in range(0, 500, 2)])
+
+
+def take_items(engine, items, size, spans, place, seed=0):
+    """Run `take_items` to a place in the middle of an output whose other bytes must stay."""
+    rng = np.random.default_rng(seed)
+    count = sum(length for _, length in spans)
+    # Neither the source nor the output has a byte that may be touched behind its last item.
+    out = GuardedBuffer(rng, place + count * size + 5)
+    before = out.array.copy()
+    source = np.frombuffer(b"".join(items), np.uint8)
+    flat = np.array(spans, np.int64).reshape(-1)
+    end = engine.take_fixed_ranges(source, size, flat, len(spans), out.array, place)
+    out.check()
+    assert end == place + count * size
+    assert out.array[:place].tobytes() == before[:place].tobytes()
+    assert out.array[end:].tobytes() == before[end:].tobytes()
+    return out.array[place:end].tobytes()
+
+
+@st.composite
+def runs_of(draw, count):
+    """Runs of some of `count` values, in any order, over each other, at times empty or all of them."""
+    found = []
+    for _ in range(draw(st.integers(0, 8))):
+        start = draw(st.integers(0, count))
+        found.append((start, draw(st.integers(0, min(count - start, draw(st.sampled_from([1, 2, 5, 9, 300])))))))
+    return found
+
+
+@few
+@given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
+def test_items(data, size, place, seed):
+    count = data.draw(st.integers(0, 300))
+    items = [one.tobytes() for one in random_bytes(np.random.default_rng(seed), count * size).reshape(count, size)]
+    spans = data.draw(runs_of(count))
+    for engine in ENGINES:
+        assert take_items(engine, items, size, spans, place) == b"".join(row_selection.take_ranges(items, spans))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 12, 16])
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_items_of_each_size(engine, size):
+    """Runs of every short length, from the first item, to the last one, and one after the other."""
+    items = [bytes([number, size] * size)[:size] for number in range(40)]
+    for length in range(12):
+        many = [(number, length) for number in range(0, 41 - length, 3)]
+        for spans in ([(0, length)], [(40 - length, length)], many):
+            assert take_items(engine, items, size, spans, size) == b"".join(row_selection.take_ranges(items, spans))
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_long_runs_of_items(engine):
+    count = engine.size(200_000, 3000)
+    values = np.random.default_rng(1).integers(0, 1 << 62, count)
+    spans = [(1, count - 2), (count - 1, 1), (0, count)]
+    expected = np.concatenate([values[start : start + length] for start, length in spans])
+    out = GuardedBuffer(np.random.default_rng(2), 8 * len(expected))
+    flat = np.array(spans, np.int64).reshape(-1)
+    assert engine.take_fixed_ranges(values.view(np.uint8), 8, flat, 3, out.array, 0) == len(out.array)
+    out.check()
+    assert (out.array.view(np.int64) == expected).all()
+
+
+def take_strings(engine, values, spans, start=0, seed=0):
+    """Count the bytes of strings, which begin somewhere in a buffer, and take them."""
+    rng = np.random.default_rng(seed)
+    data = np.frombuffer(random_bytes(rng, start).tobytes() + b"".join(values), np.uint8)
+    offsets = np.cumsum([start, *map(len, values)]).astype(np.int64)
+    flat, count = np.array(spans, np.int64).reshape(-1), sum(length for _, length in spans)
+    size = engine.count_bytes_of_ranges(offsets, flat, len(spans))
+    out_offsets, out = GuardedBuffer(rng, count + 1, "i8"), GuardedBuffer(rng, size)
+    assert engine.take_binary_ranges(offsets, data, flat, len(spans), out_offsets.array, out.array) == size
+    out_offsets.check()
+    out.check()
+    ends, taken = out_offsets.array.tolist(), out.array.tobytes()
+    assert ends[0] == 0
+    assert ends[-1] == size
+    return [taken[first:last] for first, last in itertools.pairwise(ends)]
+
+
+@few
+@given(
+    data=st.data(),
+    start=st.integers(0, 30),
+    values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60),
+)
+def test_strings(data, start, values):
+    spans = data.draw(runs_of(len(values)))
+    for engine in ENGINES:
+        assert take_strings(engine, values, spans, start) == row_selection.take_ranges(values, spans)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_strings_of_odd_lengths(engine):
+    values = [b"", b"x" * engine.size(100_000), b"", b"short", b"y" * 17]
+    several = [(0, 1), (2, 1)], [(1, 2), (1, 2), (4, 1)], [(4, 1), (3, 1), (0, 3)]
+    for spans in ([], [(0, 0)], [(5, 0)], [(0, 5)], *several):
+        assert take_strings(engine, values, spans, 3) == row_selection.take_ranges(values, spans)
+    assert take_strings(engine, [], []) == []
+
+
+@few
+@given(mask=st.lists(st.booleans(), max_size=200))
+def test_places_of_a_mask(mask):
+    for engine in ENGINES:
+        # There is room for one more than there may be.
+        out = GuardedBuffer(np.random.default_rng(0), len(mask) + 1, "i4")
+        count = engine.mask_to_indices(np.array(mask, np.uint8), len(mask), out.array)
+        out.check()
+        assert out.array[:count].tolist() == [place for place, there in enumerate(mask) if there]
+
+
+@few
+@given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
+def test_items_one_by_one(data, size, place, seed):
+    """Items in any order, some more than once, behind what is in the output already; nothing beside them is touched."""
+    rng = np.random.default_rng(seed)
+    count = data.draw(st.integers(1, 100))
+    items = [one.tobytes() for one in random_bytes(rng, count * size).reshape(count, size)]
+    places = data.draw(st.lists(st.integers(0, count - 1), max_size=60))
+    source, flat = np.frombuffer(b"".join(items), np.uint8), np.array(places, np.int32)
+    for engine in ENGINES:
+        out = GuardedBuffer(rng, place + len(places) * size + 5)
+        before = out.array.tobytes()
+        end = engine.take_fixed_indices(source, size, flat, len(places), out.array, place)
+        out.check()
+        assert end == place + len(places) * size
+        assert out.array[place:end].tobytes() == b"".join(row_selection.take_indices(items, places))
+        assert out.array[:place].tobytes() == before[:place]
+        assert out.array[end:].tobytes() == before[end:]
+
+
+@few
+@given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
+def test_strings_one_by_one(data, values):
+    """Strings in any order, and empty ones for negative places."""
+    places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
+    check_strings_at(values, places, data.draw(st.integers(0, 9)))
+
+
+def test_strings_of_every_length_one_by_one():
+    values = [bytes(range(1, length + 1)) for length in range(40)]
+    check_strings_at(values, list(range(40)))
+    check_strings_at(values, list(range(39, -2, -1)), 3)
+
+
+def check_strings_at(values, places, start=0):
+    """Take strings; up to 16 bytes behind them may be touched."""
+    rng = np.random.default_rng(len(values))
+    stored = with_slack(rng, bytes(start) + b"".join(values), 16)
+    offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)
+    expected = row_selection.take_indices(values, places, b"")
+    for engine in ENGINES:
+        size = engine.count_bytes_of_indices(offsets, flat, len(places))
+        assert size == sum(map(len, expected))
+        out_offsets, out = GuardedBuffer(rng, len(places) + 1, "i8"), GuardedBuffer(rng, size + 16)
+        assert engine.take_binary_indices(offsets, stored, flat, len(places), out_offsets.array, out.array) == size
+        out_offsets.check()
+        out.check()
+        taken = out.array.tobytes()
+        found = [taken[first:last] for first, last in itertools.pairwise(out_offsets.array.tolist())]
+        assert found == expected

@@ -1,0 +1,212 @@
+"""CRC-32 of pages, against zlib's: by carry-less multiplication, by tables, and as Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zlib
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numparq.kernels import checksums
+from numparq.kernels import tables as t
+from numparq.kernels.checksums import fold_crc32
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.load import load_object
+from numparq.kernels.registry import KERNELS, Kernel
+from numparq.kernels.status import BAD_CRC
+from support.kernels import guard_pages
+from support.kernels.engines import CHECKED, COMPILED, ENGINES, CheckedArray
+from support.kernels.guarded_buffers import with_slack
+from support.kernels.strategies import few
+
+HERE = Path(__file__).resolve().parent
+
+
+def take(data, pos, end, out):
+    """The kernel with nothing but what is there to be tested: where it stops, and the register in `out`."""
+    out[0], stop = fold_crc32(data, pos, end)
+    return stop
+
+
+APART = {"check_page_crcs": KERNELS["check_page_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
+
+
+@cache
+def compiled_where(there, **target):
+    """Compile as for a CPU with or without the instruction; an engine with just that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checksums, "has_clmul", lambda: there)
+        entries = load_object(build_object(APART, **target), list(APART))
+    made = {name: wrap_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
+    return SimpleNamespace(**made, size=COMPILED.size)
+
+
+def tables_in_python():
+    """Give the way by tables with every load held against the bounds."""
+
+    def check_crcs(pages, first, last, raw, state):
+        with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+            patch.setattr(checksums, "fold_crc32", lambda data, pos, end: (checksums.ALL_ONES, pos))
+            return checksums.check_page_crcs(pages, first, last, raw.view(CheckedArray), state)
+
+    return SimpleNamespace(check_page_crcs=check_crcs, size=CHECKED.size)
+
+
+WAYS = {
+    "compiled": lambda: COMPILED,
+    "checked": lambda: CHECKED,
+    "tables": lambda: compiled_where(False),
+    "tables in Python": tables_in_python,
+}
+
+
+if checksums.has_clmul():  # code for any x86-64 may have the instruction all the same
+    WAYS["plain CPU"] = lambda: compiled_where(True, cpu="x86-64", features="")
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def engine(request):
+    return WAYS[request.param]()
+
+
+def bodies(rng, sizes):
+    """Make pages of random bytes, one after the other with a few bytes in between: (raw, page table)."""
+    pages = np.zeros((len(sizes), t.PAGE_FIELDS), np.int64)
+    raw = b""
+    for page, size in zip(pages, sizes, strict=True):
+        body = rng.bytes(size)
+        raw += rng.bytes(int(rng.integers(0, 9)))
+        page[t.P_BODY], page[t.P_COMPRESSED], page[t.P_CRC] = len(raw), size, zlib.crc32(body)
+        raw += body
+    return raw, pages
+
+
+def check(engine, raw, pages, first=0):
+    state = np.full(1, -1, np.int64)
+    status = engine.check_page_crcs(
+        pages.reshape(-1), first, len(pages), with_slack(np.random.default_rng(0), raw), state
+    )
+    return status, int(state[0])
+
+
+def test_sizes_and_places(engine):
+    rng = np.random.default_rng(0)
+    raw, pages = bodies(rng, [*range(engine.size(130, 40)), engine.size(100_000)])
+    assert check(engine, raw, pages) == (0, -1)
+
+
+def prefixes(data):
+    """Give the CRCs of the first 0, 1, 2, ... bytes."""
+    return list(accumulate(data, lambda crc, byte: zlib.crc32(bytes([byte]), crc), initial=0))
+
+
+def test_every_length_at_every_alignment(engine):
+    rng = np.random.default_rng(3)
+    for start in range(0, 16, 16 // engine.size(16, least=3)):
+        data = rng.bytes(engine.size(4096))
+        pages = np.zeros((len(data) + 1, t.PAGE_FIELDS), np.int64)
+        pages[:, t.P_BODY], pages[:, t.P_COMPRESSED] = start, np.arange(len(pages))
+        pages[:, t.P_CRC] = prefixes(data)
+        assert check(engine, rng.bytes(start) + data, pages) == (0, -1)
+        pages[-1, t.P_CRC] ^= 1 << 31
+        assert check(engine, rng.bytes(start) + data, pages) == (BAD_CRC, len(data))
+
+
+def test_large_bodies(engine):
+    raw, pages = bodies(np.random.default_rng(4), [engine.size(size) for size in (1_000_003, 3_000_000, 64 * 5001)])
+    assert check(engine, raw, pages) == (0, -1)
+    pages[2, t.P_CRC] ^= 1 << 7
+    assert check(engine, raw, pages) == (BAD_CRC, 2)
+
+
+def test_bytes_that_are_all_the_same(engine):
+    for byte in (b"\0", b"\xff"):
+        data = byte * 300
+        pages = np.zeros((301, t.PAGE_FIELDS), np.int64)
+        pages[:, t.P_COMPRESSED], pages[:, t.P_CRC] = np.arange(301), prefixes(data)
+        assert check(engine, data, pages) == (0, -1)
+
+
+@pytest.mark.parametrize("size", [17, 64 * 2 + 16 * 3 + 8 + 5])
+def test_every_damaged_bit_is_noticed(engine, size):
+    rng = np.random.default_rng(1)
+    raw, pages = bodies(rng, [3, size, 5])
+    start = pages[1, t.P_BODY]
+    for bit in range(8 * size):
+        damaged = bytearray(raw)
+        damaged[start + bit // 8] ^= 1 << bit % 8
+        assert check(engine, bytes(damaged), pages) == (BAD_CRC, 1)
+        assert check(engine, bytes(damaged), pages, first=2) == (0, -1)
+
+
+def test_pages_without_a_crc_are_passed_over(engine):
+    raw, pages = bodies(np.random.default_rng(2), [9, 9])
+    pages[0, t.P_CRC] = -1
+    pages[1, t.P_CRC] ^= 1
+    assert check(engine, raw, pages) == (BAD_CRC, 1)
+    pages[1, t.P_CRC] = -1
+    assert check(engine, raw, pages) == (0, -1)
+
+
+@pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
+def test_as_the_twin(there):
+    """The register and the place, not only what comes of them; bytes before and behind do not matter."""
+    taking = compiled_where(there)
+    data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
+    for start in (0, 1, 16):
+        for end in range(start, len(data)):
+            stop = taking.take(data, start, end, out)
+            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (checksums.ALL_ONES, start))
+
+
+def stay_within(way):
+    """Check bodies that end at, or begin behind, memory that nobody may touch; not even slack is asked for."""
+    engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
+    page = np.zeros(t.PAGE_FIELDS, np.int64)
+    for size in [*range(300), 4095, 4096, 8191]:
+        body = bytes(range(255, 0, -1)) * 33
+        page[t.P_COMPRESSED], page[t.P_CRC] = size, zlib.crc32(body[:size])
+        for _ in range(2):
+            assert engine.check_page_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
+
+
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.parametrize("way", ["compiled", "tables"])
+def test_nothing_else_is_read(way):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.stay_within({way!r})"],
+        cwd=HERE,
+        env={**os.environ, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE.parents[1]}"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # from 64 bytes on, the kernel goes by blocks
+
+
+@few
+@given(bodies=st.lists(BODIES, min_size=1, max_size=5), damaged=st.integers(0, 9), data=st.data())
+def test_any_bodies(bodies, damaged, data):
+    table = np.zeros((len(bodies), t.PAGE_FIELDS), np.int64)
+    starts = np.cumsum([0, *map(len, bodies)])
+    for row, start, body in zip(table, starts.tolist(), bodies, strict=False):
+        row[t.P_BODY], row[t.P_COMPRESSED], row[t.P_CRC] = start, len(body), zlib.crc32(body)
+    raw, expected = bytearray(b"".join(bodies)), (0, -1)
+    if damaged < len(bodies) and bodies[damaged]:
+        raw[starts[damaged] + data.draw(st.integers(0, len(bodies[damaged]) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        expected = BAD_CRC, damaged
+    for engine in ENGINES:
+        assert check(engine, bytes(raw), table) == expected

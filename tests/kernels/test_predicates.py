@@ -1,0 +1,356 @@
+"""The kernels that test values, by way of the sets that call them, against the twin; and masks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from numparq.expr import evaluate
+from numparq.expr.key_ranges import TOP, union
+from numparq.expr.like import ANY_CHARACTER, LikePattern
+from numparq.expr.matchers import byte_strings, ints, vectors
+from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
+from numparq.expr.matchers.ints import IntMatcher
+from numparq.expr.matchers.vectors import AND, OR, STORE, RowMask
+from numparq.plan import row_ranges
+from numparq.plan.row_ranges import RowRanges
+from support.kernels.engines import ENGINES
+from support.kernels.guarded_buffers import GuardedBuffer
+from support.oracles import masks as twin
+
+FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HOWS = st.sampled_from([STORE, AND, OR])
+
+
+@pytest.fixture(autouse=True, params=ENGINES, ids=repr)
+def engine(request):
+    """For the whole of a test: what Hypothesis draws is run by one engine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (byte_strings, evaluate, vectors, ints, row_ranges):
+            patch.setattr(module, "predicate_kernels", request.param)
+        yield request.param
+
+
+class Rows:
+    """A guarded mask that a test is joined with, and what is to become of it."""
+
+    def __init__(self, data, count, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.how = data.draw(HOWS, "how")
+        bits = data.draw(st.lists(st.booleans(), min_size=count, max_size=count), "before")
+        self.before = [int(bit) for bit in bits]
+        valid = data.draw(st.none() | st.lists(st.integers(0, 2), min_size=count, max_size=count), "validity")
+        self.valid = [1] * count if valid is None else valid
+        self.guarded = GuardedBuffer(self.rng, count)
+        if self.how != STORE:  # otherwise anything may stand there
+            self.guarded.array[:] = self.before
+        self.into = RowMask(self.guarded.array, self.how, None if valid is None else np.array(valid, np.uint8))
+
+    def check(self, found):
+        self.guarded.check()
+        rows = zip(self.before, found, self.valid, strict=True)
+        wanted = [twin.combine_mask(before, answer, valid != 0, self.how) for before, answer, valid in rows]
+        assert self.guarded.array.tolist() == wanted
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def sets_of_numbers(draw, low, high):
+    """Ranges of every make: a few, many, narrow and wide, near one another and apart."""
+    near, wide = st.integers(-40, 40), st.integers(low, high)
+    edges = st.sampled_from([low, low + 1, high, high - 1])
+    first = draw(st.sampled_from([near, wide, st.integers(-(1 << 17), 1 << 17), st.one_of(near, wide, edges)]))
+    sizes = draw(st.sampled_from([st.just(1), st.integers(1, 3), st.integers(1, high - low)]))
+    most = draw(st.sampled_from([1, 4, 40]))
+    starts = draw(st.lists(first.map(lambda start: max(low, min(start, high))), max_size=most))
+    return union([(start, min(start + draw(sizes), high + 1)) for start in starts])
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [(8, "i4"), (16, "i4"), (32, "i4"), (32, "i8"), (64, "i8")])
+@FEW
+@given(data=st.data())
+def test_numbers(bits, dtype, data):
+    signed = data.draw(st.booleans(), "signed")
+    low = -(1 << bits - 1) if signed else 0
+    high = low + (1 << bits) - 1
+    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    some = [low, high, 0, *(edge + more for pair in ranges for edge in pair for more in (-1, 0))]
+    numbers = st.one_of(st.sampled_from(some), st.integers(low, high))
+    keys = [min(max(key, low), high) for key in data.draw(st.lists(numbers, max_size=12), "keys")]
+    noise = data.draw(st.integers(-1, 1), "bits above")
+    size = 8 * np.dtype(dtype).itemsize
+    stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
+    rows = Rows(data, len(keys))
+    IntMatcher(ranges, bits).join(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
+    rows.check([twin.in_ranges(key, ranges) for key in keys])
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+@FEW
+@given(data=st.data())
+def test_floats(width, data):
+    """Keys of floats: their number in the order of all floats, NaNs at the ends."""
+    bits = 8 * width
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
+    stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
+    rows = Rows(data, len(keys))
+    IntMatcher(ranges, bits, fold=True).join(stored, rows.into)
+    rows.check([twin.in_ranges(key, ranges) for key in keys])
+
+
+@pytest.mark.parametrize("gap", [2, 10**12])
+@pytest.mark.parametrize("size", [1, 10])
+def test_sets_of_many_numbers(engine, size, gap):
+    """Tables, single keys and ranges, by thousands."""
+    rng = np.random.default_rng(size)
+    starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
+    keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
+    out = GuardedBuffer(rng, len(keys))
+    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).join(keys, RowMask(out.array))
+    out.check()
+    before = np.searchsorted(starts, keys, "right") - 1
+    assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
+
+
+WAYS = {
+    "range": ((5, 9),),
+    "four_ranges": ((0, 1), (10, 30), (100, 105), (1000, 9000)),
+    "table": tuple((10 * n, 11 * n + 1) for n in range(9)),
+    "keys": tuple((10**6 * n, 10**6 * n + 1 + n % 3) for n in range(9)),
+    "ranges": tuple((10**6 * n, 10**6 * n + 1 + n * 1000) for n in range(9)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_edges_nulls_and_masks_of_every_way(way, dtype):
+    ranges = WAYS[way]
+    numbers = IntMatcher(ranges, 32)
+    assert numbers._name == f"match_{way}"
+    keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
+    inside = [twin.in_ranges(key, ranges) for key in keys]
+    before = [place * 4 // len(keys) % 2 for place in range(len(keys))]
+    for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
+        for how in (STORE, AND, OR):
+            out = np.array(before, np.uint8)
+            numbers.join(np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8)))
+            rows = zip(before, inside, valid or [1] * len(keys), strict=True)
+            assert out.tolist() == [twin.combine_mask(one, found, there != 0, how) for one, found, there in rows]
+
+
+def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
+    bits = 4
+    spread = 0x9E3779B97F4A7C15
+    last = [key for key in range(2000) if (key * spread % (1 << 64)) >> (64 - bits) == (1 << bits) - 1]
+    keys = np.array([1, *last[:3]], np.uint64)
+    table = GuardedBuffer(np.random.default_rng(0), 1 << bits, "u8")
+    table.array[:] = keys[0]
+    engine.fill_key_table(keys, len(keys), table.array, 64 - bits)
+    table.check()
+    asked = np.array([1, 2, *last[:5]])
+    out = GuardedBuffer(np.random.default_rng(0), len(asked))
+    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).tail)
+    out.check()
+    assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+LETTERS = st.sampled_from(
+    [b"a", b"b", b"\0", b"\xff", b"\xc3\xa9", b"\x80", b"\xe0\xa4\x85", b"\xf0\x90\x8d\x88", b"%", b"abcdefgh"]
+)
+WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_size=20))
+
+
+def strings_of(data, values, width=0):
+    """Strings that end with their buffer, behind some that nobody asks for."""
+    if width:
+        return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
+    front = data.draw(st.sampled_from([b"", b"in front"]))
+    offsets = np.cumsum([len(front), *map(len, values)])
+    dtype = data.draw(st.sampled_from(["i4", "i8"]))
+    return ByteStrings.between(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
+
+
+@FEW
+@given(data=st.data())
+def test_ranges_of_bytes(data):
+    front = data.draw(st.sampled_from([b"", b"ab", b"abcdefghij", b"\0\0"]), "front")
+    edges = [front + word for word in data.draw(st.lists(WORDS, max_size=14, unique=True), "edges")]
+    singles = [(edge, edge + b"\0") for edge in edges]
+    pairs = [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=False) if low < high]
+    wide = [*pairs, *singles[:3], *((edge, TOP) for edge in edges[:1])]
+    ranges = union(data.draw(st.sampled_from([singles, pairs, wide]), "ranges"))
+    some = st.sampled_from([edge for pair in ranges for edge in pair if edge is not TOP] or [b""])
+    near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
+    values = data.draw(st.lists(near, max_size=9), "values")
+    rows = Rows(data, len(values))
+    BytesMatcher(ranges).join(strings_of(data, values), rows.into)
+    rows.check([twin.in_ranges(value, ranges) for value in values])
+
+
+@FEW
+@given(data=st.data())
+def test_numbers_in_big_endian(data):
+    width = data.draw(st.sampled_from([1, 5, 8, 9, 16]), "width")
+    half = 1 << 8 * width - 1
+    numbers = st.integers(-half, half - 1) | st.integers(-3, 3)
+    ranges = union(data.draw(st.lists(st.tuples(numbers, numbers), max_size=5), "ranges"))
+    keys = data.draw(st.lists(numbers, max_size=9), "keys")
+    wanted = tuple(((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges)
+    stored = [key.to_bytes(width, "big", signed=True) for key in keys]
+    rows = Rows(data, len(keys))
+    BytesMatcher(wanted, signed=True).join(strings_of(data, stored, width), rows.into)
+    rows.check([twin.in_ranges(key, ranges) for key in keys])
+
+
+def test_many_strings_with_the_same_front(engine):
+    rng = np.random.default_rng(0)
+    front = b"https://example.org/"
+    for tail in (8, 20):
+        words = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(0, engine.size(3000, 40), 3)]
+        values = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(engine.size(3000, 40))]
+        values += [b"", front, b"zzz", *(word + b"\0" for word in words[:5])]
+        strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+        out = GuardedBuffer(rng, len(values))
+        BytesMatcher(tuple((word, word + b"\0") for word in words)).join(strings, RowMask(out.array))
+        out.check()
+        known = set(words)
+        assert out.array.tolist() == [value in known for value in values]
+
+
+@FEW
+@given(data=st.data())
+def test_patterns(data):
+    token = st.one_of(st.just(ANY_CHARACTER), LETTERS, WORDS.filter(bool))
+    piece = st.lists(token, max_size=3).map(tuple)
+    inner = st.lists(piece.filter(bool), max_size=3).map(tuple)
+    pieces = data.draw(st.one_of(st.tuples(piece), st.tuples(piece, inner, piece).map(lambda t: (t[0], *t[1], t[2]))))
+    pieces = tuple(tuple(merged(piece)) for piece in pieces)
+    is_text, negated = data.draw(st.booleans(), "is text"), data.draw(st.booleans(), "negated")
+    filled = st.tuples(*(st.just(token) if token else LETTERS for piece in pieces for token in piece)).map(b"".join)
+    between = [part for piece in pieces for part in (st.just(b"".join(token or b"a" for token in piece)), WORDS)][:-1]
+    fitting = st.tuples(*between).map(b"".join)
+    values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
+    rows = Rows(data, len(values))
+    LikeMatcher(LikePattern(pieces, is_text), negated).join(strings_of(data, values), rows.into)
+    rows.check([twin.like_matches(value, pieces, is_text) != negated for value in values])
+
+
+@pytest.mark.parametrize("size", range(20))
+def test_a_search_ends_with_the_buffer(size):
+    """Nothing is loaded from behind the last string, and what ends it is found."""
+    for letters in (b"y", b"yz", b"xyzxyzxyz"):
+        for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
+            strings = ByteStrings.between(np.frombuffer(value, np.uint8), np.array([0, size]))
+            out = np.zeros(1, np.uint8)
+            LikeMatcher(LikePattern(((), (letters,), ()), True), False).join(strings, RowMask(out))
+            assert bool(out[0]) == (letters in value)
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_pieces_of_a_pattern_do_not_overlap(is_text):
+    """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
+    values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
+    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ANY_CHARACTER), (ANY_CHARACTER, b"b"), (ANY_CHARACTER,), (b"aba",)]
+    for first in words:
+        for inner in ((), *((word,) for word in words[1:])):
+            for last in words:
+                pieces = (first, *inner, last)
+                out = np.zeros(len(values), np.uint8)
+                LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
+                assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+
+
+def test_any_character_is_a_code_point():
+    leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
+    tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
+    values = [bytes([lead]) + tail for lead in leads for tail in tails]
+    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    for pieces in (
+        ((ANY_CHARACTER,),),
+        ((ANY_CHARACTER, ANY_CHARACTER),),
+        ((), (ANY_CHARACTER, b"a"), ()),
+        ((), (ANY_CHARACTER,)),
+    ):
+        for is_text in (True, False):
+            out = np.zeros(len(values), np.uint8)
+            LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
+            assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+
+
+def merged(piece):
+    """Literal bytes that follow one another as one, as patterns have them."""
+    found = []
+    for token in piece:
+        if found and token is not ANY_CHARACTER and found[-1] is not ANY_CHARACTER:
+            found[-1] += token
+        else:
+            found.append(token)
+    return found
+
+
+# --- masks ------------------------------------------------------------------------------------------------------------
+
+
+@FEW
+@given(data=st.data())
+def test_masks(data):
+    mask = data.draw(st.lists(st.integers(0, 3), max_size=40), "mask")
+    negated = data.draw(st.booleans(), "negated")
+    rows = Rows(data, len(mask))
+    rows.into.where(np.array(mask, np.uint8), negated)
+    rows.check([(value != 0) != negated for value in mask])
+    rows = Rows(data, len(mask))
+    rows.into.constant(negated)
+    rows.check([negated] * len(mask))
+    rows = Rows(data, len(mask))
+    rows.into.where(None, negated)
+    rows.check([not negated] * len(mask))
+
+
+@FEW
+@given(data=st.data())
+def test_codes(engine, data):
+    entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
+    codes = data.draw(st.lists(st.integers(-2, len(entries) + 1), max_size=20), "codes")
+    rows = Rows(data, len(codes))
+    engine.match_codes(np.array(codes, np.int32), np.array(entries, np.uint8), len(entries), *rows.into.tail)
+    rows.check([0 <= code < len(entries) and entries[code] for code in codes])
+
+
+@FEW
+@given(data=st.data())
+def test_lists(engine, data):
+    sizes = data.draw(st.lists(st.integers(0, 3), max_size=9), "sizes")
+    found = data.draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)), "found")
+    item, negated = data.draw(st.sampled_from([4, 8])), data.draw(st.booleans(), "negated")
+    offsets = np.cumsum([0, *sizes])
+    rows = Rows(data, len(sizes))
+    raw = offsets.astype(f"i{item}").view(np.uint8)
+    engine.match_any_element(np.array(found, np.uint8), raw, item, int(negated), *rows.into.tail)
+    pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    rows.check([any(found[start:stop]) != negated for start, stop in pairs])
+
+
+MASKS = st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=12).map(
+    lambda runs: [value for value, size in runs for _ in range(size)]
+)
+
+
+@FEW
+@given(mask=MASKS | st.lists(st.booleans(), max_size=40))
+def test_ranges_of_a_mask(engine, mask):
+    out = GuardedBuffer(np.random.default_rng(len(mask)), len(mask) + 2, "i8")
+    count = engine.mask_to_ranges(np.array(mask, np.uint8), len(mask), out.array)
+    out.check()
+    wanted = twin.mask_to_ranges(mask)
+    assert out.array[: 2 * count].reshape(-1, 2).tolist() == [list(pair) for pair in wanted]
+    assert RowRanges.from_mask(mask) == RowRanges(wanted)

@@ -1,0 +1,189 @@
+"""Every kernel has a slow oracle that Hypothesis holds it against, and what parses bytes is cut at every byte.
+
+`TESTS` says where; a kernel that is not in it fails.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+from numparq.kernels import groups
+
+TESTS_FOLDER = Path(__file__).resolve().parents[1]
+
+
+class KernelTests(NamedTuple):
+    """The tests of a kernel: "path.function", the path below the folder of tests."""
+
+    twin: str
+    cut: str | None = None
+
+
+CUT = "kernels/test_decode_damaged_pages.test_cut_at_every_byte"
+TESTS = {
+    "decode_fixed_pages": KernelTests("kernels/decode/test_fixed_pages.test_any_rows", CUT),
+    "decode_binary_pages": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
+    "decode_plain_binary": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
+    "read_thrift_struct": KernelTests(
+        "kernels/test_thrift_records.test_random_structs_written_by_thriftpy2",
+        "kernels/test_thrift_records.test_cut_anywhere",
+    ),
+    "read_thrift_structs": KernelTests(
+        "kernels/test_thrift_records.test_many_structs", "kernels/test_thrift_records.test_many_structs_that_are_cut"
+    ),
+    "check_page_crcs": KernelTests("kernels/test_checksums_crc32.test_any_bodies"),
+    "scan_pages": KernelTests(
+        "kernels/decode/test_page_headers_walk.test_any_chunks",
+        "kernels/decode/test_page_headers_walk.test_cut_at_every_byte",
+    ),
+    "lay_out_scratch": KernelTests("kernels/decode/test_scratch_layout.test_any_pages_lie_apart"),
+    "decompress_snappy_pages": KernelTests(
+        "kernels/decode/test_snappy.test_any_blocks", "kernels/decode/test_snappy.test_cut_at_every_byte"
+    ),
+    "check_utf8": KernelTests(
+        "kernels/decode/test_utf8.test_any_strings", "kernels/decode/test_utf8.test_text_that_is_cut"
+    ),
+    "build_str_objects": KernelTests("kernels/objects/test_strings_to_objects.test_any_strings"),
+    "build_bytes_objects": KernelTests("kernels/objects/test_strings_to_objects.test_any_bytes_objects"),
+    "decode_page_levels": KernelTests(
+        "kernels/decode/test_levels.test_levels_of_pages", "kernels/decode/test_levels.test_pages_that_are_cut"
+    ),
+    "assemble_validity": KernelTests("kernels/decode/test_levels.test_validity_and_offsets"),
+    "assemble_lists": KernelTests("kernels/decode/test_levels.test_validity_and_offsets"),
+    "transcode_delta_pages": KernelTests("kernels/decode/test_transcode.test_any_rows", CUT),
+    "transcode_alp_pages": KernelTests(
+        "kernels/encodings/test_alp.test_any_floats", "kernels/encodings/test_alp.test_cut_at_every_byte"
+    ),
+    "index_fixed": KernelTests("kernels/encodings/test_dictionary.test_any_fixed_values"),
+    "index_binary": KernelTests("kernels/encodings/test_dictionary.test_any_strings"),
+    "encode_plain_booleans": KernelTests("kernels/encodings/test_plain.test_any_booleans"),
+    "encode_plain_binary": KernelTests("kernels/encodings/test_plain.test_any_binary_values"),
+    "encode_hybrid_u1": KernelTests("kernels/encodings/test_hybrid_rle_encode.test_any_values"),
+    "encode_hybrid_i4": KernelTests("kernels/encodings/test_hybrid_rle_encode.test_any_values"),
+    "drop_nulls_fixed": KernelTests("kernels/test_page_values.test_values_without_nulls"),
+    "drop_nulls_i8": KernelTests("kernels/test_page_values.test_values_without_nulls"),
+    "drop_nulls_i4": KernelTests("kernels/test_page_values.test_values_without_nulls"),
+    "count_valid_by_page": KernelTests("kernels/test_page_values.test_any_counts"),
+    "cut_binary_pages": KernelTests("kernels/test_page_values.test_pages"),
+    "gather_fixed": KernelTests("kernels/test_page_values.test_any_codes"),
+    "gather_i8": KernelTests("kernels/test_page_values.test_any_codes"),
+    "encode_byte_stream_split": KernelTests("kernels/encodings/test_byte_stream_split.test_any_values"),
+    "encode_delta4": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
+    "encode_delta8": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
+    "delta_size4": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
+    "delta_size8": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
+    "encode_delta_length": KernelTests("kernels/encodings/test_delta_byte_arrays.test_any_strings"),
+    "encode_delta_byte_array": KernelTests("kernels/encodings/test_delta_byte_arrays.test_any_strings"),
+    "encode_alp4": KernelTests("kernels/encodings/test_alp.test_any_floats"),
+    "encode_alp8": KernelTests("kernels/encodings/test_alp.test_any_floats"),
+    "min_max4": KernelTests("kernels/test_statistics.test_any_bounds"),
+    "min_max8": KernelTests("kernels/test_statistics.test_any_bounds"),
+    "min_max_codes": KernelTests("kernels/test_statistics.test_any_bounds"),
+    "min_max_binary": KernelTests("kernels/test_statistics.test_any_bytes"),
+    "sum_bytes_by_page": KernelTests("kernels/test_statistics.test_sizes_of_pages"),
+    "level_histograms": KernelTests("kernels/test_statistics.test_sizes_of_pages"),
+    "xxh64_fixed": KernelTests("format/test_bloom_filter.test_any_hashes"),
+    "xxh64_binary": KernelTests("format/test_bloom_filter.test_any_hashes"),
+    "insert_into_bloom_filter": KernelTests("format/test_bloom_filter.test_bits"),
+    "probe_bloom_filter": KernelTests("format/test_bloom_filter.test_bits"),
+    "shred_group": KernelTests("column/test_nested_shred.test_any_levels"),
+    "count_list_entries": KernelTests("column/test_nested_shred.test_any_levels"),
+    "shred_list": KernelTests("column/test_nested_shred.test_any_levels"),
+    "shred_leaf": KernelTests("column/test_nested_shred.test_any_levels"),
+    "measure_str_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_strings"),
+    "copy_str_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_strings"),
+    "measure_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
+    "copy_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
+    "distinct_types": KernelTests("kernels/objects/test_strings_from_objects.test_any_classes"),
+    "read_dates": KernelTests("from_pandas/test_temporal.test_any_dates"),
+    "decompress_lzo": KernelTests(
+        "kernels/decode/test_lzo.test_any_bytes", "kernels/decode/test_lzo.test_cut_at_every_byte"
+    ),
+    "match_range4": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_range8": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_four_ranges4": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_four_ranges8": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_ranges4": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_ranges8": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_table4": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_table8": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_keys4": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_keys8": KernelTests("kernels/test_predicates.test_numbers"),
+    "fill_key_table": KernelTests("kernels/test_predicates.test_numbers"),
+    "match_byte_ranges": KernelTests("kernels/test_predicates.test_ranges_of_bytes"),
+    "fill_word_table": KernelTests("kernels/test_predicates.test_ranges_of_bytes"),
+    "match_like": KernelTests("kernels/test_predicates.test_patterns"),
+    "match_mask": KernelTests("kernels/test_predicates.test_masks"),
+    "match_codes": KernelTests("kernels/test_predicates.test_codes"),
+    "match_any_element": KernelTests("kernels/test_predicates.test_lists"),
+    "mask_to_ranges": KernelTests("kernels/test_predicates.test_ranges_of_a_mask"),
+    "crc32c": KernelTests("kernels/test_checksums_crc32c.test_any_bytes"),
+    "select_pages_of_ranges": KernelTests("kernels/selection/test_rows.test_pages_with_wanted_rows"),
+    "take_fixed_ranges": KernelTests("kernels/selection/test_rows.test_items"),
+    "count_bytes_of_ranges": KernelTests("kernels/selection/test_rows.test_strings"),
+    "take_binary_ranges": KernelTests("kernels/selection/test_rows.test_strings"),
+    "mask_to_indices": KernelTests("kernels/selection/test_rows.test_places_of_a_mask"),
+    "take_fixed_indices": KernelTests("kernels/selection/test_rows.test_items_one_by_one"),
+    "count_bytes_of_indices": KernelTests("kernels/selection/test_rows.test_strings_one_by_one"),
+    "take_binary_indices": KernelTests("kernels/selection/test_rows.test_strings_one_by_one"),
+    "take_fixed_pages": KernelTests(
+        "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
+    ),
+    "take_binary_pages": KernelTests(
+        "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
+    ),
+    "scan_pages_at": KernelTests(
+        "kernels/decode/test_page_headers_indexed.test_located_pages",
+        "kernels/decode/test_page_headers_indexed.test_located_pages_that_are_cut",
+    ),
+    "fused_read_fixed": KernelTests(
+        "kernels/selection/test_fused_read.test_any_run_of_rows",
+        "kernels/selection/test_fused_read.test_cut_at_every_byte",
+    ),
+    "fused_read_binary": KernelTests(
+        "kernels/selection/test_fused_read.test_any_run_of_rows",
+        "kernels/selection/test_fused_read.test_strings_that_are_cut",
+    ),
+    "coalesce_ranges": KernelTests("io/test_coalesce.test_any_byte_ranges"),
+}
+# Kernels that are handed bytes as they stand in the file, whose structure they follow.
+PARSERS = {
+    "decode_fixed_pages",
+    "decode_binary_pages",
+    "decode_plain_binary",
+    "read_thrift_struct",
+    "read_thrift_structs",
+    "scan_pages",
+    "decompress_snappy_pages",
+    "check_utf8",
+    "decode_page_levels",
+    "transcode_delta_pages",
+    "transcode_alp_pages",
+    "decompress_lzo",
+    "scan_pages_at",
+    "take_fixed_pages",
+    "take_binary_pages",
+    "fused_read_fixed",
+    "fused_read_binary",
+}
+
+
+def _decorators(test: str) -> list[str]:
+    """Give the decorators of a test function, which there has to be."""
+    module, _, name = test.rpartition(".")
+    tree = ast.parse((TESTS_FOLDER / f"{module}.py").read_text())
+    found = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == name]
+    assert len(found) == 1, f"there is no {test}"
+    return [ast.unparse(decorator) for decorator in found[0].decorator_list]
+
+
+def test_every_kernel_has_its_tests():
+    known = {name for group in groups.GROUPS for name in groups.import_group(group)}
+    assert TESTS.keys() == known
+    assert {name for name, tests in TESTS.items() if tests.cut} == PARSERS
+    for tests in TESTS.values():
+        assert any(decorator.startswith("given(") for decorator in _decorators(tests.twin)), tests.twin
+        if tests.cut:
+            _decorators(tests.cut)

@@ -1,0 +1,291 @@
+"""The bounds of pages, their bytes and levels: the kernels, by way of those that call them, against the twin."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.format import page_bounds, size_statistics
+from numparq.format import page_bounds as statistics_pages
+from numparq.format.column_order import leaf_order
+from numparq.format.logical_type import LogicalType
+from numparq.format.page_bounds import compute_page_bounds
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from numparq.format.schema import Leaf
+from numparq.format.schema_node import SchemaNode
+from support.kernels.engines import ENGINES
+from support.kernels.strategies import STRINGS, few
+from support.oracles import statistics as twin
+
+
+@dataclass(frozen=True)
+class Case:
+    """A column, and the kind of its order."""
+
+    physical: int
+    kind: str
+    logical: LogicalType | None = None
+    length: int = 0
+    column_order: str = "type"
+
+    def __repr__(self) -> str:
+        return f"{self.kind}-{self.physical}-{self.length}-{self.column_order}"
+
+    @property
+    def order(self):
+        return leaf_order(SchemaNode("a", 1, self.physical, self.length, self.logical), self.column_order)
+
+
+def unsigned(bits):
+    return LogicalType("INTEGER", bit_width=bits, signed=False)
+
+
+DECIMAL = LogicalType("DECIMAL", precision=9, scale=2)
+CASES = [
+    Case(0, "boolean"),
+    Case(1, "signed"),
+    Case(2, "signed"),
+    Case(1, "unsigned", unsigned(32)),
+    Case(2, "unsigned", unsigned(64)),
+    Case(1, "signed", DECIMAL),
+    Case(4, "float"),
+    Case(5, "float"),
+    Case(7, "float", LogicalType("FLOAT16"), 2),
+    Case(4, "float", None, 0, "ieee754"),
+    Case(5, "float", None, 0, "ieee754"),
+    Case(7, "float", LogicalType("FLOAT16"), 2, "ieee754"),
+    Case(6, "bytes"),
+    Case(6, "decimal", DECIMAL),
+    *(Case(7, "bytes", None, n) for n in (1, 7, 8, 9, 16, 33)),
+    *(Case(7, "decimal", DECIMAL, n) for n in (1, 4, 8, 16, 17)),
+]
+DTYPES = {0: "u1", 1: "i4", 2: "i8", 4: "f4", 5: "f8", 7: "u1"}
+NUMBERS = {
+    "float": ("0", "-0", "1.5", "-1.5", "inf", "-inf", "nan"),
+    "signed": (0, -1, 1, 1 << 31, (1 << 31) - 1, 1 << 63, (1 << 63) - 1),
+}
+
+
+def special(case: Case) -> list[bytes]:
+    """Values at the edges."""
+    width = case.order.width
+    if case.kind == "boolean":
+        return [b"\0", b"\1"]
+    if case.kind == "float":
+        code = twin.FORMATS["float", width]
+        found = [struct.pack(code, float(text)) for text in NUMBERS["float"]]
+        negative_nan = bytes([*found[-1][:-1], found[-1][-1] | 0x80])
+        nearest_nans = [b"\1" + infinity[1:] for infinity in found[4:6]]
+        return [*found, negative_nan, *nearest_nans, b"\1" + bytes(width - 1), b"\xff" * width]
+    if case.kind in ("signed", "unsigned"):
+        return [(value % (1 << 8 * width)).to_bytes(width, "little") for value in NUMBERS["signed"]]
+    if width:
+        return [bytes(width), b"\xff" * width, b"\x80" + bytes(width - 1), b"\x7f" + b"\xff" * (width - 1)]
+    front = b"in common"
+    short = [b"", b"a", b"a\0", b"\xff", b"\xff" * 9, b"\x80", bytes(9), bytes(8), b"\0\x80", b"\xff\x7f", b"\0\0\x7f"]
+    return [*short, front, front * 2, front * 2 + b"\0", front * 3, front * 2 + b"12345678", front * 2 + b"12345679"]
+
+
+def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
+    """Values as a column has them."""
+    data = np.frombuffer(b"".join(values), np.uint8)
+    if case.physical != BYTE_ARRAY:
+        return {"values": data.view(DTYPES[case.physical])}
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    return {"values": data, "starts": ends - [len(value) for value in values], "ends": ends}
+
+
+def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] | None = None) -> None:
+    """Hold the bounds of pages, which end at `ends`, against the twin."""
+    bounds = np.array([0, *ends], np.int64)
+    coded = None if codes is None else np.array(codes, np.int32)
+    columns = stored(case, values)
+    found = compute_page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
+    whole = values if codes is None else [values[code] for code in codes]
+    wanted = [
+        twin.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
+    ]
+    assert found.num_values == np.diff(bounds).tolist()
+    for mine, side in ((found.min_values, 0), (found.max_values, 1)):
+        if case.kind == "decimal":  # one number may have many forms
+            same = [None if value is None else twin.sort_value("decimal", value) for value in mine]
+            assert same == [None if page[side] is None else twin.sort_value("decimal", page[side]) for page in wanted]
+        else:
+            assert mine == [page[side] for page in wanted]
+    assert found.nan_counts == ([page[2] for page in wanted] if case.kind == "float" else None)
+
+
+@pytest.fixture(params=ENGINES, ids=repr)
+def engine(request, monkeypatch):
+    for module in (page_bounds, size_statistics):
+        monkeypatch.setattr(module, "statistics_kernels", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_random_pages(engine, case):
+    rng = np.random.default_rng(CASES.index(case))
+    edges = special(case)
+    for _ in range(engine.size(20, 3)):
+        count = int(rng.integers(0, engine.size(300)))
+        values = [
+            edges[rng.integers(len(edges))]
+            if rng.random() < 0.2 or case.kind == "boolean"
+            else rng.bytes(case.order.width or int(rng.integers(0, 30)))
+            for _ in range(count)
+        ]
+        ends = sorted(rng.integers(0, count + 1, int(rng.integers(0, 6))).tolist())
+        compare(case, values, ends)
+        codes = rng.integers(0, count, engine.size(500)).tolist() if count else []
+        compare(case, values, [0, len(codes) // 3, len(codes) // 2, len(codes)], codes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_every_pair_of_edges(engine, case):
+    edges = special(case)
+    pairs = [value for one in edges for other in edges for value in (one, other)]
+    compare(case, pairs, list(range(2, len(pairs) + 1, 2)))
+    compare(case, edges, [len(edges)])
+    compare(case, edges[::-1], [0, 0, 1, len(edges)])
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_any_bytes(data):
+    """Binary values that Hypothesis chooses: few letters, so that much is shared at the front."""
+    case = data.draw(st.sampled_from([case for case in CASES if case.physical in (6, 7) and case.kind != "float"]))
+    length = case.order.width
+    letters = st.sampled_from([0, 1, 0x7F, 0x80, 0xFF])
+    front = data.draw(st.lists(letters, max_size=24).map(bytes), "front")[: max(length - 1, 0) if length else 24]
+    least, most = (length - len(front), length - len(front)) if length else (0, 24)
+    values = data.draw(st.lists(st.lists(letters, min_size=least, max_size=most).map(bytes), max_size=9), "values")
+    values = [front + value for value in values]
+    compare(case, values, [len(values) // 2, len(values)])
+
+
+@pytest.mark.parametrize(("physical", "kind", "length"), [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
+def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kind, length):
+    """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
+    case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)
+    for place in range(16):
+        front = b"\x40" * 16
+        less, more = (front[:place] + byte + front[place + 1 :] for byte in (b"\x30", b"\x50"))
+        for shared in (front, front[:8]):
+            parts = ((front, b"a"), (front, b"c"), (less, b"b"), (more, b"b"))
+            values = [(one[: len(shared)] + end).ljust(length, b"x") for one, end in parts]
+            for order in ([0, 1, 2], [0, 1, 3], [1, 0, 2], [1, 0, 3], [0, 1, 2, 3]):
+                compare(case, [values[number] for number in order], [len(order)])
+
+
+def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
+    """More of the same, or less of it: outside of the bounds so far by bytes that the word of eight does not have."""
+    for shared in (b"", b"in front"):
+        low, high = shared + b"b" * 9, shared + b"m" * 8
+        for others in ([high + b"m"], [low[:-1]], [low[:-1] + b"a"], [high + b"\0", low[:-1], high + b"\0\0"]):
+            for values in ([low, high, *others], [high, low, *others]):
+                compare(Case(6, "bytes"), values, [len(values)])
+    for others in ([b"m" * 8 + b"n"], [b"b" * 8 + b"a"]):
+        for case in (Case(7, "bytes", None, 9), Case(7, "decimal", DECIMAL, 9)):
+            compare(case, [b"b" * 9, b"m" * 9, *others], [3])
+
+
+def test_a_bound_that_moves_to_another_front(engine):
+    """What comes then is held against the new bound, by the front and the word of this."""
+    for low, high, new, last in ((b"Fb", b"Fm", b"Ez", b"Ec"), (b"Fb", b"Fm", b"Gc", b"Gl")):
+        values = [value[:1] * 8 + value[1:] for value in (low, high, new, last)]
+        compare(Case(6, "bytes"), values, [4])
+        compare(Case(7, "bytes", None, 9), values, [4])
+
+
+def test_decimals_of_several_lengths(engine):
+    """The bytes of longer ones lie between those of shorter ones, and the numbers do not."""
+    for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
+        stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
+        compare(Case(6, "decimal", DECIMAL), stored_, [3])
+        compare(Case(6, "decimal", DECIMAL), stored_, [3], [0, 1, 2])
+
+
+def test_values_that_end_with_the_buffer(engine):
+    """Nothing is loaded from behind the last value."""
+    for length in range(18):
+        values = [bytes([7] * length), bytes([7] * (length - 1) + [8]) if length else b"", bytes([7] * length)]
+        compare(Case(6, "bytes"), values, [3])
+        compare(Case(6, "decimal", DECIMAL), values, [3])
+
+
+def test_lengths_and_levels(engine):
+    rng = np.random.default_rng(3)
+    leaf = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 2)
+    values = [rng.bytes(int(n)) for n in rng.integers(0, 9, engine.size(200))]
+    columns = stored(Case(6, "bytes"), values)
+    places = {"starts": columns["starts"], "ends": columns["ends"]}
+    bounds = np.array([0, 0, len(values) // 2, len(values)], np.int64)
+    definition, repetition = rng.integers(0, 4, 500).astype("u1"), rng.integers(0, 3, 500).astype("u1")
+    levels = np.array([0, 100, 100, 500], np.int64)
+    sizes = size_statistics.compute_page_sizes(
+        leaf, bounds, levels, definition=definition, repetition=repetition, **places
+    )
+    pairs = list(pairwise(bounds))
+    assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
+    for found, given_, most in ((sizes.definition, definition, 3), (sizes.repetition, repetition, 2)):
+        counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
+        assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
+    codes = rng.integers(0, len(values), len(values)).astype("i4")
+    sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
+    assert sizes.definition is sizes.repetition is None
+    assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
+
+
+def test_what_may_be_left_out_of_the_sizes_is():
+    bounds = np.array([0, 2], np.int64)
+    levels = np.zeros(2, np.uint8)
+    flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
+    sizes = size_statistics.compute_page_sizes(flat, bounds, bounds, definition=levels)
+    assert sizes == size_statistics.PageSizeStatistics()
+    assert size_statistics.build_size_statistics(sizes) is None
+    fixed = Leaf(0, 0, ("a",), FIXED_LEN_BYTE_ARRAY, 4, None, 0, 0)
+    assert size_statistics.compute_page_sizes(fixed, bounds) == size_statistics.PageSizeStatistics()
+
+
+FIXED = [case for case in CASES if case.physical != BYTE_ARRAY and case.kind != "boolean"]
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data(), case=st.sampled_from(FIXED))
+def test_any_bounds(data, case):
+    width = case.order.width
+    value = st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(special(case)))
+    values = data.draw(st.lists(value, max_size=12))
+    codes = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else []
+    for engine in ENGINES:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(statistics_pages, "statistics_kernels", engine)
+            compare(case, values, [len(values) // 2, len(values)])
+            compare(case, values, [len(codes) // 3, len(codes)], codes)
+
+
+@few
+@given(values=STRINGS, levels=st.lists(st.integers(0, 3), max_size=40), data=st.data())
+def test_sizes_of_pages(values, levels, data):
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else [], np.int32)
+    about = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 0)
+    places = {"starts": ends - np.array([len(value) for value in values], np.int64), "ends": ends}
+    at = np.array([0, len(levels) // 3, len(levels)], np.int64)
+    for engine in ENGINES:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(size_statistics, "statistics_kernels", engine)
+            for of, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
+                bounds = np.array([0, len(of) // 2, len(of)], np.int64)
+                found = size_statistics.compute_page_sizes(
+                    about, bounds, at, definition=np.array(levels, np.uint8), **places, **extra
+                )
+                assert found.byte_array_bytes.tolist() == [len(b"".join(of[a:b])) for a, b in pairwise(bounds.tolist())]
+                counted = [levels[a:b] for a, b in pairwise(at.tolist())]
+                assert found.definition.tolist() == [[page.count(level) for level in range(4)] for page in counted]

@@ -1,0 +1,421 @@
+"""Structs in the Thrift compact protocol: the kernels against thriftpy2 and against the oracle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thriftpy2.protocol.compact import TCompactProtocol
+from thriftpy2.transport import TMemoryBuffer
+
+from numparq.format.thrift.decode import Record, root_record
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.kernels import status as kernels_status
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+from support.data.thrift_structs import IDL, KNOWN, UNIONS, UNKNOWN, WITH_FIELDS, structs, with_unknown_fields
+from support.kernels.engines import COMPILED, ENGINES
+from support.kernels.guarded_buffers import GuardedBuffer, with_slack
+from support.kernels.strategies import few
+from support.kernels.thrift_structs import read_struct, to_dict
+from support.oracles import Damaged
+from support.oracles import thrift as twin
+from support.oracles.pages import idl, to_bytes
+
+
+@pytest.fixture(scope="module", params=ENGINES, ids=repr)
+def engine(request):
+    return request.param
+
+
+def by_twin(name: str, data: bytes) -> tuple[int, dict[str, Any]]:
+    reader = twin.StructReader(data, UNIONS)
+    found = reader.struct(KNOWN[name])
+    return reader.pos, found
+
+
+def by_thriftpy2(name: str, data: bytes) -> Any:
+    thing = KNOWN[name]()
+    TCompactProtocol(TMemoryBuffer(data)).read_struct(thing)
+    return thing
+
+
+def written(thing: Any) -> bytes:
+    buffer = TMemoryBuffer()
+    TCompactProtocol(buffer).write_struct(thing)
+    return buffer.getvalue()
+
+
+def agree(engine, name: str, data: bytes, seed: int = 0) -> None:
+    """Hold the kernel against the twin, for bytes that may be anything."""
+    taken, found = read_struct(engine, thrift_layout(name), data, seed)
+    try:
+        expected_end, expected = by_twin(name, data)
+    except Damaged:
+        assert taken < 0, f"{data.hex()} was read as {found}"
+        return
+    assert taken == expected_end
+    assert to_dict(found) == expected
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_random_structs_written_by_thriftpy2(data):
+    name = data.draw(st.sampled_from(WITH_FIELDS))
+    thing = data.draw(structs(KNOWN[name]))
+    encoded = written(thing)
+    assert encoded == twin.encode_struct(twin.fields_of(thing))
+    expected = by_twin(name, encoded)
+    for engine in ENGINES:
+        taken, found = read_struct(engine, thrift_layout(name), encoded)
+        assert (taken, to_dict(found)) == expected
+        assert found == found
+        assert equal_to_thriftpy2(found, by_thriftpy2(name, encoded))
+
+
+def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
+    """Compare attribute by attribute, defaults and all."""
+    for _, (code, name, *_about) in thing.thrift_spec.items():
+        expected, value = getattr(thing, name), getattr(found, name)
+        if code == 12 and expected is not None:
+            assert equal_to_thriftpy2(value, expected)
+        elif code == 15 and expected is not None:
+            assert len(value) == len(expected)
+            for one, other in zip(value, expected, strict=True):
+                assert equal_to_thriftpy2(one, other) if hasattr(other, "thrift_spec") else one == other
+        else:
+            assert value == expected, name
+    return True
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_unknown_fields_of_any_type_are_passed_over(data):
+    name = data.draw(st.sampled_from(WITH_FIELDS))
+    known = twin.fields_of(data.draw(structs(KNOWN[name])))
+    unknown = data.draw(st.lists(UNKNOWN.filter(lambda f: f[0] not in KNOWN[name].thrift_spec), min_size=1, max_size=4))
+    inside = not any(kind in UNIONS for kind in KNOWN.values() if kind.__name__ == name) and data.draw(st.booleans())
+    unknown = [field for field in unknown if not inside or field[0] > 62 or field[0] <= 0]
+    rng = random.Random(data.draw(st.integers(0, 1 << 30)))
+    encoded = twin.encode_struct(with_unknown_fields(known, unknown, rng, inside), long_ids=data.draw(st.booleans()))
+    for engine in ENGINES:
+        agree(engine, name, encoded)
+
+
+def test_every_file(engine, parquet_testing):
+    files = sorted(parquet_testing.rglob("*.parquet"))
+    assert files
+    for path in files if engine is COMPILED else files[:40:4]:
+        encoded = footer_of(path)
+        if len(encoded) > engine.size(1 << 20, 4000):
+            continue
+        taken, found = read_struct(engine, thrift_layout("FileMetaData"), encoded)
+        assert taken == len(encoded), path
+        assert to_dict(found) == by_twin("FileMetaData", encoded)[1], path
+        assert equal_to_thriftpy2(found, by_thriftpy2("FileMetaData", encoded))
+
+
+def footer_of(path) -> bytes:
+    content = path.read_bytes()
+    assert content[-4:] == b"PAR1"
+    return content[-8 - int.from_bytes(content[-8:-4], "little") : -8]
+
+
+CHUNK = "row_groups.columns."
+
+
+def example_footer() -> Any:
+    def chunk(i: int) -> Any:
+        statistics = IDL.Statistics(null_count=i, max_value=b"z" * i, min_value=b"")
+        meta = IDL.ColumnMetaData(
+            type=i % 8,
+            encodings=[0, 3, 8],
+            path_in_schema=["a", "b"],
+            codec=1,
+            num_values=10 * i,
+            data_page_offset=1 << 40,
+            total_uncompressed_size=5,
+            total_compressed_size=-(1 << 63),
+            statistics=statistics if i % 2 else None,
+            key_value_metadata=[IDL.KeyValue("k", "v" * i)],
+        )
+        return IDL.ColumnChunk(
+            meta_data=meta, file_offset=7, crypto_metadata=IDL.ColumnCryptoMetaData() if i == 3 else None
+        )
+
+    groups = [
+        IDL.RowGroup(columns=[chunk(i + g) for i in range(4)], total_byte_size=1, num_rows=100 + g) for g in range(5)
+    ]
+    schema = [IDL.SchemaElement(name=f"c{i}", logicalType=IDL.LogicalType(STRING=IDL.StringType())) for i in range(20)]
+    return IDL.FileMetaData(version=1, schema=schema, num_rows=3, row_groups=groups, created_by="somebody")
+
+
+def test_a_projection_as_columns_of_an_arena():
+    wanted = thrift_layout(
+        "FileMetaData", "row_groups.num_rows", CHUNK + "meta_data.num_values", CHUNK + "meta_data.statistics.null_count"
+    )
+    encoded = written(example_footer())
+    data, arena, stack = np.frombuffer(encoded, np.uint8), np.empty(2000, np.int64), np.empty(STACK_WORDS, np.int64)
+    stack[S_TOP], stack[S_ROOM] = wanted.words, len(arena)
+    assert COMPILED.read_thrift_struct(data, 0, len(data), wanted.table, arena, 0, stack) == len(data)
+    first, count = arena[wanted.slot("row_groups") :][:2]
+    words = wanted.record_layout("row_groups").words
+    groups = arena[first : first + count * words].reshape(count, words)
+    assert groups[:, wanted.slot("row_groups.num_rows")].tolist() == [100, 101, 102, 103, 104]
+    assert (groups[:, wanted.slot("row_groups.columns") + 1] == 4).all()
+    words = wanted.record_layout("row_groups.columns").words
+    chunks = arena[groups[0, wanted.slot("row_groups.columns")] :][: 20 * words].reshape(5, 4, words)
+    expected = np.add.outer(np.arange(5), np.arange(4))
+    assert (chunks[:, :, wanted.slot(CHUNK + "meta_data.num_values")] == 10 * expected).all()
+    nulls = chunks[:, :, wanted.slot(CHUNK + "meta_data.statistics.null_count")]
+    assert (nulls == np.where(expected % 2, expected, -1)).all()
+    encrypted = chunks[:, :, 0] & wanted.bit(CHUNK + "crypto_metadata") != 0
+    assert (encrypted == (expected == 3)).all(), "what is not wanted is in the presence mask too"
+    assert stack[S_TOP] == wanted.words + 5 * wanted.record_layout("row_groups").words + 20 * words
+
+
+def test_positions_of_structs_lead_to_them():
+    wanted = thrift_layout("FileMetaData", CHUNK + "@")
+    encoded = written(example_footer())
+    _, found = read_struct(COMPILED, wanted, encoded)
+    data, stack = np.frombuffer(encoded, np.uint8), np.empty(STACK_WORDS, np.int64)
+    word = wanted.slot(CHUNK + "@")
+    groups = root_record(wanted, found._words, data).row_groups
+    starts = [int(chunk._words[chunk._base + word]) - position(found) for group in groups for chunk in group.columns]
+    chunk = thrift_layout("ColumnChunk")
+    arena = np.empty(5000, np.int64)
+    stack[S_TOP], stack[S_ROOM] = 21 * chunk.words, len(arena)
+    starts.append(-1)
+    places = np.arange(21)[::-1].copy()
+    assert COMPILED.read_thrift_structs(data, np.array(starts), places, 21, len(data), chunk.table, arena, stack) == 21
+    expected = [c for g in example_footer().row_groups for c in g.columns]
+    for i, thing in enumerate(expected):
+        view = type(found)(chunk.record, arena, (20 - i) * chunk.words, data)
+        assert equal_to_thriftpy2(view, thing)
+    assert arena[0] == 0, "no struct, no fields"
+    assert (
+        COMPILED.read_thrift_structs(data, np.array([len(data) + 9]), places, 1, len(data), chunk.table, arena, stack)
+        < 0
+    )
+
+
+def position(found: Any) -> int:
+    """Where in its buffer the test helper has put what it encoded."""
+    return len(found._data) - 64 - len(written(example_footer()))
+
+
+def test_layouts_answer():
+    whole = ThriftLayout("PageHeader")
+    assert whole.slot("type") == 1
+    assert whole.words == whole.record.words
+    header = whole.record.slots["data_page_header"]
+    assert (
+        whole.slot("data_page_header.statistics.null_count") > whole.slot("data_page_header.statistics") > header.word
+    )
+    assert whole.bit("data_page_header_v2") == 1 << 8
+    assert whole.bit("data_page_header.encoding") == 1 << 2
+    assert ThriftLayout("PageHeader", ["type"]).words == 2
+    for wrong in (["nothing"], ["data_page_header.nothing"], ["type.x"]):
+        with pytest.raises(KeyError):
+            ThriftLayout("PageHeader", wrong).slot(wrong[0])
+    with pytest.raises(ValueError, match="no fields"):
+        ThriftLayout("StringType")
+
+
+def test_cut_anywhere(engine):
+    encoded = twin.encode_struct([*twin.fields_of(example_footer()), (32767, twin.BINARY, b"x" * 300)])
+    for end in range(0, len(encoded), 1 if engine is COMPILED else 29):
+        taken, _ = read_struct(engine, thrift_layout("FileMetaData"), encoded[:end], seed=end)
+        assert taken < 0
+        taken, _ = read_struct(engine, thrift_layout("FileMetaData", "version"), encoded[:end], seed=end)
+        assert taken < 0
+
+
+@pytest.mark.parametrize("times", [1, 4, 30])
+def test_damaged_anywhere(engine, times):
+    rng = random.Random(times)
+    footer = example_footer()
+    footer.row_groups = footer.row_groups[:2]
+    encodings = [
+        written(footer),
+        twin.encode_struct([*twin.fields_of(footer), (99, twin.LIST, (twin.MAP, [(8, 12, [(b"k", [])])]))]),
+    ]
+    for number in range(engine.size(1500)):
+        damaged = bytearray(rng.choice(encodings))
+        for _ in range(times):
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        agree(engine, "FileMetaData", bytes(damaged), seed=number)
+
+
+def test_random_bytes(engine):
+    rng = random.Random(5)
+    for number in range(engine.size(1500)):
+        data = bytes(rng.choice((rng.randrange(256), 0x15, 0x19, 0x1C, 0)) for _ in range(rng.randrange(1, 60)))
+        agree(engine, rng.choice(["FileMetaData", "PageHeader", "SchemaElement", "ColumnIndex"]), data, seed=number)
+
+
+REQUIRED = [(1, twin.I32, 0), (2, twin.I32, 3), (3, twin.I32, 4)]  # of PageHeader
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        (REQUIRED[:2], kernels_status.MISSING_FIELD),
+        ([*REQUIRED, (5, twin.STRUCT, [(1, twin.I32, 5)])], kernels_status.MISSING_FIELD),
+        ([(1, twin.I64, 0), *REQUIRED[1:]], kernels_status.MISSING_FIELD),  # of another type, so not this field
+        ([*REQUIRED[:2], (3, twin.I32, 1 << 31)], kernels_status.BAD_VARINT),
+        ([*REQUIRED[:2], (3, twin.I32, -(1 << 31) - 1)], kernels_status.BAD_VARINT),
+    ],
+)
+def test_headers_that_are_wrong(engine, fields, status):
+    assert read_struct(engine, thrift_layout("PageHeader"), twin.encode_struct(fields))[0] == status
+
+
+def test_a_bool_is_a_number(engine):
+    """fastparquet writes it for OPTIONAL and REQUIRED."""
+    element = thrift_layout("SchemaElement")
+    for bit in (False, True):
+        fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
+        taken, found = read_struct(engine, element, twin.encode_struct(fields))
+        assert taken > 0
+        assert found.repetition_type == bit
+        assert found.name == "a"
+
+
+def test_types_that_there_are_not(engine):
+    for field in (b"\x0e\x50", b"\x0f\x50", b"\x09\x50\x1e", b"\x09\x50\x10", b"\x0b\x50\x01\x8f\x01a"):
+        encoded = twin.encode_struct(REQUIRED)[:-1] + field + bytes(20)
+        assert read_struct(engine, thrift_layout("PageHeader"), encoded)[0] == kernels_status.BAD_THRIFT_TYPE
+    for field in (b"\x09\x50\x0e", b"\x0b\x50\x00", b"\x09\x50\x00"):  # but an empty list may claim what it likes
+        encoded = twin.encode_struct(REQUIRED)[:-1] + field + b"\0"
+        assert read_struct(engine, thrift_layout("PageHeader"), encoded)[0] == len(encoded)
+
+
+@pytest.mark.parametrize("size", range(8, 12))
+@pytest.mark.parametrize("last", [0, 1, 2, 0x7F])
+def test_long_varints(engine, size, last):
+    for field in (b"\x26", b"\x06" + twin.zigzag(77)):  # wanted (file_offset) and not
+        encoded = field + b"\x80" * (size - 1) + bytes([last]) + b"\0"
+        whole = encoded if field == b"\x26" else b"\x26\x02" + encoded
+        for tail in (b"", b"\x55" * 20):
+            taken, found = read_struct(engine, thrift_layout("ColumnChunk"), whole + tail)
+            good = size < 10 or (size == 10 and last <= 1)
+            assert taken == (len(whole) if good else kernels_status.BAD_VARINT)
+            if good and field == b"\x26":
+                value = last << 7 * (size - 1)
+                assert found.file_offset == value >> 1
+    assert read_struct(engine, thrift_layout("ColumnChunk"), b"\x26" + b"\xff" * 9 + b"\x01\x00")[1].file_offset == -(
+        1 << 63
+    )
+
+
+@pytest.mark.parametrize("kind", [twin.LIST, twin.STRUCT, twin.MAP])
+@pytest.mark.parametrize("depth", [1, 63, 64, 65, 5000])
+def test_nesting_has_an_end(engine, kind, depth):
+    encoded = b""
+    for _ in range(depth - 1):
+        encoded += {twin.LIST: b"\x19", twin.MAP: b"\x01\x3b\x05", twin.STRUCT: b"\x1c"}[kind]
+    encoded += {twin.LIST: b"\x03", twin.MAP: b"\x00", twin.STRUCT: b"\x00"}[kind]
+    encoded += b"\0" * (depth - 1) if kind == twin.STRUCT else b""
+    whole = b"\x26\x02" + bytes([0xC0 | kind]) + encoded + b"\0"
+    assert read_struct(engine, thrift_layout("ColumnChunk"), whole)[0] == (
+        len(whole) if depth <= 64 else kernels_status.TOO_DEEP
+    )
+
+
+@pytest.mark.parametrize("count", [1 << 31, (1 << 63) - 1, (1 << 64) - 1, 5000])
+def test_lists_that_claim_too_much(engine, count):
+    for element, field in ((twin.STRUCT, 2), (twin.STRUCT, 4), (twin.I32, 60)):
+        encoded = (
+            b"\x15\x02"
+            + bytes([twin.LIST])
+            + twin.zigzag(field)
+            + bytes([0xF0 | element])
+            + twin.varint(count)
+            + b"\0" * 2000
+        )
+        assert read_struct(engine, thrift_layout("FileMetaData"), encoded)[0] == kernels_status.BAD_LENGTH
+    for head in (b"\x0b\x76", b"\x08\x76"):  # a map, and a string, of field 59
+        assert (
+            read_struct(engine, thrift_layout("ColumnChunk"), head + twin.varint(count) + b"\x33" * 99)[0]
+            == kernels_status.BAD_LENGTH
+        )
+
+
+def test_a_repeated_field_replaces_the_one_before(engine):
+    statistics = [(3, twin.I64, 5), (5, twin.BINARY, b"max")]
+    first = [*((i, twin.I32, i) for i in (1, 2, 3, 4)), (5, twin.STRUCT, statistics)]
+    second = [(i, twin.I32, 9) for i in (1, 2, 3, 4)]
+    header = [*REQUIRED, (1, twin.I32, 2), (5, twin.STRUCT, first), (5, twin.STRUCT, second)]
+    found = read_struct(engine, thrift_layout("PageHeader"), twin.encode_struct(header))[1]
+    assert found.type == 2
+    assert found.data_page_header.statistics is None
+    assert found.data_page_header.num_values == 9
+    agree(engine, "PageHeader", twin.encode_struct(header))
+    union = [
+        (4, twin.BINARY, b"name"),
+        (10, twin.STRUCT, [(5, twin.STRUCT, [(1, twin.I32, 2), (2, twin.I32, 9)]), (1, twin.STRUCT, [])]),
+    ]
+    found = read_struct(engine, thrift_layout("SchemaElement"), twin.encode_struct(union))[1]
+    assert found.logicalType.which() == "STRING"
+    assert found.logicalType.DECIMAL is None
+
+
+def test_a_union_of_the_future(engine):
+    element = [(4, twin.BINARY, b"name"), (10, twin.STRUCT, [(31, twin.STRUCT, [(1, twin.I32, 5)])])]
+    found = read_struct(engine, thrift_layout("SchemaElement"), twin.encode_struct(element))[1]
+    assert found.logicalType is not None
+    assert found.logicalType.which() is None
+    assert repr(found) == "SchemaElement(name='name', logicalType=LogicalType())"
+
+
+@few
+@given(pairs=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.text(max_size=5)), max_size=6))
+def test_many_structs(pairs):
+    """Structs that lie anywhere, each as it is read alone; one that there is none of has no fields."""
+    wanted = ThriftLayout("Statistics")
+    stored = [
+        to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))
+        for i, (data, text) in enumerate(pairs)
+    ]
+    data = b"?".join([b"", *stored])
+    starts = [len(b"?".join([b"", *stored[:i]])) + 1 for i in range(len(stored))]
+    for engine in ENGINES:
+        found = _read_all(engine, wanted, data, [*starts, -1])
+        assert found is not None
+        for one, alone in zip(found, [read_struct(engine, wanted, each)[1] for each in stored], strict=False):
+            assert to_dict(one) == to_dict(alone)
+        assert to_dict(found[-1]) == {}
+
+
+def _read_all(engine, layout, data, starts):
+    rng = np.random.default_rng(len(data))
+    size = len(starts) * layout.words
+    arena, stack = GuardedBuffer(rng, size + 500, "i8"), GuardedBuffer(rng, STACK_WORDS, "i8")
+    arena.array[:] = 0
+    stack.array[S_TOP], stack.array[S_ROOM] = size, size + 500
+    raw = with_slack(rng, data)
+    places = np.arange(len(starts), dtype=np.int64)
+    status = engine.read_thrift_structs(
+        raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table, arena.array, stack.array
+    )
+    arena.check()
+    stack.check()
+    if status < 0:
+        return None
+    assert status == len(starts)
+    return [
+        Record(layout.record, arena.array[: (i + 1) * layout.words], i * layout.words, raw) for i in places.tolist()
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_many_structs_that_are_cut(engine):
+    wanted = ThriftLayout("Statistics")
+    stored = to_bytes(idl().Statistics(max=b"largest", min=b"", null_count=77, is_max_value_exact=True))
+    for size in range(len(stored)):
+        assert _read_all(engine, wanted, stored + stored[:size], [0, len(stored)]) is None
+    assert _read_all(engine, wanted, stored * 2, [0, len(stored)]) is not None

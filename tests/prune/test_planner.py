@@ -1,0 +1,291 @@
+"""Plans pruned by statistics, Bloom filters, page indexes and dictionaries: no row lost, little else read."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.expr.bind import bind
+from numparq.expr.expression import Constant
+from numparq.plan.row_ranges import RowRanges
+from numparq.prune import planner as planner_module
+from numparq.prune import statistics
+from numparq.prune.planner import ReadPlanner
+from support.planned_file import (
+    FRAME,
+    QUESTIONS,
+    ROWS,
+    STEP,
+    WRITERS,
+    WRITTEN,
+    CountingSource,
+    PlannedFile,
+    pruning_steps,
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_no_row_that_is_wanted_is_left_out(writer, question, tmp_path):
+    expression, truth = QUESTIONS[question]
+    planned = PlannedFile(WRITERS[writer](tmp_path))
+    plan = planned.pruned(expression)
+    wanted = set(np.flatnonzero(truth(FRAME).astype(bool)).tolist())
+    assert wanted <= planned.rows(plan)
+    decided = planned.planner.decided(plan, bind(expression, planned.file.schema))
+    for group in plan.left:
+        if group.ordinal in decided:
+            start = sum(planned.counts[: group.ordinal])
+            assert set(range(start, start + group.num_rows)) <= wanted
+
+
+@pytest.mark.parametrize(
+    ("question", "rows", "cuts"),
+    [
+        ("point", 100, {"statistics", "column index"}),
+        ("range", 200, {"statistics", "column index"}),
+        ("ends", 200, {"statistics", "column index"}),
+        ("string", 100, {"statistics", "column index"}),
+        ("two", 200, {"statistics", "column index"}),
+        ("several", 300, {"statistics", "column index"}),
+        ("code", 0, {"dictionary"}),
+        ("gap", 700 + 100, {"statistics", "column index"}),
+        ("none", 0, {"statistics"}),
+        ("all", ROWS, set()),
+    ],
+)
+def test_what_is_left_of_a_file_with_everything(question, rows, cuts):
+    planned = PlannedFile(WRITTEN)
+    plan = planned.pruned(QUESTIONS[question][0])
+    assert plan.num_rows <= rows
+    assert pruning_steps(plan) == cuts
+    for group in plan.left:
+        assert all(chunk.is_indexed for chunk in group.chunks) == (group.rows.count < group.num_rows)
+
+
+def test_what_is_decided_by_statistics_has_no_index_read():
+    planned = PlannedFile(WRITTEN)
+    for expression in (col("k") >= 0, col("k") < 2 * STEP, col("k") > ROWS, col("e").is_not_null() & (col("k") < STEP)):
+        planned.pruned(expression)
+    assert not planned.file.indexes
+    assert planned.planner.decided(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
+
+
+def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypatch):
+    planned = PlannedFile(WRITTEN)
+    asked: list[int] = []
+
+    def counting(file, leaf, row_groups):
+        asked.extend(row_groups)
+        return statistics.row_group_statistics(file, leaf, row_groups)
+
+    monkeypatch.setattr(planner_module, "row_group_statistics", counting)
+    question, other = col("k") < 2500, col("k") < 1500
+    groups = planned.planner.may_match_row_groups(range(4), bind(question, planned.file.schema))
+    assert groups == [0, 1, 2]
+    assert asked == [0, 1, 2, 3]
+    plan = planned.planner.prune_by_indexes(
+        planned.planner.whole({group: RowRanges.all(STEP) for group in groups}), bind(question, planned.file.schema)
+    )
+    for group in groups:
+        one = planned.planner.whole({group: plan[group].rows})
+        decided = planned.planner.decided(one, bind(question, planned.file.schema))
+        assert decided == ({group} if group < 2 else set())
+    assert asked == [0, 1, 2, 3]
+    one = planned.planner.whole({1: RowRanges.all(STEP)})  # another predicate is asked of no more than it has to be
+    assert planned.planner.decided(one, bind(other, planned.file.schema)) == set()
+    assert asked == [0, 1, 2, 3, 1]
+    assert planned.planner.decided(planned.whole, bind(other, planned.file.schema)) == {0}
+
+
+def test_indexes_are_read_once():
+    planned = PlannedFile(WRITTEN)
+    plan = planned.pruned(col("k") == 1234)
+    requests = planned.file.source.num_requests
+    assert planned.pruned(col("k") == 1234) == plan
+    assert planned.pruned(col("k").isin([1234, 1999])).num_rows == 200
+    again = ReadPlanner(planned.file, planned.leaves, planned.planner._tables)
+    assert again.pruned(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
+    assert planned.file.source.num_requests == requests
+
+
+def test_rows_that_are_not_asked_for():
+    planned = PlannedFile(WRITTEN)
+    plan = planned.planner.whole({2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)})
+    assert [group.ordinal for group in plan] == [2, 0]
+    assert plan.cuts[0].num_rows == 900
+    plan = planned.planner.located(plan, planned.leaves[:2])
+    assert [chunk.is_indexed for chunk in plan[2].chunks] == [True, True, False, False, False, False]
+    assert not any(chunk.is_indexed for chunk in plan[0].chunks)
+    assert plan[2].needed(0).tolist() == [1, 2]
+    plan = planned.planner.located(plan, planned.leaves)
+    assert all(chunk.is_indexed for chunk in plan[2].chunks)
+    assert planned.pruned(col("k") == 2160, plan)[2].rows == RowRanges([(150, 200)])
+    part = planned.planner.located(planned.planner.whole({1: RowRanges([(1, 2)])}).only(["s", "k"]), planned.leaves)
+    assert all(chunk.is_indexed for chunk in part[1].chunks)
+
+
+def test_predicates_that_are_constant():
+    planned = PlannedFile(WRITTEN)
+    assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
+    assert planned.pruned(col("k") == 0.5).num_rows == 0
+    assert planned.planner.pruned(planned.whole, Constant(True)) == planned.whole
+    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(True)) == [1, 0]
+    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(False)) == []
+
+
+def test_what_a_bloom_filter_is_read_for():
+    data = WRITERS["numparq, Bloom filters"](None)
+    planned = PlannedFile(data)
+    planned.file.source = CountingSource(planned.file.source)
+    plan = planned.pruned(col("s") == "v00400x")
+    assert plan.num_rows == 0
+    assert "Bloom filter" in pruning_steps(plan)
+    chunk = planned.file.metadata.row_groups[1].columns[3].meta_data
+    (start, stop), (block, end) = sorted(planned.file.source.ranges)
+    assert start == chunk.bloom_filter_offset
+    assert stop - start < 32
+    assert end - block == 32
+    assert chunk.bloom_filter_offset < block < chunk.bloom_filter_offset + chunk.bloom_filter_length
+    assert planned.file.source.trips == 1
+    assert planned.pruned((col("s") == "v00400x") | (col("k") == 1500.0)).num_rows == 128
+
+
+def test_a_bloom_filter_is_asked_by_several_tests():
+    data = WRITERS["numparq, Bloom filters"](None)
+    absent = col("s") == "v00400x"
+    for number in range(340, 660, 20):  # all in the second row group
+        there, neither = ((col("s") == f"v{number:05}{end}") & (col("k") >= 1010) for end in ("", "x"))
+        assert PlannedFile(data).pruned(absent | neither).num_rows == 0
+        assert PlannedFile(data).pruned(absent | there).num_rows in (64, 128)
+
+
+def test_a_bloom_filter_that_is_asked_much_is_read_at_once():
+    data = numparq.to_parquet(FRAME, bloom_filter_options={"s": True})
+    asked = [f"v{number:05d}x" for number in range(0, 1333, 20)]
+    planned = PlannedFile(data)
+    planned.file.source = CountingSource(planned.file.source)
+    assert planned.pruned(col("s").isin(asked)).num_rows in (0, ROWS)
+    assert len(planned.file.source.ranges) == 1  # header and blocks lie beside each other
+    requests = planned.file.source.trips
+    planned.pruned(col("s") == "v00007")
+    assert planned.file.source.trips - requests <= 1
+    few = PlannedFile(data)
+    few.file.source = CountingSource(few.file.source)
+    for text in asked:
+        few.pruned(col("s") == text)
+    assert all(stop - start <= 64 for start, stop in few.file.source.ranges[:10])
+
+
+def test_a_remote_file_has_all_its_indexes_read_in_one_trip():
+    planned = PlannedFile(WRITTEN)
+    source = planned.file.source = CountingSource(planned.file.source)
+    source.is_remote = True
+    plan = planned.pruned((col("k") == 1234) & (col("s") > "a"))
+    assert plan.num_rows == 100
+    assert source.trips == 1
+    assert all(chunk.is_indexed for chunk in plan[1].chunks)
+    for start, stop in source.ranges:
+        assert all(not (start < c.end and c.start < stop) for group in planned.whole for c in group.chunks)
+
+
+def reverse(index):
+    index.min_values.reverse()
+    index.max_values.reverse()
+
+
+def nested_table():
+    pa = pytest.importorskip("pyarrow")
+    lists = [None if row % 50 == 7 else [row] * (row % 4) + [None] * (row % 2) for row in range(ROWS)]
+    structs = [None if row % 40 == 3 else {"a": None if row % 30 == 5 else row} for row in range(ROWS)]
+    return pa.table({"l": pa.array(lists, pa.list_(pa.int64())), "s": structs, "k": range(ROWS)})
+
+
+NESTED = {
+    "contains": (col("l").contains(1234), lambda row: row["l"] is not None and 1234 in row["l"], 100),
+    "contains nothing there": (col("l").contains(10**6), lambda row: False, 0),
+    "does not contain": (~col("l").contains(1234), lambda row: row["l"] is not None and 1234 not in row["l"], ROWS),
+    "field": (col("s.a") == 1234, lambda row: row["s"] is not None and row["s"]["a"] == 1234, 100),
+    "null field": (col("s.a").is_null(), lambda row: row["s"] is None or row["s"]["a"] is None, ROWS),
+    "null struct": (col("s").is_null(), lambda row: row["s"] is None, ROWS),
+    "both": (
+        col("l").contains(1233) & (col("s.a") >= 1230) & (col("k") < 1290),
+        lambda row: row["k"] == 1233 and 1233 in (row["l"] or ()),
+        100,
+    ),
+}
+
+
+@pytest.mark.parametrize("question", NESTED)
+@pytest.mark.parametrize("writer", ["numparq", "pyarrow", "pyarrow without dictionaries"])
+def test_rows_of_lists_and_structs(writer, question):
+    pq, table = pytest.importorskip("pyarrow.parquet"), nested_table()
+    expression, truth, most = NESTED[question]
+    if writer == "numparq":
+        data = numparq.to_parquet(table.to_pandas(), schema=table.schema, row_group_size=STEP, max_rows_per_page=100)
+    else:
+        out = io.BytesIO()
+        pq.write_table(
+            table,
+            out,
+            row_group_size=STEP,
+            data_page_size=256,
+            write_page_index=True,
+            write_batch_size=20,
+            data_page_version="2.0",
+            use_dictionary=writer == "pyarrow",
+        )
+        data = out.getvalue()
+    planned = PlannedFile(data)
+    plan = planned.pruned(expression)
+    rows = table.to_pylist()
+    assert {number for number, row in enumerate(rows) if truth(row)} <= planned.rows(plan)
+    assert plan.num_rows <= most
+
+
+def test_bytes_of_indexes_and_bloom_filters_that_are_damaged_never_stop_a_read():
+    data = numparq.to_parquet(FRAME[:600], row_group_size=300, max_rows_per_page=40, bloom_filter_options={"s": True})
+    with numparq.ParquetFile(data) as file:
+        last = max(chunk.meta_data.data_page_offset for chunk in file.metadata.row_groups[1].columns)
+        end = file.footer_start
+    rng = np.random.default_rng(8)
+    questions = [QUESTIONS[name][0] for name in ("point", "nulls", "not", "prefix", "like", "gap", "several")]
+    for _ in range(80):
+        damaged = bytearray(data)
+        for place in rng.integers(last + 200, end, rng.integers(1, 6)).tolist():
+            damaged[place] = rng.integers(256)
+        planned = PlannedFile(bytes(damaged))
+        for question in [*questions, col("s") == "v00100", (col("s") == "v00100x") | (col("k") == 150)]:
+            plan = planned.pruned(question)
+            assert plan.num_rows <= 600
+
+
+def test_round_trips_of_planning_on_an_object_store():
+    pytest.importorskip("fsspec")
+    from support.io.object_store import ObjectStore
+
+    rows = 100_000
+    rng = np.random.default_rng(4)
+    made = pd.DataFrame({"s": [f"v{n}" for n in rng.permutation(rows)], "k": np.arange(rows), "x": rng.random(rows)})
+    data = numparq.to_parquet(made, row_group_size=rows // 4, max_rows_per_page=100, bloom_filter_options={"s": True})
+    store = ObjectStore()
+    store.pipe("/b.parquet", data)
+    with numparq.ParquetFile("/b.parquet", filesystem=store) as file:
+        store.reset()
+        plan = file.plan(filters=col("s") == "v777777")
+        assert plan.num_rows == 0
+        assert store.round_trips == 1
+        assert store.num_bytes < 4 * (32 + 32)
+        store.reset()
+        plan = file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333))
+        assert plan.num_rows == 100
+        assert store.round_trips <= 2
+        assert all(chunk.is_indexed for chunk in plan[1].chunks)
+        store.reset()
+        assert file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333)).num_rows == 100
+        assert not store.requests

@@ -1,0 +1,484 @@
+"""Nested columns read: what pyarrow reads of random ones, old forms of lists and maps, paths, rows, damage."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import random
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numparq
+from numparq import InvalidFileError, SchemaError, UnsupportedError, read_parquet
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, INT32
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
+from support.compare import (
+    BACKENDS,
+    assert_frames_equal,
+    backend_options,
+    nested_values_equal,
+    read_by_pandas,
+    write_by_pyarrow,
+)
+from support.data.nested_columns import ARROW, COLUMNS, nested_strategies, object_series
+from support.files.edited_footers import write_with_footer
+
+LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
+OPTIONS = [
+    {"compression": "none", "use_dictionary": False},
+    {"row_group_size": 2, "data_page_version": "2.0", "compression": "zstd"},
+    {"data_page_size": 8, "write_batch_size": 1, "compression": "snappy"},
+    {"data_page_size": 8, "write_batch_size": 1, "data_page_version": "2.0", "compression": "gzip"},
+    {"use_compliant_nested_type": False, "store_schema": False},
+]
+
+
+def plain(value):
+    """Give plain Python values: arrays as lists."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(item) for item in value)
+    return None if isinstance(value, float) and value != value else value
+
+
+# --- as pyarrow reads them ----------------------------------------------------------------------------------
+
+
+def arrow_table():
+    rows = max(len(values) for values, _ in ARROW.values())
+    return pa.table(
+        {
+            name: pa.array(values + [None] * (rows - len(values)), data_type)
+            for name, (values, data_type) in ARROW.items()
+            if name != "list of views"  # which pyarrow makes no frame of
+        }
+    )
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+def test_arrow_data(options, dtype_backend):
+    for name, column in zip(arrow_table().column_names, arrow_table().columns, strict=True):
+        data = write_by_pyarrow(pa.table({name: column}), **options)
+        got = read_parquet(data, **backend_options(dtype_backend))
+        if name == "binaries":  # pyarrow makes no objects of them, when they are of a fixed size and in lists
+            assert [plain(item) for item in got[name].tolist()[:2]] == [[b"ab", None], [b"cd"]]
+            continue
+        expected = read_by_pandas(data, **backend_options(dtype_backend))
+        assert_frames_equal(got, expected)
+        if dtype_backend == "pyarrow":
+            assert got[name].array.__arrow_array__().type == expected[name].array.__arrow_array__().type
+
+
+@pytest.mark.parametrize("options", [{}, {"row_group_size": 2}, {"data_page_size": 8, "data_page_version": "2.0"}])
+def test_objects_there_and_back(options):
+    for name, values in COLUMNS.items():
+        data = numparq.to_parquet(pd.DataFrame({"c": pd.Series(object_series(values))}), **options)
+        assert_frames_equal(read_parquet(data), read_by_pandas(data))
+        arrow = read_parquet(data, dtype_backend="pyarrow")["c"].array.__arrow_array__()
+        arrow.validate(full=True)
+        assert arrow.to_pylist() == pq.read_table(io.BytesIO(data))["c"].to_pylist(), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_random_objects(data):
+    values = data.draw(
+        st.lists(st.none() | st.lists(data.draw(nested_strategies(3)), max_size=4), min_size=1, max_size=30)
+    )
+    sizes = {
+        "row_group_size": data.draw(st.integers(1, 40)),
+        "max_rows_per_page": data.draw(st.integers(1, 40)),
+        "data_page_size": data.draw(st.integers(1, 200)),
+        "data_page_version": data.draw(st.sampled_from(["1.0", "2.0"])),
+        "use_dictionary": data.draw(st.booleans()),
+    }
+    written_by_us = numparq.to_parquet(pd.DataFrame({"c": pd.Series(object_series(values))}), **sizes)
+    arrow = read_parquet(written_by_us, dtype_backend="pyarrow")["c"].array.__arrow_array__()
+    arrow.validate(full=True)
+    assert arrow.to_pylist() == pa.array(values).to_pylist()
+    first, stop = sorted(data.draw(st.tuples(st.integers(0, len(values)), st.integers(0, len(values)))))
+    part = read_parquet(written_by_us, dtype_backend="pyarrow", row_range=(first, stop))["c"].tolist()
+    assert part == arrow.slice(first, stop - first).to_pylist() or pd.NA in part
+    assert len(part) == stop - first
+    assert [plain(item) for item in read_parquet(written_by_us)["c"]] == arrow.to_pylist()
+
+
+def test_many_lists():
+    """More than are cut out one by one, some of them long."""
+    rng = np.random.default_rng(0)
+    for longest in (3, 60):
+        values = [None if rng.random() < 0.1 else rng.integers(0, 9, rng.integers(0, longest)) for _ in range(2000)]
+        data = write_by_pyarrow(pa.table({"a": pa.array(values, pa.list_(pa.int16()))}), row_group_size=700)
+        assert_frames_equal(read_parquet(data), read_by_pandas(data))
+
+
+def test_integers_that_floats_do_not_hold():
+    data = write_by_pyarrow(pa.table({"a": [[2**62 + 1, None], [1]], "s": [{"x": 2**62 + 1}, {"x": None}]}))
+    got = read_parquet(data)
+    assert got["a"][0].tolist() == [2**62 + 1, None]
+    assert got["a"][0].dtype == object
+    assert got["s"].tolist() == [{"x": 2**62 + 1}, {"x": None}]
+
+
+def test_structs_of_many_fields():
+    rows = [{f"f{number}": number + row for number in range(300)} for row in range(3)]
+    data = write_by_pyarrow(pa.table({"s": rows}))
+    assert read_parquet(data)["s"].tolist() == rows
+
+
+def test_flat_columns_beside_them():
+    table = pa.table(
+        {"n": [1, None, 3], "l": [[1], None, []], "t": ["a", "b", None], "s": [{"x": 1}] * 3, "b": [True] * 3}
+    )
+    for options in OPTIONS:
+        data = write_by_pyarrow(table, **options)
+        for dtype_backend in BACKENDS:
+            assert_frames_equal(
+                read_parquet(data, **backend_options(dtype_backend)),
+                read_by_pandas(data, **backend_options(dtype_backend)),
+            )
+        assert_frames_equal(read_parquet(data, include=["row_number"]).drop(columns="row_number"), read_by_pandas(data))
+
+
+# --- rows -----------------------------------------------------------------------------------------------------
+
+
+def test_rows_and_row_groups():
+    rng = random.Random(0)
+    values = [
+        None if rng.random() < 0.2 else [rng.choice(["", "a", None]) for _ in range(rng.randint(0, 4))]
+        for _ in range(50)
+    ]
+    for options in ({}, {"data_page_size": 5, "write_batch_size": 1}, {"data_page_version": "2.0"}):
+        data = write_by_pyarrow(
+            pa.table({"a": values, "s": [{"l": item, "n": 1} for item in values]}), row_group_size=13, **options
+        )
+        whole = read_parquet(data)
+        for first, stop in ((0, 1), (12, 14), (13, 26), (5, 45), (49, 50), (20, 20), (0, 50)):
+            got = read_parquet(data, row_range=(first, stop))
+            assert [plain(item) for item in got["a"]] == [plain(item) for item in whole["a"][first:stop]]
+            assert [plain(item) for item in got["s"]] == [plain(item) for item in whole["s"][first:stop]]
+        assert [plain(item) for item in read_parquet(data, row_groups=[3, 0])["a"]] == values[39:] + values[:13]
+        assert [plain(item) for item in read_parquet(data, nrows=3)["a"]] == values[:3]
+        assert len(read_parquet(data, nrows=0)) == 0
+        texts = pa.list_(pa.string())
+        types = [texts, pa.struct([("l", texts), ("n", pa.int64())])]
+        nothing = read_parquet(data, nrows=0, dtype_backend="pyarrow")
+        assert nothing.dtypes.tolist() == list(map(pd.ArrowDtype, types))
+
+
+# --- old forms ------------------------------------------------------------------------------------------------
+
+
+def leaf(name, repetition=REQUIRED):
+    return SchemaNode(name, repetition, INT32)
+
+
+def text(name, repetition=REQUIRED):
+    return SchemaNode(name, repetition, BYTE_ARRAY, logical=STRING)
+
+
+def group(name, *children, repetition=OPTIONAL, logical=None):
+    return SchemaNode(name, repetition, logical=logical, children=children)
+
+
+def repeated(name, *children, logical=None):
+    return group(name, *children, repetition=REPEATED, logical=logical)
+
+
+def nothing(name):
+    """As what Spark writes of ``array()`` and ``map()``: nulls of which there is none."""
+    return SchemaNode(name, REQUIRED, INT32, logical=LogicalType("UNKNOWN"))
+
+
+# A schema, what is written, and what is read where that is not the same.
+FORMS = {
+    "lists of nothing": (
+        group("c", repeated("list", group("e", repeated("list", nothing("element")), logical=LIST)), logical=LIST),
+        [[[]], None, []],
+        None,
+    ),
+    "maps of nothing": (
+        group("c", repeated("key_value", nothing("key"), nothing("value")), logical=MAP),
+        [[], None],
+        None,
+    ),
+    "unannotated": (leaf("c", REPEATED), [[1, 2], [], [3]], None),
+    "unannotated group": (repeated("c", leaf("a"), text("b", OPTIONAL)), [[{"a": 1, "b": None}], []], None),
+    "unannotated in a group": (group("c", leaf("a", REPEATED)), [{"a": [1]}, {"a": []}, None], None),
+    "rule 1": (group("c", leaf("element", REPEATED), logical=LIST), [[1, 2], None, []], None),
+    "rule 2": (
+        group("c", repeated("element", text("s"), leaf("n")), logical=LIST),
+        [[{"s": "x", "n": 1}], None, []],
+        None,
+    ),
+    "rule 3": (
+        group("c", repeated("array", leaf("array", REPEATED), logical=LIST), logical=LIST),
+        [[[1, 2], []], None, []],
+        None,
+    ),
+    "rule 4, array": (
+        group("c", repeated("array", text("s")), logical=LIST),
+        [[{"s": "x"}], None, []],
+        None,
+    ),
+    "rule 4, tuple": (
+        group("c", repeated("c_tuple", text("s")), logical=LIST),
+        [[{"s": "x"}], None, []],
+        None,
+    ),
+    "not rule 4": (group("c", repeated("d_tuple", text("s")), logical=LIST), [["x"], None, []], None),
+    "rule 5": (group("c", repeated("element", text("s", OPTIONAL)), logical=LIST), [["x", None], None, []], None),
+    "rule 5, required": (group("c", repeated("bag", text("s")), logical=LIST), [["x"], None, []], None),
+    "misnamed map": (group("c", repeated("map", text("s"), leaf("n")), logical=MAP), [[("a", 1)], None, []], None),
+    "key not required": (
+        group("c", repeated("key_value", text("key", OPTIONAL), leaf("value")), logical=MAP),
+        [[("a", 1)], None, []],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_forms(name, version):
+    node, values, expected = FORMS[name]
+    frame = pd.DataFrame({"c": pd.Series(object_series(values))})
+    data = numparq.to_parquet(frame, schema=[node], data_page_version=version, store_schema=False)
+    assert [plain(item) for item in read_parquet(data)["c"]] == (expected or values)
+    arrow = read_parquet(data, dtype_backend="pyarrow")["c"].array.__arrow_array__()
+    arrow.validate(full=True)
+    assert arrow.to_pylist() == (expected or values)
+
+
+def test_map_key_value():
+    node = group("c", repeated("map", text("key"), leaf("value", OPTIONAL)), logical=MAP)
+    values = [[("a", None), ("a", 2)], None, []]
+    data = numparq.to_parquet(pd.DataFrame({"c": pd.Series(object_series(values))}), schema=[node], store_schema=False)
+
+    def edit(footer):
+        footer.schema[1].converted_type, footer.schema[1].logicalType = 2, None
+
+    assert [plain(item) for item in read_parquet(rewritten(data, edit))["c"]] == values
+
+
+def test_maps_without_values():
+    """They are lists of their keys."""
+    data = numparq.to_parquet(
+        pd.DataFrame({"c": pd.Series(object_series([["a", "b"], None, []]))}),
+        schema=[group("c", repeated("key_value", text("key")), logical=LIST)],
+        store_schema=False,
+    )
+
+    def edit(footer):
+        footer.schema[1].converted_type, footer.schema[1].logicalType = 1, None
+
+    assert [plain(item) for item in read_parquet(rewritten(data, edit))["c"]] == [["a", "b"], None, []]
+
+
+def test_annotations_that_do_not_fit():
+    """What is no list or map is a struct."""
+    table = pa.table({"c": [{"x": 1, "y": [2]}, None]})
+    for converted in (1, 2, 3):
+
+        def edit(footer, converted=converted):
+            footer.schema[1].converted_type = converted
+
+        data = write_with_footer(table, edit)
+        assert [plain(item) for item in read_parquet(data)["c"]] == [{"x": 1, "y": [2]}, None]
+
+
+def rewritten(data, edit):
+    """Edit the footer of a file."""
+    from support.files.builder import parse_file
+
+    return parse_file(data).stored(edit)
+
+
+# --- parts of columns -----------------------------------------------------------------------------------------
+
+
+def nested_file():
+    moment = datetime.datetime(2020, 1, 1)
+    return write_by_pyarrow(
+        pa.table(
+            {
+                "a": pa.array(
+                    [{"b": 1, "c": {"d": 2, "e": "x"}, "t": moment}, {"b": None, "c": None, "t": None}, None]
+                ),
+                "l": [[{"x": 1, "y": 2}, None], [], None],
+                "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+                "a.b": [7, 8, 9],
+                "z": [1.5, 2.5, 3.5],
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+@pytest.mark.parametrize("columns", [["a.c.d"], ["a.c"], ["z", "a.c.e", "a.t"], ["a.c.d", "a.c.e", "a"]])
+def test_fields_of_structs(columns, dtype_backend):
+    """A field is a column of its own, of the dtype that it would have."""
+    options = {"columns": columns, **backend_options(dtype_backend)}
+    assert_frames_equal(read_parquet(nested_file(), **options), read_by_pandas(nested_file(), **options))
+
+
+def test_paths():
+    data = nested_file()
+    assert read_parquet(data, columns=["a.b"])["a.b"].tolist() == [7, 8, 9]  # a column of just that name
+    assert read_parquet(data, columns=[("a", "b")])["b"].tolist()[0] == 1
+    got = read_parquet(data, columns=["l.list.element.x"])
+    assert [plain(item) for item in got["l"]] == [[{"x": 1}, None], [], None]
+    got = read_parquet(data, columns=["l.list.element.y", "z", ("l", "list", "element", "x")])
+    assert got.columns.tolist() == ["l", "z"]
+    assert [plain(item) for item in got["l"]] == [[{"x": 1, "y": 2}, None], [], None]
+    assert [plain(item) for item in read_parquet(data, columns=["m.key_value.key"])["m"]] == [["k"], None, []]
+    with pytest.raises(SchemaError, match=r"did you mean .*'a\.c\.d'"):
+        read_parquet(data, columns=["a.c.f"])
+
+
+def test_only_the_leaves_asked_for_are_fetched():
+    rows = [{"small": 1, "large": "x" * 100 + str(number)} for number in range(3000)]
+    data = write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False)
+    with numparq.ParquetFile(io.BytesIO(data)) as file:
+        before = file.source.num_bytes
+        assert file.read(columns=["s.small"])["small"].sum() == 3000
+        assert file.source.num_bytes - before < 50_000 < len(data)
+
+
+# --- what is a struct in the file only -------------------------------------------------------------------------
+
+_ARRAYS = pd.arrays.IntervalArray
+INTERVALS = {
+    "integers": _ARRAYS.from_breaks([0, 1, 2]),
+    "nulls": _ARRAYS.from_tuples([(0.0, 1.0), None]),
+    "moments": _ARRAYS.from_breaks(
+        pd.to_datetime(["2020", "2021", "2022"]).tz_localize("Europe/Berlin"), closed="left"
+    ),
+    "moments, nulls": _ARRAYS.from_tuples([(pd.Timestamp("2020"), pd.Timestamp("2021")), None]),
+    "spans": _ARRAYS.from_breaks(pd.to_timedelta([1, 2, 3], "s"), closed="both"),
+}
+COMPLEX = {name: np.array([1 + 2j, complex("nan")], name) for name in ("complex64", "complex128")}
+
+
+@pytest.mark.parametrize("name", [*INTERVALS, *COMPLEX])
+def test_pairs(name):
+    values = {**INTERVALS, **COMPLEX}[name]
+    index = pd.Index(values, name="i")
+    for frame in (
+        pd.DataFrame({"c": values, "n": [1, 2]}),
+        pd.DataFrame({"n": [1, 2]}, index=index),
+        pd.DataFrame({"n": [1, 2]}, index=pd.MultiIndex.from_arrays([index, [3, 4]])),
+    ):
+        data = numparq.to_parquet(frame)
+        pd.testing.assert_frame_equal(read_parquet(data), frame)
+        if name in INTERVALS:
+            assert_frames_equal(read_parquet(data), read_by_pandas(data))
+
+
+def test_pairs_that_are_none():
+    """Structs of the same fields, and intervals that end before they begin, stay structs."""
+    rows = [{"real": 1.0, "imag": 2.0}]
+    assert read_parquet(write_by_pyarrow(pa.table({"c": rows})))["c"].tolist() == rows
+    frame = pd.DataFrame({"c": INTERVALS["integers"]})
+    data = numparq.to_parquet(frame)
+
+    def edit(footer):
+        for element in footer.schema[2:4]:
+            element.name = b"left" if element.name == b"right" else b"right"
+
+    assert isinstance(read_parquet(rewritten(data, edit))["c"][0], dict)
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+
+
+def test_leaves_that_do_not_agree():
+    """Each leaf of a group tells where the group is null, and they have to tell the same."""
+    good = [{"x": 1, "y": 2}, {"x": 1, "y": 2}, None]
+    files = [
+        write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
+        for rows in (good, [None, *good[:2]])
+    ]
+    from support.files.builder import parse_file
+
+    first, second = map(parse_file, files)
+    first.chunks[0, 1] = second.chunks[0, 1]
+    with pytest.raises(InvalidFileError, match=r"do not agree .*row group 0, column 's'"):
+        read_parquet(first.stored())
+    lists = [
+        write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
+        for rows in ([[good[0]] * 2, [], None], [[good[0]], [good[0]], None])
+    ]
+    first, second = map(parse_file, lists)
+    first.chunks[0, 1] = second.chunks[0, 1]
+    first.footer.row_groups[0].columns[1].meta_data.num_values = 3
+    with pytest.raises(InvalidFileError, match="do not agree"):
+        read_parquet(first.stored())
+
+
+def test_other_rows_than_the_footer_has():
+    data = write_by_pyarrow(pa.table({"a": [[1], [2, 3]]}), store_schema=False)
+
+    def edit(footer):
+        footer.num_rows = footer.row_groups[0].num_rows = 3
+
+    with pytest.raises(
+        InvalidFileError, match=r"those of 2 rows, where the row group has 3 .*row group 0, column 'a.list"
+    ):
+        read_parquet(rewritten(data, edit))
+
+
+def test_columns_that_are_nested_too_deep():
+    deep = pa.int32()
+    for _ in range(60):
+        deep = pa.list_(deep)
+    value = 1
+    for _ in range(60):
+        value = [value]
+    data = write_by_pyarrow(pa.table({"a": pa.array([value, None], deep)}), store_schema=False)
+    assert plain(read_parquet(data)["a"][0]) == value
+    node = leaf("x", OPTIONAL)
+    for number in range(120):
+        node = group(f"g{number}", node)
+    data = numparq.to_parquet(
+        pd.DataFrame({node.name: pd.Series([None], dtype=object)}), schema=[node], store_schema=False
+    )
+    with pytest.raises(UnsupportedError, match="nested more than 100 deep"):
+        read_parquet(data)
+
+
+def test_names_that_are_no_text():
+    data = write_by_pyarrow(pa.table({"s": [{"x": 1}]}), store_schema=False)
+
+    def edit(footer):
+        footer.schema[2].name = b"\x97"
+
+    damaged = rewritten(data, edit)
+    assert list(read_parquet(damaged)["s"][0].values()) == [1]
+    assert list(read_parquet(damaged, dtype_backend="pyarrow")["s"][0]) == ["\ufffd"]
+
+
+def test_moments_that_datetime_does_not_know():
+    """They are the numbers that they are stored as, as in pyarrow where there is no time zone."""
+    far = 9_000_000_000_000_000_000
+    kind = pa.struct([("z", pa.timestamp("us", "Europe/Paris")), ("n", pa.timestamp("us"))])
+    data = write_by_pyarrow(pa.table({"s": pa.array([{"z": far, "n": far}, None], kind)}))
+    assert read_parquet(data)["s"].tolist() == [{"z": far, "n": far}, None]
+
+
+def test_objects_are_compared_in_full():
+    assert not nested_values_equal(object_series([{"a": np.array([1])}]), object_series([{"a": np.array([2])}]))
+    assert not nested_values_equal(object_series([[1]]), object_series([(1,)]))

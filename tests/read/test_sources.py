@@ -1,0 +1,306 @@
+"""Where a file may come from: a path, bytes, an open file; and what is said of anything else."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from numparq import Dataset, InvalidFileError, ParquetFile, UnsupportedError, read_parquet, to_parquet
+from support.compare import assert_frames_equal, write_by_pyarrow
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def data():
+    table = pa.table({"a": range(5000), "b": [f"text {n}" for n in range(5000)]})
+    return write_by_pyarrow(table, row_group_size=1000, compression="none")
+
+
+@pytest.fixture(scope="module")
+def whole(data):
+    return read_parquet(data)
+
+
+@pytest.fixture
+def path(tmp_path, data):
+    path = tmp_path / "file.parquet"
+    path.write_bytes(data)
+    return path
+
+
+# --- paths -------------------------------------------------------------------------------------------------
+
+
+class Named:
+    """PathLike, and nothing else."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __fspath__(self):
+        return self.name
+
+
+def test_paths(path, whole):
+    for source in (str(path), path, Named(os.fsencode(path)), Named(str(path)), f"file://{path}"):
+        assert_frames_equal(read_parquet(source), whole)
+
+
+def test_a_relative_path_and_one_of_home(path, whole, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    assert_frames_equal(read_parquet(path.name), whole)
+    monkeypatch.setenv("HOME", str(path.parent))
+    assert_frames_equal(read_parquet(f"~/{path.name}"), whole)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
+def test_a_name_that_is_not_utf8(path, whole):
+    other = os.path.join(os.fsencode(path.parent), b"\xff.parquet")
+    os.rename(path, other)
+    name = os.fsdecode(other)
+    assert_frames_equal(read_parquet(name), whole)
+    assert read_parquet(name, include=["file"])["file"].tolist() == [name] * len(whole)
+
+
+def test_a_missing_file(tmp_path):
+    for source in (tmp_path / "none.parquet", str(tmp_path / "none.parquet"), "", f"file://{tmp_path}/none"):
+        with pytest.raises(FileNotFoundError):
+            read_parquet(source)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
+def test_a_file_that_may_not_be_read(path):
+    path.chmod(0)
+    with pytest.raises(PermissionError):
+        read_parquet(path)
+
+
+def test_what_is_no_single_local_file(tmp_path, path):
+    for source in (tmp_path, str(tmp_path)):
+        with pytest.raises(UnsupportedError, match="a directory"):
+            ParquetFile(source)
+    for source in ([path], (path, path), []):
+        with pytest.raises(UnsupportedError, match="several files"):
+            ParquetFile(source)
+    with pytest.raises(ValueError):
+        read_parquet([])
+    for source in (None, 5, {}, object(), 1.5):
+        with pytest.raises(TypeError, match="path is a"):
+            read_parquet(source)
+
+
+def test_a_device_and_a_pipe_are_refused(tmp_path):
+    with pytest.raises(InvalidFileError):
+        read_parquet(os.devnull)
+    if hasattr(os, "mkfifo"):
+        reading, writing = os.pipe()
+        try:
+            with open(reading, "rb", closefd=False) as file, pytest.raises((OSError, TypeError, UnsupportedError)):
+                read_parquet(file)
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+
+# --- bytes -------------------------------------------------------------------------------------------------
+
+
+def test_bytes(data, whole):
+    padded = b"xx" + data + b"yy"
+    for source in (data, bytearray(data), memoryview(data), memoryview(padded)[2:-2], memoryview(data).cast("b")):
+        assert_frames_equal(read_parquet(source), whole)
+
+
+def test_memory_that_is_not_contiguous(data):
+    doubled = bytes(byte for byte in data for _ in range(2))
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        read_parquet(memoryview(doubled)[::2])
+
+
+def test_memory_that_is_not_of_bytes():
+    files = (write_by_pyarrow(pa.table({"a" * length: [1, 2, 3]})) for length in range(1, 100))
+    words = memoryview(next(data for data in files if len(data) % 4 == 0)).cast("I")
+    assert read_parquet(words).iloc[:, 0].tolist() == [1, 2, 3]
+
+
+def test_bytes_stay_free_to_change(data, whole):
+    """What was read does not refer to the bytes that it was read from."""
+    source = bytearray(data)
+    got = read_parquet(source)
+    source[:] = bytes(len(source))
+    assert_frames_equal(got, whole)
+    source.clear()  # no buffer of it is held
+
+
+def test_mapped_memory(path, whole):
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert_frames_equal(read_parquet(mapped), whole)
+
+
+# --- open files ----------------------------------------------------------------------------------------------
+
+
+class Counting(io.BytesIO):
+    """Notes what is read of it."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.reads = []
+
+    def readinto(self, buffer):
+        self.reads.append((self.tell(), len(buffer)))
+        return super().readinto(buffer)
+
+
+class Minimal:
+    """An object as of fsspec, without ``readinto``; it gives at most so many bytes at once."""
+
+    def __init__(self, data, most=1 << 30):
+        self._file = io.BytesIO(data)
+        self._most = most
+
+    def read(self, size=-1):
+        return self._file.read(min(size, self._most) if size >= 0 else size)
+
+    def seek(self, position, whence=0):
+        return self._file.seek(position, whence)
+
+    def tell(self):
+        return self._file.tell()
+
+
+def test_open_files(path, data, whole):
+    assert_frames_equal(read_parquet(io.BytesIO(data)), whole)
+    for buffering in (-1, 0):
+        with open(path, "rb", buffering=buffering) as file:
+            assert_frames_equal(read_parquet(file), whole)
+            assert_frames_equal(read_parquet(file, threads=4), whole)
+            assert not file.closed
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        assert_frames_equal(read_parquet(file), whole)
+    with tempfile.SpooledTemporaryFile() as file:
+        file.write(data)
+        assert_frames_equal(read_parquet(file), whole)
+
+
+@pytest.mark.parametrize("most", [1, 7, 1000, 1 << 30])
+def test_files_without_readinto(data, whole, most):
+    source = Minimal(data if most > 1 else write_by_pyarrow(pa.table({"a": [1, 2]})), most)
+    got = read_parquet(source, threads=3)
+    if most > 1:
+        assert_frames_equal(got, whole)
+    else:
+        assert got["a"].tolist() == [1, 2]
+
+
+def test_fsspec(path, data, whole):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open(str(path), "rb") as file:
+        assert_frames_equal(read_parquet(file), whole)
+    fsspec.filesystem("memory").pipe("/file.parquet", data)
+    with fsspec.open("memory://file.parquet", "rb") as file:
+        assert_frames_equal(read_parquet(file), whole)
+
+
+def test_the_cursor_is_put_back(path, data):
+    for source in (io.BytesIO(data), Minimal(data), open(path, "rb")):  # noqa: SIM115
+        for position in (0, 17, len(data), len(data) + 5):
+            source.seek(position)
+            read_parquet(source)
+            assert source.tell() == position
+    broken = io.BytesIO(data[:-1])
+    broken.seek(9)
+    with pytest.raises(InvalidFileError):
+        read_parquet(broken)
+    assert broken.tell() == 9
+
+
+def test_a_file_in_text_mode(path):
+    with open(path, encoding="latin-1") as file, pytest.raises(TypeError, match="binary mode"):
+        read_parquet(file)
+    with pytest.raises(TypeError, match="binary mode"):
+        read_parquet(io.StringIO("PAR1"))
+
+
+def test_a_closed_file(data):
+    file = io.BytesIO(data)
+    file.close()
+    with pytest.raises(ValueError, match="closed"):
+        read_parquet(file)
+
+
+def test_errors_name_the_file(path, data):
+    path.write_bytes(data[:-1])
+    sources = {
+        str(path): path,
+        "<bytes>": data[:-1],
+        "<BytesIO>": io.BytesIO(data[:-1]),
+        "<Minimal>": Minimal(data[:-1]),
+    }
+    for name, source in sources.items():
+        with pytest.raises(InvalidFileError) as caught:
+            read_parquet(source)
+        assert caught.value.where == {"file": name}
+        assert repr(name) in str(caught.value)
+    with open(path, "rb") as file, pytest.raises(InvalidFileError) as caught:
+        read_parquet(file)
+    assert caught.value.where == {"file": str(path)}
+
+
+def test_a_file_that_shrinks_while_it_is_read(path, data, monkeypatch):
+    monkeypatch.setattr(ParquetFile, "check_unchanged", lambda file: None)  # it does so behind that
+    with ParquetFile(path) as file:
+        path.write_bytes(data[:2000])
+        with pytest.raises(InvalidFileError, match="cut off"):
+            file.read()
+
+
+def test_only_what_is_asked_for_is_read(data):
+    file = Counting(data)
+    with ParquetFile(file) as parquet:
+        file.reads.clear()
+        chunk = parquet.metadata.row_groups[2].columns[0].meta_data
+        parquet.read(["a"], row_groups=[2], threads=1)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    assert min(position for position, _ in file.reads) == start
+    assert sum(length for _, length in file.reads) == chunk.total_compressed_size
+
+
+def test_a_file_is_closed(path, whole):
+    descriptors = pathlib.Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("this system does not list open files")
+    before = len(list(descriptors.iterdir()))
+    for _ in range(3):
+        read_parquet(path)
+        with pytest.raises(ValueError):
+            read_parquet(path, columns=["none"])
+    assert len(list(descriptors.iterdir())) == before
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InvalidFileError):
+        read_parquet(path)
+    assert len(list(descriptors.iterdir())) == before
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["file", "dataset"])
+def test_a_file_that_is_written_over_while_it_is_open(tmp_path, many):
+    path = tmp_path / "a.parquet"
+    frame = pd.DataFrame({"a": np.random.default_rng(0).integers(0, 1 << 60, 50_000)})
+    path.write_bytes(to_parquet(frame))
+    with Dataset([path]) if many else ParquetFile(path) as file:
+        file.read(row_range=(0, 10))
+        written = path.stat().st_mtime_ns
+        path.write_bytes(to_parquet(frame[::-1].reset_index(drop=True)))  # in place: the file is the same one
+        os.utime(path, ns=(written + 10**9, written + 10**9))
+        with pytest.raises(InvalidFileError, match=r"has changed since it was opened.*a\.parquet"):
+            file.read()

@@ -1,0 +1,89 @@
+"""The session of Spark that the tests here use, and what those of the data source read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from support.spark.source_table import ROWS
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """One session for all, in a Java machine of 1 GB with two threads, which tries each task three times."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        pytest.skip("there is no Java")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.timeType.enabled": "true",
+        "spark.log.level": "OFF",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2,3]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def read_by_tasks(request, monkeypatch):
+    """Have tasks read what the driver would read itself, for it is little, but where a test is about that."""
+    if request.node.get_closest_marker("driver_reads") is None:
+        from numparq.spark.scan import local_frame
+
+        monkeypatch.setattr(local_frame, "MAX_STORED_BYTES", 0)
+
+
+# --- what tests of the data source read -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registered(spark):
+    """The data source, registered."""
+    numparq.spark.register(spark)
+    numparq.spark.register(spark)  # does no harm
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Rows with nulls."""
+    rng = np.random.default_rng(5)
+    made = pd.DataFrame(
+        {
+            "row": np.arange(ROWS),
+            "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"),
+            "x": rng.normal(size=ROWS),
+            "s": rng.choice(["a", "bb", "ccc", ""], ROWS),
+            "key": np.arange(ROWS) // 10,
+        }
+    )
+    made.loc[made.row % 7 == 0, "n"] = pd.NA
+    return made
+
+
+@pytest.fixture(scope="module")
+def stored_folder(frame, tmp_path_factory):
+    """Three files of these, of several row groups and many pages, with indexes."""
+    folder = tmp_path_factory.mktemp("stored")
+    for number in range(3):
+        part = frame.iloc[number * 1000 : (number + 1) * 1000]
+        numparq.to_parquet(part, folder / f"{number}.parquet", index=False, row_group_size=400, max_rows_per_page=50)
+    return str(folder)

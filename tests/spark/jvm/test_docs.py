@@ -1,0 +1,157 @@
+"""The examples of the documentation that want Spark do what they say: blocks marked ``py``, a page after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.cli.demo import make_rides
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROJECT = Path(__file__).resolve().parents[3]
+SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # of the README
+BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
+PLACES = re.compile(r'"(rides|fares|events|large)"')  # folders, which the JVM looks for from where it was started
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Give the pages that have such blocks: what they are called, and their text."""
+    for page in sorted((PROJECT / "docs").glob("*.md")):
+        if "```py\n" in page.read_text():
+            yield page.name, page.read_text()
+    readme = PROJECT / "README.md"
+    yield from (("README.md", text) for text in SECTION.findall(readme.read_text() if readme.exists() else ""))
+
+
+PAGES = dict(pages())
+
+
+@pytest.fixture
+def names(spark, tmp_path, monkeypatch):
+    """What the examples have: a session, a folder of rides, one of events, some rows of Spark's."""
+    monkeypatch.chdir(tmp_path)
+    taxi = make_rides(4000)
+    (tmp_path / "rides").mkdir()
+    for number in range(2):
+        numparq.to_parquet(taxi[number::2], tmp_path / "rides" / f"{number}.parquet", index=False, row_group_size=500)
+    rng = np.random.default_rng(7)
+    events = pd.DataFrame(
+        {
+            "day": np.repeat(["2025-12-31", "2026-01-01", "2026-01-02"], 200),
+            "user": rng.integers(0, 50, 600),
+            "time": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(600), "s"),
+            "amount": rng.random(600) * 1000,
+            "item": rng.integers(0, 9, 600).astype(str),
+            "country": rng.choice(["AT", "BR", "CL"], 600),
+        }
+    )
+    numparq.to_parquet(events, tmp_path / "events", partition_cols=["day"], max_rows_per_file=20)
+    return {
+        "__name__": "docs",
+        "numparq": numparq,
+        "spark": spark,
+        "zones": spark.createDataFrame([("zone 1",), ("zone 2",)], "id string"),
+        "df": spark.range(100).selectExpr("id", "id / 4 as fare", "2020 + id % 3 as year"),
+    }
+
+
+@pytest.mark.skipif(not (PROJECT / "docs").exists(), reason="there is no documentation beside the tests")
+def test_there_are_pages() -> None:
+    assert {"README.md", "spark.md", "spark-jobs.md", "spark-reading.md", "spark-writing.md", "optimizing.md"} <= set(
+        PAGES
+    )
+
+
+@pytest.fixture
+def ran(names, tmp_path):
+    """Run the examples of a page, and give the names that they have made."""
+
+    def run(page: str) -> dict:
+        blocks = BLOCK.findall(PAGES[page])
+        assert blocks
+        for block in blocks:
+            text = PLACES.sub(lambda found: repr(str(tmp_path / found[1])), block)
+            exec(compile(text, page, "exec"), names)
+        return names
+
+    return run
+
+
+def others() -> list[str]:
+    """Give the pages that are tested by their examples' running alone."""
+    return sorted(set(PAGES) - {"README.md", "spark-jobs.md", "spark-reading.md", "spark-writing.md", "optimizing.md"})
+
+
+@pytest.mark.parametrize("page", others())
+def test_examples_run(ran, page):
+    ran(page)
+
+
+@pytest.mark.skipif("spark-reading.md" not in PAGES, reason="no such page")
+def test_reading(ran, tmp_path):
+    made = ran("spark-reading.md")
+    taxi = numparq.read_parquet(tmp_path / "rides")
+    assert made["fares"].count() == (taxi["fare"] > 100).sum()
+    assert made["rides"].count() == taxi["zone"].isin(["zone 1", "zone 2"]).sum() > 0
+
+
+@pytest.mark.skipif("spark-writing.md" not in PAGES, reason="no such page")
+def test_writing(ran, tmp_path):
+    ran("spark-writing.md")
+    assert numparq.read_parquet(tmp_path / "fares", ["id"])["id"].sort_values().tolist() == list(range(100))
+
+
+@pytest.mark.skipif("spark-jobs.md" not in PAGES, reason="no such page")
+def test_jobs(ran, tmp_path):
+    made = ran("spark-jobs.md")
+    taxi = numparq.read_parquet(tmp_path / "rides")
+    mean = taxi.groupby("zone")["fare"].mean()
+    assert np.allclose(made["mean_fare"].reindex(mean.index), mean)
+    by_zone = {row["zone"]: row["mean"] for row in made["by_zone"].collect()}
+    assert np.allclose(pd.Series(by_zone).reindex(mean.index), mean)
+    assert made["scores"].count() == (taxi["fare"] > 40).sum()
+    total = made["found"].groupBy().sum("fare").first()[0]
+    assert total == pytest.approx(taxi["fare"].sum())
+    assert made["counts"]["rows"].tolist() == [2000, 2000]
+    assert made["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
+
+
+@pytest.mark.skipif("optimizing.md" not in PAGES, reason="no such page")
+def test_optimizing(ran, tmp_path):
+    report = ran("optimizing.md")["report"]
+    assert (report.status, report.folders, report.before.files, report.after.files) == ("done", 2, 20, 2)
+    files = numparq.Dataset(tmp_path / "events").files
+    assert len(files) == 12  # the other partition has ten, as before
+
+
+@pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
+def test_readme(ran, tmp_path):
+    ran("README.md")
+    events = numparq.read_parquet(tmp_path / "events")
+    assert len(events) == 600
+    assert len(numparq.Dataset(tmp_path / "events").files) == 3
+    assert len(numparq.read_parquet(tmp_path / "large")) == (events["amount"] > 990).sum() > 0
+
+
+@pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
+def test_the_command_of_the_readme(monkeypatch, capsys, spark):
+    """On less data than its own, in the session that there is."""
+    from numparq.cli import main
+
+    (command,) = re.findall(r"numparq (spark demo)", PAGES["README.md"])
+    assert main([*command.split(), "--files", "20", "--rows", "20000"]) == 0
+    assert "look-up of" in capsys.readouterr().out
+
+
+def test_the_command_makes_no_data_anew(tmp_path, capsys):
+    from numparq.cli import main
+
+    assert main(["spark", "demo", "--keep", str(tmp_path)]) == 1
+    assert "there is something of this name already" in capsys.readouterr().err

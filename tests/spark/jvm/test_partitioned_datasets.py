@@ -1,0 +1,51 @@
+"""Partitioned datasets of Spark, read; and ours, read by Spark: values and partition columns are equal."""
+
+from __future__ import annotations
+
+import pytest
+
+import numparq
+from numparq import col
+from support.data import partitioned_tables
+from support.data.partitioned_tables import KEYS, key_columns
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SEVERAL = [*((kind,) for kind in KEYS), ("int with null", "text"), ("date", "text with null", "flag")]
+
+
+@pytest.mark.parametrize("timestamps", ["INT96", "TIMESTAMP_MICROS"])
+@pytest.mark.parametrize("kinds", SEVERAL, ids=str)
+def test_spark_writes(spark, tmp_path, kinds, timestamps):
+    of = partitioned_tables.table(*kinds)
+    spark.conf.set("spark.sql.parquet.outputTimestampType", timestamps)
+    folder = tmp_path / "a"
+    spark.createDataFrame(of).write.partitionBy(*key_columns(of)).parquet(str(folder))
+    partitioned_tables.assert_same_rows(partitioned_tables.read(folder, of), of)
+    keys = of["key"].to_pylist()
+    for value in dict.fromkeys(keys):
+        wanted = col("key").is_null() if value is None else col("key") == value
+        got = partitioned_tables.read(folder, of, columns=["n"], filters=wanted)
+        assert sorted(got["n"]) == [n for n, key in enumerate(keys) if key == value]
+
+
+def test_appends_of_spark_with_other_columns(spark, tmp_path):
+    """A later write has a wider type and one column more, and a partition that has both."""
+    folder = str(tmp_path / "a")
+    spark.sql("select id, cast(id as int) as number, id % 2 as key from range(6)").write.partitionBy("key").parquet(
+        folder
+    )
+    later = spark.sql("select id, id + 10000000000 as number, 'new' as note, 1 as key from range(6, 8)")
+    later.write.mode("append").partitionBy("key").parquet(folder)
+    got = numparq.read_parquet(folder).sort_values("id")
+    assert got["number"].tolist() == [*range(6), 10000000006, 10000000007]
+    assert [None if note != note else note for note in got["note"]] == [None] * 6 + ["new"] * 2
+    assert got["key"].tolist() == [0, 1, 0, 1, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("kinds", SEVERAL, ids=str)
+def test_spark_reads(spark, tmp_path, kinds):
+    of = partitioned_tables.table(*kinds)
+    partitioned_tables.write(of, tmp_path / "a")
+    schema = spark.createDataFrame(of).schema
+    partitioned_tables.assert_same_rows(spark.read.schema(schema).parquet(str(tmp_path / "a")).toArrow(), of)

@@ -1,0 +1,220 @@
+"""``spark.read.format("numparq")`` and ``numparq.spark.read``: rows, options, errors, beside Spark's own reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq import col
+from numparq.errors import SchemaError
+from support.spark.source_table import ROWS, load_numparq
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("registered")]
+
+
+def rows(of):
+    return sorted(map(repr, of.collect()))
+
+
+# --- the same rows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2_000, 10**9])
+def test_splits_of_any_size(spark, stored_folder, size):
+    wanted = rows(spark.read.parquet(stored_folder))
+    found = load_numparq(spark, stored_folder, splitBytes=str(size), minSplits="1")
+    assert rows(found) == wanted
+    assert rows(numparq.spark.read(spark, stored_folder, split_bytes=size, min_splits=1)) == wanted
+    assert (found.rdd.getNumPartitions() > 3) == (size == 2_000)
+
+
+FILTERS = {
+    "n > 10": "n > 10",
+    "n >= 49 or key in (3, 250)": "n >= 49 or key in (3, 250)",
+    "not n > 10": "not n > 10",
+    "n is null and s = 'bb'": "n is null and s = 'bb'",
+    "s like 'c%' and x between -0.5 and 0.5": "s like 'c%' and x between -0.5 and 0.5",
+    "key = 123": "key = 123",
+    "key > 100000": "key > 100000",
+}
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_filters(spark, stored_folder, text):
+    wanted = rows(spark.read.parquet(stored_folder).filter(FILTERS[text]))
+    assert rows(load_numparq(spark, stored_folder, filter=text)) == wanted
+    assert rows(numparq.spark.read(spark, stored_folder, filters=text, split_bytes=5_000)) == wanted
+
+
+def test_filters_of_python(spark, stored_folder):
+    wanted = rows(spark.read.parquet(stored_folder).filter("n > 40 or n is null").select("s", "row"))
+    assert rows(numparq.spark.read(spark, stored_folder, ["s", "row"], (col("n") > 40) | col("n").is_null())) == wanted
+    wanted = rows(spark.read.parquet(stored_folder).filter("n > 40 or s in ('a', 'bb')").select("s", "row"))
+    assert (
+        rows(numparq.spark.read(spark, stored_folder, ["s", "row"], [[("n", ">", 40)], [("s", "in", ["a", "bb"])]]))
+        == wanted
+    )
+
+
+def test_numbers_beside_decimals(spark, tmp_path):
+    spark.sql("select cast(id / 10 as decimal(9, 2)) as d, id / 10D as f from range(50)").write.parquet(
+        str(tmp_path / "a")
+    )
+    for text in ("d = 1.1", "f = 1.1", "d > 3.3 and f <= 4.4"):
+        wanted = rows(spark.read.parquet(str(tmp_path / "a")).filter(text.replace("f = 1.1", "f = 1.1D")))
+        assert rows(load_numparq(spark, str(tmp_path / "a"), filter=text)) == wanted
+        assert wanted
+
+
+def test_one_frame_means_the_same_rows_in_every_query(spark, stored_folder):
+    """The leak of pushed filters: in Spark 4.3, those of one query would count in the next one of the same frame."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        for found in (
+            load_numparq(spark, stored_folder),
+            numparq.spark.read(spark, stored_folder),
+            load_numparq(spark, stored_folder, filter="row >= 0"),
+        ):
+            assert found.filter("row = 3").count() == 1
+            assert found.count() == ROWS
+            assert found.filter("row < 10").union(found.filter("row >= 2990")).count() == 20
+            assert found.alias("a").join(found.filter("key = 5").alias("b"), "row").count() == 10
+            found.createOrReplaceTempView("leaking")
+            assert spark.sql("select count(*) from leaking where n > 1000").first()[0] == 0
+            assert spark.sql("select count(*), count(distinct key) from leaking").first()[:] == (ROWS, ROWS // 10)
+            assert rows(found.select("row").filter("row = 7")) == ["Row(row=7)"]
+            assert len(found.collect()) == ROWS
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def test_columns(spark, stored_folder, frame):
+    found = load_numparq(spark, stored_folder, columns="s, row")
+    assert found.columns == ["s", "row"]
+    assert found.count() == ROWS
+    assert rows(load_numparq(spark, stored_folder, columns='["key"]', filter="n = 3")) == rows(
+        spark.read.parquet(stored_folder).filter("n = 3").select("key")
+    )
+
+
+def test_no_columns(spark, stored_folder):
+    for found in (load_numparq(spark, stored_folder, columns=""), numparq.spark.read(spark, stored_folder, [])):
+        assert found.columns == []
+        assert found.count() == ROWS
+    assert numparq.spark.read(spark, stored_folder, [], "key = 7").count() == 10
+
+
+def test_counting_reads_no_data(spark, stored_folder, tmp_path):
+    """Whatever lies where the pages are: a count without a filter is of the footers."""
+    source = f"{stored_folder}/0.parquet"
+    spoilt = bytearray(Path(source).read_bytes())
+    spoilt[4:2_000] = bytes(1_996)
+    (tmp_path / "a.parquet").write_bytes(spoilt)
+    assert numparq.spark.read(spark, str(tmp_path), []).count() == 1000
+    with pytest.raises(Exception, match=r"a\.parquet"):
+        numparq.spark.read(spark, str(tmp_path), ["row"]).collect()
+
+
+def test_fields_of_structs_and_virtual_columns(spark, tmp_path):
+    pq.write_table(pa.table({"s": [{"x": 1, "y": "a"}, {"x": 2, "y": None}]}), tmp_path / "a.parquet")
+    found = load_numparq(spark, str(tmp_path), columns='[["s", "x"]]', include="row_number, file")
+    assert [tuple(row) for row in found.collect()] == [
+        (1, 0, str(tmp_path / "a.parquet")),
+        (2, 1, str(tmp_path / "a.parquet")),
+    ]
+    assert found.schema.simpleString().endswith("row_number:bigint,file:string>")
+
+
+@pytest.mark.parametrize("how", ["option", "function"])
+def test_a_schema_of_the_caller(spark, stored_folder, frame, how):
+    ddl = "X double, gone array<int>, n bigint, row decimal(20, 0)"
+    found = (
+        spark.read.format("numparq").schema(ddl).load(stored_folder)
+        if how == "option"
+        else numparq.spark.read(spark, stored_folder, schema=ddl)
+    )
+    wanted = spark.read.parquet(stored_folder).selectExpr(
+        "x as X", "cast(null as array<int>) as gone", "cast(n as bigint) n", "cast(row as decimal(20, 0)) as row"
+    )
+    assert found.schema == wanted.schema
+    assert rows(found) == rows(wanted)
+    assert rows(found.filter("n = 5").select("row")) == rows(wanted.filter("n = 5").select("row"))
+
+
+def test_a_schema_that_does_not_hold_the_values(spark, stored_folder):
+    with pytest.raises(SchemaError, match=r"float.*double.*column 'x'"):
+        numparq.spark.read(spark, stored_folder, schema="row bigint, x float")
+    with pytest.raises(Exception, match=r"smallint, which does not hold all values of bigint.*column 'row'"):
+        spark.read.format("numparq").schema("row smallint").load(stored_folder).count()
+    with pytest.raises(Exception, match="says that there are no nulls"):
+        numparq.spark.read(spark, stored_folder, schema="n int not null").collect()
+    with pytest.raises(ValueError, match="columns are given twice"):
+        numparq.spark.read(spark, stored_folder, ["n"], schema="n int")
+
+
+def test_all_columns_are_missing(spark, stored_folder):
+    found = numparq.spark.read(spark, stored_folder, schema="gone map<string, int>")
+    assert (found.count(), found.filter("gone is null").count()) == (ROWS, ROWS)
+
+
+def test_columns_that_some_files_lack(spark, tmp_path):
+    pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"a": pa.array([3], pa.int64()), "b": ["x"]}), tmp_path / "b.parquet")
+    found = load_numparq(spark, str(tmp_path))
+    assert found.schema.simpleString() == "struct<a:bigint,b:string>"
+    assert rows(found) == ["Row(a=1, b=None)", "Row(a=2, b=None)", "Row(a=3, b='x')"]
+
+
+# --- partition columns ------------------------------------------------------------------------------------------------
+
+
+def test_partition_columns(spark, frame, tmp_path):
+    made = spark.createDataFrame(frame[:300].assign(year=frame.row % 3 + 2020, zone=frame.s + " /=%"))
+    made.write.partitionBy("year", "zone").parquet(str(tmp_path / "a"))
+    wanted = spark.read.parquet(str(tmp_path / "a"))
+    for found in (load_numparq(spark, str(tmp_path / "a")), numparq.spark.read(spark, str(tmp_path / "a"))):
+        assert found.schema == wanted.schema
+        assert rows(found) == rows(wanted)
+    some = load_numparq(spark, str(tmp_path / "a"), filter="year = 2021 and n > 0", columns="zone, row")
+    assert rows(some) == rows(wanted.filter("year = 2021 and n > 0").select("zone", "row"))
+    typed = load_numparq(spark, str(tmp_path / "a"), partitioning='{"year": "int64"}', columns="year")
+    assert typed.schema.simpleString() == "struct<year:bigint>"
+    assert load_numparq(spark, str(tmp_path / "a"), partitioning="none").columns == list(frame.columns)
+
+
+def test_types_of_partition_columns(spark, tmp_path):
+    """As Spark infers them of the names of directories; moments stay text, and what Java alone takes for numbers."""
+    names = {
+        "big=3000000000/day=2024-01-31/share=1.5/mixed=1/odd=2024-02-30": 1,
+        "big=-1/day=1999-01-01/share=2/mixed=x/odd=1": 2,
+        "big=__HIVE_DEFAULT_PARTITION__/day=__HIVE_DEFAULT_PARTITION__/share=-1.5e0/mixed=2.5/odd=0x10": 3,
+    }
+    for name, value in names.items():
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(pa.table({"a": [value]}), tmp_path / name / "a.parquet")
+    wanted = spark.read.parquet(str(tmp_path))
+    assert wanted.schema.simpleString() == "struct<a:bigint,big:bigint,day:date,share:double,mixed:string,odd:string>"
+    found = numparq.spark.read(spark, str(tmp_path))
+    assert found.schema == wanted.schema
+    assert rows(found) == rows(wanted)
+    some = numparq.spark.read(spark, str(tmp_path), ["a"], "day > '2000-01-01' and share > 1")
+    assert rows(some) == ["Row(a=1)"]
+    ddl = "day string, a int, big decimal(20, 0)"
+    with pytest.raises(SchemaError, match="column 'a'"):
+        numparq.spark.read(spark, str(tmp_path), schema=ddl)
+    texts = numparq.spark.read(spark, str(tmp_path), schema=ddl.replace("a int", "a bigint"))
+    assert rows(texts) == rows(wanted.selectExpr("cast(day as string)", "a", "cast(big as decimal(20, 0)) as big"))
+
+
+def test_names_of_directories_without_keys(spark, frame, tmp_path):
+    (tmp_path / "2020" / "x").mkdir(parents=True)
+    numparq.to_parquet(frame[:5], tmp_path / "2020" / "x" / "a.parquet", index=False)
+    found = load_numparq(spark, str(tmp_path), partitioning="year, what", columns="year, what, row")
+    assert rows(found) == [f"Row(year=2020, what='x', row={row})" for row in range(5)]

@@ -1,0 +1,131 @@
+"""The data source's options, its errors, tables without rows, and what travels to tasks."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+import numparq
+from support.spark.source_table import ROWS, load_numparq
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("registered")]
+
+
+def test_files_are_those_of_the_load(spark, frame, tmp_path):
+    numparq.to_parquet(frame[:100], tmp_path / "a.parquet", index=False)
+    found = load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path))
+    numparq.to_parquet(frame[100:250], tmp_path / "b.parquet", index=False)
+    assert [each.count() for each in found] == [100, 100]
+    assert load_numparq(spark, str(tmp_path)).count() == 250
+    numparq.to_parquet(frame[:30], tmp_path / "a.parquet", index=False)
+    for each in found:
+        with pytest.raises(Exception, match=r"a\.parquet.*|.*changed"):
+            each.count()
+
+
+# --- nothing at all ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing(spark, frame, tmp_path, stored_folder):
+    numparq.to_parquet(frame[:0], tmp_path / "a.parquet", index=False)
+    wanted = spark.read.parquet(str(tmp_path))
+    nothing = (
+        load_numparq(spark, stored_folder, filter="row < 0"),
+        numparq.spark.read(spark, stored_folder, filters="row < 0"),
+    )
+    for found in (load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path)), *nothing):
+        assert found.schema == wanted.schema
+        assert (found.collect(), found.count(), found.agg({"n": "sum"}).first()[0]) == ([], 0, None)
+
+
+def test_no_files(spark, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        numparq.spark.read(spark, str(tmp_path / "none"))
+    with pytest.raises(Exception, match="none"):
+        load_numparq(spark, str(tmp_path / "none"))
+
+
+# --- options and errors -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"collumns": "a"}, r"no option 'collumns' for reading; there are:\n  columns: (?s:.*)storage\.<name>"),
+        ({"SPLITBYTES": "many"}, "the option 'splitBytes' is bytes, as 67108864 or 64m, not 'many'"),
+        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' is a number from 1 on, not '0'"),
+        ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
+        ({"resolve": "luck"}, "name or position or field_id"),
+        ({"filter": "row >"}, "the filter cannot be read"),
+        ({"filter": "row > 'x'"}, "row"),
+        ({"columns": "row, none"}, "no column 'none'"),
+        ({"storageOptions": "[]"}, "a JSON object"),
+        ({"pushdown": "true"}, "register"),
+    ],
+)
+def test_options_that_there_are_not(spark, stored_folder, options, message):
+    with pytest.raises(Exception, match=message):
+        load_numparq(spark, stored_folder, **options)
+
+
+def test_options_of_batches_and_paths(spark, stored_folder, frame):
+    several = (
+        spark.read.format("NUMPARQ")
+        .option("ROWSPERBATCH", 7)
+        .option("splitbytes", "1m")
+        .load([f"file://{stored_folder}/0.parquet", f"{stored_folder}/2.parquet"])
+    )
+    assert several.count() == 2000
+    assert several.agg({"row": "sum"}).first()[0] == int(frame.row[:1000].sum() + frame.row[2000:].sum())
+    assert load_numparq(spark, f"{stored_folder}/*.parquet", minSplits="5").rdd.getNumPartitions() >= 5
+
+
+def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path):
+    source = f"{stored_folder}/1.parquet"
+    with numparq.ParquetFile(source) as file:
+        chunk = file.metadata.row_groups[1].columns[2].meta_data
+    spoilt = bytearray(Path(source).read_bytes())
+    spoilt[chunk.data_page_offset + 100] ^= 255
+    (tmp_path / "spoilt.parquet").write_bytes(spoilt)
+    for found in (load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path))):
+        place = r"CorruptPageError: .*file '[^']*spoilt\.parquet', row group 1, column 'x', page 0"
+        with pytest.raises(Exception, match=place):
+            found.agg({"x": "sum"}).collect()
+        assert found.columns == ["row", "n", "x", "s", "key"]
+    assert load_numparq(spark, str(tmp_path), columns="row, n").count() == 1000
+
+
+def test_what_travels_is_small(spark, stored_folder):
+    """A task gets its split, and what reads splits, not those of all others."""
+    from numparq.spark.data_source.source import NumparqReader
+    from numparq.spark.scan.plan import SparkScan
+    from numparq.spark.scan.request import ReadRequest
+
+    table = SparkScan.of(ReadRequest(stored_folder, split_bytes=1))
+    reader = NumparqReader(table)
+    sizes = [len(pickle.dumps(each)) for each in reader.partitions()]
+    assert len(sizes) > 20
+    assert max(sizes) < 1_500
+    assert len(pickle.dumps(reader)) < 12_000
+    again = pickle.loads(pickle.dumps(reader))
+    found = [batch for part in reader.partitions() for batch in again.read(part)]
+    assert sum(batch.num_rows for batch in found) == ROWS
+    assert list(again.read(type(reader.partitions()[0])(None))) == []
+
+
+def test_options_as_json_are_what_the_message_lists():
+    from numparq.spark.data_source.read_options import READ_OPTIONS, parse_read_options
+
+    request = parse_read_options({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
+    assert (request.path, request.storage_options) == ("a", {"Key": 1, "anon": True})
+    assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
+    with pytest.raises(ValueError, match="no path"):
+        parse_read_options({})
+    assert (
+        len({option.name for option in READ_OPTIONS})
+        == len({option.field for option in READ_OPTIONS})
+        == len(READ_OPTIONS)
+    )

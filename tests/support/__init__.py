@@ -1,0 +1,1 @@
+"""Helpers of the tests; test modules import from here, never from each other."""

@@ -1,0 +1,1 @@
+"""Columns, frames and tables that tests write and read."""

@@ -1,0 +1,64 @@
+"""The least of partitions, listings and schemas that filters of datasets want to have."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from numparq.column.projection import select_column
+from numparq.dataset.listing.files import DataFile
+from numparq.errors import SchemaError
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.file_rows import FileRowReader
+from numparq.scan.options import select_row_slices
+from numparq.util.worker_pool import WorkerPool
+
+
+class StubPartitionKeys:
+    """Partition keys whose types are given: a leaf and what makes a value of a text, by key."""
+
+    def __init__(self, **keys: tuple[Leaf, Any]) -> None:
+        self.keys = tuple(keys)
+        self._keys = keys
+
+    def leaf(self, key: str) -> Leaf:
+        return self._keys[key][0]
+
+    def value(self, key: str, raw: str | None) -> Any:
+        return None if raw is None else self._keys[key][1](raw)
+
+
+def stub_partition(*values: str | None, name: str = "part.parquet", size: int | None = None) -> DataFile:
+    return DataFile(name, name, size, None, values)
+
+
+def matching_row_numbers(file: OpenFile, condition: Any) -> list[int]:
+    """Give the numbers of the rows of a file that satisfy a condition."""
+    rows = FileRowReader(file, [], select_row_slices(file.footer.row_group_num_rows.tolist()), condition)
+    with WorkerPool(1) as crew:
+        rows.begin(crew, True)
+        with closing(rows):
+            rows.find([])
+            return np.asarray(rows.virtual("row_number")).tolist()
+
+
+class StubSchemaByName:
+    """A schema of many files whose columns are found by their names."""
+
+    def __init__(self, prototype: OpenFile) -> None:
+        self.prototype = prototype
+
+    def matches(self, file: OpenFile, columns: Any) -> list[Any]:
+        return [SimpleNamespace(column=_of_file(file.schema, column)) for column in columns]
+
+
+def _of_file(schema: Any, column: Any) -> Any:
+    path = column.path if isinstance(column, Leaf) else column.shape.path
+    try:
+        return select_column(schema, tuple(path))
+    except SchemaError:
+        return None

@@ -1,0 +1,1 @@
+"""Object stores, recorded reads and killed processes."""

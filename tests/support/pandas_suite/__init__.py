@@ -1,0 +1,1 @@
+"""pandas' own tests, run with numparq as the engine."""

@@ -1,0 +1,1 @@
+"""Programs and tables of the tests of Spark."""

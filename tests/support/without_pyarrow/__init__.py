@@ -1,0 +1,1 @@
+"""Files that pandas wrote with pyarrow, for where pyarrow is not installed."""

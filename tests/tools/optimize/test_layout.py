@@ -1,0 +1,153 @@
+"""Layouts of datasets by their footers: what counts as good, rows in pieces and bins."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.tools.optimize.layout import LAYOUT_KEY, TargetLayout
+from numparq.tools.optimize.rewrite_plan import OutputSchema, bin_pieces, plan_rewrite, split_by_folder
+
+
+def written(folder, name, rows=100, **options):
+    os.makedirs(folder, exist_ok=True)
+    numparq.to_parquet(pd.DataFrame({"a": np.arange(rows)}), f"{folder}/{name}.parquet", **options)
+
+
+def noted(layout, job):
+    return {"key_value_metadata": {LAYOUT_KEY: layout.note(job)}}
+
+
+def bad(folder, layout, **asked):
+    return [one.name for one in plan_rewrite(folder, layout, **asked).folders]
+
+
+def test_many_small_files_are_bad_and_one_is_good(tmp_path):
+    for part in ("k=1", "k=02"):
+        written(tmp_path / part, "a")
+    assert bad(tmp_path, TargetLayout()) == []
+    written(tmp_path / "k=02", "b")
+    assert bad(tmp_path, TargetLayout()) == ["k=02"]
+    found = plan_rewrite(tmp_path, TargetLayout(), force=True)
+    assert [(one.name, len(one.files), one.num_rows) for one in found.folders] == [("k=02", 2, 200), ("k=1", 1, 100)]
+    assert found.keys == ("k",)
+
+
+def test_files_without_page_indexes_are_bad(tmp_path):
+    written(tmp_path, "a", write_page_index=False)
+    assert bad(tmp_path, TargetLayout()) == [""]
+
+
+def test_sizes(tmp_path):
+    for name in "ab":
+        written(tmp_path, name, 10_000, use_dictionary=False)
+    size = os.path.getsize(tmp_path / "a.parquet")
+    assert bad(tmp_path, TargetLayout(file_bytes=size)) == []
+    assert bad(tmp_path, TargetLayout(file_bytes=3 * size)) == [""]  # both are small
+    assert bad(tmp_path, TargetLayout(file_bytes=size // 3)) == [""]  # and large
+
+
+@pytest.mark.parametrize(
+    "layout", [TargetLayout(("a",)), TargetLayout((), ("a",)), TargetLayout(options=(("x", "1"),))]
+)
+def test_what_was_written_by_one_job_is_good(tmp_path, layout):
+    for name in "ab":
+        written(tmp_path, name, **noted(layout, "one"))
+    assert bad(tmp_path, layout) == []
+    assert bad(tmp_path, layout, force=True) == [""]
+    assert bad(tmp_path, TargetLayout(("a", "b"))) == [""]
+    assert bad(tmp_path, TargetLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)) == [""]
+    written(tmp_path, "c", **noted(layout, "another"))
+    assert bad(tmp_path, layout) == [""]
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[1]", b'"x"', b'{"job": 3}', b"\xff"])
+def test_notes_of_others(tmp_path, note):
+    written(tmp_path, "a", key_value_metadata={LAYOUT_KEY: note})
+    assert bad(tmp_path, TargetLayout(("a",))) == [""]
+
+
+def test_files_without_rows_are_left_alone(tmp_path):
+    for name in "ab":
+        written(tmp_path, name, 0)
+    assert bad(tmp_path, TargetLayout(("a",)), force=True) == []
+
+
+def test_bloom_filters_that_are_asked_for(tmp_path):
+    written(tmp_path, "a", bloom_filter_options={"a": True})
+    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == []
+    written(tmp_path, "a")
+    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == [""]
+
+
+def test_where(tmp_path):
+    for year, zone in itertools.product((2023, 2024), ("n", "s")):
+        written(tmp_path / f"year={year}" / f"zone={zone}", "a")
+    for where in ("year = 2024", col("year") == 2024, [("year", "=", 2024)]):
+        assert bad(tmp_path, TargetLayout(), where=where, force=True) == ["year=2024/zone=n", "year=2024/zone=s"]
+    assert bad(tmp_path, TargetLayout(), where="not (year = 2024 or zone = 'n')", force=True) == ["year=2023/zone=s"]
+    with pytest.raises(ValueError, match="about partition columns, and 'a' is none: there are 'year', 'zone'"):
+        plan_rewrite(tmp_path, TargetLayout(), where="year = 2024 and a > 3")
+
+
+def test_one_file_is_no_dataset(tmp_path):
+    written(tmp_path, "a")
+    for path in (tmp_path / "a.parquet", str(tmp_path / "*.parquet")):
+        with pytest.raises(ValueError, match="a dataset is a directory"):
+            plan_rewrite(path, TargetLayout())
+
+
+@pytest.mark.parametrize("split_bytes", [1, 3000, 1 << 30])
+def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
+    for number, part in enumerate(["k=a", "k=a", "k=b", "k=a", "k=c"]):
+        written(tmp_path / part, f"{number}", 200 + number, row_group_size=50)
+    found = plan_rewrite(tmp_path, TargetLayout())
+    assert [one.name for one in found.folders] == ["k=a"]
+    found = plan_rewrite(tmp_path, TargetLayout(), force=True)
+    folders = {file.file.path: one.name for one in found.folders for file in one.files}
+    table = found.table(None, split_bytes)
+    pieces = split_by_folder(table, folders.__getitem__)
+    rows = {}
+    for piece in pieces:
+        got = table.frame(piece.split)
+        assert piece.split.num_rows == len(got)
+        rows.setdefault(piece.folder, []).extend(got["a"])
+    assert list(table.names) == ["a"]
+    assert rows == {f"k={part}": numparq.read_parquet(tmp_path / f"k={part}")["a"].tolist() for part in "abc"}
+
+
+def test_bins(tmp_path):
+    for number in range(12):
+        written(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
+    found = plan_rewrite(tmp_path, TargetLayout())
+    folders = {file.file.path: one.name for one in found.folders for file in one.files}
+    pieces = split_by_folder(found.table(None, 1), folders.__getitem__)
+    size = pieces[0].split.num_bytes
+    bins = bin_pieces(pieces, 4 * size)
+    assert [(one[0].folder, len(one)) for one in bins] == [("k=a", 3), ("k=a", 4), ("k=a", 3), ("k=b", 2)]
+    assert [piece for one in bins for piece in one] == pieces
+    assert len(bin_pieces(pieces, 1)) == len(pieces)
+    assert len(bin_pieces(pieces, 1 << 40)) == 2
+
+
+def test_new_files_say_what_old_ones_said(tmp_path):
+    """Of pandas' notes all but the range, which was that of one file; types of Arrow."""
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
+    for name in "ab":
+        numparq.to_parquet(frame, tmp_path / f"{name}.parquet")
+    new = OutputSchema.like(plan_rewrite(tmp_path, TargetLayout()).table(None, 1 << 20).prototype)
+    assert list(new.schema.columns) == ["a", "b"]
+    assert list(new.flat) == ["a", "b"]
+    with numparq.ParquetWriter(
+        tmp_path / "new.parquet", schema=new.schema, store_schema=False, key_value_metadata=new.keys
+    ) as writer:
+        for _ in range(2):
+            writer.write(frame.astype({"a": "str"}), index=False)
+    got = numparq.read_parquet(tmp_path / "new.parquet")
+    pd.testing.assert_frame_equal(got, pd.concat([frame, frame], ignore_index=True))

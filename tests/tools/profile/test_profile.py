@@ -1,0 +1,502 @@
+"""Profiles of datasets: each statistic against what the decoded data says."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.tools.profile.job import profile_files
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.compute as pc  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+MODES = ["auto", True]
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def table(seed: int, count: int = 400) -> pa.Table:
+    """Columns of all types, with nulls, repeated values, NaNs and both zeros."""
+    rng = np.random.default_rng(seed)
+
+    def some(values: list, kind: pa.DataType) -> pa.Array:
+        picked = [values[at] for at in rng.integers(0, len(values), count)]
+        empty = rng.random(count) < 0.1
+        return pa.array([None if gone else value for value, gone in zip(picked, empty, strict=True)], kind)
+
+    def numbers(low: int, high: int) -> list[int]:
+        return [int(value) for value in rng.integers(low, high, 300)]
+
+    moments = [EPOCH + datetime.timedelta(microseconds=n) for n in numbers(-(10**15), 10**15)]
+    texts = ["".join(rng.choice(list("abcdé\U0001f600"), rng.integers(0, 90))) for _ in range(200)]
+    return pa.table(
+        {
+            "i8": some(numbers(-128, 128), pa.int8()),
+            "u8": some(numbers(0, 256), pa.uint8()),
+            "i32": some(numbers(-(2**31), 2**31), pa.int32()),
+            "u32": some(numbers(0, 2**32), pa.uint32()),
+            "i64": some(numbers(-(2**63), 2**63), pa.int64()),
+            "u64": some([0, 1, 2**63, 2**64 - 1, *numbers(0, 2**62)], pa.uint64()),
+            "flag": some([True, False], pa.bool_()),
+            "f16": some([np.float16(v) for v in (0.0, -0.0, 1.5, -7.25, math.nan)], pa.float16()),
+            "f32": some([0.0, -0.0, 1.5, 1e30, math.nan, -math.inf], pa.float32()),
+            "f64": some([*rng.normal(size=250).tolist(), math.nan, 0.0, -0.0], pa.float64()),
+            "text": some(texts, pa.string()),
+            "bytes": some([text.encode() for text in texts], pa.binary()),
+            "fixed": some([uuid.UUID(int=int(n)).bytes for n in rng.integers(0, 2**62, 250)], pa.binary(16)),
+            "dec9": some([decimal.Decimal(n).scaleb(-2) for n in numbers(-(10**8), 10**8)], pa.decimal128(9, 2)),
+            "dec38": some(
+                [decimal.Decimal(n).scaleb(-3) for n in (*numbers(-(10**15), 10**15), 10**33, -(10**33))],
+                pa.decimal128(38, 3),
+            ),
+            "date": some([(EPOCH + datetime.timedelta(days=n)).date() for n in numbers(-9000, 9000)], pa.date32()),
+            "time": some([n * 1000 for n in numbers(0, 86_400_000)], pa.time64("us")),
+            "ts": some(moments, pa.timestamp("us")),
+            "utc": some(moments, pa.timestamp("us", "UTC")),
+            "nothing": pa.nulls(count, pa.int32()),
+            "empty": pa.nulls(count),
+            "one": pa.array(["same"] * count),
+            "list": some([[1, 2, None], [], [7], None, [3] * 5], pa.list_(pa.int64())),
+            "struct": some(
+                [{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": 5, "b": None}, None],
+                pa.struct([("a", pa.int32()), ("b", pa.string())]),
+            ),
+        }
+    )
+
+
+def leaves(column: pa.ChunkedArray, name: str) -> dict[str, tuple[pa.Array, int]]:
+    """The values that there are of each leaf, and how many places there are."""
+    if name == "list":
+        flat = column.combine_chunks().flatten()
+        places = sum(max(len(item), 1) if item is not None else 1 for item in column.to_pylist())
+        return {"list.list.element": (flat.drop_null(), places)}
+    if name == "struct":
+        fields = {f"struct.{key}": [None if row is None else row[key] for row in column.to_pylist()] for key in "ab"}
+        kinds = {"struct.a": pa.int32(), "struct.b": pa.string()}
+        return {key: (pa.array(items, kinds[key]).drop_null(), len(items)) for key, items in fields.items()}
+    return {name: (column.combine_chunks().drop_null(), len(column))}
+
+
+def expected_statistics(values: pa.Array, places: int) -> dict:
+    """Null count, NaN count, distinct count, bounds."""
+    nans = 0
+    items = values.to_pylist()
+    if pa.types.is_floating(values.type):
+        floats = np.array(items, np.float64)
+        nans = int(np.isnan(floats).sum())
+        items = (floats[~np.isnan(floats)] + 0.0).tolist()
+    if pa.types.is_time(values.type):
+        items = [
+            pd.Timedelta(hours=t.hour, minutes=t.minute, seconds=t.second, microseconds=t.microsecond) for t in items
+        ]
+    if pa.types.is_timestamp(values.type):
+        items = [pd.Timestamp(item) for item in items]
+    found = {"nulls": places - len(values), "nans": nans, "distinct": len(set(items)), "num_values": places}
+    return found | {"min": min(items, default=None), "max": max(items, default=None)}
+
+
+def check(folder: Path, tables: list[pa.Table], data: bool | str) -> None:
+    """Hold a profile against the tables that are in a folder."""
+    found = profile_files(folder, data=data)
+    whole = pa.concat_tables(tables)
+    assert found.num_rows == len(whole)
+    assert not found.troubles
+    names = []
+    for name in whole.column_names:
+        for path, (values, places) in leaves(whole[name], name).items():
+            column, wanted = found[path], expected_statistics(values, places)
+            names.append(path)
+            about = path, data, column
+            assert column.num_values == wanted["num_values"], about
+            assert column.nulls == wanted["nulls"], about
+            assert column.nans == wanted["nans"], about
+            check_distinct(column, wanted["distinct"], data)
+            check_bounds(column, wanted["min"], wanted["max"], data)
+    assert [column.name for column in found] == names
+    json.dumps(found.to_dict())
+    assert list(found.to_pandas().index) == names
+
+
+def check_distinct(column: object, distinct: int, data: bool | str) -> None:
+    about = column, distinct
+    assert column.distinct_at_least <= distinct <= column.distinct_at_most, about
+    if column.distinct_kind == "exact":
+        assert column.distinct == distinct, about
+    elif column.distinct_kind == "dictionary":
+        assert column.distinct == distinct, about  # these writers leave nothing else in dictionaries
+        assert data == "auto"
+    else:
+        assert column.distinct_kind == "estimate", about
+        assert abs(column.distinct - distinct) <= 0.06 * distinct, about
+    if distinct <= 1000:
+        assert column.distinct_kind != "estimate", about
+
+
+def check_bounds(column: object, low: object, high: object, data: bool | str) -> None:
+    about = column, low, high
+    if low is None:
+        assert column.min is None and column.max is None, about
+        return
+    assert column.min == low if column.min_exact else column.min is not None and column.min <= low, about
+    assert column.max == high if column.max_exact else column.max is not None and column.max >= high, about
+    if data is True:
+        assert column.min_exact and column.max_exact, about
+
+
+WRITERS = {
+    "numparq": lambda rows, path, rng: numparq.to_parquet(
+        rows.to_pandas(types_mapper=pd.ArrowDtype),
+        path,
+        row_group_size=int(rng.integers(50, 500)),
+        max_rows_per_page=37,
+        use_dictionary=bool(rng.integers(2)),
+        index=False,
+        compression=str(rng.choice(["snappy", "zstd", "none"])),
+    ),
+    "pyarrow": lambda rows, path, rng: pq.write_table(
+        rows,
+        path,
+        row_group_size=int(rng.integers(50, 500)),
+        use_dictionary=bool(rng.integers(2)),
+        write_page_index=bool(rng.integers(2)),
+        data_page_size=500,
+    ),
+    "pyarrow without statistics": lambda rows, path, rng: pq.write_table(rows, path, write_statistics=False),
+    "pyarrow, INT96": lambda rows, path, rng: pq.write_table(rows, path, use_deprecated_int96_timestamps=True),
+}
+
+
+@pytest.mark.parametrize("data", MODES)
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_statistics_are_those_of_the_data(tmp_path: Path, writer: str, seed: int, data: bool | str) -> None:
+    rng = np.random.default_rng(seed)
+    tables = [table(seed * 10 + at, int(rng.integers(1, 600))) for at in range(3)]
+    if writer == "pyarrow, INT96":
+        tables = [rows.drop_columns(["utc"]) for rows in tables]
+    for at, rows in enumerate(tables):
+        WRITERS[writer](rows, tmp_path / f"{at}.parquet", rng)
+    check(tmp_path, tables, data)
+
+
+def test_footers_alone_say_no_more_than_they_know(tmp_path: Path) -> None:
+    tables = [table(at) for at in range(3)]
+    for at, rows in enumerate(tables):
+        WRITERS["numparq"](rows, tmp_path / f"{at}.parquet", np.random.default_rng(at))
+    found, whole = profile_files(tmp_path, data=False), pa.concat_tables(tables)
+    for name in whole.column_names:
+        for path, (values, places) in leaves(whole[name], name).items():
+            column, wanted = found[path], expected_statistics(values, places)
+            assert column.nulls in (None, wanted["nulls"])
+            assert column.nans in (None, wanted["nans"])
+            assert column.distinct in (None, wanted["distinct"])
+            assert column.distinct_at_least <= wanted["distinct"] <= column.distinct_at_most
+            assert column.read == 0
+            if column.min is not None:
+                assert column.min <= wanted["min"]
+                assert column.max >= wanted["max"]
+    assert found["flag"].distinct == 2
+    assert (found["one"].distinct, found["one"].distinct_kind) == (1, "exact")
+    assert (found["nothing"].distinct, found["nothing"].nulls) == (0, len(whole))
+    assert found["i64"].distinct is None
+
+
+def test_sizes_encodings_and_codecs(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": np.arange(1000), "s": rng.choice(["a", "b"], 1000), "x": rng.random(1000)})
+    for at, codec in enumerate(["snappy", "zstd"]):
+        numparq.to_parquet(
+            frame,
+            tmp_path / f"{at}.parquet",
+            row_group_size=500,
+            compression=codec,
+            bloom_filter_options={"s": True},
+            max_rows_per_page=100,
+        )
+    found = profile_files(tmp_path, data=False)
+    files = [pq.ParquetFile(tmp_path / f"{at}.parquet").metadata for at in range(2)]
+    chunks = [file.row_group(g).column(c) for file in files for g in range(2) for c in range(3)]
+    assert (found.num_files, found.num_row_groups, found.num_rows) == (2, 4, 2000)
+    assert found.size == sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert found.compressed == sum(chunk.total_compressed_size for chunk in chunks)
+    assert found.uncompressed == sum(chunk.total_uncompressed_size for chunk in chunks)
+    for place, name in enumerate("nsx"):
+        mine = chunks[place::3]
+        assert found[name].compressed == sum(chunk.total_compressed_size for chunk in mine)
+        assert found[name].uncompressed == sum(chunk.total_uncompressed_size for chunk in mine)
+        assert found[name].share == pytest.approx(found[name].compressed / found.compressed)
+        assert found[name].codecs == {"SNAPPY": 2, "ZSTD": 2}
+        assert (found[name].chunks, found[name].with_statistics) == (4, 4)
+        assert (found[name].with_column_index, found[name].with_offset_index) == (4, 4)
+        assert found[name].pages == 20
+    assert found["s"].dictionary_share == 1.0
+    assert found["s"].with_bloom == 4
+    assert found["s"].bloom_bytes > 4 * 32
+    assert found["s"].page_encodings == {"RLE_DICTIONARY": 20}
+    assert found["s"].mean_length == 1.0
+    assert found["x"].dictionary_share == 0.0
+    assert found.writers == {f"numparq version {numparq.__version__}": 2} or len(found.writers) == 1
+
+
+def test_lengths_and_order_are_seen_in_the_data(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "up": np.arange(300),
+            "down": -np.arange(300),
+            "text": [f"{n:03d}" * (n % 3 + 1) for n in range(300)],
+            "coded": np.repeat(["a", "b", "c"], 100),
+            "mixed": np.tile(["a", "b", "c"], 100),
+        }
+    )
+    numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=100, max_rows_per_page=10)
+    found = profile_files(tmp_path, data=True)
+    assert (found["text"].min_length, found["text"].max_length) == (3, 9)
+    assert found["text"].mean_length == pytest.approx(frame["text"].str.len().mean())
+    assert (found["up"].rows_in_order, found["up"].rows_out_of_order) == (3, 0)
+    assert (found["down"].rows_in_order, found["down"].rows_out_of_order) == (0, 3)
+    assert (found["coded"].rows_in_order, found["mixed"].rows_in_order) == (3, 0)
+    assert (found["up"].pages_in_order, found["down"].pages_in_order) == (3, 3)
+    assert (found["up"].files_in_order, found["down"].files_in_order, found["mixed"].files_out_of_order) == (1, 1, 1)
+    assert found["up"].order == "rows in order, pages in order, row groups in order"
+
+
+def test_declared_order(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(20), "b": 1})
+    numparq.to_parquet(
+        frame, tmp_path / "a.parquet", row_group_size=10, sorting_columns=[pq.SortingColumn(0, descending=False)]
+    )
+    found = profile_files(tmp_path)
+    assert found.sorted_by == {"a": 2}
+    assert (found["a"].declared, found["b"].declared) == (2, 0)
+
+
+# --- what is not to be believed ---------------------------------------------------------------------------------------
+
+
+def with_writer(path: Path, name: str) -> None:
+    """Have a file say that another program wrote it: one with as long a name."""
+    data = path.read_bytes()
+    own = pq.ParquetFile(path).metadata.created_by
+    assert len(name) <= len(own)
+    path.write_bytes(data.replace(own.encode(), name.ljust(len(own)).encode()))
+
+
+def test_statistics_of_writers_with_known_bugs_are_not_used(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"s": ["b", "a", "d"], "n": [3, 1, 2]})
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pandas(frame), path)
+    with_writer(path, "parquet-mr version 1.7.0")
+    found = profile_files(tmp_path, data=False)
+    assert found["s"].min is None
+    assert found["s"].max is None
+    assert any("PARQUET-251" in bug for bug in found["s"].distrusted)
+    assert (found["n"].min, found["n"].max) == (1, 3)
+    assert any("PARQUET-251" in line for line in found.advice)
+    found = profile_files(tmp_path, data="auto")
+    assert (found["s"].min, found["s"].max, found["s"].min_exact, found["s"].read) == ("a", "d", False, 0)
+    pq.write_table(pa.Table.from_pandas(frame), path, use_dictionary=False)
+    with_writer(path, "parquet-mr version 1.7.0")
+    found = profile_files(tmp_path, data="auto")
+    assert (found["s"].min, found["s"].max, found["s"].min_exact, found["s"].read) == ("a", "d", True, 1)
+
+
+def test_null_counts_of_writers_with_known_bugs_are_counted_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"n": pa.array([1, None, 3])}), path)
+    with_writer(path, "polars")
+    assert profile_files(tmp_path, data=False)["n"].nulls is None
+    assert profile_files(tmp_path, data="auto")["n"].nulls == 1
+
+
+def test_bounds_that_were_cut_are_bounds_only(tmp_path: Path) -> None:
+    texts = ["a" * 100 + "x", "b" * 100 + "y"]
+    numparq.to_parquet(pd.DataFrame({"s": texts}), tmp_path / "a.parquet")
+    found = profile_files(tmp_path, data=False)["s"]
+    assert not found.min_exact
+    assert not found.max_exact
+    assert found.min <= texts[0]
+    assert found.max >= texts[1]
+    assert len(found.min) < 100
+    found = profile_files(tmp_path, data=True)["s"]
+    assert (found.min, found.max, found.min_exact, found.max_exact) == (*texts, True, True)
+
+
+def test_entries_of_dictionaries_that_no_row_has(tmp_path: Path) -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 2, 2], pa.int32()), pa.array(["a", "unused", "c", "more"]))
+    pq.write_table(pa.table({"s": coded}), tmp_path / "a.parquet")
+    found = profile_files(tmp_path, data="auto")["s"]
+    assert (found.distinct, found.distinct_kind) == (4, "dictionary")
+    assert found.distinct_at_least <= 2 <= found.distinct_at_most
+    found = profile_files(tmp_path, data=True)["s"]
+    assert (found.distinct, found.distinct_kind, found.min, found.max) == (2, "exact", "a", "c")
+
+
+def test_statistics_that_the_data_contradicts_are_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"n": pa.array([1, 2, 77777])}), path, use_dictionary=False, compression="none")
+    stored = np.array([1, 2, 77777]).tobytes()
+    before, after = path.read_bytes().split(stored)
+    wrong = [part.replace(np.int64(77777).tobytes(), np.int64(5).tobytes()) for part in (before, after)]
+    path.write_bytes(stored.join(wrong))
+    found = profile_files(tmp_path, data=True)
+    assert found["n"].max == 77777
+    assert found.damaged_files == 1
+    assert "outside of the bounds" in found.troubles[0]
+
+
+# --- files that differ, and that are damaged --------------------------------------------------------------------------
+
+
+def test_integers_of_several_sizes_are_one_kind(tmp_path: Path) -> None:
+    for at, dtype in enumerate(["int8", "int32", "uint32", "int64"]):
+        numparq.to_parquet(pd.DataFrame({"n": np.array([1, 2, 3 + at], dtype)}), tmp_path / f"{at}.parquet")
+    found = profile_files(tmp_path)["n"]
+    assert (found.distinct, found.min, found.max) == (6, 1, 6)
+    assert len(found.logical) >= 1
+    assert len(found.physical) == 2
+
+
+def test_columns_of_several_kinds_have_no_bounds(tmp_path: Path) -> None:
+    numparq.to_parquet(pd.DataFrame({"n": [1, 2]}), tmp_path / "a.parquet")
+    numparq.to_parquet(pd.DataFrame({"n": ["x", None]}), tmp_path / "b.parquet")
+    profile = profile_files(tmp_path)
+    found = profile["n"]
+    assert (found.min, found.distinct, found.nulls, found.lookup.row_groups) == (None, None, 1, 1.0)
+    assert any("not of one type" in line for line in profile.advice)
+
+
+def test_columns_that_some_files_lack(tmp_path: Path) -> None:
+    numparq.to_parquet(pd.DataFrame({"a": [1, 2]}), tmp_path / "a.parquet")
+    numparq.to_parquet(pd.DataFrame({"a": [3], "b": ["x"]}), tmp_path / "b.parquet")
+    found = profile_files(tmp_path)
+    assert [column.name for column in found] == ["a", "b"]
+    assert (found["a"].num_values, found["b"].num_values) == (3, 1)
+    assert found["b"].lookup.files == pytest.approx(0.5)
+
+
+def test_damaged_files_are_counted_and_told_of(tmp_path: Path) -> None:
+    for at in range(3):
+        numparq.to_parquet(pd.DataFrame({"a": [at]}), tmp_path / f"{at}.parquet")
+    (tmp_path / "1.parquet").write_bytes(b"nothing of the sort")
+    found = profile_files(tmp_path)
+    assert (found.num_files, found.num_rows, found.damaged_files) == (3, 2, 1)
+    assert "1.parquet" in found.troubles[0]
+    assert found["a"].max == 2
+    with pytest.raises(InvalidFileError, match=r"1\.parquet"):
+        profile_files(tmp_path, strict=True)
+
+
+def test_damaged_pages_are_told_of_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    numparq.to_parquet(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [1, 2, 3]}), path, compression=None)
+    data = bytearray(path.read_bytes())
+    at = data.find(np.float64(2.5).tobytes())
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+    found = profile_files(tmp_path, data=True)
+    assert found.damaged_files == 1
+    assert found["b"].distinct == 3
+    assert "row group 0" in found.troubles[0]
+    assert "'a'" in found.troubles[0]
+    assert found["a"].distinct is None
+    assert found["a"].max == 3.5
+    with pytest.raises(ParquetError, match="row group 0"):
+        profile_files(tmp_path, data=True, strict=True)
+
+
+def test_all_files_damaged(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    found = profile_files(tmp_path, columns=["x"])
+    assert (found.num_rows, found.damaged_files, found.columns) == (0, 1, ())
+    assert "a.parquet" in str(found)
+
+
+def test_files_without_rows(tmp_path: Path) -> None:
+    numparq.to_parquet(pd.DataFrame({"a": pd.array([], "int64"), "s": pd.array([], "str")}), tmp_path / "a.parquet")
+    for data in ("auto", True, False):
+        found = profile_files(tmp_path, data=data)
+        assert (found.num_rows, found["a"].num_values, found["a"].distinct, found["a"].min) == (0, 0, 0, None)
+        assert str(found)
+        assert found._repr_html_()
+
+
+# --- what is chosen ---------------------------------------------------------------------------------------------------
+
+
+def sales(folder: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "year": np.repeat([2023, 2024], 6),
+            "shop": ["x", "y", None] * 4,
+            "sold": np.arange(12),
+            "s": [{"a": n, "b": {"c": str(n)}} for n in range(12)],
+        }
+    )
+    numparq.to_parquet(frame, folder, partition_cols=["year", "shop"])
+
+
+def test_partition_columns(tmp_path: Path) -> None:
+    sales(tmp_path)
+    found = profile_files(tmp_path)
+    year, shop = found["year"], found["shop"]
+    assert (year.is_partition, year.distinct, year.min, year.max, year.nulls) == (True, 2, 2023, 2024, 0)
+    assert (shop.distinct, shop.min, shop.max, shop.nulls, shop.num_values) == (2, "x", "y", 4, 12)
+    assert year.lookup.files == 0.5
+    assert year.lookup.row_groups == 0.5
+    assert [column.name for column in found][-2:] == ["year", "shop"]
+
+
+def test_where_chooses_partitions(tmp_path: Path) -> None:
+    sales(tmp_path)
+    for where in (numparq.col("year") == 2024, [("year", "=", 2024)], "year = 2024"):
+        found = profile_files(tmp_path, where=where)
+        assert (found.num_rows, found["sold"].min, found["year"].distinct) == (6, 6, 1)
+    with pytest.raises(ValueError, match="'sold' is none"):
+        profile_files(tmp_path, where="year = 2024 and sold > 3")
+
+
+def test_columns_are_chosen_with_all_that_is_in_them(tmp_path: Path) -> None:
+    sales(tmp_path)
+
+    def names(*wanted: object) -> list[str]:
+        return [column.name for column in profile_files(tmp_path, list(wanted), data=False)]
+
+    assert names("sold", "year") == ["sold", "year"]
+    assert names("s") == ["s.a", "s.b.c"]
+    assert names("s.b") == ["s.b.c"]
+    assert names(("s", "a")) == ["s.a"]
+    with pytest.raises(SchemaError, match="nowhere"):
+        names("nowhere")
+    with pytest.raises(TypeError, match="not one name"):
+        profile_files(tmp_path, "sold")
+    with pytest.raises(ValueError, match="'some'"):
+        profile_files(tmp_path, data="some")
+
+
+def test_of_one_file_and_of_globs(tmp_path: Path) -> None:
+    for at in range(3):
+        numparq.to_parquet(pd.DataFrame({"a": [at]}), tmp_path / f"{at}.parquet")
+    assert profile_files(tmp_path / "1.parquet")["a"].max == 1
+    assert profile_files(str(tmp_path / "[01].parquet"))["a"].max == 1
+    assert profile_files([tmp_path / "0.parquet", tmp_path / "2.parquet"]).num_rows == 2
+    with pytest.raises(FileNotFoundError):
+        profile_files(tmp_path / "none")
+
+
+def test_counts_are_those_of_arrow(tmp_path: Path) -> None:
+    values = pa.array(np.random.default_rng(3).integers(0, 50_000, 100_000))
+    numparq.to_parquet(pd.DataFrame({"n": values.to_numpy()}), tmp_path / "a.parquet")
+    found = profile_files(tmp_path)["n"]
+    assert found.distinct_kind in ("estimate", "dictionary")
+    assert found.distinct == pytest.approx(pc.count_distinct(values).as_py(), rel=0.04)

@@ -1,0 +1,477 @@
+"""`numparq verify`: every check by a file that fails it and nothing else; sound files; damage of any kind."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import numparq
+from numparq.cli import main
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.tools.verify.checks import CHECKS
+from numparq.tools.verify.deviations import Deviation
+from numparq.tools.verify.file import check_file
+from support.files.spec_violations import VIOLATIONS, sound_file
+from support.hostile.byte_damage import flipped_bytes
+
+
+def errors(data):
+    return [deviation for deviation in numparq.verify(data) if deviation.severity == "error"]
+
+
+# --- every check ------------------------------------------------------------------------------------------------------
+
+
+def test_every_check_has_a_file_that_fails_it():
+    assert VIOLATIONS.keys() | {"chunk-file"} == CHECKS.keys()  # that one takes two files: test_verify_external.py
+
+
+@pytest.mark.parametrize("check", VIOLATIONS)
+def test_what_breaks_one_thing_is_named_and_nothing_else(check):
+    make, also = VIOLATIONS[check]
+    found = numparq.verify(make())
+    assert {deviation.check for deviation in found} == {check, *also}
+    assert all(deviation.severity == CHECKS[deviation.check].severity for deviation in found)
+    assert all(deviation.message in str(deviation) for deviation in found)
+
+
+PLACES = {
+    "page-crc": (0, "a", 0),
+    "stats-min": (0, "a", None),
+    "chunk-values": (0, "a", None),
+    "column-index-min": (0, "i", 0),
+    "offset-index-row": (0, "i", 1),
+    "column-index-null-counts": (0, "i", 1),
+    "group-ordinal": (0, None, None),
+    "footer-rows": (None, None, None),
+    "bloom-value": (0, "i", None),
+    "page-header": (0, "i", 0),
+    "sorting-rows": (0, None, None),
+    "schema-decimal": (None, "a", None),
+}
+
+
+@pytest.mark.parametrize("check", PLACES)
+def test_where_it_is(check):
+    (found,) = (deviation for deviation in numparq.verify(VIOLATIONS[check][0]()) if deviation.check == check)
+    assert (found.row_group, found.column, found.page) == PLACES[check]
+
+
+WORDS = {
+    "stats-min": "the statistics have the minimum 2, and the value 1 is below it",
+    "stats-null-count": "the statistics say 1 nulls, and there are 0",
+    "chunk-rows": "the row group has 4 rows, and 3 begin in the pages",
+    "page-range": "the value 128 is none of INTEGER(8, signed)",
+    "chunk-encodings-unused": "encodings are listed and used by no page: DELTA_BINARY_PACKED",
+    "bloom-value": "the Bloom filter denies 60 of 60 values that are in the chunk: readers will not find them",
+    "chunk-type": "the column chunk is of DOUBLE, the schema of INT64",
+    "sorting-rows": "the row group is called sorted, and row 1 of it comes before the row in front of it (59 such "
+    "rows)",
+    "thrift-required": "FileMetaData has no num_rows, which is required",
+    "page-null-count": "the header says 2 nulls, and there are 1",
+}
+
+
+@pytest.mark.parametrize("check", WORDS)
+def test_what_it_says(check):
+    assert WORDS[check] in [deviation.message for deviation in numparq.verify(VIOLATIONS[check][0]())]
+
+
+def test_bounds_of_int96():
+    """They are held against the values where the file says that they are in the order of timestamps."""
+    from support.files import builder as h
+    from support.files.builder import extended_idl
+    from support.files.spec_violations import one_column
+
+    def moment(day, nanoseconds):
+        return nanoseconds.to_bytes(8, "little") + day.to_bytes(4, "little")
+
+    moments = [moment(2, 1), moment(1, 3), moment(2, 0)]
+    cases = ((1, 0, set()), (2, 0, {"stats-min"}), (1, 2, {"stats-max"}), (0, 1, {"stats-min", "stats-max"}))
+    for low, high, wrong in cases:
+        bounds = {"min_value": moments[low], "max_value": moments[high]}
+        data = one_column(
+            pages=[h.data_page(3, b"".join(moments))],
+            physical=h.INT96,
+            facts={"statistics": extended_idl().Statistics(**bounds)},
+            column_orders=[extended_idl().ColumnOrder(INT96_TIMESTAMP_ORDER=extended_idl().Int96TimestampOrder())],
+        )
+        assert {deviation.check for deviation in numparq.verify(data)} == wrong
+
+
+def test_bounds_of_no_declared_order():
+    """They are held against the values all the same, in the order of the type, which is what readers took them for."""
+    from support.files.spec_violations import column_with_statistics, edit_footer
+
+    def found(**bounds):
+        data = edit_footer(column_with_statistics(**bounds), lambda footer: setattr(footer, "column_orders", None))
+        return [deviation.check for deviation in numparq.verify(data)]
+
+    assert found(min_value=2, max_value=2) == ["column-orders-bounds", "stats-min", "stats-max"]
+    assert found(min=1, max=3) == []
+    assert found(min=2, max=3) == ["stats-legacy"]
+
+    def change(footer):
+        footer.column_orders = None
+        for group in footer.row_groups:
+            for chunk in group.columns:
+                chunk.meta_data.statistics = None
+
+    assert [deviation.check for deviation in numparq.verify(edit_footer(sound_file(), change))] == [
+        "column-orders-bounds"
+    ]
+
+
+def test_bounds_of_an_order_that_is_not_known():
+    """What a later version means by them is not for this one to say."""
+    from support.files.spec_violations import column_with_statistics
+
+    data = column_with_statistics(min_value=2, max_value=2)
+    assert {deviation.check for deviation in numparq.verify(data)} == {"stats-min", "stats-max"}
+    known, later = b"\x39\x1c\x1c\x00\x00", b"\x39\x1c\xac\x00\x00"  # a list of a union, of its member 1, or 10
+    assert data.count(known) == 1
+    data = data.replace(known, later)
+    with numparq.ParquetFile(data) as file:
+        assert [order.which() for order in file.metadata.column_orders] == [None]
+    assert numparq.verify(data) == []
+
+
+def test_a_deviation_as_text():
+    assert str(Deviation("error", "page-crc", "damaged", 1, "a", 2)) == (
+        "error: row group 1, column 'a', page 2: damaged [page-crc]"
+    )
+    assert str(Deviation("warning", "footer-version", "odd")) == "warning: odd [footer-version]"
+
+
+def test_what_lies_behind_a_damaged_page_is_checked():
+    """The offset index says where the next page begins, though the header in front of it is gone."""
+    data = bytearray(VIOLATIONS["page-header"][0]())
+    second = numparq.ParquetFile(sound_file()).metadata.row_groups[1].columns[0].meta_data
+    data[second.data_page_offset + second.total_compressed_size - 1] ^= 1
+    found = numparq.verify(bytes(data))
+    assert [(deviation.check, deviation.row_group, deviation.page) for deviation in found][:2] == [
+        ("page-header", 0, 0),
+        ("page-crc", 1, 2),
+    ]
+    assert check_file(bytes(data)).checked_counts["pages"] == check_file(sound_file()).checked_counts["pages"] - 1
+
+
+# --- sound files ------------------------------------------------------------------------------------------------------
+
+
+def arrow_table(count=3000):
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "i": np.arange(count),
+            "i1": rng.integers(-100, 100, count).astype("i1"),
+            "f": [None if i % 7 == 0 else float(i) for i in range(count)],
+            "nan": np.where(np.arange(count) % 5 == 0, np.nan, 1.5),
+            "zero": [-0.0, 1.0, 2.0] * (count // 3),
+            "s": [f"key {i % 50}" for i in range(count)],
+            "long": [f"a long string {i} " * 9 for i in range(count)],
+            "b": rng.integers(0, 2, count).astype(bool),
+            "d": [datetime.date(2020, 1, 1 + i % 9) for i in range(count)],
+            "ts": np.arange(count).astype("M8[us]"),
+            "null": pa.array([None] * count, pa.int32()),
+            "dec": [decimal.Decimal(int(value)).scaleb(-2) for value in rng.integers(-(10**6), 10**6, count)],
+            "l": [[1, 2, None] if i % 3 else None if i % 2 else [] for i in range(count)],
+            "st": [{"a": i, "b": [str(i % 9)]} for i in range(count)],
+            "m": pa.array(
+                [[(str(k), i) for k in range(i % 3)] for i in range(count)], pa.map_(pa.string(), pa.int64())
+            ),
+            "bin": [b"\xff\x00"] * count,
+            "fixed": pa.array([b"abcd"] * count, pa.binary(4)),
+        }
+    )
+
+
+def by_pyarrow(**options):
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(arrow_table(), buffer, **options)
+    return buffer.getvalue()
+
+
+PYARROW = {
+    "default": {},
+    "all": {
+        "write_page_index": True,
+        "write_page_checksum": True,
+        "data_page_size": 2000,
+        "row_group_size": 900,
+        "compression": "zstd",
+        "data_page_version": "2.0",
+    },
+    "plain": {"use_dictionary": False, "compression": "none", "write_page_index": True},
+}
+
+
+@pytest.mark.parametrize("options", PYARROW)
+def test_files_of_pyarrow(options):
+    pytest.importorskip("pyarrow")
+    found = numparq.verify(by_pyarrow(**PYARROW[options]))
+    # It counts pages of version 2 as those of version 1.
+    assert {deviation.check for deviation in found} <= {"encoding-stats-version"}
+    assert bool(found) == (options == "all")
+
+
+def test_empty_files_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    for table in (arrow_table().slice(0, 0), pa.table({})):
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        assert {deviation.check for deviation in numparq.verify(buffer.getvalue())} <= {"data-offset-legacy"}
+
+
+@pytest.mark.parametrize("options", [{}, {"row_group_size": 500, "data_page_size": 900, "statistics": "full"}])
+def test_files_of_polars(options):
+    pl = pytest.importorskip("polars")
+    buffer = io.BytesIO()
+    pl.from_arrow(arrow_table().drop_columns(["m"])).write_parquet(buffer, **options)
+    assert numparq.verify(buffer.getvalue()) == []
+
+
+@pytest.mark.parametrize("options", ["", "(row_group_size 2048, parquet_version v2)"])
+def test_files_of_duckdb(tmp_path, options):
+    """It lists neither the encodings of levels nor those of dictionaries."""
+    duckdb = pytest.importorskip("duckdb")
+    table = arrow_table()
+    path = tmp_path / "a.parquet"
+    duckdb.from_arrow(table).query("rides", f"copy rides to '{path}' {options}")
+    report = check_file(path)
+    assert {deviation.check for deviation in report.deviations} == {"chunk-encodings-beside"}
+    assert report.checked_counts["Bloom filters"] > 5
+
+
+NUMPARQ = {
+    "default": {},
+    "all": {
+        "row_group_size": 700,
+        "data_page_size": 999,
+        "data_page_version": "2.0",
+        "sorting_columns": ["i"],
+        "bloom_filter_options": {"i": {}, "s": {}, "f": {}, "nan": {}},
+        "column_order": "ieee754",
+        "compression": "zstd",
+    },
+    "plain": {
+        "use_dictionary": False,
+        "write_page_checksum": False,
+        "compression": "none",
+        "column_encoding": {
+            "i": "DELTA_BINARY_PACKED",
+            "s": "DELTA_BYTE_ARRAY",
+            "f": "BYTE_STREAM_SPLIT",
+            "long": "DELTA_LENGTH_BYTE_ARRAY",
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("options", NUMPARQ)
+@pytest.mark.parametrize("rows", [3000, 0])
+def test_files_of_numparq(options, rows):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = arrow_table().to_pandas(types_mapper=pd.ArrowDtype).iloc[:rows]
+    report = check_file(numparq.to_parquet(frame, **NUMPARQ[options]))
+    assert report.deviations == []
+    assert report.num_rows == rows
+    assert report.is_valid
+
+
+def test_what_was_looked_at():
+    report = check_file(sound_file())
+    assert (report.num_rows, report.num_row_groups, report.num_columns, report.errors) == (120, 2, 4, 0)
+    assert report.checked_counts == {
+        "row groups": 2,
+        "column chunks": 8,
+        "pages": 26,
+        "checksums": 26,
+        "Bloom filters": 4,
+        "offset indexes": 8,
+        "column indexes": 8,
+    }
+
+
+# --- conformance files ------------------------------------------------------------------------------------------------
+
+# Good files that deviate all the same, by what is wrong with them.
+DEVIATING = {
+    "byte_array_decimal.parquet": {"chunk-encodings"},  # the list of encodings is empty
+    "nation.dict-malformed.parquet": {"chunk-encodings"},
+    "repeated_no_annotation.parquet": {"footer-rows"},  # the footer says 0 rows
+    # Their column indexes call every page a null page.
+    "datapage_v1-snappy-compressed-checksum.parquet": {"column-index-null-pages"},
+    "datapage_v1-uncompressed-checksum.parquet": {"column-index-null-pages"},
+    "datapage_v1-corrupt-checksum.parquet": {"column-index-null-pages", "page-crc"},
+}
+BAD = {
+    "ARROW-GH-41321.parquet": {"page-levels", "page-header", "page-counts"},
+    "ARROW-GH-43605.parquet": set(),  # indices of no bits, which are all 0: that is legal
+    "ARROW-GH-47662.parquet": {"page-values"},
+    "ARROW-RS-GH-6229-DICTHEADER.parquet": {"thrift-type", "thrift-required", "page-size", "chunk-place"},
+    "PARQUET-1481.parquet": {"thrift-enum"},
+}
+
+
+def test_good_conformance_files(parquet_testing):
+    for path in sorted((parquet_testing / "data").glob("*.parquet")):
+        if path.name != "large_string_map.brotli.parquet":  # a GiB of strings
+            found = {deviation.check for deviation in errors(path)}
+            assert found == DEVIATING.get(path.name, set()), path.name
+
+
+def test_variants(parquet_testing):
+    for path in sorted((parquet_testing / "shredded_variant").glob("*.parquet")):
+        assert errors(path) == [], path.name
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_conformance_files(parquet_testing, name):
+    assert {deviation.check for deviation in errors(parquet_testing / "bad_data" / name)} == BAD[name]
+
+
+def test_encrypted_files(parquet_testing):
+    with pytest.raises(UnsupportedError, match="the footer is encrypted"):
+        numparq.verify(parquet_testing / "data" / "uniform_encryption.parquet.encrypted")
+    found = numparq.verify(parquet_testing / "data" / "encrypt_columns_plaintext_footer.parquet.encrypted")
+    assert {(deviation.check, deviation.column) for deviation in found} == {
+        ("not-checked", "double_field"),
+        ("not-checked", "float_field"),
+    }
+
+
+# --- hostile files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_flipped_bytes_never_get_the_better_of_it(part):
+    """Whatever is damaged, there is a list of deviations; damage in checksummed pages is always found."""
+    data = sound_file()
+    pages = [chunk.meta_data for group in numparq.ParquetFile(data).metadata.row_groups for chunk in group.columns]
+    ends = [(meta.data_page_offset, meta.data_page_offset + meta.total_compressed_size) for meta in pages]
+    for what, damaged in flipped_bytes(data, 7, part * 60, 60):
+        try:
+            found = numparq.verify(damaged)
+        except ParquetError:
+            continue
+        changed = [place for place, (one, other) in enumerate(zip(data, damaged, strict=True)) if one != other]
+        in_pages = [place for place in changed if any(start <= place < end for start, end in ends)]
+        assert found or not in_pages, what
+
+
+def test_cut_anywhere():
+    data = sound_file()
+    for cut in range(0, len(data), 97):
+        try:
+            found = numparq.verify(data[:cut])
+        except InvalidFileError:
+            assert cut < 4
+        else:
+            assert [deviation.check for deviation in found] == ["magic-tail"]
+
+
+def test_deviations_are_bounded():
+    """A thousand of a kind are listed, the others counted."""
+    footer = sound_file()[:4] + b"\x15\x02\x19\xfc\xff\xff\x03" + b"\x00" * 65535
+    data = footer + (len(footer) - 4).to_bytes(4, "little") + b"PAR1"
+    report = check_file(data)
+    assert len(report.deviations) <= 1002
+    assert {d.check for d in report.deviations} == {
+        "thrift-required",
+        "thrift-struct",
+    }
+
+
+@pytest.mark.parametrize("name", ["num_values", "encoding", "definition_level_encoding", "repetition_level_encoding"])
+def test_page_headers_that_lack_something(name):
+    """Found by flipping bytes."""
+    from support.files.spec_violations import first_page
+
+    found = numparq.verify(first_page(**{name: None}))
+    assert found[0].check == "thrift-required"
+    assert name in found[0].message
+    assert found[0].page == 0
+
+
+def test_what_claims_to_be_huge():
+    """A few bytes of a run stand for 2**31 values, more than are decoded."""
+    from support.files import builder as h
+    from support.files.spec_violations import one_column
+
+    many = (1 << 31) - 1
+    section = b"\xfe\xff\xff\xff\x0f\x00"
+    page = h.data_page(many, len(section).to_bytes(4, "little") + section)
+    found = numparq.verify(one_column(pages=[page] * 3, repetition=h.OPTIONAL, rows=3 * many))
+    assert {deviation.check for deviation in found} >= {"not-checked"}
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "good").write_bytes(sound_file())
+    (tmp_path / "bad").write_bytes(VIOLATIONS["stats-min"][0]())
+    (tmp_path / "odd").write_bytes(VIOLATIONS["group-ordinal"][0]())
+    (tmp_path / "none").write_bytes(b"no Parquet file at all")
+    return tmp_path
+
+
+STATUSES = {
+    ("good",): 0,
+    ("bad",): 1,
+    ("odd",): 0,
+    ("odd", "--strict"): 1,
+    ("none",): 2,
+    ("missing",): 2,
+    ("good", "bad"): 1,
+    ("none", "bad", "good"): 2,
+}
+
+
+@pytest.mark.parametrize("arguments", STATUSES, ids=" ".join)
+def test_exit_status(folder, arguments, capsys):
+    words = [word if word.startswith("--") else str(folder / word) for word in arguments]
+    assert main(["verify", *words]) == STATUSES[arguments]
+    output = capsys.readouterr()
+    assert bool(output.err) == bool({"none", "missing"} & set(arguments))
+
+
+def test_lines_in_a_pipe(folder):
+    command = [sys.executable, "-m", "numparq", "verify", str(folder / "good"), str(folder / "bad")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = done.stdout.replace(f"{folder}/", "").splitlines()
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert lines[0] == "good: sound"
+    assert lines[2] == "bad: 1 error"
+    assert lines[1].endswith(
+        "checked 2 row groups, 8 column chunks, 26 pages, 26 checksums, 8 column indexes, "
+        "8 offset indexes, 4 Bloom filters"
+    )
+    assert lines[4] == (
+        "bad: error: row group 0, column 'a': the statistics have the minimum 2, and the value 1 is "
+        "below it [stats-min]"
+    )
+
+
+def test_colors_in_a_terminal(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["verify", str(folder / "bad")]) == 1
+    assert "\x1b[" in capsys.readouterr().out

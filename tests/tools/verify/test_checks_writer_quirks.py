@@ -1,0 +1,171 @@
+"""`numparq verify` on what writers are known to do wrong: a warning of theirs, an error of others, values checked."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.errors import ParquetError
+from numparq.format.schema import OPTIONAL, REQUIRED
+from numparq.format.writer_quirks import TOLERATED_DEFECTS
+from numparq.tools.verify.checks import CHECKS
+from numparq.tools.verify.encodings import first_delta_value, max_delta_bits
+from numparq.tools.verify.file import check_file
+from support.files import builder as h
+from support.files import writer_quirks as faults
+from support.files.writer_quirks import OTHER, QUIRKS
+from support.hostile.byte_damage import flipped_bytes
+
+
+def checks(data):
+    return {deviation.check for deviation in numparq.verify(data)}
+
+
+def test_the_table_names_checks():
+    assert TOLERATED_DEFECTS.keys() <= QUIRKS.keys() <= CHECKS.keys()
+    assert all(CHECKS[check].severity == "warning" for check in QUIRKS)
+    assert all(CHECKS[fault.error].severity == "error" for fault in TOLERATED_DEFECTS.values())
+
+
+@pytest.mark.parametrize("check", QUIRKS)
+@pytest.mark.parametrize("created_by", [OTHER, "parquet-mr version 1.18.1"])
+def test_of_others_it_is_an_error(check, created_by):
+    make, _, expected = QUIRKS[check]
+    found = checks(make(created_by))
+    assert found
+    assert found <= expected
+
+
+LATER = {
+    "writer-variant": "DuckDB version v1.6.0",
+    "writer-prefixes": "parquet-mr version 1.8.0",
+    "writer-row-count": "parquet-cpp-arrow version 12.0.0",
+    "writer-null-count": "parquet-cpp-arrow version 12.0.0",
+    "writer-compressed": "parquet-cpp-arrow version 3.0.0",
+}
+
+
+@pytest.mark.parametrize("check", LATER)
+def test_of_later_releases_it_is_an_error(check):
+    assert check not in checks(QUIRKS[check][0](LATER[check]))
+
+
+def test_what_it_says():
+    (found,) = numparq.verify(faults.prefixes(faults.PARQUET_MR))
+    assert str(found) == (
+        "warning: row group 0, column 'a', page 1: the first string begins with 10 bytes of the last "
+        "one of a page before (PARQUET-246) [writer-prefixes]"
+    )
+    (found,) = numparq.verify(QUIRKS["writer-bool"][0](QUIRKS["writer-bool"][1]))
+    assert found.message == (
+        "FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
+        "(fastparquet does so where it infers nulls)"
+    )
+
+
+# --- the values are read rightly --------------------------------------------------------------------------------------
+
+
+def with_statistics(data, **bounds):
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = h.from_bytes("FileMetaData", data[-8 - length : -8])
+    for name, value in bounds.items():
+        setattr(footer.row_groups[0].columns[0].meta_data.statistics, name, value)
+    return h.with_footer(data[: -8 - length], footer)
+
+
+WRONG = {
+    "writer-level-bits": {"null_count": (3, "stats-null-count"), "max_value": (struct.pack("<q", 8), "stats-max")},
+    "writer-prefixes": {"min_value": (b"other1", "stats-min"), "max_value": (b"strawberr", "stats-max")},
+    "writer-compressed": {
+        "min_value": (struct.pack("<q", 8), "stats-min"),
+        "max_value": (struct.pack("<q", 8), "stats-max"),
+    },
+}
+
+
+@pytest.mark.parametrize("check", WRONG)
+def test_statistics_are_held_against_the_values_that_are_meant(check):
+    make, writer, _ = QUIRKS[check]
+    for name, (value, wrong) in WRONG[check].items():
+        assert checks(with_statistics(make(writer), **{name: value})) == {check, wrong}
+
+
+def test_what_goes_on_from_a_damaged_page_is_not_checked():
+    """It may be right; what begins anew is looked at again, and checked."""
+    found = numparq.verify(faults.prefixes(faults.PARQUET_MR, spoilt=1))
+    assert [(deviation.check, deviation.page) for deviation in found] == [("page-values", 1), ("not-checked", 3)]
+    found = numparq.verify(faults.prefixes(faults.PARQUET_MR, spoilt=3))
+    assert [(deviation.check, deviation.page) for deviation in found] == [("writer-prefixes", 1), ("page-values", 3)]
+
+
+def test_a_first_page_has_nothing_to_go_on_from():
+    page = h.data_page(2, faults.encoded([b"straw", b"stray"], b"str"), faults.PREFIXES)
+    assert checks(faults.one([page], 2, faults.PARQUET_MR, h.BYTE_ARRAY)) == {"page-values"}
+
+
+def test_a_page_that_says_so_is_compressed():
+    assert checks(faults.compressed(faults.PARQUET_CPP, is_compressed=True)) == set()
+
+
+def test_checksums_that_are_not_0_are_checked():
+    page = h.data_page(2, h.encode_plain(h.INT64, [1, 2]))
+    assert checks(faults.one([page.with_crc()], 2, "Parquet.jl 0.6.0")) == set()
+    page.header.crc = 1
+    assert checks(faults.one([page], 2, "Parquet.jl 0.6.0")) == {"page-crc"}
+
+
+def test_nulls_that_parquet_java_did_not_count():
+    assert checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -1)) == {"writer-null-count"}
+    assert checks(faults.nulls("parquet-mr version 1.18.0 (build 0)", -1)) == {"page-null-count"}
+    assert "page-counts" in checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -2))
+
+
+def test_counts_that_are_wrong_otherwise():
+    assert checks(faults.rows("parquet-go version latest", said=2)) == {"page-row-count"}
+    assert checks(faults.shredded("DuckDB version v1.4.0", OPTIONAL, REQUIRED)) == {"schema-variant"}
+    assert checks(faults.shredded("DuckDB version v1.4.0", REQUIRED, REQUIRED)) == set()
+
+
+def test_headers_of_deltas():
+    for values in ([], [5], [-3, 4, 9], list(range(300)), [0, 2**31 - 1, -(2**31)] * 99):
+        for bits in (32, 64):
+            section = faults.delta.encode(values, bits)
+            assert first_delta_value(section) == (values[0] if values else 0)
+            assert (max_delta_bits(section) > 32) == (bits == 64 and len(values) == 297)
+    assert first_delta_value(b"") == max_delta_bits(b"") == 0
+
+
+# --- files of these writers -------------------------------------------------------------------------------------------
+
+
+def test_files_of_fastparquet(tmp_path):
+    fastparquet = pytest.importorskip("fastparquet")
+    path = str(tmp_path / "a.parquet")
+    fastparquet.write(path, pd.DataFrame({"a": [1.0, 2, 3], "s": ["a", None, "b"]}), has_nulls="infer")
+    report = check_file(path)
+    assert report.is_valid
+    assert "writer-bool" in {deviation.check for deviation in report.deviations}
+
+
+def test_deltas_of_duckdb(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "a.parquet"
+    numbers = "case i % 3 when 0 then -2147483648 when 1 then 2147483647 - i else i end"
+    duckdb.sql(
+        f"copy (select ({numbers})::integer a from range(5000) r(i)) to '{path}' "
+        "(format parquet, parquet_version v2, dictionary_size_limit 1)"
+    )
+    assert checks(path) <= {"writer-deltas", "chunk-encodings-beside"}
+
+
+@pytest.mark.parametrize("check", QUIRKS)
+def test_flipped_bytes_never_get_the_better_of_it(check):
+    make, writer, _ = QUIRKS[check]
+    for _, damaged in flipped_bytes(make(writer), 11, 0, 40):
+        with contextlib.suppress(ParquetError):
+            numparq.verify(damaged)
