@@ -99,12 +99,12 @@ def _skipped_row_groups(groups: list[RowGroupPlan]) -> str:
 
 def _page_count(group: RowGroupPlan, place: int) -> str:
     chunk = group.chunks[place]
-    return f" {len(group.needed(place)):,} of {chunk.num_pages:,}" if chunk.is_indexed else " all pages"
+    return f" {len(group.pages_with_rows(place)):,} of {chunk.num_pages:,}" if chunk.is_indexed else " all pages"
 
 
 def _page_marks(group: RowGroupPlan, place: int, most: int) -> str:
     is_read = np.zeros(group.chunks[place].num_pages, np.int64)
-    is_read[group.needed(place)] = 1
+    is_read[group.pages_with_rows(place)] = 1
     if not group.chunks[place].is_indexed:
         return _READ
     if len(is_read) <= most:

@@ -79,8 +79,8 @@ def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
     contents = DatasetSnapshot(path, "hive", None, None, "name", None, None, None)
     try:
         query = DatasetQuery(contents, (), None, ScanOptions(filters=filters))
-        frame = query.read.frame(query.wanted, None)
-        opened = contents.opened(range(len(contents.files)))
+        frame = query.scan.read(query.file_selections, None)
+        opened = contents.open_files(range(len(contents.files)))
         return len(frame), sum(file.source.num_bytes for file in opened)
     finally:
         contents.close()

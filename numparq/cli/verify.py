@@ -96,6 +96,6 @@ def _print_rich(report: VerificationReport) -> None:
 
 
 def _colored(deviation: Deviation) -> str:
-    place = f"[cyan]{escape(deviation.place)}[/]: " if deviation.place else ""
+    place = f"[cyan]{escape(deviation.location)}[/]: " if deviation.location else ""
     severity = f"[{_COLORS[deviation.severity]}]{deviation.severity}[/]"
     return f"{severity} {place}{escape(deviation.message)} [dim]{escape(f'[{deviation.check}]')}[/]"

@@ -66,17 +66,17 @@ class DecodedColumn:
         Fixed storage with ``nulls="mask"``: uint8, 0 for a null; None if no null was found.
     null_count : int
         Nulls in the rows, counted while decoding.
-    pieces : list of BinaryArray or DictionaryArray
+    arrays : list of BinaryArray or DictionaryArray
         Other storages: the rows in order, in one array or several.
     """
 
     values: np.ndarray | None = None
     validity: np.ndarray | None = None
     null_count: int = 0
-    pieces: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
 
     @property
-    def fixed(self) -> np.ndarray:
+    def fixed_values(self) -> np.ndarray:
         """`values` of a column with fixed storage, never None."""
         assert self.values is not None
         return self.values

@@ -106,8 +106,8 @@ def drop_nulls(leaf: Leaf, leaf_values: LeafValues, num_rows: int) -> DenseLeaf:
     width = value_width(leaf)
     count = _count(leaf_values, width)
     values = DenseValues(leaf.physical, width, count, leaf_values.values, leaf_values.starts, leaf_values.ends)
-    if leaf_values.definition is not None:
-        definition = leaf_values.definition
+    if leaf_values.definition_levels is not None:
+        definition = leaf_values.definition_levels
         present = (definition == leaf.max_definition_level).view("u1")
         num_values = count if leaf_values.codes is None else len(leaf_values.codes)
         return DenseLeaf(
@@ -118,7 +118,7 @@ def drop_nulls(leaf: Leaf, leaf_values: LeafValues, num_rows: int) -> DenseLeaf:
             num_rows,
             None if num_values == len(definition) else present,
             definition,
-            leaf_values.repetition,
+            leaf_values.repetition_levels,
         )
     if leaf_values.validity is None:
         return DenseLeaf(values, leaf_values.codes, num_rows, num_rows, num_rows)

@@ -68,13 +68,13 @@ class Encoder(NamedTuple):
 
     Attributes
     ----------
-    room : callable
+    max_bytes : callable
         ``(dense, first, last) -> int``: most bytes that values `first` to `last` (exclusive) can take.
     write : callable
         ``(dense, first, last, out, pos) -> int``: writes them into `out` at `pos`, returns the end position.
     """
 
-    room: Callable[[DenseLeaf, int, int], int]
+    max_bytes: Callable[[DenseLeaf, int, int], int]
     write: Callable[[DenseLeaf, int, int, np.ndarray, int], int]
 
 

@@ -26,9 +26,9 @@ class LeafValues:
         int64, only for BYTE_ARRAY: value i is ``values[starts[i]:ends[i]]``.
     validity : numpy.ndarray or None
         uint8, one item a row, 0 for a null, whose slot in the values is ignored; None if there are no nulls.
-    definition, repetition : numpy.ndarray or None
+    definition_levels, repetition_levels : numpy.ndarray or None
         uint8 levels of a leaf that the schema nests. The values then have no null slots, and `validity` is
-        None. `repetition` is None if its maximum is 0.
+        None. `repetition_levels` is None if its maximum is 0.
     codes : numpy.ndarray or None
         int32, of dictionary-encoded columns (Categorical, Arrow dictionary): the index into `values` for each
         row, or with levels for each value. Codes of nulls are ignored.
@@ -40,8 +40,8 @@ class LeafValues:
     starts: np.ndarray | None = None
     ends: np.ndarray | None = None
     validity: np.ndarray | None = None
-    definition: np.ndarray | None = None
-    repetition: np.ndarray | None = None
+    definition_levels: np.ndarray | None = None
+    repetition_levels: np.ndarray | None = None
     codes: np.ndarray | None = None
     keep_dictionary: bool = False
 
@@ -51,7 +51,7 @@ class SourceColumn(Protocol):
 
     node: SchemaNode
 
-    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the values of each leaf, in schema order, for rows `start` to `stop` (exclusive).
 
         Called from several threads, in any order, repeatedly. The arrays may be read-only views of the caller's data.

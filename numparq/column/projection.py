@@ -28,18 +28,18 @@ class NestedProjection:
         Column name in the frame, unless the pandas metadata have another.
     position : int
         Ordinal of the top-level column.
-    whole : NestedType
+    full_type : NestedType
         Type of that top-level column.
-    shape : NestedType
+    type : NestedType
         Type of the projected part.
     is_pruned : bool
-        Whether `shape` is the whole column with some leaves left out.
+        Whether `type` is the whole column with some leaves left out.
     """
 
     name: str
     position: int
-    whole: NestedType
-    shape: NestedType
+    full_type: NestedType
+    type: NestedType
     is_pruned: bool = False
 
     @property
@@ -47,7 +47,7 @@ class NestedProjection:
         """Leaf columns to read."""
         from .nested.nested_type import iter_leaves
 
-        return list(iter_leaves(self.shape))
+        return list(iter_leaves(self.type))
 
 
 def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf | NestedProjection]:
@@ -166,30 +166,30 @@ def _nested_part(schema: Schema, position: int, path: tuple[str, ...], name: Any
     column = _top_level_column(schema, position)
     leaves = [] if isinstance(column, Leaf) else [leaf for leaf in column.leaves if leaf.path[: len(path)] == path]
     if isinstance(column, Leaf) or not leaves:
-        known = [".".join(schema.leaf(index).path) for index in schema.leaves_of(position)[:1000]]
+        known = [".".join(schema.leaf(index).path) for index in schema.column_leaves(position)[:1000]]
         raise unknown_column_error(name, known)
-    field = column.whole
+    field = column.full_type
     for step in path[1:]:
         inside = [child for child in field.children if child.name == step] if field.kind == "struct" else []
         if not inside:
             break
         field = inside[0]
     else:
-        return NestedProjection(path[-1], position, column.whole, field)
+        return NestedProjection(path[-1], position, column.full_type, field)
     from .nested.nested_type import project_leaves
 
-    kept = project_leaves(column.whole, {leaf.index for leaf in leaves})
+    kept = project_leaves(column.full_type, {leaf.index for leaf in leaves})
     assert kept is not None
-    return NestedProjection(column.name, position, column.whole, kept, True)
+    return NestedProjection(column.name, position, column.full_type, kept, True)
 
 
 def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
     """Return one projection with the leaves of two parts of a column."""
     from .nested.nested_type import project_leaves
 
-    kept = project_leaves(second.whole, {leaf.index for part in (first, second) for leaf in part.leaves})
+    kept = project_leaves(second.full_type, {leaf.index for part in (first, second) for leaf in part.leaves})
     assert kept is not None
-    return replace(second, shape=kept)
+    return replace(second, type=kept)
 
 
 def unknown_column_error(name: Any, known: Sequence[str], where: str = "the file") -> SchemaError:

@@ -20,19 +20,19 @@ class Scratch:
 
     Attributes
     ----------
-    strings : dict of (int, int) to bytes
+    carried_prefixes : dict of (int, int) to bytes
         By chunk and row: the last string before that page, for prefixes carried over (PARQUET-246).
         Belongs to the current job.
-    tables : dict of type to object
+    kernel_tables : dict of type to object
         Small kernel tables, by class, made once a thread; they may hold buffers.
     """
 
     def __init__(self) -> None:
         self._buffers: dict[str, np.ndarray] = {}
-        self.strings: dict[tuple[int, int], bytes] = {}
-        self.tables: dict[type, Any] = {}
+        self.carried_prefixes: dict[tuple[int, int], bytes] = {}
+        self.kernel_tables: dict[type, Any] = {}
 
-    def take(self, purpose: str, size: int) -> np.ndarray:
+    def buffer(self, purpose: str, size: int) -> np.ndarray:
         """Return a uint8 buffer of at least `size` bytes plus SLACK, with arbitrary contents.
 
         A buffer taken before for the same purpose is the same memory.
@@ -50,7 +50,7 @@ class Scratch:
         for purpose in large:
             del self._buffers[purpose]
         if large:
-            self.tables.clear()
+            self.kernel_tables.clear()
 
 
 _idle: list[Scratch] = []

@@ -172,7 +172,7 @@ class Dataset:
 
         def read() -> pd.DataFrame:
             query = self._query(columns, choices)
-            return query.read.frame(query.wanted, None if nrows is None else check_row_count(nrows, "nrows"))
+            return query.scan.read(query.file_selections, None if nrows is None else check_row_count(nrows, "nrows"))
 
         return self._retry_after_refresh(read)
 
@@ -253,7 +253,7 @@ class Dataset:
 
         def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:
             query = self._query(columns, chosen)
-            return query.read, query.wanted
+            return query.scan, query.file_selections
 
         return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes)))
 
@@ -283,7 +283,7 @@ class Dataset:
 
         def count() -> int:
             query = self._query([], ScanOptions(filters=filters, threads=self._threads))
-            return query.read.count(query.wanted)
+            return query.scan.count(query.file_selections)
 
         return self._retry_after_refresh(count)
 

@@ -84,14 +84,14 @@ def read_small_files(
         threads=threads,
     )
     with _opened(cells, storage_options, filesystem) as files:
-        made = SerializedSchema(DatasetSchema.of(files, resolve=resolve, schema=schema), resolve).schema
+        made = SerializedSchema(DatasetSchema.from_files(files, resolve=resolve, schema=schema), resolve).schema
         partitions = SchemaOnlyPartitions([_CELL], [(str(place),) for place in range(len(files))], {_CELL: "int64"})
         names = None if columns is None else [*columns, _CELL]
-        found = project_columns(made.prototype, partitions, names, choices)
-        table = SchemaOnlyColumns(made.prototype, found.selected, choices, found.virtual, partitions)
+        found = project_columns(made.schema_file, partitions, names, choices)
+        table = SchemaOnlyColumns(made.schema_file, found.selected, choices, found.virtual, partitions)
         wanted = _wanted(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
         read = SchemaOnlyScan(made, table, wanted, choices)
-        frame = read.to_frame(read.decoded(wanted))
+        frame = read.to_frame(read.decode(wanted))
     which = frame.pop(_CELL)
     return frame, which.to_numpy(np.int64)
 
@@ -101,7 +101,9 @@ def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: Sca
     made = []
     for place, file in enumerate(files):
         name = file.source.name
-        condition = condition_of.condition(file, DataFile(name, name, values=(str(place),)), choices.runtime_filters)
+        condition = condition_of.scan_predicate(
+            file, DataFile(name, name, values=(str(place),)), choices.runtime_filters
+        )
         made.append(FileSelection(file, place, list(_all_rows(file)), condition))
     return [one for one in made if one.slices and not one.matches_nothing]
 
@@ -126,7 +128,7 @@ def _opened(cells: Sequence[Any], storage_options: dict[str, Any] | None, filesy
                 files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
         elif cells:
             place_ = resolve_paths(list(cells), storage_options, filesystem)
-            named = [DataFile(path, place_.name_of(path)) for path in place_.paths]
+            named = [DataFile(path, place_.display_name(path)) for path in place_.paths]
             files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
         yield files
     finally:

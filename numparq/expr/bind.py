@@ -23,10 +23,10 @@ from .sort_keys import KeyDomain, key_domain
 _DEEPEST = 100
 # Keys that satisfy a comparison (first, exclusive end), by the literal's position.
 _COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = {
-    "==": lambda at, domain: (at.left, at.above),
+    "==": lambda at, domain: (at.left, at.right),
     "<": lambda at, domain: (domain.low, at.left),
-    "<=": lambda at, domain: (domain.low, at.above),
-    ">": lambda at, domain: (at.above, domain.high),
+    "<=": lambda at, domain: (domain.low, at.right),
+    ">": lambda at, domain: (at.right, domain.high),
     ">=": lambda at, domain: (at.left, domain.high),
 }
 
@@ -79,13 +79,13 @@ def _bound(expression: Expression, schema: Schema | ColumnResolver, origins: Map
 def _null_test(
     test: ColumnPredicate, found: ResolvedColumn, negated: bool, text: str, origin: ArrowType | None
 ) -> Expression:
-    if found.lists:
+    if found.list_depth:
         raise SchemaError(f"{test!r}: what is in a list has no value for each row", column=found.leaf.name)
     if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
         return Constant(not negated)
-    if found.level == 0:
+    if found.definition_level == 0:
         return Constant(negated)  # all nodes of the path are REQUIRED
-    return NullPredicate(found.leaf, found.level, negated, text)
+    return NullPredicate(found.leaf, found.definition_level, negated, text)
 
 
 def bind_predicate(
@@ -126,7 +126,7 @@ def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
     if not found.is_leaf:
         kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
         raise SchemaError(f"{what}: the column {kind}; ask one of its fields, or contains()", column=found.leaf.name)
-    if found.lists:
+    if found.list_depth:
         raise SchemaError(f"{what}: the column is in a list; ask the list by contains()", column=found.leaf.name)
 
 

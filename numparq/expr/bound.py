@@ -22,7 +22,7 @@ __all__ = ["combine_results", "conjuncts", "describe"]
 class ValuePredicate(Expression):
     """Whether the value of a column is in a set of keys; false for nulls.
 
-    Without `pattern`, a value matches if its key is in `ranges`, or if it is a NaN and `nan` is set.
+    Without `pattern`, a value matches if its key is in `ranges`, or if it is a NaN and `matches_nan` is set.
     With one, it must lie in `ranges` and match the pattern; `negated` then inverts the result.
 
     Attributes
@@ -36,12 +36,12 @@ class ValuePredicate(Expression):
     leaf: Leaf
     domain: KeyDomain
     ranges: KeyRanges
-    nan: bool = False
+    matches_nan: bool = False
     pattern: LikePattern | None = None
     negated: bool = False
     text: str = field(default="", compare=False)
     # The compiled matcher, set on first use by `matchers.compile`.
-    ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
+    matcher: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
         return self.text or f"<{self.leaf.name} in {self.ranges}>"
@@ -56,18 +56,18 @@ class BloomPredicate(Expression):
 
     Attributes
     ----------
-    filter : BloomFilter
+    bloom_filter : BloomFilter
         Built from hashes of PLAIN values of the column's type.
     """
 
     leaf: Leaf
     domain: KeyDomain
-    filter: BloomFilter
+    bloom_filter: BloomFilter
     text: str = field(default="", compare=False)
-    ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
+    matcher: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        return self.text or f"<{self.leaf.name} in {self.filter!r}>"
+        return self.text or f"<{self.leaf.name} in {self.bloom_filter!r}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +78,19 @@ class NullPredicate(Expression):
     ----------
     leaf : Leaf
         The leaf, or a leaf below the struct or list.
-    level : int
+    definition_level : int
         Least definition level at which the node is not null: the leaf's maximum if it is the leaf itself.
     """
 
     leaf: Leaf
-    level: int
+    definition_level: int
     negated: bool = False
     text: str = field(default="", compare=False)
 
     @property
     def is_leaf_level(self) -> bool:
         """Whether the predicate is on the leaf itself."""
-        return self.level == self.leaf.max_definition_level
+        return self.definition_level == self.leaf.max_definition_level
 
     def __repr__(self) -> str:
         return self.text or f"<{self.leaf.name} is {'not ' * self.negated}null>"
@@ -104,18 +104,18 @@ class ContainsPredicate(Expression):
     ----------
     leaf : Leaf
         The elements.
-    level : int
+    definition_level : int
         Least definition level at which the list is not null.
     """
 
     leaf: Leaf
-    level: int
-    test: ValuePredicate
+    definition_level: int
+    predicate: ValuePredicate
     negated: bool = False
     text: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
-        return self.text or f"<{'~' * self.negated}{self.leaf.name} contains {self.test!r}>"
+        return self.text or f"<{'~' * self.negated}{self.leaf.name} contains {self.predicate!r}>"
 
 
 BoundPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate

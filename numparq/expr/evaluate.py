@@ -64,7 +64,7 @@ def _mask(out: np.ndarray | None, count: int) -> RowMask:
 
 def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
     if isinstance(bound, Constant):
-        mask.constant(bound.value)
+        mask.combine_constant(bound.value)
     elif isinstance(bound, (And, Or)):
         _join_parts(bound, columns, mask)
     elif isinstance(bound, NullPredicate):
@@ -79,16 +79,16 @@ def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask)
 def _join_parts(bound: And | Or, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
     """Combine the parts into the mask, cheap ones first, until the others cannot change a row."""
     own, is_settled = (AND, _none) if isinstance(bound, And) else (OR, np.all)
-    if mask.how not in (STORE, own):  # the mask holds other results: combine the parts apart
+    if mask.mode not in (STORE, own):  # the mask holds other results: combine the parts apart
         apart = RowMask(np.empty(len(mask.out), np.uint8))
         _join_parts(bound, columns, apart)
-        mask.where(apart.out)
+        mask.combine(apart.out)
         return
     for part in sorted(bound.parts, key=_cost):
-        if mask.how == own and is_settled(mask.out.view(np.bool_)):
+        if mask.mode == own and is_settled(mask.out.view(np.bool_)):
             break
         _join(part, columns, mask)
-        mask = replace(mask, how=own)
+        mask = replace(mask, mode=own)
 
 
 def _none(mask: np.ndarray) -> bool:
@@ -112,11 +112,11 @@ _COSTS: dict[type, Any] = {
 
 
 def _join_nulls(predicate: NullPredicate, column: ColumnVector, mask: RowMask) -> None:
-    there = column.validity if predicate.is_leaf_level else column.levels.get(predicate.level)
+    there = column.validity if predicate.is_leaf_level else column.levels.get(predicate.definition_level)
     if predicate.is_leaf_level and column.codes is not None:
         coded = column.codes >= 0
         there = coded if there is None else coded & (there != 0)
-    mask.where(_of(there, len(mask.out), "validity"), negated=not predicate.negated)
+    mask.combine(_of(there, len(mask.out), "validity"), negated=not predicate.negated)
 
 
 def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
@@ -131,20 +131,20 @@ def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
         return
     entries = evaluate_predicate(predicate, replace(column, codes=None, validity=None))
     codes = _of(column.codes, count, "codes")
-    predicate_kernels.match_codes(codes.astype(np.int32, copy=False), entries, len(entries), *mask.tail)
+    predicate_kernels.match_codes(codes.astype(np.int32, copy=False), entries, len(entries), *mask.kernel_arguments)
 
 
 def _join_lists(predicate: ContainsPredicate, column: ColumnVector, mask: RowMask) -> None:
     assert column.list_offsets is not None
     count = len(mask.out)
     offsets = _of(column.list_offsets, count + 1, "list offsets")
-    elements = evaluate_predicate(predicate.test, column)
+    elements = evaluate_predicate(predicate.predicate, column)
     if offsets[-1] > len(elements):
         raise ValueError(f"{predicate.leaf.name}: {len(elements)} elements for lists that end at {offsets[-1]}")
     offsets = offsets if offsets.dtype.itemsize in (4, 8) else offsets.astype(np.int64)
-    mask = replace(mask, validity=_of(column.levels.get(predicate.level), count, "validity"))
+    mask = replace(mask, validity=_of(column.levels.get(predicate.definition_level), count, "validity"))
     predicate_kernels.match_any_element(
-        elements, offsets.view(np.uint8), offsets.dtype.itemsize, int(predicate.negated), *mask.tail
+        elements, offsets.view(np.uint8), offsets.dtype.itemsize, int(predicate.negated), *mask.kernel_arguments
     )
 
 

@@ -19,14 +19,14 @@ class LikePattern:
 
     Attributes
     ----------
-    pieces : tuple of tuple of bytes or None
+    segments : tuple of tuple of bytes or None
         Segments between ``%``, in order: the first is anchored at the start, the last at the end, either may be
         empty; a single one is the whole value. A segment has literal bytes and `ANY_CHARACTER`.
     is_text : bool
         Whether a character is a UTF-8 code point, not a byte; invalid bytes then match only literal bytes.
     """
 
-    pieces: tuple[tuple[bytes | None, ...], ...]
+    segments: tuple[tuple[bytes | None, ...], ...]
     is_text: bool
 
 

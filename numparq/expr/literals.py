@@ -107,12 +107,12 @@ class LiteralPosition(NamedTuple):
     ----------
     left : object
         First key whose value is not less than the literal.
-    above : object
+    right : object
         First key whose value is greater.
     """
 
     left: Any
-    above: Any
+    right: Any
 
 
 def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
@@ -158,7 +158,7 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
         packed = struct.pack(code, float(number))
     except OverflowError:
         packed = struct.pack(code, math.inf if number > 0 else -math.inf)
-    key = order.key(packed)
+    key = order.sort_key(packed)
 
     def value(key: int) -> float:
         return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]

@@ -67,15 +67,15 @@ def _joined(parts: list, kind: type[And] | type[Or], neutral: Constant, decisive
 def simplify(predicate: BoundPredicate) -> Expression:
     """Replace a predicate that no value satisfies by False, and one that every value satisfies by a null check."""
     if isinstance(predicate, ContainsPredicate):
-        if isinstance(simplify(predicate.test), Constant) and not predicate.test.ranges:
-            absent = NullPredicate(predicate.leaf, predicate.level, True, predicate.text)
-            return (absent if predicate.level else Constant(True)) if predicate.negated else Constant(False)
+        if isinstance(simplify(predicate.predicate), Constant) and not predicate.predicate.ranges:
+            absent = NullPredicate(predicate.leaf, predicate.definition_level, True, predicate.text)
+            return (absent if predicate.definition_level else Constant(True)) if predicate.negated else Constant(False)
         return predicate
     if not isinstance(predicate, ValuePredicate) or predicate.pattern is not None:
         return predicate
-    if not predicate.ranges and not predicate.nan:
+    if not predicate.ranges and not predicate.matches_nan:
         return Constant(False)
-    if predicate.ranges == predicate.domain.everything and (predicate.nan or not predicate.domain.is_float):
+    if predicate.ranges == predicate.domain.all_keys and (predicate.matches_nan or not predicate.domain.is_float):
         level = predicate.leaf.max_definition_level
         return NullPredicate(predicate.leaf, level, True, predicate.text) if level else Constant(True)
     return predicate
@@ -100,8 +100,8 @@ def merge_predicates(parts: list[Expression], together: bool) -> list[Expression
 def _both(first: Any, second: ValuePredicate, together: bool) -> ValuePredicate:
     """Merge two predicates on one column."""
     join, sign = (intersection, "&") if together else (union, "|")
-    nan = first.nan and second.nan if together else first.nan or second.nan
+    nan = first.matches_nan and second.matches_nan if together else first.matches_nan or second.matches_nan
     text = f"{first.text} {sign} {second.text}"
     if len(first.text) + len(second.text) > _TEXT:
         text = first.text if first.text.endswith("...") else f"{first.text} {sign} ..."
-    return replace(first, ranges=join(first.ranges, second.ranges), nan=nan, text=text)
+    return replace(first, ranges=join(first.ranges, second.ranges), matches_nan=nan, text=text)

@@ -23,7 +23,7 @@ class FilterSyntaxError(ValueError):
 class _Token(NamedTuple):
     kind: str
     text: str
-    place: int
+    position: int
 
 
 # A column is a name, with dots for fields of structs, or a name in double quotes or backticks. It is followed by one of
@@ -131,12 +131,12 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._skip(text):
-            self._fail(f"{text!r} is missing", self._next.place)
+            self._fail(f"{text!r} is missing", self._next.position)
 
     def end(self) -> None:
         """Raise FilterSyntaxError if any token is left."""
         if self._next.kind != "end":
-            self._fail(f"{self._next.text!r} is not expected", self._next.place)
+            self._fail(f"{self._next.text!r} is not expected", self._next.position)
 
     # --- predicates ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class _Parser:
 
     def _one(self, depth: int) -> Expression:
         if depth > _DEEPEST:
-            self._fail("it is nested too deeply", self._next.place)
+            self._fail("it is nested too deeply", self._next.position)
         if self._skip("not"):
             return ~self._one(depth + 1)
         if self._skip("("):
@@ -175,7 +175,7 @@ class _Parser:
         negated = self._skip("not")
         operator = self._next.text.lower() if self._next.kind == "word" else ""
         if operator not in _OPERATORS:
-            self._fail("an operator is missing", self._next.place)
+            self._fail("an operator is missing", self._next.position)
         self._place += 1
         found = _OPERATORS[operator](self, name)
         return ~found if negated else found
@@ -212,7 +212,7 @@ class _Parser:
         if token.kind == "quoted":
             return _unquoted(token.text)
         if token.kind != "word" or token.text.lower() in _WORDS:
-            self._fail("the name of a column is missing", token.place)
+            self._fail("the name of a column is missing", token.position)
         return token.text
 
     def _literal(self, name: str) -> Any:
@@ -225,7 +225,7 @@ class _Parser:
             return Decimal(token.text) if self._is_decimal(name) else float(token.text)
         if token.kind == "word" and token.text.lower() in _CONSTANTS:
             return _CONSTANTS[token.text.lower()]
-        self._fail("a number, true, false or a string in single quotes is missing", token.place)
+        self._fail("a number, true, false or a string in single quotes is missing", token.position)
 
 
 def _unquoted(text: str) -> str:

@@ -21,9 +21,9 @@ class ResolvedColumn(NamedTuple):
         The column, or the first leaf below it.
     is_leaf : bool
         Whether it is a leaf itself.
-    level : int
+    definition_level : int
         Least definition level at which it is not null (for a list: the list itself, not its elements).
-    lists : int
+    list_depth : int
         Number of lists around it.
     leaves : list of Leaf
         All leaves below it.
@@ -33,8 +33,8 @@ class ResolvedColumn(NamedTuple):
 
     leaf: Leaf
     is_leaf: bool
-    level: int
-    lists: int
+    definition_level: int
+    list_depth: int
     leaves: list[Leaf]
     path: tuple[str, ...]
 
@@ -42,13 +42,13 @@ class ResolvedColumn(NamedTuple):
     def is_simple_list(self) -> bool:
         """Whether it is a one-level list of leaves: three-level, two-level or a repeated leaf."""
         below = len(self.leaf.path) - len(self.path)
-        return len(self.leaves) == 1 and self.leaf.max_repetition_level == 1 and self.lists == 0 and below <= 2
+        return len(self.leaves) == 1 and self.leaf.max_repetition_level == 1 and self.list_depth == 0 and below <= 2
 
 
 class ColumnResolver:
     """Base class of column sources other than a file's schema: many files with partition columns."""
 
-    def find(self, name: ColumnName) -> ResolvedColumn:
+    def resolve(self, name: ColumnName) -> ResolvedColumn:
         """Return what a name resolves to, as the function `resolve_column` does."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ def resolve_column(schema: Schema | ColumnResolver, name: ColumnName) -> Resolve
     Raises SchemaError for an unknown column, or a group without fields.
     """
     if isinstance(schema, ColumnResolver):
-        return schema.find(name)
+        return schema.resolve(name)
     path = (name,) if isinstance(name, str) else name
     if path[0] not in schema.positions and isinstance(name, str):
         path = tuple(name.split("."))
@@ -72,7 +72,7 @@ def resolve_column(schema: Schema | ColumnResolver, name: ColumnName) -> Resolve
             raise _missing(schema, name)
         return ResolvedColumn(flat, True, flat.max_definition_level, 0, [flat], path)
     chain = _chain(schema, schema.column_element(position), path, name)
-    leaves = [leaf for leaf in map(schema.leaf, schema.leaves_of(position)) if leaf.path[: len(path)] == path]
+    leaves = [leaf for leaf in map(schema.leaf, schema.column_leaves(position)) if leaf.path[: len(path)] == path]
     if not leaves:
         raise SchemaError(f"the column {name!r} is a group without fields")
     level = sum(element.repetition != 0 for element in chain[:-1]) + (chain[-1].repetition == OPTIONAL)
@@ -83,9 +83,9 @@ def resolve_column(schema: Schema | ColumnResolver, name: ColumnName) -> Resolve
 
 def _chain(schema: Schema, top: int, path: tuple[str, ...], name: ColumnName) -> list[SchemaElement]:
     """Return the schema elements along a path, from its top-level column down."""
-    chain = [schema.describe(top)]
+    chain = [schema.schema_element(top)]
     for step in path[1:]:
-        inside = [child for child in map(schema.describe, chain[-1].children) if child.name == step]
+        inside = [child for child in map(schema.schema_element, chain[-1].children) if child.name == step]
         if not inside:
             raise _missing(schema, name)
         chain.append(inside[0])

@@ -25,7 +25,7 @@ def resolve_runtime_filter_leaf(columns: Schema | ColumnResolver, runtime_filter
     Raises SchemaError for an unknown column, or one without a single simple value a row.
     """
     found = resolve_column(columns, runtime_filter.column)
-    if found.lists or not found.is_leaf:
+    if found.list_depth or not found.is_leaf:
         raise SchemaError(f"a runtime filter is for a column of simple values, not {runtime_filter.column!r}")
     return found.leaf
 
@@ -162,7 +162,7 @@ class RuntimeFilter:
                 raise ValueError(f"the runtime filter on {self.column!r} has arrived before")
             self._given = all_of(parts), bloom_filter
 
-    def bound(
+    def bind(
         self, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
     ) -> Expression | None:
         """Bind the filter to the columns of a file.

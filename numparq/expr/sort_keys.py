@@ -48,19 +48,19 @@ class KeyDomain:
         return self.kind == "float"
 
     @property
-    def everything(self) -> KeyRanges:
+    def all_keys(self) -> KeyRanges:
         """Range of all keys; NaNs have none."""
         return ((self.low, self.high),)
 
     def key(self, plain: bytes) -> Any:
         """Return the key of a PLAIN value; a key outside of `low` to `high` is a NaN or an invalid value."""
-        key = ColumnOrder(self.kind, self.width).key(plain)
+        key = ColumnOrder(self.kind, self.width).sort_key(plain)
         if self.kind == "int96":
             day, nanoseconds = key
             return (day - _JULIAN_EPOCH) * _NS_OF_DAY + nanoseconds
         return key
 
-    def plain(self, key: Any) -> bytes:
+    def plain_value(self, key: Any) -> bytes:
         """Return the PLAIN value of a key; not for INT96, nor decimals of BYTE_ARRAY."""
         if self.kind == "bytes":
             return key
@@ -70,7 +70,7 @@ class KeyDomain:
             return float_bits(key, self.width).to_bytes(self.width, "little", signed=True)
         return key.to_bytes(self.width, "little", signed=self.kind == "signed")
 
-    def after(self, key: Any) -> Any:
+    def successor(self, key: Any) -> Any:
         """Return the next larger key."""
         return key + b"\0" if self.kind == "bytes" else key + 1
 

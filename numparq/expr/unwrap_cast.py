@@ -46,9 +46,9 @@ def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> Val
         return replace(predicate, leaf=leaf)
     if predicate.domain.kind == "bytes" and domain.kind == "bytes":
         return replace(predicate, leaf=leaf, domain=domain)  # byte strings are their own keys
-    nan = predicate.nan and domain.is_float
+    nan = predicate.matches_nan and domain.is_float
     return replace(
-        predicate, leaf=leaf, domain=domain, ranges=_ranges(predicate.ranges, predicate.domain, domain), nan=nan
+        predicate, leaf=leaf, domain=domain, ranges=_ranges(predicate.ranges, predicate.domain, domain), matches_nan=nan
     )
 
 

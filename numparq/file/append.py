@@ -231,7 +231,7 @@ class ExistingFile:
             for key, value in self.footer.key_value_metadata.items()
         }
 
-    def copy_to(self, sink: Sink) -> None:
+    def copy_row_groups(self, sink: Sink) -> None:
         """Copy everything before the footer into a sink: row groups, indexes and Bloom filters."""
         copy_prefix(self._lock.file.fileno(), sink, self._footer_start)
 
@@ -239,7 +239,7 @@ class ExistingFile:
         """Check a frame's schema against the file's; return it as the file has it, or raise SchemaError."""
         return conform_to_file(self._footer, columns)
 
-    def orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
+    def column_orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
         """Return the column order of each leaf; NO_ORDER, hence no bounds, where the footer has none that we write."""
         names, by_type = self.footer.column_orders, leaf_orders(list(columns))
         if names is None or len(names) != len(by_type):
@@ -247,14 +247,14 @@ class ExistingFile:
         found = leaf_orders(list(columns), [_COLUMN_ORDERS.get(name, "type") for name in names])
         return [order if name in _COLUMN_ORDERS else NO_ORDER for name, order in zip(names, found, strict=True)]
 
-    def extended(self, appended: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
+    def extend_key_values(self, appended: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
         """Merge the keys of an appended frame of `num_rows` rows into the file's, and return them."""
         self.key_value_metadata = extend_key_values(self.key_value_metadata, appended, num_rows)
         return self.key_value_metadata
 
-    def check(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise OSError if the file was changed by someone else."""
-        self._lock.check()
+        self._lock.check_unchanged()
 
     def close(self) -> None:
         """Release the lock."""

@@ -78,7 +78,7 @@ class _FileElement:
         self.physical = words[slots["type"].word] if self.is_leaf else None
         self.type_length = words[slots["type_length"].word] if self.physical == 7 else 0
         self.field_id = words[slots["field_id"].word] if words[0] >> slots["field_id"].field.id & 1 else None
-        self.logical = logical_types.of(words)
+        self.logical = logical_types.read(words)
 
 
 def _children(elements: list[_FileElement], number: int) -> tuple[list[int], int]:

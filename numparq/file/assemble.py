@@ -32,7 +32,7 @@ class FileAssembler:
         self._sink = sink
         self.leaves = leaf_columns(list(columns))
         self._schema = to_schema_elements(columns)
-        self._orders = [order.column_order for order in orders]
+        self._orders = [order.thrift_union for order in orders]
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[EncodedThrift | dict[str, Any]] = []
         self._unindexed: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # indexes not written yet
@@ -43,11 +43,11 @@ class FileAssembler:
         self.num_row_groups = len(self._row_groups)
 
     @property
-    def footer(self) -> bytes:
+    def last_footer(self) -> bytes:
         """Footer that was written last, as bytes; empty before."""
         return self._last_end[1]
 
-    def begin(self) -> None:
+    def write_magic(self) -> None:
         """Write the magic number at the start of the file."""
         self._sink.write(MAGIC)
 
@@ -62,7 +62,7 @@ class FileAssembler:
         start = self._sink.position
         metadata_of: list[dict[str, Any]] = []
         for leaf, chunk in zip(self.leaves, chunks, strict=True):
-            metadata = chunk.metadata(leaf, self._sink.position)
+            metadata = chunk.column_metadata(leaf, self._sink.position)
             for part in chunk.take_buffers():
                 self._sink.write(part)
             metadata_of.append(metadata)
@@ -79,7 +79,7 @@ class FileAssembler:
         self.num_rows += num_rows
         self.num_row_groups += 1
 
-    def finish(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
+    def write_footer(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
         """Write Bloom filters, page indexes and the footer; row groups may follow, and the last footer counts.
 
         Skips the footer if the same one already ends the file.

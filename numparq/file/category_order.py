@@ -21,15 +21,15 @@ class CategoryOrder:
         self._path = path
         self._ranks: dict[str, dict[Any, int]] = {}
 
-    def extend(self, ordered: Mapping[str, pd.Index]) -> None:
+    def check_append(self, ordered: Mapping[str, pd.Index]) -> None:
         """Append the categories of ordered Categoricals, by column name.
 
         Raises SchemaError if readers, who merge categories in order of appearance, would see another order.
         """
-        joined = {name: _merge_ranks(self._known(name), categories, name) for name, categories in ordered.items()}
+        joined = {name: _merge_ranks(self._ranks_of(name), categories, name) for name, categories in ordered.items()}
         self._ranks.update(joined)
 
-    def _known(self, name: str) -> dict[Any, int]:
+    def _ranks_of(self, name: str) -> dict[Any, int]:
         if name not in self._ranks and self._path is not None:
             self._ranks[name] = _read_ranks(self._path, name)
         return self._ranks.get(name, {})

@@ -117,14 +117,14 @@ class ParquetFile(OpenFile):
                 return found
         with error_context(file=self.source.name):
             if on_error == "raise":
-                return FileScan(self, columns, choices).frame(RaiseOnDamage())
+                return FileScan(self, columns, choices).to_frame(RaiseOnDamage())
             if on_error != "skip":
                 raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
             from numparq.scan.recovery.skip_damaged import SkipDamaged
 
             recovery = SkipDamaged(self.source.name, self.footer)
-            return recovery.read(
-                lambda wanted: FileScan(self, wanted, choices).frame(recovery), columns, self.schema.columns
+            return recovery.read_with_retries(
+                lambda wanted: FileScan(self, wanted, choices).to_frame(recovery), columns, self.schema.columns
             )
 
     def iter_batches(
@@ -276,7 +276,7 @@ class ParquetFile(OpenFile):
         from numparq.format.file_reference import FileReferenceReader
 
         with error_context(file=self.source.name):
-            return FileReferenceReader(self.source, self.files, verify_checksum).bytes_of(reference)
+            return FileReferenceReader(self.source, self.multi_file_source, verify_checksum).read_reference(reference)
 
     def __enter__(self) -> ParquetFile:
         return self

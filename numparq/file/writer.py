@@ -40,19 +40,19 @@ _MIN_PARALLEL_ROWS = 4096
 class WriterContext:
     """Worker pool, scratch buffers and progress bar of a writer; several writers may share them.
 
-    `alone` is a pool of the calling thread only.
+    `calling_thread` is a pool of the calling thread only.
     """
 
     def __init__(self, threads: int | None = None, progress: bool | None = None) -> None:
-        self.crew = WorkerPool(thread_count(threads))
-        self.alone = WorkerPool(1)
+        self.pool = WorkerPool(thread_count(threads))
+        self.calling_thread = WorkerPool(1)
         self.scratch = ThreadScratch()
         self.progress = ProgressBar(progress)
 
     def close(self) -> None:
         """Wait for the threads, and release the buffers."""
         self.progress.close()
-        self.crew.__exit__()  # after Ctrl-C, running jobs may still use the buffers
+        self.pool.__exit__()  # after Ctrl-C, running jobs may still use the buffers
         self.scratch.close()
 
 
@@ -132,7 +132,7 @@ class ParquetWriter(TransactionalWriter):
         progress: bool | None = None,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
-        workshop: WriterContext | None = None,
+        context: WriterContext | None = None,
         **options: Any,
     ) -> None:
         self._options = WriterOptions(**options)
@@ -144,8 +144,8 @@ class ParquetWriter(TransactionalWriter):
         self._given_metadata = dict(key_value_metadata or {})
         self._store_schema = store_schema
         self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
-        self._own_context = WriterContext(threads, progress) if workshop is None else None
-        self._workshop = workshop or self._own_context or WriterContext(1)
+        self._own_context = WriterContext(threads, progress) if context is None else None
+        self._workshop = context or self._own_context or WriterContext(1)
         self._assembler: FileAssembler | None = None
         self._columns: list[SchemaNode] = []
         self._metadata: dict[str, str | bytes] = {}
@@ -201,37 +201,37 @@ class ParquetWriter(TransactionalWriter):
         self._columns = [column.node for column in shredded.columns]
         self._metadata, self._fields = dict(shredded.key_value_metadata), shredded.arrow_fields
         if self._existing:
-            columns, orders = self._existing.check_schema(self._columns), self._existing.orders(self._columns)
+            columns, orders = self._existing.check_schema(self._columns), self._existing.column_orders(self._columns)
         else:
             columns, orders = self._columns, leaf_orders(self._columns, self._options.column_order)
         footer = self._existing.footer if self._existing else None
         assembly = FileAssembler(self._sink, columns, __version__, orders, footer)
         self._orders = orders
-        self._column_options = self._options.settle(assembly.leaves)
+        self._column_options = self._options.resolve(assembly.leaves)
         self._sorting = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
         self._check_category_order(shredded)
         if self._existing:
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
-            self._existing.copy_to(self._sink)
+            self._existing.copy_row_groups(self._sink)
         else:
-            assembly.begin()
+            assembly.write_magic()
         self._assembler = assembly
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:
         """Extend the keys that restore a frame to this frame's rows."""
         if self._existing:
-            self._metadata = self._existing.extended(shredded.key_value_metadata, shredded.num_rows)
+            self._metadata = self._existing.extend_key_values(shredded.key_value_metadata, shredded.num_rows)
         else:
             self._metadata = extend_key_values(self._metadata, shredded.key_value_metadata, shredded.num_rows)
 
     def _check_category_order(self, shredded: ShreddedFrame) -> None:
         """Check that ordered Categoricals have the category order of the rows before."""
         if shredded.num_rows:
-            self._category_order.extend(shredded.ordered)
+            self._category_order.check_append(shredded.ordered_categories)
 
     def _write_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> None:
         assert self._assembler is not None
-        step = self._row_group_size.rows(columns, num_rows)
+        step = self._row_group_size.num_rows(columns, num_rows)
         for start in range(0, num_rows, step) if num_rows else [0]:
             stop = min(start + step, num_rows)
             if not num_rows and self._assembler.num_row_groups:
@@ -257,12 +257,12 @@ class ParquetWriter(TransactionalWriter):
         def encode(number: int) -> None:
             column, leaves = columns[number], of_column.get(number, [])
             with error_context(row_group=group, column=column.node.name):
-                for leaf, values in zip(leaves, column.leaves(start, stop), strict=True):
+                for leaf, values in zip(leaves, column.read_leaves(start, stop), strict=True):
                     chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
 
         order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number].node))
         # Small chunks are mostly Python code, where threads only contend for the GIL.
-        crew = self._workshop.crew if stop - start >= _MIN_PARALLEL_ROWS else self._workshop.alone
+        crew = self._workshop.pool if stop - start >= _MIN_PARALLEL_ROWS else self._workshop.calling_thread
         crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
         return [chunk for chunk in chunks if chunk is not None]
 
@@ -283,7 +283,7 @@ class ParquetWriter(TransactionalWriter):
         metadata = self._metadata | self._given_metadata
         if not self._existing and self._store_schema:
             metadata["ARROW:schema"] = arrow_schema_value(self._fields, metadata)
-        self._assembler.finish(metadata)
+        self._assembler.write_footer(metadata)
 
     def close(self) -> None:
         """Write the footer and commit the file."""
@@ -295,12 +295,12 @@ class ParquetWriter(TransactionalWriter):
                     self._begin_empty()
                 self._finish()
             if self._existing:
-                self._existing.check()
+                self._existing.check_unchanged()
             self._sink.commit()
         except BaseException:
             self.abort()
             raise
-        self._end()
+        self._release_all()
 
     def _begin_empty(self) -> None:
         """Begin a file without row groups, from the schema."""
@@ -314,9 +314,9 @@ class ParquetWriter(TransactionalWriter):
         """Discard what was written; what was there before stays."""
         if not self._closed:
             self._sink.abort()
-            self._end()
+            self._release_all()
 
-    def _end(self) -> None:
+    def _release_all(self) -> None:
         self._closed = True
         self._release()
         if self._own_context:
@@ -329,7 +329,7 @@ class ParquetWriter(TransactionalWriter):
     @property
     def footer(self) -> bytes:
         """Footer that was written last: the bytes of its FileMetaData."""
-        return self._assembler.footer if self._assembler else b""
+        return self._assembler.last_footer if self._assembler else b""
 
     @property
     def num_rows(self) -> int:

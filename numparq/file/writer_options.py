@@ -64,7 +64,7 @@ class WriterOptions:
     bloom_filter_options: Any = None
     column_order: str = "type"
 
-    def settle(self, leaves: list[Leaf]) -> list[ColumnOptions]:
+    def resolve(self, leaves: list[Leaf]) -> list[ColumnOptions]:
         """Return the options of each leaf.
 
         Raises SchemaError if an option names a missing column, TypeError or ValueError if its value is invalid.
@@ -80,14 +80,14 @@ class WriterOptions:
         settled = []
         for leaf in leaves:
             if not named.isdisjoint(_option_names(leaf)):
-                settled.append(self._of(leaf))
+                settled.append(self._resolve_leaf(leaf))
                 continue
             if leaf.physical not in of_type:
-                of_type[leaf.physical] = self._of(leaf)
+                of_type[leaf.physical] = self._resolve_leaf(leaf)
             settled.append(of_type[leaf.physical])
         return settled
 
-    def _of(self, leaf: Leaf) -> ColumnOptions:
+    def _resolve_leaf(self, leaf: Leaf) -> ColumnOptions:
         codec = _codec(_value_for(self.compression, leaf, "snappy"))
         level = _value_for(self.compression_level, leaf, None)
         if isinstance(self.compression_level, int) and codec not in COMPRESSION_LEVELS:
@@ -105,7 +105,7 @@ class WriterOptions:
             checksum=bool(self.write_page_checksum),
             statistics=_flag_for(self.write_statistics, leaf),
             page_index=bool(self.write_page_index) and _flag_for(self.write_statistics, leaf),
-            bloom=_bloom_options(_value_for(self.bloom_filter_options, leaf, None))
+            bloom_filter=_bloom_options(_value_for(self.bloom_filter_options, leaf, None))
             if leaf.physical != BOOLEAN
             else None,
         )
@@ -258,7 +258,7 @@ class RowGroupSize:
         self._rows = check_optional_positive_int(rows, "row_group_size") or DEFAULT_ROW_GROUP_ROWS
         self._bytes = check_optional_positive_int(size, "row_group_bytes")
 
-    def rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
+    def num_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
         """Return the rows of a row group, by the size of rows sampled across the frame."""
         if self._bytes is None or not num_rows:
             return self._rows
@@ -268,7 +268,7 @@ class RowGroupSize:
             _plain_bytes(leaf)
             for start in starts
             for column in columns
-            for leaf in column.leaves(start, start + sample)
+            for leaf in column.read_leaves(start, start + sample)
         )
         return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
 

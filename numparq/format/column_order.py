@@ -65,7 +65,7 @@ class ColumnOrder:
         Bytes of a value; 0 for BYTE_ARRAY.
     total : bool
         Whether floats use IEEE 754 total order instead of the type's order.
-    cut : str
+    truncation : str
         Truncation of long bounds: ``"bytes"``, ``"text"``, or ``"whole"`` (none, since a bound must be a valid
         value).
     nan_free : bool
@@ -75,7 +75,7 @@ class ColumnOrder:
     kind: str
     width: int = 0
     total: bool = False
-    cut: str = "whole"
+    truncation: str = "whole"
     nan_free: bool = False
 
     @property
@@ -84,13 +84,13 @@ class ColumnOrder:
         return self.kind == "float"
 
     @property
-    def column_order(self) -> dict[str, dict]:
+    def thrift_union(self) -> dict[str, dict]:
         """The ColumnOrder union for the footer."""
         if self.kind == "int96":
             return {"INT96_TIMESTAMP_ORDER": {}}
         return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
 
-    def key(self, value: bytes) -> Any:
+    def sort_key(self, value: bytes) -> Any:
         """Return a sort key of a PLAIN value.
 
         Floats use total order (-0.0 < 0.0), which refines the type's order among values that are not NaN.

@@ -138,7 +138,7 @@ def _crc32c(data: np.ndarray) -> int:
 class _SiblingFiles(Protocol):
     """Opens sibling files; `numparq.io.multi_file_source.MultiFileSource` is one."""
 
-    def place_of(self, path: str) -> tuple[int, int]:
+    def add_file(self, path: str) -> tuple[int, int]:
         """Return a file's first position, and its size."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
@@ -153,7 +153,7 @@ class FileReferenceReader:
         self._files = files
         self._verify = verify_checksums
 
-    def place(self, where: FileRange) -> tuple[int, int]:
+    def locate(self, where: FileRange) -> tuple[int, int]:
         """Return the position (for `read`) and size of a byte range.
 
         InvalidFileError if the file lacks the bytes or is forbidden; UnsupportedError for URLs and unrequested files.
@@ -178,10 +178,10 @@ class FileReferenceReader:
                 f"the FILE reference is to another file, {uri[:200]!r}; with external_files=True, what lies below the "
                 "folder of the file itself is read"
             )
-        return self._files.place_of(uri)
+        return self._files.add_file(uri)
 
     def read(self, position: int, out: np.ndarray, checksum: str | None) -> None:
-        """Read and verify the bytes at a position from `place`."""
+        """Read and verify the bytes at a position from `locate`."""
         if len(out):
             (self._files or self._source).read_into(position, out)
         self.check(checksum, out)
@@ -191,13 +191,13 @@ class FileReferenceReader:
         if self._verify:
             verify_checksum(checksum, data)
 
-    def bytes_of(self, reference: Mapping[str, Any]) -> bytes:
+    def read_reference(self, reference: Mapping[str, Any]) -> bytes:
         """Return the verified bytes of a reference."""
         where, checksum = resolve_reference(reference), _fields(reference).get("checksum")
         if isinstance(where, bytes):
             self.check(checksum, np.frombuffer(where, np.uint8))
             return where
-        position, size = self.place(where)
+        position, size = self.locate(where)
         try:
             out = np.empty(size, np.uint8)
         except MemoryError:

@@ -70,7 +70,7 @@ def find_geospatial_columns(footer: Footer, schema: Schema) -> dict[str, Geospat
     """
     found: dict[str, GeospatialColumn] = {}
     for column in range(len(schema.columns)):
-        for index in schema.leaves_of(column):
+        for index in schema.column_leaves(column):
             leaf = schema.leaf(index)
             logical = leaf.logical
             if leaf.physical == BYTE_ARRAY and logical is not None and logical.kind in ("GEOMETRY", "GEOGRAPHY"):
@@ -123,7 +123,7 @@ def _chunk_statistics(
     num_values = int(facts["num_values"][row_group, leaf.index])
     if num_values == int(facts["null_count"][row_group, leaf.index]):
         return None
-    statistics = getattr(facts.record(row_group, leaf.index).meta_data, "geospatial_statistics", None)
+    statistics = getattr(facts.chunk_record(row_group, leaf.index).meta_data, "geospatial_statistics", None)
     if statistics is None:
         return None, None
     codes = tuple(sorted(set(statistics.geospatial_types or ())))

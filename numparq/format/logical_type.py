@@ -103,7 +103,7 @@ class LogicalTypeReader:
         self._kinds = {1 << slot.field.id: slot for slot in self._union.record.slots.values()}
         self._made: dict[tuple[int, ...], LogicalType | None] = {}
 
-    def of(self, element: Sequence[int]) -> LogicalType | None:
+    def read(self, element: Sequence[int]) -> LogicalType | None:
         """Return the logical type of a schema element record; None if it has none or an unknown one."""
         if element[0] >> self._ids["logicalType"] & 1:
             words = tuple(element[self._words])

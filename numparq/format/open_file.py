@@ -35,13 +35,13 @@ class OpenFile:
     ----------
     source : Source
         Byte source; reads within `tail` cost no request.
-    files : MultiFileSource or None
+    multi_file_source : MultiFileSource or None
         The same source if external column chunks are allowed.
     footer_start : int
         Offset of the footer.
     user_coalescing : Coalescing or None
         The caller's coalescing, if given.
-    indexes : dict
+    index_cache : dict
         Page indexes and Bloom filters read by `numparq.prune`, for later reads. Threads may read the same one twice.
     """
 
@@ -58,11 +58,11 @@ class OpenFile:
             _check_coalescing(coalescing)
         self.user_coalescing = coalescing
         self.source: Source = buffer_tail(open_source(path, storage_options, filesystem))
-        self.files: MultiFileSource | None = None
-        self.indexes: dict[Any, Any] = {}
+        self.multi_file_source: MultiFileSource | None = None
+        self.index_cache: dict[Any, Any] = {}
         try:
             if external_files:
-                self.source = self.files = _with_sibling_files(self.source, path)
+                self.source = self.multi_file_source = _with_sibling_files(self.source, path)
             self.footer: Footer
             self.footer, self.footer_start = read_footer(self.source)
             self._current_stamp: Callable[[], object] = getattr(self.source, "stamp", _without_stamp)
@@ -110,7 +110,7 @@ class OpenFile:
     def metadata(self) -> Record:
         """The complete FileMetaData."""
         with error_context(file=self.source.name):
-            return self.footer.full
+            return self.footer.record
 
     @cached_property
     def geospatial(self) -> dict[str, GeospatialColumn]:
@@ -123,22 +123,24 @@ class OpenFile:
     @cached_property
     def pandas_metadata(self) -> PandasMetadata | None:
         """Metadata of the written DataFrame (`pandas` key), if any."""
-        return self.footer.kept.get("pandas", self._pandas_metadata)
+        return self.footer.cache.get_or_make("pandas", self._pandas_metadata)
 
     def _pandas_metadata(self) -> PandasMetadata | None:
         keys = self.footer.key_value_metadata
-        return _parse_cached(PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
+        return _parse_cached(
+            PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_written_by_numparq
+        )
 
     @cached_property
     def arrow_schema(self) -> ArrowSchema:
         """The writer's Arrow schema (`ARROW:schema` key)."""
-        return self.footer.kept.get("ARROW:schema", self._arrow_schema)
+        return self.footer.cache.get_or_make("ARROW:schema", self._arrow_schema)
 
     def _arrow_schema(self) -> ArrowSchema:
         return _parse_cached(ArrowSchema, self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
 
     @property
-    def is_own(self) -> bool:
+    def is_written_by_numparq(self) -> bool:
         """Whether numparq wrote the file; then dtypes that pyarrow loses are restored."""
         return (self.footer.created_by or "").startswith("numparq version")
 

@@ -197,11 +197,11 @@ def _truncated(
 ) -> tuple[bytes | None, bool]:
     if length < 1:
         raise ValueError(f"bounds need at least one byte, not {length}")
-    if order.cut == "whole":
+    if order.truncation == "whole":
         length = max(length, MAX_WHOLE_LENGTH)
     if len(value) <= length:
         return value, True
-    return (cuts[order.cut](value, length) if order.cut in cuts else None), False
+    return (cuts[order.truncation](value, length) if order.truncation in cuts else None), False
 
 
 def _head(value: bytes, length: int) -> bytes:

@@ -101,7 +101,7 @@ def build_column_index(
         "null_counts": [int(count) for count in null_counts],
     }
     if sizes is not None:
-        for name, counts in (("repetition", sizes.repetition), ("definition", sizes.definition)):
+        for name, counts in (("repetition", sizes.repetition_histograms), ("definition", sizes.definition_histograms)):
             if counts is not None:
                 found[f"{name}_level_histograms"] = counts.reshape(-1).tolist()
     if pages.nan_counts is not None:
@@ -117,7 +117,7 @@ def boundary_order(order: ColumnOrder, min_values: Sequence[bytes], max_values: 
     """Return the BoundaryOrder of written bounds, null pages left out; ASCENDING if there are none or all are equal."""
     if len(min_values) < 2 and len(max_values) < 2:
         return ASCENDING
-    lows, highs = [order.key(low) for low in min_values], [order.key(high) for high in max_values]
+    lows, highs = [order.sort_key(low) for low in min_values], [order.sort_key(high) for high in max_values]
     if all(a <= b for keys in (lows, highs) for a, b in pairwise(keys)):
         return ASCENDING
     return DESCENDING if all(a >= b for keys in (lows, highs) for a, b in pairwise(keys)) else UNORDERED
@@ -176,7 +176,7 @@ class ColumnIndex:
         return cls(data, null_pages != 0, lows, highs, nulls if len(nulls) else unknown, nans if len(nans) else unknown)
 
     @classmethod
-    def joined(cls, indexes: Sequence[ColumnIndex]) -> ColumnIndex:
+    def concatenate(cls, indexes: Sequence[ColumnIndex]) -> ColumnIndex:
         """Concatenate the indexes of one or more column chunks."""
         if len(indexes) == 1:
             return indexes[0]

@@ -109,8 +109,8 @@ class SchemaTree(NamedTuple):
 
 def footer_schema(footer: Footer) -> Schema:
     """Return the schema of a footer; files with the same schema share one cached instance."""
-    part = footer.schema_part
-    return _shared(part) if part.is_shared else Schema(part)
+    part = footer.schema_elements
+    return _shared(part) if part.is_cached else Schema(part)
 
 
 class Schema:
@@ -163,7 +163,7 @@ class Schema:
 
     def has_leaves(self, position: int) -> bool:
         """Whether a top-level column is or contains a leaf column."""
-        return not self.has_empty_groups or bool(self.leaves_of(position))
+        return not self.has_empty_groups or bool(self.column_leaves(position))
 
     @cached_property
     def has_empty_groups(self) -> bool:
@@ -178,7 +178,7 @@ class Schema:
         first, end = int(starts.min()), int((starts + lengths).max())
         if end - first > 1 << 24:  # only in hostile files
             return [self._footer.text(*place) for place in zip(starts.tolist(), lengths.tolist(), strict=True)]
-        text = self._footer.content(first, end - first)
+        text = self._footer.binary(first, end - first)
         places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
         return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
 
@@ -190,7 +190,7 @@ class Schema:
         count = len(self.columns)
         return dict(zip(reversed(self.columns), range(count - 1, -1, -1), strict=True))
 
-    def leaves_of(self, position: int) -> range:
+    def column_leaves(self, position: int) -> range:
         """Return the ordinals of a top-level column's leaf columns."""
         end = self._first_leaf[self._top[position + 1]] if position + 1 < len(self._top) else self.num_leaves
         return range(int(self._first_leaf[self._top[position]]), int(end))
@@ -223,7 +223,7 @@ class Schema:
         slot, record = self._footer.schema_layout.slots["field_id"], self._records[element]
         return int(record[slot.word]) if int(record[0]) >> slot.field.id & 1 else None
 
-    def describe(self, element: int) -> SchemaElement:
+    def schema_element(self, element: int) -> SchemaElement:
         """Return a schema element with its children; InvalidFileError if its repetition type is unknown."""
         record = self._records[element].tolist()
         (name,) = self._names(np.array([element]))
@@ -238,7 +238,7 @@ class Schema:
             if depths[child] == depths[element] + 1:
                 children.append(child)
             child += 1
-        return SchemaElement(name, repetition, self._logical_types.of(record), leaf, children)
+        return SchemaElement(name, repetition, self._logical_types.read(record), leaf, children)
 
     def leaf(self, index: int) -> Leaf:
         """Return a leaf column by its ordinal; InvalidFileError as in `flat_leaf`."""
@@ -281,7 +281,7 @@ class Schema:
             )
         if repetition > REPEATED:
             raise InvalidFileError(f"the column has a repetition type {repetition}", column=".".join(path))
-        index, logical = int(self._first_leaf[element]), self._logical_types.of(record)
+        index, logical = int(self._first_leaf[element]), self._logical_types.read(record)
         return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
 
     # --- text -------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ class Schema:
     def _line(self, element: int, name: str) -> str:
         record = self._records[element].tolist()
         repetition, physical = record[self._repetition], record[self._type]
-        logical = self._logical_types.of(record)
+        logical = self._logical_types.read(record)
         words = [REPETITION_NAMES[repetition] if 0 <= repetition <= REPEATED else "?"]
         if not self._footer.is_leaf[element]:
             words.append("group")

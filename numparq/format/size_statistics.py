@@ -23,14 +23,14 @@ class PageSizeStatistics:
 
     Attributes
     ----------
-    definition, repetition : int64, (num_pages, max level + 1), or None
+    definition_histograms, repetition_histograms : int64, (num_pages, max level + 1), or None
         Level histograms. None for definition levels up to 1 (the null count suffices) and maximum repetition level 0.
     byte_array_bytes : int64, (num_pages,), or None
         Bytes of BYTE_ARRAY values, without nulls and lengths.
     """
 
-    definition: np.ndarray | None = None
-    repetition: np.ndarray | None = None
+    definition_histograms: np.ndarray | None = None
+    repetition_histograms: np.ndarray | None = None
     byte_array_bytes: np.ndarray | None = None
 
 
@@ -52,9 +52,9 @@ def compute_page_sizes(
     found = PageSizeStatistics()
     if level_bounds is not None:
         if leaf.max_definition_level > 1 and definition is not None:
-            found.definition = _histograms(definition, level_bounds, leaf.max_definition_level + 1)
+            found.definition_histograms = _histograms(definition, level_bounds, leaf.max_definition_level + 1)
         if leaf.max_repetition_level > 0 and repetition is not None:
-            found.repetition = _histograms(repetition, level_bounds, leaf.max_repetition_level + 1)
+            found.repetition_histograms = _histograms(repetition, level_bounds, leaf.max_repetition_level + 1)
     if leaf.physical == BYTE_ARRAY and starts is not None and ends is not None:
         found.byte_array_bytes = np.empty(len(bounds) - 1, np.int64)
         coded = (_EMPTY4, 0) if codes is None else (codes, len(starts))
@@ -72,7 +72,7 @@ def build_size_statistics(sizes: PageSizeStatistics) -> dict[str, Any] | None:
     """Build the SizeStatistics of a column chunk from those of its pages; None if all fields can be omitted."""
     fields = {
         "unencoded_byte_array_data_bytes": sizes.byte_array_bytes,
-        "repetition_level_histogram": sizes.repetition,
-        "definition_level_histogram": sizes.definition,
+        "repetition_level_histogram": sizes.repetition_histograms,
+        "definition_level_histogram": sizes.definition_histograms,
     }
     return {name: pages.sum(axis=0).tolist() for name, pages in fields.items() if pages is not None} or None

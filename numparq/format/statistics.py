@@ -36,7 +36,7 @@ def merge_page_bounds(pages: PageBounds) -> ValueBounds:
         return ValueBounds(None, None, None if nans is None else sum(nans))
     if len(wanted) == 1:
         return ValueBounds(lows[wanted[0]], highs[wanted[0]], None if nans is None else sum(nans))
-    key = pages.order.key
+    key = pages.order.sort_key
     low = min((low for page in wanted if (low := lows[page]) is not None), key=key)
     high = max((high for page in wanted if (high := highs[page]) is not None), key=key)
     return ValueBounds(low, high, None if nans is None else sum(nans))

@@ -93,20 +93,20 @@ class StatisticsQuirk:
     ----------
     name : str
         Writer, as `ApplicationVersion.name`; empty for all writers.
-    before : tuple of int, or None
+    fixed_in : tuple of int, or None
         First release without the defect; None if there is none, or versions do not tell.
     columns : str
         Affected columns, a key of `_COLUMNS`.
-    what : tuple of str
+    untrusted : tuple of str
         Untrusted metadata, such as `MIN_MAX`.
     why : str
         Issue and symptom.
     """
 
     name: str
-    before: Version | None
+    fixed_in: Version | None
     columns: str
-    what: tuple[str, ...]
+    untrusted: tuple[str, ...]
     why: str
 
 
@@ -253,7 +253,7 @@ def statistics_quirks(created_by: str | None, leaf: Leaf) -> list[StatisticsQuir
     return [
         bug
         for bug in STATISTICS_QUIRKS
-        if bug.name in ("", writer.name) and (not bug.name or writer.is_before(bug.before))
+        if bug.name in ("", writer.name) and (not bug.name or writer.is_before(bug.fixed_in))
         if _COLUMNS[bug.columns](leaf, kind)
     ]
 
@@ -264,7 +264,7 @@ def untrusted_statistics(created_by: str | None, leaf: Leaf) -> frozenset[str]:
 
     Any of ``"min_max"``, ``"deprecated_min_max"``, ``"null_count"``, ``"column_index"``, ``"offset_index"``.
     """
-    return frozenset(what for bug in statistics_quirks(created_by, leaf) for what in bug.what)
+    return frozenset(what for bug in statistics_quirks(created_by, leaf) for what in bug.untrusted)
 
 
 def resolve_check(check: str, message: str, created_by: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class FlatColumn:
         self.field = source.field(name) if field is None else field
         self._leaves = source.leaves
 
-    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the leaf values of rows `start` to `stop` (exclusive)."""
         with error_context(column=self.node.name):
             return self._leaves(start, stop)

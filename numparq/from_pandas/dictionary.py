@@ -101,7 +101,9 @@ def _struct_leaves(codes: np.ndarray, dictionary: list[LeafValues]) -> list[Leaf
     present = codes >= 0
     definition = present.view(np.uint8) * np.uint8(_MAX_DEFINITION)
     kept = codes[present]
-    return [LeafValues(leaf.values, leaf.starts, leaf.ends, definition=definition, codes=kept) for leaf in dictionary]
+    return [
+        LeafValues(leaf.values, leaf.starts, leaf.ends, definition_levels=definition, codes=kept) for leaf in dictionary
+    ]
 
 
 def categorical_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> ColumnValues:

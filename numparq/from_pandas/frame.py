@@ -36,9 +36,9 @@ class ShreddedFrame:
         Columns of the frame, then the index levels that are columns.
     key_value_metadata : dict of str to str
         For the footer: ``pandas``, and ``PANDAS_ATTRS`` if the frame has attrs.
-    ordered : dict of str to pandas.Index
+    ordered_categories : dict of str to pandas.Index
         Categories of the columns that are ordered Categoricals.
-    inferred : frozenset of str
+    inferred_columns : frozenset of str
         Columns whose type follows from their values, not their dtype: a slice of rows may have another type.
     """
 
@@ -46,23 +46,23 @@ class ShreddedFrame:
     num_rows: int
     arrow_fields: list[ArrowField]
     key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
-    ordered: dict[str, pd.Index] = field(default_factory=dict)
-    inferred: frozenset[str] = frozenset()
+    ordered_categories: dict[str, pd.Index] = field(default_factory=dict)
+    inferred_columns: frozenset[str] = frozenset()
 
-    def rows(self, start: int, stop: int) -> ShreddedFrame:
+    def slice(self, start: int, stop: int) -> ShreddedFrame:
         """Return rows `start` to `stop` (exclusive) with the types and metadata of all rows, without a copy."""
         columns: list[SourceColumn] = [_SlicedColumn(column, start) for column in self.columns]
         return replace(self, columns=columns, num_rows=stop - start)
 
-    def given(self) -> UserSchema:
+    def inferred_schema(self) -> UserSchema:
         """Return the types of the inferred columns, by which a slice of rows is shredded."""
         return UserSchema(
             {
                 column.node.name: UserColumn(column.node, field)
                 for column, field in zip(self.columns, self.arrow_fields, strict=True)
-                if column.node.name in self.inferred
+                if column.node.name in self.inferred_columns
             },
-            complete=False,
+            is_complete=False,
         )
 
 
@@ -73,8 +73,8 @@ class _SlicedColumn:
         self.node = column.node
         self._column, self._start = column, start
 
-    def leaves(self, start: int, stop: int) -> list[LeafValues]:
-        return self._column.leaves(self._start + start, self._start + stop)
+    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
+        return self._column.read_leaves(self._start + start, self._start + stop)
 
 
 def shred_frame(
@@ -88,7 +88,7 @@ def shred_frame(
         raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
     given = parse_schema(schema)
     parts, levels = frame_columns(df, index, reserved)
-    if given.complete:
+    if given.is_complete:
         parts, levels = select_by_schema(parts, levels, given, len(df))
     elif missing := sorted(set(given.columns) - {part.name for part in parts}):
         raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
@@ -136,7 +136,7 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
 def _column_values(values: Any) -> ColumnValues:
     if isinstance(values, pd.RangeIndex):
         return _range_values(values)
-    return values.source(array_values) if isinstance(values, IndexLevel) else array_values(values.array)
+    return values.column_values(array_values) if isinstance(values, IndexLevel) else array_values(values.array)
 
 
 def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceColumn:

@@ -112,7 +112,7 @@ class IndexLevel:
         """Values of all rows."""
         return self._spread().array
 
-    def source(self, source_of: Callable[[Any], ColumnValues]) -> ColumnValues:
+    def column_values(self, source_of: Callable[[Any], ColumnValues]) -> ColumnValues:
         """Return the values of the level; `source_of` returns those of an array of a pandas dtype."""
         codes, values = self._codes, source_of(self._values.array)
         if values.children:  # structs: complex numbers, intervals

@@ -51,7 +51,7 @@ def compact_leaf(leaf: LeafValues, present: np.ndarray) -> LeafValues:
     definition = present.astype(np.uint8) + there
     size = len(leaf.values) // max(len(present), 1)  # 2 for float16, stored as bytes; else 1
     values = leaf.values if there.all() else leaf.values[np.repeat(there, size)]
-    return LeafValues(values, definition=definition.view(np.uint8))
+    return LeafValues(values, definition_levels=definition.view(np.uint8))
 
 
 def complex_values(values: np.ndarray) -> ColumnValues:
@@ -66,7 +66,7 @@ def complex_values(values: np.ndarray) -> ColumnValues:
         numbers = values[start:stop]
         definition = np.full(len(numbers), MAX_DEFINITION, np.uint8)
         return [
-            LeafValues(np.ascontiguousarray(side, dtype.newbyteorder("=")), definition=definition)
+            LeafValues(np.ascontiguousarray(side, dtype.newbyteorder("=")), definition_levels=definition)
             for side in (numbers.real, numbers.imag)
         ]
 
@@ -82,7 +82,7 @@ def complex_objects(values: np.ndarray) -> ColumnValues:
         found = complex_values(present.astype(np.complex128)).leaves(0, len(present))
         if mask is not None:
             for leaf in found:
-                leaf.definition = mask.view(np.uint8) * np.uint8(MAX_DEFINITION)
+                leaf.definition_levels = mask.view(np.uint8) * np.uint8(MAX_DEFINITION)
         return found
 
     return replace(model, leaves=leaves)

@@ -37,11 +37,11 @@ class UserColumn:
 class UserSchema:
     """Column types from the user's schema, by column name.
 
-    `complete` means that the file has exactly these columns, in this order; else the frame decides the others.
+    `is_complete` means that the file has exactly these columns, in this order; else the frame decides the others.
     """
 
     columns: dict[str, UserColumn]
-    complete: bool
+    is_complete: bool
 
 
 def parse_schema(schema: Any) -> UserSchema:

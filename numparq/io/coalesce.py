@@ -71,13 +71,13 @@ class CoalescedRanges:
     ----------
     requests : int64 array, (requests, 2)
         Start and end (exclusive) of each request, in file order, without overlap.
-    request_index, position, size : int64 array, (ranges,)
+    request_index, offset_in_request, size : int64 array, (ranges,)
         For each byte range, in the caller's order: its request, its offset in that request, and its length in bytes.
     """
 
     requests: np.ndarray
     request_index: np.ndarray
-    position: np.ndarray
+    offset_in_request: np.ndarray
     size: np.ndarray
 
     @property
@@ -85,9 +85,9 @@ class CoalescedRanges:
         """Total bytes of all requests."""
         return int((self.requests[:, 1] - self.requests[:, 0]).sum())
 
-    def piece(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
+    def range_bytes(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
         """Return the bytes of byte range number `ranges`, a view of its request's array in `fetched`."""
-        start = int(self.position[ranges])
+        start = int(self.offset_in_request[ranges])
         return fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
 
 
@@ -124,5 +124,5 @@ def fetch_ranges(source: Source, places: np.ndarray, coalescing: Coalescing) -> 
 
 def split_fetched(fetches: CoalescedRanges, blobs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return each byte range as a view of its request's array in `blobs`, with SLACK readable bytes after it."""
-    places = zip(fetches.request_index.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
+    places = zip(fetches.request_index.tolist(), fetches.offset_in_request.tolist(), fetches.size.tolist(), strict=True)
     return [blobs[blob][position : position + size + SLACK] for blob, position, size in places]

@@ -20,7 +20,7 @@ except ImportError:  # Windows
 class LockedFile:
     """An existing file, locked until a new one is renamed over it; a process that waits for the lock opens the new one.
 
-    Without locks (Windows, some network file systems), `check` before the rename detects most concurrent changes.
+    Without locks (Windows, some network file systems), `check_unchanged` before the rename detects most changes.
     """
 
     def __init__(self, path: str) -> None:
@@ -39,7 +39,7 @@ class LockedFile:
         except OSError:
             return False
 
-    def check(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise OSError if the file was changed or replaced since it was opened."""
         if not self._is_in_place() or _file_stamp(self.file) != self._state:
             raise OSError(f"{self._path} was changed by somebody else while rows were appended; nothing was written")

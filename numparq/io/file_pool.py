@@ -23,21 +23,21 @@ MAX_OPEN_FILES = 200
 class FilePool:
     """LRU of open files that share a limit; files being read stay open beyond it."""
 
-    def __init__(self, most_open: int = MAX_OPEN_FILES) -> None:
-        self._most = most_open
+    def __init__(self, max_open: int = MAX_OPEN_FILES) -> None:
+        self._most = max_open
         self._open: dict[int, weakref.ref[PooledFileSource]] = {}  # by id(), least recently used first
         self.lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def used(self, source: PooledFileSource) -> None:
+    def touch(self, source: PooledFileSource) -> None:
         """Mark a file as most recently used and close idle files over the limit; the caller holds the lock."""
         self._open.pop(id(source), None)
         self._open[id(source)] = weakref.ref(source)
-        self.shrink()
+        self.evict_idle()
 
-    def shrink(self) -> None:
+    def evict_idle(self) -> None:
         """Close the least recently used idle files until the limit is met; the caller holds the lock."""
         while len(self._open) > self._most and self._close_one():
             pass
@@ -59,7 +59,7 @@ class FilePool:
             source.release()
         return True
 
-    def forget(self, source: PooledFileSource) -> None:
+    def discard(self, source: PooledFileSource) -> None:
         """Remove a closed file; the caller holds the lock."""
         self._open.pop(id(source), None)
 
@@ -85,7 +85,7 @@ class PooledFileSource(ReadLoopSource):
         self.size = self._file.size
         self._identity = self._file.identity, self._file.stamp()
         with pool.lock:
-            pool.used(self)
+            pool.touch(self)
 
     @property
     def is_open(self) -> bool:
@@ -119,7 +119,7 @@ class PooledFileSource(ReadLoopSource):
                 self._file = self._reopen()
             file = self._file
             self._users += 1
-            self._pool.used(self)
+            self._pool.touch(self)
         try:
             yield file
         finally:
@@ -127,7 +127,7 @@ class PooledFileSource(ReadLoopSource):
                 self._users -= 1
                 if self._closed:
                     self.release()
-                self._pool.shrink()  # more than the limit may have been in use at once
+                self._pool.evict_idle()  # more than the limit may have been in use at once
 
     def _open(self) -> FileSource:
         try:
@@ -150,7 +150,7 @@ class PooledFileSource(ReadLoopSource):
             if self._file is not None and not self._users:
                 self._file.close()
                 self._file = None
-                self._pool.forget(self)
+                self._pool.discard(self)
 
     def close(self) -> None:
         """Close the file for good."""

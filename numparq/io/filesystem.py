@@ -18,13 +18,13 @@ class ResolvedPaths(NamedTuple):
         None is the local file system.
     paths : list of str
         Paths as that file system opens them.
-    name_of : callable
+    display_name : callable
         Function from such a path to its name in messages.
     """
 
     filesystem: Any | None
     paths: list[str]
-    name_of: Callable[[str], str]
+    display_name: Callable[[str], str]
 
 
 def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> ResolvedPaths:

@@ -32,7 +32,7 @@ class DeviceSink(Sink):
         super().__init__(name)
         self._descriptor = os.open(name, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         return os.write(self._descriptor, view)
 
     def _complete(self) -> None:
@@ -80,7 +80,7 @@ class FileSink(Sink):
             with contextlib.suppress(OSError):
                 os.fchmod(self.descriptor, stat.S_IMODE(earlier.st_mode))
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         return os.write(self.descriptor, view)
 
     def count_external_write(self, count: int) -> None:

@@ -66,7 +66,7 @@ class MultiFileSource:
     def _sources(self) -> list[FileSource]:
         return [file.source for file in list(self._files) if file.source is not None]
 
-    def place_of(self, path: str) -> tuple[int, int]:
+    def add_file(self, path: str) -> tuple[int, int]:
         """Return the position of a sibling file's first byte in this source, and the file's size, opening it if new.
 
         Raises a ParquetError if it cannot be opened or leads out of the directory, LimitError beyond MAX_FILES files.
@@ -89,11 +89,11 @@ class MultiFileSource:
         self._open[ordinal] = None
         self._close_some()
 
-    def has(self, start: int, stop: int) -> bool:
+    def contains(self, start: int, stop: int) -> bool:
         """Whether bytes `start` to `stop` (exclusive) exist, all in one file."""
         ordinal = start // FILE_STRIDE
         if not ordinal:
-            return self._first.has(start, stop)
+            return self._first.contains(start, stop)
         if not 0 < ordinal <= len(self._files):
             return False
         return start <= stop <= ordinal * FILE_STRIDE + self._files[ordinal - 1].size

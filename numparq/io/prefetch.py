@@ -36,28 +36,28 @@ class PrefetchRequest:
 
     Attributes
     ----------
-    load : Future or None
+    future : Future or None
         Future of the fetch that it belongs to; None before it is submitted.
     is_done : bool
         Whether the request is over, so that `array` or `error` is set.
     array : uint8 array or None
         Its bytes, followed by SLACK readable bytes.
-    passed : bool
+    bypassed : bool
         Whether it was needed before it was submitted; the reader then reads the bytes itself.
-    dropped : bool
+    released : bool
         Whether its bytes are no longer needed.
     """
 
-    __slots__ = ("array", "dropped", "error", "is_done", "load", "passed", "start", "stop")
+    __slots__ = ("array", "bypassed", "error", "future", "is_done", "released", "start", "stop")
 
     def __init__(self, start: int, stop: int) -> None:
         self.start, self.stop = start, stop
-        self.load: Future[None] | None = None
+        self.future: Future[None] | None = None
         self.is_done = False
         self.array: np.ndarray | None = None
         self.error: BaseException | None = None
-        self.passed = False
-        self.dropped = False
+        self.bypassed = False
+        self.released = False
 
     @property
     def size(self) -> int:
@@ -66,9 +66,9 @@ class PrefetchRequest:
 
     def wait(self) -> np.ndarray | None:
         """Wait for the bytes and return them, followed by SLACK readable ones; None if the fetch was cancelled."""
-        assert self.load is not None
+        assert self.future is not None
         try:
-            self.load.result()
+            self.future.result()
         except CancelledError:
             return None
         if isinstance(self.error, ParquetError):  # each reader adds a location to its own copy
@@ -85,15 +85,15 @@ class PrefetchBatch:
     """
 
     def __init__(self, ranges: np.ndarray, source: Source, coalescing: Coalescing) -> None:
-        self.pieces = [PrefetchRequest(start, stop) for start, stop in _requests(ranges, source, coalescing)]
-        self._starts = [piece.start for piece in self.pieces]
+        self.requests = [PrefetchRequest(start, stop) for start, stop in _requests(ranges, source, coalescing)]
+        self._starts = [piece.start for piece in self.requests]
         self._num_seen = 0
 
-    def waiting(self) -> Iterator[PrefetchRequest]:
+    def pending(self) -> Iterator[PrefetchRequest]:
         """Yield the requests not yet submitted; one at which the caller stops is yielded again."""
-        while self._num_seen < len(self.pieces):
-            piece = self.pieces[self._num_seen]
-            if not piece.passed:
+        while self._num_seen < len(self.requests):
+            piece = self.requests[self._num_seen]
+            if not piece.bypassed:
                 yield piece
             self._num_seen += 1
 
@@ -102,19 +102,19 @@ class PrefetchBatch:
         first = place = bisect_right(self._starts, start) - 1
         if first < 0:
             return []
-        while self.pieces[place].stop < stop:
+        while self.requests[place].stop < stop:
             place += 1
-            if place == len(self.pieces) or self.pieces[place].start != self.pieces[place - 1].stop:
+            if place == len(self.requests) or self.requests[place].start != self.requests[place - 1].stop:
                 return []
-        return self.pieces[first : place + 1]
+        return self.requests[first : place + 1]
 
 
 def _requests(ranges: np.ndarray, source: Source, coalescing: Coalescing) -> Iterator[tuple[int, int]]:
     """Yield start and end of each request: byte ranges coalesced, then split where they exceed a request."""
     ranges = np.asarray(ranges, np.int64).reshape(-1, 2)
-    there = [(start, stop) for start, stop in ranges.tolist() if start < stop and source.has(start, stop)]
+    there = [(start, stop) for start, stop in ranges.tolist() if start < stop and source.contains(start, stop)]
     for start, stop in coalesce(np.array(there, np.int64).reshape(-1, 2), coalescing).requests.tolist():
-        if not source.has(start, stop):  # coalesced across two files
+        if not source.contains(start, stop):  # coalesced across two files
             continue
         count = -(-(stop - start) // max(coalescing.max_bytes, MIN_REQUEST_BYTES))
         edges = [start + (stop - start) * number // count for number in range(count + 1)]
@@ -169,7 +169,7 @@ class PrefetchedSource:
         return self._source.num_bytes
 
     @property
-    def held(self) -> int:
+    def bytes_held(self) -> int:
         """Bytes in memory, plus the bytes of requests under way."""
         return self._held
 
@@ -184,9 +184,9 @@ class PrefetchedSource:
             if self._closed:
                 raise ValueError(f"{self.name}: nothing more is fetched ahead of what was closed")
             self._ended.discard(batch)
-            self._begun[batch] = self._made(batch)
+            self._begun[batch] = self._batch(batch)
             self._ahead = max(self._ahead, batch + 1)
-            self._ask()
+            self._submit_pending()
 
     def end(self, batch: int) -> None:
         """Release the bytes of a batch; one that has not begun is no longer prefetched."""
@@ -194,16 +194,16 @@ class PrefetchedSource:
             self._ended.add(batch)
             self._begun.pop(batch, None)
             ended = self._batches.pop(batch, None)
-            for piece in ended.pieces if ended else ():
+            for piece in ended.requests if ended else ():
                 self._release(piece)
-            self._ask()
+            self._submit_pending()
 
-    def _made(self, number: int) -> PrefetchBatch:
+    def _batch(self, number: int) -> PrefetchBatch:
         if number not in self._batches:
             self._batches[number] = PrefetchBatch(self._ranges[number], self._source, self._how)
         return self._batches[number]
 
-    def _ask(self) -> None:
+    def _submit_pending(self) -> None:
         """Submit requests while memory allows, those of batches that have begun first."""
         if self._closed or not self._ahead:
             return
@@ -216,7 +216,7 @@ class PrefetchedSource:
         """Yield the batches to prefetch; one at which the caller stops is yielded again."""
         while self._ahead < len(self._ranges):
             if self._ahead not in self._ended:
-                yield self._made(self._ahead)
+                yield self._batch(self._ahead)
             self._ahead += 1
 
     def _submit_batches(self, batches: Iterable[PrefetchBatch]) -> bool:
@@ -226,7 +226,7 @@ class PrefetchedSource:
         for batch in batches:
             if size >= self._how.max_bytes:
                 load, size = self._submit(load), 0
-            for piece in batch.waiting():
+            for piece in batch.pending():
                 if self._held + piece.size > self._most_bytes:
                     self._submit(load)
                     return False
@@ -243,7 +243,7 @@ class PrefetchedSource:
         if load:
             future = self._pool.submit(self._fetch, load)
             for piece in load:
-                piece.load = future
+                piece.future = future
         return []
 
     def _fetch(self, load: list[PrefetchRequest]) -> None:
@@ -266,22 +266,22 @@ class PrefetchedSource:
     def _settle(self, piece: PrefetchRequest, array: np.ndarray | None, error: BaseException | None) -> None:
         with self._lock:
             piece.array, piece.error, piece.is_done = array, error, True
-            if piece.dropped:
+            if piece.released:
                 self._release(piece)
-                self._ask()
+                self._submit_pending()
 
     def _release(self, piece: PrefetchRequest) -> None:
         """Release the bytes of a request; if it is under way, once it is done."""
-        piece.dropped = True
+        piece.released = True
         if piece.is_done:
             piece.array = None
             self._held -= piece.size
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def has(self, start: int, stop: int) -> bool:
+    def contains(self, start: int, stop: int) -> bool:
         """Whether bytes `start` to `stop` (exclusive) exist."""
-        return self._source.has(start, stop)
+        return self._source.contains(start, stop)
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Return bytes of a batch that has begun, waiting for them if needed; None for any others.
@@ -308,9 +308,9 @@ class PrefetchedSource:
         """Return the requests that hold a byte range; none if one was not submitted yet, and mark it never to be."""
         for batch in self._begun.values():
             pieces = batch.covering(start, stop)
-            missing = [piece for piece in pieces if piece.load is None]
+            missing = [piece for piece in pieces if piece.future is None]
             for piece in missing:
-                piece.passed = True
+                piece.bypassed = True
             if pieces and not missing:
                 return pieces
         return []

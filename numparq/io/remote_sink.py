@@ -39,7 +39,7 @@ class FsspecSink(Sink):
             self._drop()
             raise FileNotFoundError(errno.ENOENT, "there is no folder", folder)
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         written = self._file.write(view)
         return len(view) if written is None else written
 
@@ -92,7 +92,7 @@ class ArrowSink(Sink):
         self._temporary = _temporary_path(path)
         self._file = filesystem.open_output_stream(self._temporary)
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         self._file.write(view)
         return len(view)
 

@@ -44,7 +44,7 @@ class RemoteSource(ReadLoopSource):
         super().__init__()
         self.name = name
         self.size = size
-        self._crew: WorkerPool | None = None
+        self._pool: WorkerPool | None = None
         self._making_crew = threading.Lock()
         self._closed = False
 
@@ -54,7 +54,7 @@ class RemoteSource(ReadLoopSource):
         if position < 0 or position + len(out) > self.size:
             raise truncated_file_error(self, position, len(out))
         if len(out):
-            self._fill(position, out, self._get(position, position + len(out)))
+            self._fill(position, out, self._request(position, position + len(out)))
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
         """Read all byte ranges by concurrent requests."""
@@ -64,13 +64,13 @@ class RemoteSource(ReadLoopSource):
         asked = [place for place, (start, stop) in enumerate(wanted) if start < stop]
         if len(asked) == 1:
             start, stop = wanted[asked[0]]
-            self._fill(start, pieces[asked[0]][: stop - start], self._get(start, stop))
+            self._fill(start, pieces[asked[0]][: stop - start], self._request(start, stop))
         elif asked:
             targets = [pieces[place][: wanted[place][1] - wanted[place][0]] for place in asked]
             self._read_many([wanted[place] for place in asked], targets)
         return pieces
 
-    def _get(self, start: int, stop: int) -> bytes:
+    def _request(self, start: int, stop: int) -> bytes:
         """Request bytes `start` to `stop` (exclusive)."""
         raise NotImplementedError
 
@@ -78,14 +78,14 @@ class RemoteSource(ReadLoopSource):
         """Read several byte ranges into `targets` by threads."""
 
         def job(start: int, stop: int, out: np.ndarray) -> None:
-            self._fill(start, out, self._get(start, stop))
+            self._fill(start, out, self._request(start, stop))
 
         with self._making_crew:
-            self._crew = self._crew or WorkerPool(MAX_CONCURRENT_REQUESTS)
+            self._pool = self._pool or WorkerPool(MAX_CONCURRENT_REQUESTS)
         jobs: list[Callable[[], None]] = [
             partial(job, start, stop, out) for (start, stop), out in zip(ranges, targets, strict=True)
         ]
-        self._crew.run(jobs)
+        self._pool.run(jobs)
 
     def _fill(self, start: int, out: np.ndarray, data: bytes) -> None:
         """Copy a response into `out` after checking that it has the requested length."""
@@ -111,8 +111,8 @@ class RemoteSource(ReadLoopSource):
     def close(self) -> None:
         """Close the source; waits for requests under way."""
         self._closed = True
-        if self._crew is not None:
-            self._crew.__exit__()
+        if self._pool is not None:
+            self._pool.__exit__()
 
 
 class FsspecSource(RemoteSource):
@@ -128,12 +128,12 @@ class FsspecSource(RemoteSource):
         self._has_batch_requests = _has_own_cat_ranges(filesystem)
         in_turns = not _SERIAL_PROTOCOLS.isdisjoint(protocols(filesystem))
         # One lock for all files of the file system.
-        self._turn: AbstractContextManager = (
+        self._lock: AbstractContextManager = (
             _SERIAL_LOCKS.setdefault(filesystem, threading.Lock()) if in_turns else _NO_LOCK
         )
 
-    def _get(self, start: int, stop: int) -> bytes:
-        with self._turn:
+    def _request(self, start: int, stop: int) -> bytes:
+        with self._lock:
             return self._filesystem.cat_file(self._path, start=start, end=stop)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
@@ -200,7 +200,7 @@ class ArrowSource(RemoteSource):
         self._file = filesystem.open_input_file(path)
         super().__init__(name, self._file.size())
 
-    def _get(self, start: int, stop: int) -> bytes:
+    def _request(self, start: int, stop: int) -> bytes:
         return self._file.read_at(stop - start, start)
 
     def close(self) -> None:

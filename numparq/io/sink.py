@@ -89,7 +89,7 @@ class Sink:
         while self._num_written < end:
             with self.abort_on_error():
                 left = len(view) - (end - self._num_written)
-                self._num_written += self._put(view[left : left + _MAX_WRITE_BYTES])
+                self._num_written += self._write(view[left : left + _MAX_WRITE_BYTES])
 
     @contextmanager
     def abort_on_error(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ class Sink:
             self._gathered = bytearray()
             self._discard()
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         """Write some of the bytes and return how many."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ class BytesSink(Sink):
         super().__init__("<bytes>")
         self._buffer = io.BytesIO()
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         return self._buffer.write(view)
 
     def _discard(self) -> None:
@@ -176,7 +176,7 @@ class StreamSink(Sink):
         super().__init__(name if isinstance(name, str) else f"<{type(stream).__name__}>")
         self._stream = stream
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         written = self._stream.write(view)
         return len(view) if written is None else written  # some objects return nothing
 

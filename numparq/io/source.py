@@ -29,7 +29,7 @@ def check_byte_ranges(ranges: ByteRanges, source: Source) -> list[tuple[int, int
     """Return byte ranges as Python ints; raise InvalidFileError if one exceeds the source."""
     checked = []
     for start, stop in ranges:
-        if not source.has(start, stop):
+        if not source.contains(start, stop):
             raise truncated_file_error(source, start, stop - start)
         checked.append((int(start), int(stop)))
     return checked
@@ -81,7 +81,7 @@ class Source(Protocol):
     def num_bytes(self) -> int:
         """Number of bytes read so far."""
 
-    def has(self, start: int, end: int) -> bool:
+    def contains(self, start: int, end: int) -> bool:
         """Whether bytes `start` to `end` (exclusive) exist."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
@@ -114,7 +114,7 @@ class CountingSource:
             self.num_requests += requests
             self.num_bytes += num_bytes
 
-    def has(self, start: int, end: int) -> bool:
+    def contains(self, start: int, end: int) -> bool:
         """Whether bytes `start` to `end` (exclusive) exist."""
         return 0 <= start <= end <= self.size
 

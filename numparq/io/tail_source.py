@@ -54,9 +54,9 @@ class TailSource:
                 self._bytes.flags.writeable = False
             return self._bytes
 
-    def has(self, start: int, stop: int) -> bool:
+    def contains(self, start: int, stop: int) -> bool:
         """Whether bytes `start` to `stop` (exclusive) exist."""
-        return self._source.has(start, stop)
+        return self._source.contains(start, stop)
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Return a view of the tail, or of what the inner source has in memory."""

@@ -66,8 +66,8 @@ class NumparqAccessor:
         nodes = [column.node for column in taken.columns]
         sink = BytesSink()
         assembly = FileAssembler(sink, nodes, __version__, leaf_orders(nodes))
-        assembly.begin()
-        assembly.finish({})
+        assembly.write_magic()
+        assembly.write_footer({})
         sink.commit()
         with ParquetFile(sink.getvalue()) as file:
             return file.schema

@@ -59,7 +59,7 @@ class NumparqImpl(parquet.BaseImpl):
             For an argument of pyarrow's without an equivalent; the message names the alternative.
         """
         check_filesystem(filesystem, storage_options)
-        reading = ReadArguments.of(kwargs, to_pandas_kwargs)
+        reading = ReadArguments.from_pandas(kwargs, to_pandas_kwargs)
         with _open(path, storage_options, filesystem) as (source, place):
             options = place | reading.options
             frame = api.read_parquet(source, columns, filters, dtype_backend=dtype_backend, **options)

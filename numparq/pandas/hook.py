@@ -90,9 +90,9 @@ class _EngineHook:
         self._module = module
         self._active = True
         self._original: Callable[[str], Any] = module.get_engine
-        self._wrapper = self._wrapped()
+        self._wrapper = self._wrap_get_engine()
 
-    def _wrapped(self) -> Callable[[str], Any]:
+    def _wrap_get_engine(self) -> Callable[[str], Any]:
         original = self._original
 
         @functools.wraps(original)

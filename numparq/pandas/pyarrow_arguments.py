@@ -132,7 +132,7 @@ class ReadArguments:
     maps_as_pydicts: str | None
 
     @classmethod
-    def of(cls, kwargs: Mapping[str, Any], to_pandas_kwargs: Mapping[str, Any] | None) -> ReadArguments:
+    def from_pandas(cls, kwargs: Mapping[str, Any], to_pandas_kwargs: Mapping[str, Any] | None) -> ReadArguments:
         """Translate the extra arguments of `pandas.read_parquet`; raise UnsupportedError without an equivalent."""
         options = _translate(kwargs, _READ_TABLE)
         for name, value in (to_pandas_kwargs or {}).items():

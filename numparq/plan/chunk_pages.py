@@ -65,13 +65,13 @@ class ChunkPages:
         object.__setattr__(self, "row_stops", _row_stops(self.first_rows, self.num_rows))
 
     @classmethod
-    def whole(cls, start: int, end: int, num_rows: int) -> ChunkPages:
+    def unindexed(cls, start: int, end: int, num_rows: int) -> ChunkPages:
         """Return the pages of a chunk without an offset index: one page that covers it, dictionary included."""
-        return cls.whole_chunks([[start]], [[end]], [num_rows])[0][0]
+        return cls.unindexed_chunks([[start]], [[end]], [num_rows])[0][0]
 
     @classmethod
-    def whole_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
-        """Return one page for each chunk, as `whole` does, in 1 to 2 us a chunk; indexed by row group and column.
+    def unindexed_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
+        """Return one page for each chunk, as `unindexed` does, in 1 to 2 us a chunk; indexed by row group and column.
 
         `starts` and `ends` have the shape (row groups, columns), `num_rows` (row groups,).
         """
@@ -120,7 +120,7 @@ class ChunkPages:
         return self.locations[:, PAGE_ROW]
 
     @property
-    def dictionary(self) -> tuple[int, int] | None:
+    def dictionary_range(self) -> tuple[int, int] | None:
         """Byte range of the dictionary page, up to the first data page; None if there is none or no offset index."""
         first = int(self.offsets[0]) if self.num_pages else self.end
         return (self.start, first) if self.is_indexed and self.num_pages and first > self.start else None
@@ -133,7 +133,7 @@ class ChunkPages:
         return bool(self.num_pages and ends[-1] == self.end and not apart)
 
     @property
-    def located(self) -> np.ndarray:
+    def page_table(self) -> np.ndarray:
         """Page table for kernels: int64, shape (pages, LOCATION_FIELDS), the dictionary page first if any. Cached."""
         found = self._located
         if found is None:
@@ -143,7 +143,7 @@ class ChunkPages:
 
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
-    def needed(self, rows: RowRanges) -> np.ndarray:
+    def pages_with_rows(self, rows: RowRanges) -> np.ndarray:
         """Return the ordinals of the pages that hold given rows of the row group: int64, ascending.
 
         An empty page is included with the page after it. It may hold the start of a row that continues there
@@ -157,32 +157,32 @@ class ChunkPages:
         return (rows.starts.searchsorted(self.row_stops, side="left") > before).nonzero()[0]
 
     def pages_in_range(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the first page with a row in [start, stop) and the end (exclusive), as `needed` selects them."""
+        """Return first page and end (exclusive) of the pages with a row in [start, stop), as `pages_with_rows`."""
         first = bisect_right(self.row_stops, start)
         return first, max(bisect_left(self.first_rows, stop), first)
 
     def page_table_in_range(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows of `located` for the pages with a row in [start, stop), the dictionary page first if any."""
-        located, (first, last) = self.located, self.pages_in_range(start, stop)
+        """Return the rows of `page_table` for pages with a row in [start, stop), a dictionary page first."""
+        located, (first, last) = self.page_table, self.pages_in_range(start, stop)
         if len(located) == len(self.locations):
             return located[first:last]
         return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
 
-    def rows_of(self, pages: Any) -> RowRanges:
+    def rows_in_pages(self, pages: Any) -> RowRanges:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
         if pages.dtype != np.bool_:
             pages = np.sort(pages.astype(np.intp))
         starts, stops = self.first_rows[pages], self.row_stops[pages]
         is_one = len(starts) == 1 and stops[0] > starts[0]
-        return RowRanges.run(int(starts[0]), int(stops[0])) if is_one else RowRanges.in_order(starts, stops)
+        return RowRanges.from_range(int(starts[0]), int(stops[0])) if is_one else RowRanges.from_sorted(starts, stops)
 
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
         """Return the byte ranges to decode the given pages (ascending ordinals): int64, shape (n, 2), end exclusive.
 
         The dictionary page comes first if the chunk has one and any page is requested.
         """
-        dictionary = self.dictionary if len(pages) else None
+        dictionary = self.dictionary_range if len(pages) else None
         first = int(dictionary is not None)
         found = np.empty((first + len(pages), 2), np.int64)
         if dictionary is not None:
@@ -197,8 +197,8 @@ class ChunkPages:
             return 0
         if not self.is_indexed:
             return self.end - self.start
-        pages = self.needed(rows)
-        start, stop = self.dictionary or (0, 0)
+        pages = self.pages_with_rows(rows)
+        start, stop = self.dictionary_range or (0, 0)
         return int(self.sizes[pages].sum()) + (stop - start if len(pages) else 0)
 
     # --- equality and hash -------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ DICTIONARY_PAGE_ORDINAL = -1
 
 def _page_table(chunk: ChunkPages) -> np.ndarray:
     """Build the page table for kernels; pages that share a first row get 0 rows, except the last of them."""
-    dictionary = chunk.dictionary
+    dictionary = chunk.dictionary_range
     first = int(dictionary is not None)
     table = np.empty((first + chunk.num_pages, LOCATION_FIELDS), np.int64)
     if dictionary is not None:

@@ -59,7 +59,7 @@ def list_reads(plan: ReadPlan) -> list[str]:
     return [
         f"row group {group}, column {plan.columns[column]}: {_page_words(plan[group], column, page)} "
         f"({pluralize(stop - start, 'byte')})"
-        for start, stop, group, column, page in plan.requests().tolist()
+        for start, stop, group, column, page in plan.byte_ranges().tolist()
     ]
 
 
@@ -89,7 +89,7 @@ def _pages_words(group: RowGroupPlan, place: int) -> str:
     chunk = group.chunks[place]
     if not chunk.is_indexed:
         return "all pages"
-    return f"{len(group.needed(place)):,} of {pluralize(chunk.num_pages, 'page')}"
+    return f"{len(group.pages_with_rows(place)):,} of {pluralize(chunk.num_pages, 'page')}"
 
 
 def _cut_words(cut: PlanCut) -> list[str]:
@@ -143,7 +143,7 @@ def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, sca
     read, begins, num_bytes, all_bytes = [], [], 0, 0
     for group, start in zip(plan.row_groups, starts, strict=True):
         chunk = group.chunks[column]
-        read.append((chunk.rows_of(group.needed(column)).bounds + start) * scale)
+        read.append((chunk.rows_in_pages(group.pages_with_rows(column)).bounds + start) * scale)
         num_bytes, all_bytes = num_bytes + chunk.num_bytes(group.rows), all_bytes + chunk.end - chunk.start
         if chunk.is_indexed:
             begins.append((chunk.first_rows + start) * scale)

@@ -81,11 +81,11 @@ class RowGroupPlan:
         """Size of the column chunks in bytes."""
         return sum(chunk.end - chunk.start for chunk in self.chunks)
 
-    def needed(self, column: int) -> np.ndarray:
+    def pages_with_rows(self, column: int) -> np.ndarray:
         """Return the ordinals (int64) of a column's data pages that hold selected rows."""
-        return self.chunks[column].needed(self.rows)
+        return self.chunks[column].pages_with_rows(self.rows)
 
-    def requests(self) -> np.ndarray:
+    def byte_ranges(self) -> np.ndarray:
         """Return the byte ranges to read, in the form of `ReadPlan.requests`."""
         whole, tables = [], []
         for column, chunk in enumerate(self.chunks if self.rows else ()):
@@ -100,7 +100,7 @@ class RowGroupPlan:
         return found[np.argsort(found[:, R_COLUMN], kind="stable")]
 
     def _page_requests(self, column: int, chunk: ChunkPages) -> np.ndarray:
-        pages = chunk.needed(self.rows)
+        pages = chunk.pages_with_rows(self.rows)
         ranges = chunk.byte_ranges(pages)
         table = np.empty((len(ranges), BYTE_RANGE_FIELDS), np.int64)
         table[:, : R_STOP + 1] = ranges
@@ -206,7 +206,7 @@ class ReadPlan:
             raise ValueError("a row group has not as many column chunks as the plan has columns")
 
     @classmethod
-    def whole(
+    def read_all(
         cls, columns: Sequence[str], num_rows: Any, starts: Any, ends: Any, ordinals: Sequence[int] | None = None
     ) -> ReadPlan:
         """Plan to read all rows and all pages.
@@ -229,7 +229,7 @@ class ReadPlan:
         counts = np.asarray(num_rows, np.int64)
         numbers = range(len(counts)) if ordinals is None else ordinals
         shape = len(counts), len(columns)
-        chunks = ChunkPages.whole_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
+        chunks = ChunkPages.unindexed_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
         return cls.from_chunks(columns, counts.tolist(), chunks, numbers)
 
     @classmethod
@@ -310,7 +310,7 @@ class ReadPlan:
             start += group.num_rows
         return found
 
-    def only(self, columns: Sequence[str]) -> ReadPlan:
+    def project(self, columns: Sequence[str]) -> ReadPlan:
         """Return the plan for some of the columns.
 
         Parameters
@@ -330,7 +330,7 @@ class ReadPlan:
 
     # --- byte ranges -------------------------------------------------------------------------------------------------
 
-    def requests(self) -> np.ndarray:
+    def byte_ranges(self) -> np.ndarray:
         """Return the byte ranges to read.
 
         Returns
@@ -339,7 +339,9 @@ class ReadPlan:
             Columns R_START, R_STOP (exclusive), R_ROW_GROUP (ordinal), R_COLUMN (position in `columns`) and R_PAGE
             (ordinal of the data page, or DICTIONARY_PAGE_ORDINAL).
         """
-        return np.concatenate([np.empty((0, BYTE_RANGE_FIELDS), np.int64), *(group.requests() for group in self.left)])
+        return np.concatenate(
+            [np.empty((0, BYTE_RANGE_FIELDS), np.int64), *(group.byte_ranges() for group in self.left)]
+        )
 
     def fetches(self, how: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
         """Coalesce the byte ranges into requests.
@@ -352,9 +354,9 @@ class ReadPlan:
         Returns
         -------
         CoalescedRanges
-            Its ranges are the rows of `requests`.
+            Its ranges are the rows of `byte_ranges`.
         """
-        return coalesce(self.requests()[:, : R_STOP + 1], how)
+        return coalesce(self.byte_ranges()[:, : R_STOP + 1], how)
 
     # --- text and HTML -----------------------------------------------------------------------------------------------
 

@@ -57,14 +57,14 @@ class RowRanges:
         self._bounds = _read_only(_merge(bounds))
 
     @classmethod
-    def _of(cls, bounds: np.ndarray) -> RowRanges:
+    def _from_bounds(cls, bounds: np.ndarray) -> RowRanges:
         """Wrap bounds that are already sorted, non-empty and disjoint."""
         made = cls.__new__(cls)
         made._bounds = _read_only(bounds)
         return made
 
     @classmethod
-    def in_order(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
+    def from_sorted(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
         """Build row ranges from starts and ends that are both non-decreasing.
 
         Parameters
@@ -80,7 +80,7 @@ class RowRanges:
         bounds[:, 0], bounds[:, 1] = starts, stops
         if np.count_nonzero(starts == stops):
             bounds = bounds[starts < stops]
-        return cls._of(_merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
+        return cls._from_bounds(_merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
 
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
@@ -103,10 +103,10 @@ class RowRanges:
         """
         if num_rows < 0:
             raise ValueError(f"there are no {num_rows} rows")
-        return cls._of(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
+        return cls._from_bounds(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
-    def run(cls, start: int, stop: int) -> RowRanges:
+    def from_range(cls, start: int, stop: int) -> RowRanges:
         """Return a single range of rows.
 
         Parameters
@@ -125,7 +125,7 @@ class RowRanges:
         """
         if not 0 <= start < stop <= _MOST_ROWS:
             raise ValueError(f"there is no run of rows from {start} up to {stop}")
-        return cls._of(np.array([[start, stop]], np.int64))
+        return cls._from_bounds(np.array([[start, stop]], np.int64))
 
     @classmethod
     def from_mask(cls, mask: Any) -> RowRanges:
@@ -151,7 +151,7 @@ class RowRanges:
         mask = np.ascontiguousarray(mask).view(np.uint8)
         bounds = np.empty(len(mask) + 2, np.int64)
         count = predicate_kernels.mask_to_ranges(mask, len(mask), bounds)
-        return cls._of(bounds[: 2 * count].reshape(-1, 2).copy())
+        return cls._from_bounds(bounds[: 2 * count].reshape(-1, 2).copy())
 
     @classmethod
     def from_indices(cls, rows: Any) -> RowRanges:
@@ -241,7 +241,7 @@ class RowRanges:
         edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]])
         return np.repeat(np.arange(len(edges) - 1) % 2 == 1, np.diff(edges))
 
-    def is_within(self, other: RowRanges) -> bool:
+    def is_subset(self, other: RowRanges) -> bool:
         """Whether all rows are also in another set."""
         return not self - other
 
@@ -249,7 +249,7 @@ class RowRanges:
 
     def __or__(self, other: RowRanges) -> RowRanges:
         """Return the rows in either set."""
-        return RowRanges._of(_merge(np.concatenate([self._bounds, other._bounds])))
+        return RowRanges._from_bounds(_merge(np.concatenate([self._bounds, other._bounds])))
 
     def __and__(self, other: RowRanges) -> RowRanges:
         """Return the rows in both sets."""
@@ -260,7 +260,7 @@ class RowRanges:
             start, stop = few._bounds[0].tolist()
             return many if start <= int(many._bounds[0, 0]) and many.stop <= stop else many.clip(start, stop)
         ours, theirs = _overlaps(self._bounds, other._bounds)
-        return RowRanges._of(_common(self._bounds[ours], other._bounds[theirs]))
+        return RowRanges._from_bounds(_common(self._bounds[ours], other._bounds[theirs]))
 
     def __sub__(self, other: RowRanges) -> RowRanges:
         """Return the rows that are not in the other set."""
@@ -285,7 +285,7 @@ class RowRanges:
         """
         self._check_within(num_rows)
         edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]]).reshape(-1, 2)
-        return RowRanges._of(edges[edges[:, 0] < edges[:, 1]])
+        return RowRanges._from_bounds(edges[edges[:, 0] < edges[:, 1]])
 
     # --- transformations ---------------------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class RowRanges:
         RowRanges
         """
         bounds = np.minimum(np.maximum(self._bounds, start), max(start, stop))
-        return RowRanges._of(bounds[bounds[:, 0] < bounds[:, 1]])
+        return RowRanges._from_bounds(bounds[bounds[:, 0] < bounds[:, 1]])
 
     def shift(self, by: int) -> RowRanges:
         """Return the rows moved by a constant.
@@ -323,7 +323,7 @@ class RowRanges:
         """
         if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= _MOST_ROWS):
             raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
-        return RowRanges._of(self._bounds + by)
+        return RowRanges._from_bounds(self._bounds + by)
 
     def coalesce(self, gap: int) -> RowRanges:
         """Return the set with small gaps between ranges filled.
@@ -345,7 +345,7 @@ class RowRanges:
         if gap < 0:
             raise ValueError(f"a gap is a number of rows, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
-        return RowRanges._of(_merge_sorted(self._bounds, self.stops, apart))
+        return RowRanges._from_bounds(_merge_sorted(self._bounds, self.stops, apart))
 
     def select(self, inner: RowRanges) -> RowRanges:
         """Return the rows at the given positions within this set.
@@ -369,12 +369,12 @@ class RowRanges:
         """
         inner._check_within(self.count)
         if len(self) == 1:
-            return RowRanges._of(inner._bounds + self.starts[0])
+            return RowRanges._from_bounds(inner._bounds + self.starts[0])
         places = self._places()
         spans = np.stack([places[:-1], places[1:]], axis=1)
         ours, theirs = _overlaps(spans, inner._bounds)
         moved = (self.starts - places[:-1])[ours]
-        return RowRanges._of(_common(spans[ours], inner._bounds[theirs]) + moved[:, None])
+        return RowRanges._from_bounds(_common(spans[ours], inner._bounds[theirs]) + moved[:, None])
 
     def positions_in(self, outer: RowRanges) -> RowRanges:
         """Return the positions of the rows within a superset: the inverse of `select`.
@@ -395,10 +395,10 @@ class RowRanges:
             When `outer` lacks a row of `self`.
         """
         theirs, ours = _overlaps(outer._bounds, self._bounds)
-        if len(ours) != len(self) or not self.is_within(outer):
+        if len(ours) != len(self) or not self.is_subset(outer):
             raise ValueError("some of the rows are not among those of the other set")
         moved = (outer._places()[:-1] - outer.starts)[theirs]
-        return RowRanges._of(_merge(self._bounds[ours] + moved[:, None]))
+        return RowRanges._from_bounds(_merge(self._bounds[ours] + moved[:, None]))
 
     def _places(self) -> np.ndarray:
         """Return the position of each range's first row within the set, with `count` appended."""

@@ -44,22 +44,22 @@ class BloomFilterBlocks:
         Position of the bitset in the file.
     blocks : dict of int to numpy.ndarray
         Single blocks by index, uint8.
-    whole : BloomFilter or None
+    bloom_filter : BloomFilter or None
         The whole filter, if it has been read.
     """
 
     start: int
     num_blocks: int
     blocks: dict[int, np.ndarray] = field(default_factory=dict)
-    whole: BloomFilter | None = None
+    bloom_filter: BloomFilter | None = None
 
     def same_location(self, other: BloomFilterBlocks) -> bool:
         """Whether both bitsets are at the same position and of the same size."""
         return (self.start, self.num_blocks) == (other.start, other.num_blocks)
 
-    def missing(self, hashes: np.ndarray) -> list[tuple[int, int]]:
+    def missing_blocks(self, hashes: np.ndarray) -> list[tuple[int, int]]:
         """Return the blocks (first, count) that must be read before hashes (uint64) can be probed."""
-        if self.whole is not None:
+        if self.bloom_filter is not None:
             return []
         if len(hashes) == 1:
             block = self._block_of_one(hashes)
@@ -69,31 +69,31 @@ class BloomFilterBlocks:
             return [(0, self.num_blocks)]
         return [(block, 1) for block in wanted]
 
-    def take(self, first: int, count: int, data: np.ndarray) -> None:
+    def add(self, first: int, count: int, data: np.ndarray) -> None:
         """Add blocks that were read: `count` from `first`."""
         data = data[: count * BLOCK_BYTES].copy()
         if count == self.num_blocks:
-            self.whole, self.blocks = BloomFilter(data), {}
+            self.bloom_filter, self.blocks = BloomFilter(data), {}
         else:
             self.blocks[first] = data
 
     @property
     def num_bytes(self) -> int:
         """Approximate bytes in memory."""
-        return self.num_blocks * BLOCK_BYTES if self.whole else len(self.blocks) * (BLOCK_BYTES + _AN_ARRAY)
+        return self.num_blocks * BLOCK_BYTES if self.bloom_filter else len(self.blocks) * (BLOCK_BYTES + _AN_ARRAY)
 
     def copy(self) -> BloomFilterBlocks:
         """Return a copy to which blocks can be added."""
-        return BloomFilterBlocks(self.start, self.num_blocks, dict(self.blocks), self.whole)
+        return BloomFilterBlocks(self.start, self.num_blocks, dict(self.blocks), self.bloom_filter)
 
-    def empty(self) -> BloomFilterBlocks:
+    def without_blocks(self) -> BloomFilterBlocks:
         """Return the filter's location, without blocks."""
         return BloomFilterBlocks(self.start, self.num_blocks)
 
     def might_contain(self, hashes: np.ndarray) -> np.ndarray:
         """Return whether each hash (uint64) may have been inserted; their blocks must have been read."""
-        if self.whole is not None:
-            return self.whole.might_contain(hashes)
+        if self.bloom_filter is not None:
+            return self.bloom_filter.might_contain(hashes)
         if len(hashes) == 1:
             return BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
         found = np.zeros(len(hashes), np.bool_)
@@ -124,13 +124,13 @@ class BloomFilterCache:
         """Approximate bytes in memory of all blocks."""
         return sum(self._sizes.values())
 
-    def known(self, places: Iterable[FilterLocation]) -> dict[FilterLocation, BloomFilterBlocks | None]:
+    def get(self, places: Iterable[FilterLocation]) -> dict[FilterLocation, BloomFilterBlocks | None]:
         """Return copies of the cached filters at these locations; None for one that cannot be used."""
         with self._lock:
             there = {place: self._found[place] for place in places if place in self._found}
             return {place: None if found is None else found.copy() for place, found in there.items()}
 
-    def keep(self, known: Mapping[FilterLocation, BloomFilterBlocks | None]) -> None:
+    def put(self, known: Mapping[FilterLocation, BloomFilterBlocks | None]) -> None:
         """Put copies of filters into the cache, and evict the blocks of the largest ones beyond the limit."""
         with self._lock:
             for place, found in known.items():
@@ -144,7 +144,7 @@ class BloomFilterCache:
                 if total <= _MOST_KEPT or blocks is None:
                     return
                 total -= self._sizes.pop(place)
-                self._found[place] = blocks.empty()
+                self._found[place] = blocks.without_blocks()
 
 
 def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dict[_Chunk, BloomFilterBlocks]]:
@@ -152,7 +152,7 @@ def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dic
 
     One round trip for 32 MiB of filters of known length. Ends once filters claim more bytes than the file has.
     """
-    store: BloomFilterCache = file.indexes.setdefault(_KEY, BloomFilterCache())
+    store: BloomFilterCache = file.index_cache.setdefault(_KEY, BloomFilterCache())
     sizes: dict[FilterLocation, int] = {asked[chunk][:2]: asked[chunk][1] for chunk in asked}
     if sum(sizes.values()) > file.source.size:
         return
@@ -168,8 +168,8 @@ def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dic
             good = {place: found for place in places if (found := known[place]) is not None}
             _read_blocks(file, good, wanted)
             yield {chunk: good[asked[chunk][:2]] for chunk in part if asked[chunk][:2] in good}
-            store.keep({place: known[place] for place in places})
-            known |= {place: found.empty() for place, found in good.items()}  # release the blocks
+            store.put({place: known[place] for place in places})
+            known |= {place: found.without_blocks() for place, found in good.items()}  # release the blocks
 
 
 def _batches(asked: Mapping[_Chunk, _Asked], sizes: Mapping[FilterLocation, int]) -> Iterator[dict[_Chunk, _Asked]]:
@@ -222,7 +222,7 @@ def _read_headers(
     file: OpenFile, store: BloomFilterCache, wanted: Mapping[FilterLocation, np.ndarray]
 ) -> dict[FilterLocation, BloomFilterBlocks | None]:
     """Return the filters, their headers read together with the blocks needed if the footer has the lengths."""
-    known = store.known(wanted)
+    known = store.get(wanted)
     guesses = {place: _guess(*place) for place in wanted if place not in known}
     known |= _read_guessed(file, wanted, guesses)
     wrong = {place: None for place, guess in guesses.items() if guess is not None and known[place] is None}
@@ -240,7 +240,7 @@ def _read_guessed(
     for place, guess in guesses.items():
         size = _HEADER_BYTES if guess is None else guess.start - place[0]
         places.append((place[0], min(size, file.footer_start - place[0])))
-        missing[place] = [] if guess is None else guess.missing(wanted[place])
+        missing[place] = [] if guess is None else guess.missing_blocks(wanted[place])
         places += [] if guess is None else _places(guess, missing[place])
     pieces = iter(_fetched(file, places))
     found: dict[FilterLocation, BloomFilterBlocks | None] = {}
@@ -249,7 +249,7 @@ def _read_guessed(
         for part in missing[place]:
             piece = next(pieces)
             if header is not None and guess is not None and header.same_location(guess):
-                header.take(*part, piece)
+                header.add(*part, piece)
     return found
 
 
@@ -274,7 +274,7 @@ def _read_blocks(
     file: OpenFile, filters: Mapping[FilterLocation, BloomFilterBlocks], wanted: Mapping[FilterLocation, np.ndarray]
 ) -> None:
     """Fetch the missing blocks."""
-    todo = [(found, part) for place, found in filters.items() for part in found.missing(wanted[place])]
+    todo = [(found, part) for place, found in filters.items() for part in found.missing_blocks(wanted[place])]
     pieces = _fetched(file, [lies for found, part in todo for lies in _places(found, [part])])
     for (found, part), piece in zip(todo, pieces, strict=True):
-        found.take(*part, piece)
+        found.add(*part, piece)

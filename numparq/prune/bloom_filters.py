@@ -40,10 +40,10 @@ def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.
     None if filters cannot decide: over `max_probes` values, or a NaN, match, or bytes are not canonical. Zero has two.
     """
     if isinstance(predicate, ContainsPredicate):
-        return None if predicate.negated else bloom_hashes(predicate.test, max_probes)
+        return None if predicate.negated else bloom_hashes(predicate.predicate, max_probes)
     if (
         isinstance(predicate, (NullPredicate, BloomPredicate))
-        or predicate.nan
+        or predicate.matches_nan
         or (predicate.pattern is not None and predicate.negated)
     ):
         return None
@@ -65,7 +65,7 @@ def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.
 def _numbers(predicate: ValuePredicate, most: int) -> list[bytes] | None:
     if sum(high - low for low, high in predicate.ranges) > most:
         return None
-    return [predicate.domain.plain(key) for low, high in predicate.ranges for key in range(low, high)]
+    return [predicate.domain.plain_value(key) for low, high in predicate.ranges for key in range(low, high)]
 
 
 def _bytes(predicate: ValuePredicate, most: int) -> list[bytes] | None:
@@ -85,7 +85,7 @@ class BloomFilterPruner:
         self._file = file
         self._where = places
 
-    def dropped(
+    def prune(
         self, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
     ) -> Iterator[tuple[Expression, list[int]]]:
         """Yield each conjunct that Bloom filters can decide, with the row groups in which no row matches it.
@@ -111,7 +111,7 @@ class BloomFilterPruner:
         """Return position and length of Bloom filters, by ordinals of leaf and row group."""
         found: dict[int, dict[int, tuple[int, int]]] = {}
         chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
-        for (group, leaf_index), *place in self._where.of(BLOOM_FILTER, chunks):
+        for (group, leaf_index), *place in self._where.locate(BLOOM_FILTER, chunks):
             found.setdefault(leaf_index, {})[group] = (place[0], place[1])
         return found
 

@@ -42,14 +42,14 @@ class ColumnIndexPruner:
     ) -> None:
         self._everything = [_all_rows(group) for group in groups]
         self._known: dict[int, LeafPageStatistics] = {}
-        self.kept = BoundedCache(_MOST_KEPT)
+        self.cache = BoundedCache(_MOST_KEPT)
         for place, leaf in asked:
             found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
             there = [pair for pair in found if pair is not None]
             if not there:
                 continue
             num_values = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in there])
-            index = ColumnIndex.joined([index for _, index in there])
+            index = ColumnIndex.concatenate([index for _, index in there])
             runs = page_statistics(index, num_values, leaf, column_order(file, leaf), file.footer.created_by)
             self._known[leaf.index] = LeafPageStatistics([None if pair is None else pair[0] for pair in found], runs)
 
@@ -63,7 +63,9 @@ class ColumnIndexPruner:
         def answer(test: Any) -> _RowsByGroup:
             known = self._known.get(test.leaf.index)
             return _RowsByGroup(
-                self._everything if known is None else known.rows_of(predicate_may_match(test, known.runs), everything)
+                self._everything
+                if known is None
+                else known.rows_of(predicate_may_match(test, known.statistics), everything)
             )
 
         everything = self._everything
@@ -76,7 +78,7 @@ class LeafPageStatistics(NamedTuple):
     """Pages of a leaf in each row group (None without usable indexes), and the statistics of all these pages."""
 
     pages: list[ChunkPages | None]
-    runs: PruningStatistics
+    statistics: PruningStatistics
 
     def rows_of(self, mask: np.ndarray, everything: Sequence[RowRanges]) -> list[RowRanges]:
         """Return the rows of the pages in `mask`, by row group; `everything` holds all rows of each."""
@@ -88,7 +90,7 @@ class LeafPageStatistics(NamedTuple):
             some = mask[start : start + pages.num_pages]
             start += pages.num_pages
             count = np.count_nonzero(some)
-            found.append(whole if count == len(some) else pages.rows_of(some) if count else _NO_ROWS)
+            found.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
         return found
 
 
@@ -117,5 +119,5 @@ def _pages_and_index(
         return None
     whole = group.chunks[place]
     one = len(index.null_pages) == 1 and indexes.is_one_page(whole, group.ordinal, leaf)
-    pages = whole if one else indexes.pages(whole, group.ordinal, leaf)
+    pages = whole if one else indexes.chunk_pages(whole, group.ordinal, leaf)
     return None if pages is None or pages.num_pages != len(index.null_pages) else (pages, index)

@@ -61,7 +61,7 @@ class DictionaryPruner:
         self._tables = tables
         self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
 
-    def dropped(
+    def prune(
         self, plan: ReadPlan, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
     ) -> Iterator[tuple[Expression, list[int]]]:
         """Yield each conjunct, with the row groups in which no row matches it by the dictionaries.
@@ -161,5 +161,5 @@ def _may(predicate: Any, known: dict[int, ColumnVector]) -> bool:
     if values is None or not _is_of_values(predicate):
         return True
     return bool(
-        evaluate_predicate(predicate.test if isinstance(predicate, ContainsPredicate) else predicate, values).any()
+        evaluate_predicate(predicate.predicate if isinstance(predicate, ContainsPredicate) else predicate, values).any()
     )

@@ -64,7 +64,7 @@ def supports_dictionary(leaf: Leaf) -> bool:
 def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
     """Return `data_page_offset` of a column's chunks by row group; empty if the footer is damaged."""
     try:
-        words = file.footer.chunks.words(_wanted(), row_groups, [leaf.index] * len(row_groups))
+        words = file.footer.chunks.read_words(_wanted(), row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
         return {}
     return dict(zip(row_groups, words[:, _wanted().slot("meta_data.data_page_offset")].tolist(), strict=True))
@@ -78,7 +78,7 @@ def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | No
 def is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> bool:
     """Whether `encoding_stats` prove that all data pages of a chunk hold dictionary indices."""
     try:
-        chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
+        chunk = file.footer.chunks.chunk_record(row_group, leaf.index).meta_data
     except ParquetError:
         return False
     stats = [] if chunk is None else chunk.encoding_stats or []
@@ -93,7 +93,7 @@ def decode_dictionary(
 
     `place` is the column's position in `tables`.
     """
-    table = tables.of_row_group(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
+    table = tables.row_group_table(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]

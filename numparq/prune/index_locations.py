@@ -43,26 +43,26 @@ class IndexLocations:
     def __init__(self, file: OpenFile) -> None:
         self._footer, self._end = file.footer, file.footer_start
         self._known: dict[_Chunk, list[int]] = {}  # position and length, kind by kind
-        self.kept = BoundedCache(_MOST_KEPT)
+        self.cache = BoundedCache(_MOST_KEPT)
 
     @classmethod
     def for_file(cls, file: OpenFile) -> IndexLocations:
         """Return the locations of a file, shared by all files with the same footer."""
-        return file.footer.kept.get(("places", file.footer_start), lambda: cls(file))
+        return file.footer.cache.get_or_make(("places", file.footer_start), lambda: cls(file))
 
-    def note(self, chunks: Sequence[_Chunk]) -> None:
+    def load(self, chunks: Sequence[_Chunk]) -> None:
         """Look up chunks, as ordinals of row group and leaf, in one call."""
         missing = [chunk for chunk in chunks if chunk not in self._known]
         if missing:
             found = _looked_up(self._footer, self._end, missing)
             self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
 
-    def of(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
+    def locate(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
         """Return chunk, position and length of indexes of a kind; the length of a Bloom filter is 0 if unknown.
 
         Indexes of external column chunks, or outside of the file's data, are left out.
         """
-        self.note(chunks)
+        self.load(chunks)
         slot, known = 2 * _KINDS.index(what), self._known
         words = ((chunk, known[chunk]) for chunk in chunks)
         return [(chunk, found[slot], found[slot + 1]) for chunk, found in words if found[slot] != _NOWHERE]
@@ -73,7 +73,7 @@ def _looked_up(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray
     wanted, slots = _wanted()
     groups, leaves = zip(*chunks, strict=True)
     try:
-        words = footer.chunks.words(wanted, groups, leaves)
+        words = footer.chunks.read_words(wanted, groups, leaves)
     except ParquetError:
         return np.full((len(chunks), len(_KINDS), 2), _NOWHERE, np.int64)
     found = words[:, slots].reshape(-1, len(_KINDS), 2)

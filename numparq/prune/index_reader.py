@@ -40,7 +40,7 @@ def index_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
     `whole` is the chunk as a single page.
     """
     key = whole.start, whole.end, whole.num_rows
-    return index.cache.get(key, lambda: _build_pages(*key, index.locations))
+    return index.cache.get_or_make(key, lambda: _build_pages(*key, index.locations))
 
 
 def _build_pages(start: int, end: int, num_rows: int, locations: np.ndarray) -> ChunkPages | None:
@@ -56,7 +56,7 @@ def _build_pages(start: int, end: int, num_rows: int, locations: np.ndarray) -> 
 class IndexKey(NamedTuple):
     """Key of an index: COLUMN_INDEX or OFFSET_INDEX, ordinals of row group and leaf."""
 
-    what: str
+    kind: str
     row_group: int
     leaf: int
 
@@ -76,9 +76,9 @@ class PageIndexReader:
             what: {leaf for leaf, bugs in wrong.items() if bug in bugs} for what, bug in _DISTRUST.items()
         }
 
-    def there(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    def chunks_with_index(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the chunks (ordinals of row group and leaf) with a trusted index by the footer; nothing is fetched."""
-        return [chunk for chunk, _, _ in self._places.of(what, self._trusted(what, chunks))]
+        return [chunk for chunk, _, _ in self._places.locate(what, self._trusted(what, chunks))]
 
     def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         wrong = self._distrusted[what]
@@ -89,32 +89,32 @@ class PageIndexReader:
 
         `wanted` maps COLUMN_INDEX or OFFSET_INDEX to chunks (ordinals of row group and leaf), each once.
         """
-        known = self._file.indexes
+        known = self._file.index_cache
         missing = {what: [chunk for chunk in chunks if (what, *chunk) not in known] for what, chunks in wanted.items()}
-        known.update(self.together(missing).read(self._file.source).indexes)
+        known.update(self.batch(missing).read(self._file.source).indexes)
 
-    def together(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> IndexBatch:
+    def batch(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> IndexBatch:
         """Return the batch that reads these indexes; `wanted` as for `load`."""
         places, how, size = self._places, self._file.coalescing, self._file.source.size
         trusted = [IndexKey(what, *chunk) for what, chunks in wanted.items() for chunk in self._trusted(what, chunks)]
         if len(trusted) > _FEW:
             return IndexBatch(places, trusted, size, how)
-        return places.kept.get((how, size, *trusted), lambda: IndexBatch(places, trusted, size, how))
+        return places.cache.get_or_make((how, size, *trusted), lambda: IndexBatch(places, trusted, size, how))
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Return a loaded column index; None if there is none."""
-        return self._file.indexes.get(IndexKey(COLUMN_INDEX, row_group, leaf))
+        return self._file.index_cache.get(IndexKey(COLUMN_INDEX, row_group, leaf))
 
-    def pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
+    def chunk_pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
         """Return the pages of a chunk by its loaded offset index; None if it has no valid one."""
         if whole.is_indexed:
             return whole
-        index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
+        index = self._file.index_cache.get((OFFSET_INDEX, row_group, leaf))
         return None if index is None else index_pages(index, whole)
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Whether the loaded offset index has a single page that holds all of the chunk's data."""
-        index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
+        index = self._file.index_cache.get((OFFSET_INDEX, row_group, leaf))
         return index is not None and index.is_one_page(whole)
 
 
@@ -127,13 +127,13 @@ class LoadedIndexes(NamedTuple):
         Bytes they were decoded from; empty if these are many.
     indexes : dict
         By IndexKey; None for an invalid index.
-    kept : BoundedCache
+    cache : BoundedCache
         Cache of what is derived from these indexes.
     """
 
     content: bytes
     indexes: dict[IndexKey, Any]
-    kept: BoundedCache
+    cache: BoundedCache
 
 
 class _LatestLoad:
@@ -150,7 +150,7 @@ class IndexBatch:
 
     Attributes
     ----------
-    wanted : list of IndexKey
+    keys : list of IndexKey
         Indexes that exist.
     """
 
@@ -158,13 +158,13 @@ class IndexBatch:
         found = [
             (IndexKey(what, *chunk), start, length)
             for what in _READ
-            for chunk, start, length in places.of(what, [each[1:] for each in wanted if each.what == what])
+            for chunk, start, length in places.locate(what, [each[1:] for each in wanted if each.kind == what])
         ]
         ranges = np.array([place for _, *place in found], np.int64).reshape(-1, 2)
         # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
         if int(ranges[:, 1].sum()) > size:
             found, ranges = [], ranges[:0]
-        self.wanted = [each for each, _, _ in found]
+        self.keys = [each for each, _, _ in found]
         self._fetches = coalesce(ranges.cumsum(axis=1), how)
         self._blobs: list[tuple[int, int]] = [(start, stop) for start, stop in self._fetches.requests.tolist()]
         self._sizes = [stop - start for start, stop in self._blobs]
@@ -172,13 +172,13 @@ class IndexBatch:
 
     def read(self, source: Source) -> LoadedIndexes:
         """Read and decode the indexes; invalid ones are None. Equal bytes, unless many, are decoded once."""
-        if not self.wanted:
+        if not self.keys:
             return self._found(b"", [])
         blobs = source.read_ranges(self._blobs)
         if not self._is_small:
             return self._found(b"", blobs)
         content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, self._sizes, strict=True)])
-        latest = _latest.get(self, _LatestLoad)
+        latest = _latest.get_or_make(self, _LatestLoad)
         found = latest.found
         if found is None or found.content != content:
             latest.found = found = self._found(content, blobs)
@@ -186,7 +186,7 @@ class IndexBatch:
 
     def cached_in(self, known: Mapping[Any, Any]) -> LoadedIndexes | None:
         """Return the latest result if `known` still holds the same indexes, else None."""
-        found = _latest.get(self, _LatestLoad).found
+        found = _latest.get_or_make(self, _LatestLoad).found
         same = found is not None and all(known.get(each) is index for each, index in found.indexes.items())
         return found if same else None
 
@@ -195,7 +195,7 @@ class IndexBatch:
 
     def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[IndexKey, Any]:
         pieces = split_fetched(self._fetches, blobs)
-        return {each: _decoded(each.what, piece) for each, piece in zip(self.wanted, pieces, strict=True)}
+        return {each: _decoded(each.kind, piece) for each, piece in zip(self.keys, pieces, strict=True)}
 
 
 def _decoded(what: str, piece: np.ndarray) -> Any:

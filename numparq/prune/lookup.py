@@ -36,7 +36,7 @@ _Pages = tuple[
 
 
 class LookupPlanner:
-    """Plans look-ups in certain row groups by certain columns; made by `of`.
+    """Plans look-ups in certain row groups by certain columns; made by `for_row_groups`.
 
     Nothing in it is of the file but what the footer says, and where indexes lie: files with equal footers share it.
 
@@ -58,7 +58,7 @@ class LookupPlanner:
         self,
         file: OpenFile,
         leaves: Sequence[Leaf],
-        asked: Sequence[Leaf],
+        filter_leaves: Sequence[Leaf],
         tables: ChunkTables,
         row_groups: Sequence[int],
     ) -> None:
@@ -66,28 +66,30 @@ class LookupPlanner:
         self._tables = tables
         self._row_groups = row_groups
         place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
-        self._asked = [(place_of[leaf.index], leaf) for leaf in asked]
+        self._asked = [(place_of[leaf.index], leaf) for leaf in filter_leaves]
         self._wanted = {
-            COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in asked],
+            COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in filter_leaves],
             OFFSET_INDEX: [(group, leaf.index) for group in row_groups for leaf in leaves],
         }
-        self._together: IndexBatch | None = self._indexes(file).together(self._wanted) if self._are_told(file) else None
+        self._together: IndexBatch | None = self._indexes(file).batch(self._wanted) if self._are_told(file) else None
 
     @classmethod
-    def of(
+    def for_row_groups(
         cls,
         file: OpenFile,
         leaves: Sequence[Leaf],
-        asked: Sequence[Leaf],
+        filter_leaves: Sequence[Leaf],
         tables: ChunkTables,
         row_groups: Sequence[int],
     ) -> LookupPlanner | None:
         """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
         if len(row_groups) > MAX_ROW_GROUPS or len(row_groups) * len(leaves) > MAX_CHUNKS:
             return None
-        columns, questions = tuple(map(leaf_ordinal, leaves)), tuple(map(leaf_ordinal, asked))
+        columns, questions = tuple(map(leaf_ordinal, leaves)), tuple(map(leaf_ordinal, filter_leaves))
         key = "look-up", columns, questions, file.coalescing, *row_groups
-        return IndexLocations.for_file(file).kept.get(key, lambda: cls(file, leaves, asked, tables, row_groups))
+        return IndexLocations.for_file(file).cache.get_or_make(
+            key, lambda: cls(file, leaves, filter_leaves, tables, row_groups)
+        )
 
     def plan(self, file: OpenFile, bound: Expression) -> list[RowGroupPlan] | None:
         """Plan what is read of the row groups.
@@ -104,7 +106,7 @@ class LookupPlanner:
         list of RowGroupPlan or None
             In their order, those without rows left out; None where this is no look-up.
         """
-        told = self.told(file)
+        told = self.load(file)
         if told is None:
             return None
         plans, pages = told
@@ -116,7 +118,7 @@ class LookupPlanner:
                 found.append(plan.with_rows(rows))
         return found
 
-    def told(self, file: OpenFile) -> tuple[list[RowGroupPlan], ColumnIndexPruner] | None:
+    def load(self, file: OpenFile) -> tuple[list[RowGroupPlan], ColumnIndexPruner] | None:
         """Read the indexes that have not been, and give what follows from them, which is kept with them.
 
         Parameters
@@ -134,21 +136,21 @@ class LookupPlanner:
         together, found = self._together, None
         if together is None:
             return None
-        if file.indexes.keys().isdisjoint(together.wanted):
+        if file.index_cache.keys().isdisjoint(together.keys):
             found = together.read(file.source)
-            file.indexes.update(found.indexes)
+            file.index_cache.update(found.indexes)
         else:
             self._indexes(file).load(self._wanted)
-            found = together.cached_in(file.indexes)
-        return self._made(file) if found is None else found.kept.get(self, lambda: self._made(file))
+            found = together.cached_in(file.index_cache)
+        return self._made(file) if found is None else found.cache.get_or_make(self, lambda: self._made(file))
 
     def _are_told(self, file: OpenFile) -> bool:
         """Tell whether there is a column index for all that is asked, and nothing else to ask first."""
         places, asked = IndexLocations.for_file(file), self._wanted[COLUMN_INDEX]
-        places.note(self._wanted[OFFSET_INDEX])
+        places.load(self._wanted[OFFSET_INDEX])
         return (
-            len(self._indexes(file).there(COLUMN_INDEX, asked)) == len(asked)
-            and not places.of(BLOOM_FILTER, asked)
+            len(self._indexes(file).chunks_with_index(COLUMN_INDEX, asked)) == len(asked)
+            and not places.locate(BLOOM_FILTER, asked)
             and not any(
                 self._tables.has_dictionary(place, group) for place, _ in self._asked for group in self._row_groups
             )
@@ -165,10 +167,10 @@ class LookupPlanner:
 
     def _whole(self, indexes: PageIndexReader, group: int) -> RowGroupPlan:
         """Plan all rows of a row group, with the pages of columns by their offset indexes where these can be had."""
-        (chunks,) = self._tables.whole_chunks([group])
+        (chunks,) = self._tables.chunks_as_pages([group])
         pairs = zip(chunks, self._leaves, strict=True)
-        located = tuple([indexes.pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
-        count = self._tables.num_rows_of(group)
+        located = tuple([indexes.chunk_pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
+        count = self._tables.num_rows(group)
         return RowGroupPlan(group, count, RowRanges.all(count), located)
 
 
@@ -198,13 +200,15 @@ class KeyPageFinder:
     """
 
     def __init__(
-        self, file: OpenFile, leaves: Sequence[Leaf], asked: Leaf, domain: KeyDomain, tables: ChunkTables
+        self, file: OpenFile, leaves: Sequence[Leaf], filter_leaves: Leaf, domain: KeyDomain, tables: ChunkTables
     ) -> None:
         self._leaves = leaves
-        self._asked = asked
+        self._asked = filter_leaves
         self._domain = domain
         self._tables = tables
-        self._groups = _KeyIntervals(row_group_statistics(file, asked, range(file.num_row_groups)), asked, domain)
+        self._groups = _KeyIntervals(
+            row_group_statistics(file, filter_leaves, range(file.num_row_groups)), filter_leaves, domain
+        )
         self._of_one_key = self._groups.single_key_positions()
         self._look_ups = BoundedCache(_MOST_KEPT)
 
@@ -224,20 +228,20 @@ class KeyPageFinder:
             A run of rows for each row group that has any; None where one would not do, where nothing tells, or
             where statistics might decide without a look at the rows.
         """
-        groups = self._groups.having(key)
+        groups = self._groups.containing(key)
         if groups is None or not 0 < len(groups) <= MAX_ROW_GROUPS or not self._of_one_key.isdisjoint(groups):
             return None
-        look_up = self._look_ups.get(groups, lambda: self._look_up(file, groups))
-        told = None if look_up is None else look_up.told(file)
+        look_up = self._look_ups.get_or_make(groups, lambda: self._look_up(file, groups))
+        told = None if look_up is None else look_up.load(file)
         if told is None:
             return None
         plans, rows = told
-        indexed = rows.kept.get(self._asked.index, lambda: self._indexed(plans, rows))
+        indexed = rows.cache.get_or_make(self._asked.index, lambda: self._indexed(plans, rows))
         if indexed is None:
             return None
         found = []
         for group, starts, stops, intervals in indexed:
-            pages = intervals.having(key)
+            pages = intervals.containing(key)
             if pages is None:
                 return None
             if pages:
@@ -248,7 +252,7 @@ class KeyPageFinder:
         return found
 
     def _look_up(self, file: OpenFile, groups: range) -> LookupPlanner | None:
-        return LookupPlanner.of(file, self._leaves, [self._asked], self._tables, groups)
+        return LookupPlanner.for_row_groups(file, self._leaves, [self._asked], self._tables, groups)
 
     def _indexed(self, plans: Sequence[RowGroupPlan], rows: ColumnIndexPruner) -> list[_Pages] | None:
         """Give the pages of each row group by its column index; None where one does not tell."""
@@ -261,7 +265,7 @@ class KeyPageFinder:
                 return None
             places = np.arange(start, start + pages.num_pages)
             start += pages.num_pages
-            intervals = _KeyIntervals(told.runs.at(places), self._asked, self._domain)
+            intervals = _KeyIntervals(told.statistics.take(places), self._asked, self._domain)
             found.append((group, pages.first_rows, pages.row_stops, intervals))
         return found
 
@@ -272,13 +276,13 @@ class _KeyIntervals:
     """
 
     def __init__(self, runs: PruningStatistics, leaf: Leaf, domain: KeyDomain) -> None:
-        lows, highs = runs.intervals(domain)
+        lows, highs = runs.key_bounds(domain)
         has_values = runs.may_have_values(leaf)
         self._lows = np.where(has_values, lows, domain.high - 1)
         self._highs = np.where(has_values, highs, domain.low)
         self._are_sorted = all((keys[1:] >= keys[:-1]).all() for keys in (self._lows, self._highs))
 
-    def having(self, key: int) -> range | None:
+    def containing(self, key: int) -> range | None:
         """Give those that may have a key, by their places; None where they do not stand together."""
         if self._are_sorted:
             first, stop = bisect_left(self._highs, key), bisect_right(self._lows, key)

@@ -37,18 +37,18 @@ def _may_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.
 
 
 def _may_in_list(predicate: ContainsPredicate, statistics: PruningStatistics) -> np.ndarray:
-    return statistics.num_values != 0 if predicate.negated else predicate_may_match(predicate.test, statistics)
+    return statistics.num_values != 0 if predicate.negated else predicate_may_match(predicate.predicate, statistics)
 
 
 def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
     if not has_numeric_keys(predicate.domain):
         return _may_be_bytes(predicate, statistics)
-    found = _overlap(predicate.ranges, *statistics.intervals(predicate.domain))
+    found = _overlap(predicate.ranges, *statistics.key_bounds(predicate.domain))
     if predicate.domain.is_float:
         present = statistics.num_non_null(predicate.leaf)
-        if predicate.nan:
+        if predicate.matches_nan:
             found |= statistics.nan_counts != 0
-        found = np.where((statistics.nan_counts == present) & (present >= 0), predicate.nan, found)
+        found = np.where((statistics.nan_counts == present) & (present >= 0), predicate.matches_nan, found)
     return found & statistics.may_have_values(predicate.leaf)
 
 
@@ -65,7 +65,7 @@ _MAY: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
 
 
 def _must_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.ndarray:
-    opposite = NullPredicate(predicate.leaf, predicate.level, not predicate.negated)
+    opposite = NullPredicate(predicate.leaf, predicate.definition_level, not predicate.negated)
     return ~_may_be_null(opposite, statistics)
 
 
@@ -77,11 +77,11 @@ def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> 
     no_nulls = statistics.has_no_nulls(predicate.leaf)
     if not has_numeric_keys(predicate.domain):
         return _asked(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
-    found = _cover(predicate.ranges, *statistics.intervals(predicate.domain))
+    found = _cover(predicate.ranges, *statistics.key_bounds(predicate.domain))
     if predicate.domain.is_float:
         present = statistics.num_non_null(predicate.leaf)
         all_nan = (statistics.nan_counts == present) & (present >= 0)
-        found = np.where(all_nan, predicate.nan, found & (predicate.nan | (statistics.nan_counts == 0)))
+        found = np.where(all_nan, predicate.matches_nan, found & (predicate.matches_nan | (statistics.nan_counts == 0)))
     return (found & no_nulls) | (statistics.num_values == 0)
 
 
@@ -188,7 +188,7 @@ def _asked(
     found = np.zeros(len(statistics), np.bool_)
     index = predicate.leaf.index
     for run in np.flatnonzero(places).tolist():
-        found[run] = question(predicate, {index: statistics.facts(run)})
+        found[run] = question(predicate, {index: statistics.container(run)})
     return found
 
 

@@ -92,15 +92,15 @@ def _may(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
     if isinstance(predicate, NullPredicate):
         return _may_be_null(predicate, statistics)
     if isinstance(predicate, ContainsPredicate):
-        return predicate.negated or _may(predicate.test, statistics)
+        return predicate.negated or _may(predicate.predicate, statistics)
     if isinstance(predicate, BloomPredicate):  # bounds say nothing of a Bloom filter
         return not (statistics.all_null or _all_null(predicate.leaf, statistics))
     run = _run(predicate, statistics)
     if run.all_null:
         return False
     if run.all_nan:
-        return predicate.nan
-    if predicate.nan and not run.no_nans:
+        return predicate.matches_nan
+    if predicate.matches_nan and not run.no_nans:
         return True
     if predicate.pattern is not None and predicate.negated:
         return True
@@ -113,12 +113,14 @@ def _must(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
     if isinstance(predicate, (ContainsPredicate, BloomPredicate)):
         return False
     if isinstance(predicate, NullPredicate):
-        return not _may_be_null(NullPredicate(predicate.leaf, predicate.level, not predicate.negated), statistics)
+        return not _may_be_null(
+            NullPredicate(predicate.leaf, predicate.definition_level, not predicate.negated), statistics
+        )
     run = _run(predicate, statistics)
     if not run.no_nulls:
         return False
-    if run.all_nan or not (predicate.nan or run.no_nans):
-        return run.all_nan and predicate.nan
+    if run.all_nan or not (predicate.matches_nan or run.no_nans):
+        return run.all_nan and predicate.matches_nan
     if predicate.pattern is None:
         return covers(predicate.ranges, run.low, run.high)
     return predicate.negated and not overlaps(predicate.ranges, run.low, run.high)
@@ -159,7 +161,7 @@ def _interval(domain: KeyDomain, statistics: ContainerStatistics) -> tuple[Any, 
         low, high = (-1 if low == 0 else low), (0 if high == -1 else high)
     if low is not None and high is not None and low > high:
         return domain.low, domain.high
-    after = domain.high if high is None else domain.after(high)
+    after = domain.high if high is None else domain.successor(high)
     if domain.kind == "bytes" and low is not None and low == high and not statistics.is_exact:
         after = prefix_end(high)  # cut by who forgot to make the larger one larger
     return (domain.low if low is None else low), after

@@ -61,25 +61,25 @@ class ReadPlanner:
 
     # --- without predicates ------------------------------------------------------------------------------------------
 
-    def whole(self, rows: Mapping[int, RowRanges]) -> ReadPlan:
+    def plan_rows(self, rows: Mapping[int, RowRanges]) -> ReadPlan:
         """Return the plan that reads the given rows of each row group from whole chunks; nothing is fetched.
 
         `rows` maps ordinals of row groups to row ranges, in the order of the plan.
         """
         ordinals = list(rows)
-        counts = [self._tables.num_rows_of(group) for group in ordinals]
-        plan = ReadPlan.from_chunks(self._names, counts, self._tables.whole_chunks(ordinals), ordinals)
+        counts = [self._tables.num_rows(group) for group in ordinals]
+        plan = ReadPlan.from_chunks(self._names, counts, self._tables.chunks_as_pages(ordinals), ordinals)
         partial = {
             group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
         }
         return narrow(plan, partial, "rows", "not asked for")
 
-    def located(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
+    def locate_pages(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
         """Return the plan with the pages of these leaves' chunks by offset index, for partly selected row groups.
 
         The offset indexes that are not cached are fetched together.
         """
-        places = [(place, leaf.index) for place, leaf in self._placed(plan, leaves)]
+        places = [(place, leaf.index) for place, leaf in self._column_positions(plan, leaves)]
         partial = [group for group in plan.left if group.rows.count < group.num_rows]
         return self._with_pages(plan, partial, places)
 
@@ -94,11 +94,11 @@ class ReadPlanner:
         found = {
             (group.ordinal, place): pages
             for group, place, leaf in todo
-            if (pages := self._indexes.pages(group.chunks[place], group.ordinal, leaf)) is not None
+            if (pages := self._indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)) is not None
         }
         return with_offset_indexes(plan, found) if found else plan
 
-    def _placed(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> list[tuple[int, Leaf]]:
+    def _column_positions(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> list[tuple[int, Leaf]]:
         """Return the position of each leaf among the plan's columns; leaves without a column are left out."""
         if plan.columns == tuple(self._names):
             place_of = {leaf.index: place for place, leaf in enumerate(self._leaves)}
@@ -110,7 +110,7 @@ class ReadPlanner:
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
-    def decided(self, plan: ReadPlan, bound: Expression) -> set[int]:
+    def fully_matched(self, plan: ReadPlan, bound: Expression) -> set[int]:
         """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
         sure = self._answers(bound)
         ordinals = [group.ordinal for group in plan.left]
@@ -130,7 +130,7 @@ class ReadPlanner:
         """Return the statistics of row groups, by ordinals of the filter columns' leaves."""
         return {leaf.index: row_group_statistics(self._file, leaf, row_groups) for leaf in filter_leaves(bound)}
 
-    def pruned(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
+    def prune(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Prune the plan by row group statistics, Bloom filters, column indexes and dictionaries, in this order.
 
         Fetches nothing for row groups that statistics decide. Partly selected row groups get pages by offset index.
@@ -148,10 +148,10 @@ class ReadPlanner:
         runs = self._runs(bound, groups)
         kept = containers_may_match(bound, runs, len(groups)).nonzero()[0]
         left = [groups[place] for place in kept.tolist()]
-        self._answers(bound).update(_surely(bound, left, {leaf: some.at(kept) for leaf, some in runs.items()}))
+        self._answers(bound).update(_surely(bound, left, {leaf: some.take(kept) for leaf, some in runs.items()}))
         return left
 
-    def look_up(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
+    def plan_lookup(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
         """Plan a point look-up in whole row groups, out of `may_match_row_groups`; None if it needs a full plan.
 
         Row groups without any row left are left out.
@@ -159,24 +159,24 @@ class ReadPlanner:
         sure = self._answers(bound)
         if isinstance(bound, Constant) or set(map(sure.get, row_groups)) != {False}:
             return None
-        found = LookupPlanner.of(self._file, self._leaves, filter_leaves(bound), self._tables, row_groups)
+        found = LookupPlanner.for_row_groups(self._file, self._leaves, filter_leaves(bound), self._tables, row_groups)
         return None if found is None else found.plan(self._file, bound)
 
     def prune_by_indexes(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
-        """Prune as `pruned` does, without the row group statistics."""
+        """Prune as `prune` does, without the row group statistics."""
         if isinstance(bound, Constant) or not plan.left:
             return plan
-        decided = self.decided(plan, bound)
+        decided = self.fully_matched(plan, bound)
         self._locate_indexes(plan)
         plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)
         plan = self._by_dictionaries(plan, bound, decided, answered)
-        return self.located(plan, self._leaves)
+        return self.locate_pages(plan, self._leaves)
 
     def _locate_indexes(self, plan: ReadPlan) -> None:
         """Look up the index locations of all chunks at once, if these are few."""
         if len(plan.left) * len(self._leaves) <= _FEW:
-            self._places.note([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
+            self._places.load([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
 
     def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         for part in conjuncts(bound):
@@ -192,19 +192,19 @@ class ReadPlanner:
         """Prune by Bloom filters; also return the chunks (ordinals of row group and leaf) whose filter was probed."""
         groups = _undecided(plan, fully_matched)
         answered: set[tuple[int, int]] = set()
-        for part, dropped in self._bloom_filters.dropped(bound, groups, answered):
+        for part, dropped in self._bloom_filters.prune(bound, groups, answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "Bloom filter", describe(part))
         return plan, answered
 
     def _by_dictionaries(
         self, plan: ReadPlan, bound: Expression, fully_matched: set[int], answered: set[tuple[int, int]]
     ) -> ReadPlan:
-        for part, dropped in self._dictionaries.dropped(plan, bound, _undecided(plan, fully_matched), answered):
+        for part, dropped in self._dictionaries.prune(plan, bound, _undecided(plan, fully_matched), answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "dictionary", describe(part))
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, fully_matched: set[int]) -> ReadPlan:
-        asked = self._placed(plan, filter_leaves(bound))
+        asked = self._column_positions(plan, filter_leaves(bound))
         ordinals = self._load_page_indexes(_undecided(plan, fully_matched), [leaf for _, leaf in asked])
         if not ordinals:
             return plan
@@ -215,7 +215,7 @@ class ReadPlanner:
         for _, several in found:
             left = [rows & kept for rows, kept in zip(left, several, strict=True)]
         partial = [group for group, rows in zip(groups, left, strict=True) if rows and rows.count < group.rows.count]
-        every = [(place, leaf.index) for place, leaf in self._placed(plan, self._leaves)]
+        every = [(place, leaf.index) for place, leaf in self._column_positions(plan, self._leaves)]
         plan = self._with_pages(plan, partial, every)
         for part, several in found:
             plan = narrow(plan, dict(zip(ordinals, several, strict=True)), "column index", describe(part))
@@ -223,7 +223,9 @@ class ReadPlanner:
 
     def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
         """Load the page indexes; return the row groups with a column index of any filter column."""
-        there = self._indexes.there(COLUMN_INDEX, [(group, leaf.index) for group in groups for leaf in asked])
+        there = self._indexes.chunks_with_index(
+            COLUMN_INDEX, [(group, leaf.index) for group in groups for leaf in asked]
+        )
         useful = list(dict.fromkeys(group for group, _ in there))
         # If requests are slow, or chunks few, the offset indexes of all columns are loaded at once.
         at_once = self._file.source.is_remote or len(useful) * len(self._leaves) <= _FEW

@@ -77,9 +77,9 @@ class PruningStatistics:
         absent, no = np.full((len(num_values), 2), UNKNOWN, np.int64), np.zeros(len(num_values), np.bool_)
         return cls(np.empty(0, np.uint8), absent, absent, num_values, absent[:, 0], absent[:, 0], no, no, NO_ORDER)
 
-    def at(self, chosen: np.ndarray) -> PruningStatistics:
+    def take(self, chosen: np.ndarray) -> PruningStatistics:
         """Return the containers at these indices (int64)."""
-        return self._parts.get(chosen.tobytes(), lambda: self._at(chosen))
+        return self._parts.get_or_make(chosen.tobytes(), lambda: self._at(chosen))
 
     def _at(self, chosen: np.ndarray) -> PruningStatistics:
         made = PruningStatistics(
@@ -97,7 +97,7 @@ class PruningStatistics:
             made._intervals[domain] = low.take(chosen), high.take(chosen)
         return made
 
-    def facts(self, run: int) -> ContainerStatistics:
+    def container(self, run: int) -> ContainerStatistics:
         """Return the statistics of one container."""
         low, high = (self._bound(places[run]) for places in (self.lows, self.highs))
         known = (self.num_values, self.null_counts, self.nan_counts)
@@ -137,7 +137,7 @@ class PruningStatistics:
         nulls = self.num_nulls(leaf)
         return np.where((nulls < 0) | (self.num_values < 0), UNKNOWN, self.num_values - nulls)
 
-    def intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
+    def key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper sort key (int64 or uint64, both included) of each container, for numeric keys.
 
         All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
@@ -198,13 +198,13 @@ def _wanted() -> ThriftLayout:
 
 def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
     """Return the trusted statistics of a column by row group, from the footer alone; cached with the footer."""
-    return file.footer.kept.get(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
+    return file.footer.cache.get_or_make(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
 
 
 def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
     wanted, wrong = _wanted(), untrusted_statistics(file.footer.created_by, leaf)
     try:
-        words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
+        words = file.footer.chunks.read_words(wanted, row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
         return PruningStatistics.unknown(np.full(len(row_groups), UNKNOWN, np.int64))
 
@@ -242,7 +242,7 @@ def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningSt
 
 def column_order(file: OpenFile, leaf: Leaf) -> ColumnOrder:
     """Return the column order that the file declares; NO_ORDER if only deprecated bounds can be trusted."""
-    return file.footer.kept.get(("order", leaf), lambda: _order_in(file, leaf))
+    return file.footer.cache.get_or_make(("order", leaf), lambda: _order_in(file, leaf))
 
 
 def _order_in(file: OpenFile, leaf: Leaf) -> ColumnOrder:
@@ -258,7 +258,7 @@ def page_statistics(
     `num_rows` is int64, the rows of each page by the offset index.
     """
     key = leaf, order, created_by, num_rows.tobytes()
-    return index.cache.get(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
+    return index.cache.get_or_make(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
 
 
 def _made_runs(

@@ -39,17 +39,17 @@ class RaiseOnDamage:
     context = ReadContext
 
     @staticmethod
-    def tables(
+    def chunk_tables(
         footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
     ) -> ChunkTables:
         """Make the tables of the chunks: those of few columns once, as far as they follow from the footer."""
         if files is not None or len(leaves) > _FEW:
             return ChunkTables(footer, leaves, row_groups, end, files)
         key = ("tables", end, tuple(leaves), *row_groups)
-        return footer.kept.get(key, lambda: ChunkTables(footer, leaves, row_groups, end))
+        return footer.cache.get_or_make(key, lambda: ChunkTables(footer, leaves, row_groups, end))
 
     @staticmethod
-    def few(
+    def decode_few(
         context: ReadContext,
         chunk_tables: ChunkTables,
         leaves: Sequence[Leaf],
@@ -80,7 +80,7 @@ class RaiseOnDamage:
         return SelectionScheduler(context, chunk_tables, leaves, memory)
 
     @staticmethod
-    def whole(
+    def drop_lost(
         layout: BlockLayout,
         buffers: list[DecodedColumn],
         labels: list[str | None],
@@ -93,12 +93,12 @@ class RaiseOnDamage:
         return layout, buffers, labels, nested, virtual
 
     @staticmethod
-    def rows(
-        rows: FileRowReader, targets: Sequence[OutputType], limit: int | None
+    def select(
+        rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None
     ) -> Sequence[RowSlice | RowSelection]:
         """Find the rows to decode."""
-        return rows.left(targets, limit)
+        return rows.filter_slices(output_types, limit)
 
     @staticmethod
-    def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
+    def relabel(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
         """Leave the labels as they are."""

@@ -48,7 +48,7 @@ def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None)
 
 def leaves_may_be_null(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
     """Return for each leaf whether it may hold a null in any row group of a file."""
-    counts = file.footer.chunks.table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
+    counts = file.footer.chunks.read_table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
     none = (counts == 0).all(axis=0).tolist()
     created_by = file.footer.created_by
     return [
@@ -57,13 +57,13 @@ def leaves_may_be_null(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
 
 
 class FileRowReader:
-    """Rows of one file: call `begin`, `find`, `decode` and `close` in that order.
+    """Rows of one file: call `open`, `select`, `decode` and `close` in that order.
 
     Attributes
     ----------
-    slices : sequence of RowSlice or RowSelection
-        Rows selected by position; after `find` those that satisfy the predicate.
-    tables : ChunkTables
+    selections : sequence of RowSlice or RowSelection
+        Rows selected by position; after `select` those that satisfy the predicate.
+    chunk_tables : ChunkTables
         Column chunks of the projected leaves, followed by those of the other filter leaves.
     """
 
@@ -79,10 +79,12 @@ class FileRowReader:
         self._leaves = leaves
         self._condition = predicate or None
         self._policy = policy or RaiseOnDamage()
-        self._all = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
-        self.slices: Sequence[RowSlice | RowSelection] = slices
+        self._all_leaves = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
+        self.selections: Sequence[RowSlice | RowSelection] = slices
         groups = [rows.row_group for rows in slices]
-        self.tables: ChunkTables = self._policy.tables(file.footer, self._all, groups, file.footer_start, file.files)
+        self.chunk_tables: ChunkTables = self._policy.chunk_tables(
+            file.footer, self._all_leaves, groups, file.footer_start, file.multi_file_source
+        )
 
     @property
     def leaves(self) -> Sequence[Leaf]:
@@ -92,7 +94,7 @@ class FileRowReader:
     @property
     def null_counts(self) -> list[int | None]:
         """Null count of each projected leaf in the row groups read; None if unknown."""
-        return self.tables.null_counts()[: len(self._leaves)]
+        return self.chunk_tables.null_counts()[: len(self._leaves)]
 
     @property
     def may_be_null(self) -> list[bool]:
@@ -102,26 +104,26 @@ class FileRowReader:
         return [leaf_may_be_null(leaf, count, created_by) for leaf, count in counts]
 
     @property
-    def count(self) -> int:
+    def num_rows(self) -> int:
         """Number of rows."""
-        return sum(map(len, self.slices))
+        return sum(map(len, self.selections))
 
     def plan(self) -> ReadPlan:
         """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
-        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
+        slices = [rows for rows in self.selections if isinstance(rows, RowSlice) and len(rows)]
         return self._selection_builder(()).plan(slices)
 
-    def begin(self, crew: WorkerPool, verify_crc: bool, local: ThreadScratch | None = None) -> None:
+    def open(self, pool: WorkerPool, verify_crc: bool, local: ThreadScratch | None = None) -> None:
         """Open the read: build its context and its prefetcher. `local` shares thread scratch between files."""
         faults = page_quirks(self.file.footer.created_by)
         self._context: ReadContext = self._policy.context(
             self.file.source,
-            self.tables.names,
-            crew,
+            self.chunk_tables.names,
+            pool,
             verify_crc and faults.has_checksums,
             bit_packed=faults.bit_packed,
             local=local or ThreadScratch(),
-            gap=self._gap,
+            max_gap=self._gap,
         )
         self._ahead = ScanPrefetcher(self._context, self.file)
 
@@ -140,8 +142,8 @@ class FileRowReader:
 
         None with a predicate or a row selection, for external column chunks and without rows.
         """
-        are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.slices)
-        if not are_whole or self.file.files is not None or not self.count:
+        are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.selections)
+        if not are_whole or self.file.multi_file_source is not None or not self.num_rows:
             return None
         return tuple(self._leaves), self._context.verify_crc, self._context.bit_packed
 
@@ -155,33 +157,35 @@ class FileRowReader:
         """Whether rows are filtered by value."""
         return self._condition is not None
 
-    def find(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
-        """Set `slices` to the rows to decode, at most `limit` of those that satisfy the predicate."""
-        self.slices = self._policy.rows(self, output_types, limit)
+    def select(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
+        """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
+        self.selections = self._policy.select(self, output_types, limit)
 
-    def left(self, output_types: Sequence[OutputType], limit: int | None) -> Sequence[RowSlice | RowSelection]:
+    def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> Sequence[RowSlice | RowSelection]:
         """Return the rows that satisfy the predicate, at most `limit`."""
-        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
+        slices = [rows for rows in self.selections if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self.file.footer.row_group_num_rows
-        are_all = self._condition is None and (limit is None or limit >= self.count)
+        are_all = self._condition is None and (limit is None or limit >= self.num_rows)
         if not slices or (are_all and all(len(rows) == num_rows[rows.row_group] for rows in slices)):
-            return self.slices
-        found = self._selection_builder(output_types).rows(slices, self._context, self._ahead, limit)
+            return self.selections
+        found = self._selection_builder(output_types).select(slices, self._context, self._ahead, limit)
         return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
 
     def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
         from .select_rows import RowSelectionBuilder
 
-        return RowSelectionBuilder(self.file, self.tables, self._all, output_types, self._condition)
+        return RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, output_types, self._condition)
 
     def decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
         """Decode the leaves at the positions `wanted`; return one column for each leaf, empty if not decoded.
 
         The first row goes to row `first` of `memory`.
         """
-        slices = self.slices if not first else [replace(part, out=part.out + first) for part in self.slices]
-        context, tables, leaves = self._context, self.tables, self._leaves
-        found = {} if self._ahead.is_remote else self._policy.few(context, tables, leaves, memory, slices, wanted)
+        slices = self.selections if not first else [replace(part, out=part.out + first) for part in self.selections]
+        context, tables, leaves = self._context, self.chunk_tables, self._leaves
+        found = (
+            {} if self._ahead.is_remote else self._policy.decode_few(context, tables, leaves, memory, slices, wanted)
+        )
         if len(found) < len(wanted):
             maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
             found |= decode_columns(
@@ -200,21 +204,21 @@ class FileRowReader:
         columns = range(len(self._leaves))
 
         def turns() -> Iterator[Sequence[RowSlice | RowSelection]]:
-            self._ahead.schedule([selection_byte_ranges(part, self.tables, columns) for part in slices])
+            self._ahead.schedule([selection_byte_ranges(part, self.chunk_tables, columns) for part in slices])
             for turn, part in enumerate(slices):
                 with self._ahead.batch(turn):
                     yield [part]
 
         return turns
 
-    def virtual(self, name: str) -> np.ndarray:
+    def virtual_column(self, name: str) -> np.ndarray:
         """Return the virtual column "row_group" or "row_number" as int64, one value a row."""
-        values = np.empty(self.count, np.int64)
+        values = np.empty(self.num_rows, np.int64)
         counts: Any = self.file.footer.row_group_num_rows
         starts = np.cumsum(counts) - counts
         place = 0
-        for rows in self.slices:
-            numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.numbers()
+        for rows in self.selections:
+            numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.row_indices()
             values[place : place + len(rows)] = numbers
             place += len(rows)
         return values

@@ -60,14 +60,14 @@ class FileScan:
         self._columns = project_columns(file, columns, options)
         self._condition = self._bind_predicate()
         self._slices = self._select_row_slices(options.row_groups, options.row_range)
-        if not self._slices and file.is_own and file.num_row_groups:
+        if not self._slices and file.is_written_by_numparq and file.num_row_groups:
             self._slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
 
     def _select_row_slices(self, row_groups: Any, row_range: Any) -> list[RowSlice]:
         """Choose rows by position."""
         footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
         if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _MAX_CACHED_ROW_GROUPS:
-            return footer.kept.get("all rows", lambda: select_row_slices(footer.row_group_num_rows.tolist()))
+            return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows.tolist()))
         return select_row_slices(footer.row_group_num_rows.tolist(), row_groups, row_range, limit)
 
     def _bind_predicate(self) -> ScanPredicate | None:
@@ -83,7 +83,7 @@ class FileScan:
         slices = [rows for rows in self._slices if len(rows)]
         return FileRowReader(self._file, self._columns.leaves, slices, self._condition).plan()
 
-    def frame(self, policy: RaiseOnDamage | SkipDamaged) -> pd.DataFrame:
+    def to_frame(self, policy: RaiseOnDamage | SkipDamaged) -> pd.DataFrame:
         """Read.
 
         Parameters
@@ -99,41 +99,41 @@ class FileScan:
         columns, choices = self._columns, self._choices
         rows = FileRowReader(self._file, columns.leaves, self._slices, self._condition, policy)
         null_counts = rows.null_counts
-        targets = columns.targets(null_counts)
+        targets = columns.output_types(null_counts)
         limit = None if choices.nrows is None else check_row_count(choices.nrows, "nrows")
         try:
             with WorkerPool(thread_count(choices.threads)) as crew:
-                rows.begin(crew, choices.verify_crc)
+                rows.open(crew, choices.verify_crc)
                 try:
                     if choices.memory_limit is not None:
                         self._check_memory_to_find(rows, choices.memory_limit)
-                    rows.find(targets, limit)
+                    rows.select(targets, limit)
                     if choices.memory_limit is not None:
-                        self._check_memory(columns.leaves, targets, rows.slices, choices.memory_limit)
-                    layout = allocate_blocks(targets, rows.count, columns.index_leaves)
+                        self._check_memory(columns.leaves, targets, rows.selections, choices.memory_limit)
+                    layout = allocate_blocks(targets, rows.num_rows, columns.index_leaves)
                     buffers = rows.decode(layout, _columns_to_decode(layout))
                 finally:
                     rows.close()
             if self._condition is not None:
                 columns.restore_null_counts(buffers, null_counts)
-            layout, buffers, columns.labels, columns.nested, virtual = policy.whole(
-                layout, buffers, columns.labels, columns.nested, self._virtual(rows), columns.leaves, rows.slices
+            layout, buffers, columns.labels, columns.nested, virtual = policy.drop_lost(
+                layout, buffers, columns.labels, columns.nested, self._virtual(rows), columns.leaves, rows.selections
             )
-            frame = columns.frame(layout, buffers, virtual)
+            frame = columns.to_frame(layout, buffers, virtual)
             if choices.explode is None:
-                policy.label(frame, columns.metadata)
+                policy.relabel(frame, columns.metadata)
             return frame
         except ParquetError as error:
-            rows.tables.add_chunk_file(error)
+            rows.chunk_tables.add_chunk_file(error)
             raise
         except MemoryError as error:
-            what = f"{rows.count:,} rows of {len(columns.names)} columns"
+            what = f"{rows.num_rows:,} rows of {len(columns.names)} columns"
             raise LimitError(f"there is not enough memory to read {what}") from error
 
     def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
         if self._condition is not None:
-            largest = sorted(rows.slices, key=len)[-thread_count(self._choices.threads) :]
+            largest = sorted(rows.selections, key=len)[-thread_count(self._choices.threads) :]
             asked = self._condition.leaves
             self._check_memory(asked, [choose_output_type(leaf, null_count=1) for leaf in asked], largest, limit)
 
@@ -154,9 +154,9 @@ class FileScan:
         if not self._columns.virtual:
             return []
         return [
-            (name, default_string_array([self._file.source.name]).take(np.zeros(rows.count, np.intp)))
+            (name, default_string_array([self._file.source.name]).take(np.zeros(rows.num_rows, np.intp)))
             if name == "file"
-            else (name, rows.virtual(name))
+            else (name, rows.virtual_column(name))
             for name in self._columns.virtual
         ]
 
@@ -164,4 +164,4 @@ class FileScan:
 def _columns_to_decode(layout: Any) -> Any:
     """Give the columns to decode: all; where there are no rows, those that have their categories from a dictionary."""
     columns = range(len(layout.targets))
-    return columns if layout.num_rows else [at for at in columns if layout.targets[at].entries is not None]
+    return columns if layout.num_rows else [at for at in columns if layout.targets[at].entry_type is not None]

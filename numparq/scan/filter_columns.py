@@ -42,7 +42,7 @@ _MAX_ENTRIES = 1 << 31  # positions are 32-bit
 @lru_cache(maxsize=1024)
 def stored_output_type(leaf: Leaf) -> OutputType:
     """Return the output type of a filter column: values as stored, INT96 as timestamps."""
-    common: dict[str, Any] = {"finish": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
+    common: dict[str, Any] = {"array_kind": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
     if leaf.physical == BYTE_ARRAY:
         # UTF-8 is checked while decoding, where an error can name the page.
         common["utf8"] = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, None).kind in UTF8_KINDS
@@ -50,7 +50,7 @@ def stored_output_type(leaf: Leaf) -> OutputType:
         return OutputType(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
     common["nulls"] = "refuse" if leaf.is_nested else "mask"
     if leaf.physical == INT96:
-        none = OutputType("null", **{**common, "finish": _INT96_OUT_OF_RANGE})
+        none = OutputType("null", **{**common, "array_kind": _INT96_OUT_OF_RANGE})
         coarse = OutputType("fixed", dtype=np.dtype("M8[us]"), conversion=INT96_US, on_inexact=none, **common)
         return OutputType("fixed", dtype=np.dtype("M8[ns]"), conversion=INT96_NS, on_inexact=coarse, **common)
     fixed = f"V{leaf.type_length or 0}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
@@ -72,30 +72,30 @@ class _FilterBuffers:
     leaves: Sequence[Leaf]
 
     @classmethod
-    def of(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> _FilterBuffers:
+    def allocate(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> _FilterBuffers:
         nothing: list[Any] = [None] * len(leaves)
         return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
 
-    def replace(self, position: int, target: OutputType) -> None:
+    def reallocate(self, position: int, target: OutputType) -> None:
         """Set a column's output type; allocate buffers for flat columns of fixed storage.
 
         Raises UnsupportedError for INT96 values outside the range of microseconds.
         """
         self.targets[position] = target
-        if target.finish == _INT96_OUT_OF_RANGE:
+        if target.array_kind == _INT96_OUT_OF_RANGE:
             message = "there are INT96 values that are no timestamps: the column cannot be filtered by"
             raise UnsupportedError(message, column=self.leaves[position].name)
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             size = self.num_rows * target.dtype.itemsize
-            self.values[position] = self.scratch.take(f"asked {position}", size)[:size].view(target.dtype)
-            self.validity[position] = self.scratch.take(f"asked validity {position}", self.num_rows)[: self.num_rows]
+            self.values[position] = self.scratch.buffer(f"asked {position}", size)[:size].view(target.dtype)
+            self.validity[position] = self.scratch.buffer(f"asked validity {position}", self.num_rows)[: self.num_rows]
 
 
 class _SinglePieceJobMaker(SelectionScheduler):
     """Job scheduler that decodes the strings or nested values of a row group into one array."""
 
-    def _parts(self, column: int, rows: RowSelection, parts: int) -> int:
-        return super()._parts(column, rows, parts) if self._memory.values[column] is not None else 1
+    def _num_splits(self, column: int, rows: RowSelection, parts: int) -> int:
+        return super()._num_splits(column, rows, parts) if self._memory.values[column] is not None else 1
 
 
 class FilterColumns:
@@ -106,14 +106,14 @@ class FilterColumns:
         self._tables = chunk_tables
         self._leaves = leaves
 
-    def values(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
+    def decode(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
         """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        memory = _FilterBuffers.of(self._leaves, rows.count, self._context.scratch)
+        memory = _FilterBuffers.allocate(self._leaves, rows.count, self._context.scratch)
         for place in positions:
-            memory.replace(place, self._target(place, group.ordinal))
+            memory.reallocate(place, self._output_type(place, group.ordinal))
         context, tables, leaves = self._context, self._tables, self._leaves
         part: RowSelection | RowSlice
         if rows.count == group.num_rows:
@@ -129,7 +129,7 @@ class FilterColumns:
             )
         return {leaves[place].index: _to_values(leaves[place], buffer) for place, buffer in found.items()}
 
-    def _target(self, position: int, row_group: int) -> OutputType:
+    def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""
         target = stored_output_type(self._leaves[position])
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
@@ -139,10 +139,10 @@ class FilterColumns:
 def _to_values(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
     """Return decoded values as the vector that `evaluate` takes."""
     if leaf.is_nested:
-        return _nested_values(leaf, buffer.pieces)
+        return _nested_values(leaf, buffer.arrays)
     if buffer.values is not None:
         return ColumnVector(buffer.values, validity=buffer.validity if buffer.null_count else None)
-    return _string_values(buffer.pieces)
+    return _string_values(buffer.arrays)
 
 
 def _string_values(pieces: list[BinaryArray | DictionaryArray]) -> ColumnVector:

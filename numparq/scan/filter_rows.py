@@ -40,37 +40,37 @@ class FilteredRows:
     ----------
     rows : RowRanges
         Within the row group; with a mask, the single range that the mask covers.
-    kept : dict of int to CachedFixed or CachedBinary
+    cached : dict of int to CachedFixed or CachedBinary
         Predicate cache: by column position, the values of these rows decoded for the predicate and projected too.
     mask : uint8 array or None
         For each row of the range 1 if it satisfies the predicate, else 0; used for many short runs.
     """
 
     rows: RowRanges
-    kept: dict[int, CachedFixed | CachedBinary]
+    cached: dict[int, CachedFixed | CachedBinary]
     mask: np.ndarray | None = None
 
     @property
-    def count(self) -> int:
+    def num_rows(self) -> int:
         """Number of rows."""
         return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
-    def within(self, start: int, stop: int) -> FilteredRows:
+    def clip(self, start: int, stop: int) -> FilteredRows:
         """Return the rows from `start` to `stop` (exclusive), both within the row group."""
-        rows = self._exact()
-        return self._taken(rows, rows.clip(start, stop))
+        rows = self._row_ranges()
+        return self._take(rows, rows.clip(start, stop))
 
-    def first(self, count: int) -> FilteredRows:
-        """Return the first `count` rows."""
-        rows = self._exact()
-        return self._taken(rows, rows.select(RowRanges.all(count)))
+    def head(self, count: int) -> FilteredRows:
+        """Return the first `num_rows` rows."""
+        rows = self._row_ranges()
+        return self._take(rows, rows.select(RowRanges.all(count)))
 
-    def _exact(self) -> RowRanges:
+    def _row_ranges(self) -> RowRanges:
         return self.rows if self.mask is None else self.rows.select(RowRanges.from_mask(self.mask))
 
-    def _taken(self, rows: RowRanges, chosen: RowRanges) -> FilteredRows:
-        taking = ValueRanges.between(chosen.positions_in(rows).bounds)
-        return FilteredRows(chosen, {place: column.taken(taking) for place, column in self.kept.items()})
+    def _take(self, rows: RowRanges, chosen: RowRanges) -> FilteredRows:
+        taking = ValueRanges.from_ranges(chosen.positions_in(rows).bounds)
+        return FilteredRows(chosen, {place: column.take(taking) for place, column in self.cached.items()})
 
 
 class RowFilter:
@@ -88,10 +88,10 @@ class RowFilter:
     ) -> None:
         self._context = context
         self._leaves = leaves
-        self._shown = projected_types
+        self._projected_types = projected_types
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
 
-    def find(
+    def filter_plan(
         self,
         plan: ReadPlan,
         narrow: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
@@ -109,22 +109,22 @@ class RowFilter:
 
         def work(group: RowGroupPlan) -> None:
             with error_context(row_group=group.ordinal), prefetcher.batch(turns[group.ordinal]):
-                found[group.ordinal] = self.of_row_group(*narrow(group), limit is None)
+                found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
 
         for wave in self._waves(plan.left, limit):
-            self._context.crew.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
-            count += sum(found[group.ordinal].count for group in wave)
+            self._context.pool.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
+            count += sum(found[group.ordinal].num_rows for group in wave)
             if limit is not None and count >= limit:
                 break
         return {ordinal: some for ordinal, some in found.items() if some.rows}
 
     def _waves(self, groups: Sequence[RowGroupPlan], limit: int | None) -> Iterator[Sequence[RowGroupPlan]]:
         """Split row groups into those filtered at once: all, or with a limit one for each thread."""
-        size = len(groups) if limit is None else self._context.crew.threads
+        size = len(groups) if limit is None else self._context.pool.threads
         for first in range(0, len(groups), max(size, 1)):
             yield groups[first : first + size]
 
-    def of_row_group(self, group: RowGroupPlan, bound: Expression, allow_mask: bool = True) -> FilteredRows:
+    def filter_row_group(self, group: RowGroupPlan, bound: Expression, allow_mask: bool = True) -> FilteredRows:
         """Filter the planned rows of a row group; with `allow_mask` the last conjunct may return a mask."""
         rows, known = group.rows, dict[int, CachedFixed | CachedBinary]()
         mask: np.ndarray | None = None
@@ -137,7 +137,7 @@ class RowFilter:
             if isinstance(step, Constant):
                 continue
             places = leaf_positions(self._leaves, filter_leaves(step))
-            values = self._filter_columns.values(group, rows, list(places.values()))
+            values = self._filter_columns.decode(group, rows, list(places.values()))
             answers = evaluate(step, values, rows.count)
             taking: ValueSelection
             if (
@@ -148,18 +148,20 @@ class RowFilter:
                 and len(answers) < MAX_MASK_ROWS
             ):
                 mask = answers.view(np.uint8)
-                taking = ValueIndices.where(mask)
+                taking = ValueIndices.from_mask(mask)
             else:
                 left = RowRanges.from_mask(answers)
-                taking = ValueRanges.between(left.bounds)
+                taking = ValueRanges.from_ranges(left.bounds)
                 rows = rows.select(left)
-            known = {place: some.taken(taking) for place, some in known.items()}
+            known = {place: some.take(taking) for place, some in known.items()}
             for index, place in places.items():
-                some = cacheable_values(self._leaves[place], values[index]) if place < len(self._shown) else None
+                some = (
+                    cacheable_values(self._leaves[place], values[index]) if place < len(self._projected_types) else None
+                )
                 if some is not None:
-                    known[place] = some.taken(taking)
+                    known[place] = some.take(taking)
         for place, some in known.items():
-            if isinstance(some, CachedBinary) and self._shown[place].storage != "dictionary":
+            if isinstance(some, CachedBinary) and self._projected_types[place].storage != "dictionary":
                 known[place] = some.shrink()
         return FilteredRows(rows, known, mask)
 

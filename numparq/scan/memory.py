@@ -52,12 +52,12 @@ _Numbers = np.ndarray
 
 def _fixed(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
     assert target.dtype is not None
-    width = target.dtype.itemsize + (_MARK if target.nulls == "mask" else 0) + _OBJECTS.get(target.finish, 0)
+    width = target.dtype.itemsize + (_MARK if target.nulls == "mask" else 0) + _OBJECTS.get(target.array_kind, 0)
     return rows * (width + (_CODE if target.categorical else 0))
 
 
 def _binary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    objects = _OBJECTS.get(target.finish, 0)
+    objects = _OBJECTS.get(target.array_kind, 0)
     return rows * (_OFFSET + _MARK + objects) + sizes * (2 if objects else 1)
 
 
@@ -88,7 +88,7 @@ class MemoryEstimate:
         extra_row_bytes: int = 0,
     ) -> None:
         groups = list(dict.fromkeys(row_groups))
-        facts = file.footer.chunks.table(groups, [leaf.index for leaf in leaves])
+        facts = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
         self._place = {group: place for place, group in enumerate(groups)}
         self._num_rows = num_rows
@@ -111,11 +111,11 @@ class MemoryEstimate:
         place = self._place[row_group]
         return max(float(self._bytes[place].sum() / self._num_rows[place]) + self._besides, 1.0)
 
-    def of_row_group(self, row_group: int) -> float:
+    def row_group_bytes(self, row_group: int) -> float:
         """Return the bytes of all rows of a row group."""
         return float(self._bytes[self._place[row_group]].sum())
 
-    def of(self, slices: Sequence[Any]) -> int:
+    def slice_bytes(self, slices: Sequence[Any]) -> int:
         """Return the bytes of the rows of slices or row selections."""
         return int(sum(len(rows) * self.row_bytes(rows.row_group) for rows in slices))
 
@@ -146,7 +146,9 @@ def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
 def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
     """Raise LimitError if the rows of all files and the scratch buffers exceed `limit` bytes."""
     rows = sum(len(some) for _, slices in parts for some in slices)
-    needed = sum(costs.of(slices) for costs, slices in parts) + scratch_bytes([costs for costs, _ in parts], threads)
+    needed = sum(costs.slice_bytes(slices) for costs, slices in parts) + scratch_bytes(
+        [costs for costs, _ in parts], threads
+    )
     if needed > limit:
         raise LimitError(
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
@@ -188,7 +190,7 @@ def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
     places = zip(layout.values, layout.block_of, strict=True)
     arrays += [values for values, block in places if values is not None and block is None]
     total = sum(array.nbytes for array in arrays)
-    return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.pieces)
+    return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.arrays)
 
 
 def _piece_bytes(piece: Any) -> int:

@@ -50,7 +50,7 @@ class ScanOptions:
                 raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
 
     @property
-    def is_simple(self) -> bool:
+    def has_only_filters(self) -> bool:
         """Whether `filters` and plain conversion options are all that is set."""
         are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
         as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"

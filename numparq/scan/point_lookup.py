@@ -43,7 +43,7 @@ _INTEGERS = frozenset({int, *(np.dtype(f"{sign}{size}").type for sign in "iu" fo
 _DTYPES: dict[int, np.dtype[Any]] = {INT32: np.dtype("i4"), INT64: np.dtype("i8")}
 
 
-def point_lookup(file: OpenFile, columns: Any, choices: ScanOptions) -> pd.DataFrame | None:
+def point_lookup(file: OpenFile, columns: Any, options: ScanOptions) -> pd.DataFrame | None:
     """Read the rows that have a key.
 
     Parameters
@@ -52,7 +52,7 @@ def point_lookup(file: OpenFile, columns: Any, choices: ScanOptions) -> pd.DataF
         The file.
     columns : sequence of str or tuple, or None
         The columns wanted, as in `numparq.read_parquet`.
-    choices : ScanOptions
+    options : ScanOptions
         The filter, and what else is asked for.
 
     Returns
@@ -61,23 +61,23 @@ def point_lookup(file: OpenFile, columns: Any, choices: ScanOptions) -> pd.DataF
         None where that is to be read in another way: it is no look-up of a key, or the first of its kind, for which
         nothing is prepared; or something is in the way, damage among it, of which nothing is said here.
     """
-    asked = _parse_key(choices.filters)
-    if asked is None or not choices.is_simple or file.source.is_remote or file.user_coalescing is not None:
+    asked = _parse_key(options.filters)
+    if asked is None or not options.has_only_filters or file.source.is_remote or file.user_coalescing is not None:
         return None
     if columns is not None and (type(columns) is not list or set(map(type, columns)) != {str}):
         return None
     name, key = asked
     wanted = None if columns is None else tuple(columns)
-    kind = file.footer.kept.get(
-        ("key look-up", file.footer_start, name, wanted, choices.dtype_backend), _PreparedOnSecondUse
+    kind = file.footer.cache.get_or_make(
+        ("key look-up", file.footer_start, name, wanted, options.dtype_backend), _PreparedOnSecondUse
     )
-    prepared = kind.prepared(file, columns, choices, name)
+    prepared = kind.prepared(file, columns, options, name)
     if prepared is None or not prepared.is_usable:
         return None
-    thread_count(choices.threads)  # checked, though one is enough
+    thread_count(options.threads)  # checked, though one is enough
     file.check_unchanged()
     try:
-        return prepared.frame(file, key, choices.verify_crc)
+        return prepared.to_frame(file, key, options.verify_crc)
     except ParquetError:
         return None
 
@@ -107,10 +107,10 @@ class _PreparedOnSecondUse:
         self._is_first = True
         self._made: tuple[PointLookup | None, ...] = ()
 
-    def prepared(self, file: OpenFile, columns: Any, choices: ScanOptions, name: str) -> PointLookup | None:
+    def prepared(self, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> PointLookup | None:
         """Give what is prepared; None where there is nothing."""
         if not self._made and not self._is_first:
-            self._made = (PointLookup.of(file, columns, choices, name),)
+            self._made = (PointLookup.prepare(file, columns, options, name),)
         self._is_first = False
         return self._made[0] if self._made else None
 
@@ -132,7 +132,7 @@ class _LookupChunks(NamedTuple):
 
 
 class PointLookup:
-    """Look-ups by one column, of the same columns, in files with one and the same footer. Made by `of`.
+    """Look-ups by one column, of the same columns, in files with one and the same footer. Made by `prepare`.
 
     Parameters
     ----------
@@ -157,15 +157,15 @@ class PointLookup:
     """
 
     @classmethod
-    def of(cls, file: OpenFile, columns: Any, choices: ScanOptions, name: str) -> PointLookup | None:
+    def prepare(cls, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> PointLookup | None:
         """Prepare look-ups; None where that cannot be, which whoever reads in another way may tell of."""
         try:
-            return cls(file, columns, choices, name)
+            return cls(file, columns, options, name)
         except ParquetError:
             return None
 
-    def __init__(self, file: OpenFile, columns: Any, choices: ScanOptions, name: str) -> None:
-        read, self._asked = project_columns(file, columns, choices), resolve_column(file.schema, name).leaf
+    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> None:
+        read, self._asked = project_columns(file, columns, options), resolve_column(file.schema, name).leaf
         self._labels, self._metadata, self._separate = read.labels, read.metadata, read.index_leaves
         self._leaves = read.leaves if self._asked in read.leaves else [*read.leaves, self._asked]
         if len(self._leaves) > MAX_CHUNKS:
@@ -173,10 +173,10 @@ class PointLookup:
         self._place = self._leaves.index(self._asked)
         groups = range(file.num_row_groups)
         # Chunks in other files are refused here, and left to others.
-        self._tables = RaiseOnDamage.tables(file.footer, self._leaves, groups, file.footer_start, None)
+        self._tables = RaiseOnDamage.chunk_tables(file.footer, self._leaves, groups, file.footer_start, None)
         null_counts = self._tables.null_counts()[: len(read.leaves)]
         self._null_counts = [count or 0 for count in null_counts]
-        self._targets = read.targets(null_counts)
+        self._targets = read.output_types(null_counts)
         self._strings = [place for place, target in enumerate(self._targets) if target.storage == "binary"]
         self._faults = page_quirks(file.footer.created_by)
         self._domain = key_domain(self._asked, file.arrow_schema.field_type(self._asked.column))
@@ -198,7 +198,7 @@ class PointLookup:
         shown = self._targets[self._place : self._place + 1]
         return all(target.conversion == COPY and target.dtype == self._dtype for target in shown)
 
-    def frame(self, file: OpenFile, key: int, verify_crc: bool) -> pd.DataFrame | None:
+    def to_frame(self, file: OpenFile, key: int, verify_crc: bool) -> pd.DataFrame | None:
         """Read the rows that have a key.
 
         Parameters
@@ -239,7 +239,7 @@ class PointLookup:
         """Whether no strings are of a dictionary, which others read."""
         for group, _, _ in rows:
             for place in self._strings:
-                if group.chunks[place].located[0, L_ROW] < 0:
+                if group.chunks[place].page_table[0, L_ROW] < 0:
                     return False
         return True
 
@@ -252,8 +252,8 @@ class PointLookup:
             if run is None:
                 return None
             count, scratch = stop - start, reading.scratch
-            values, validity = scratch.take("asked 0", count * 8), scratch.take("asked validity 0", count)
-            nulls = run.fixed(FixedOutput(values, validity))
+            values, validity = scratch.buffer("asked 0", count * 8), scratch.buffer("asked validity 0", count)
+            nulls = run.read_fixed(FixedOutput(values, validity))
             if nulls is None:
                 return None
             has_key = values[: count * self._dtype.itemsize].view(self._dtype) == key
@@ -306,16 +306,16 @@ class PointLookup:
         if run is None:
             return False
         if is_fixed:
-            nulls = run.fixed(fixed_output(layout, position))
+            nulls = run.read_fixed(fixed_output(layout, position))
         else:
-            piece = run.strings(self._targets[position].utf8)
-            buffer.pieces.append(piece)
+            piece = run.read_strings(self._targets[position].utf8)
+            buffer.arrays.append(piece)
             nulls = None if piece is None else piece.null_count
         buffer.null_count = buffer.null_count or nulls or 0
         return nulls is not None
 
     def _chunks_of(self, row_group: int) -> _LookupChunks:
-        return self._chunks.get(row_group, lambda: self._build_chunks(row_group))
+        return self._chunks.get_or_make(row_group, lambda: self._build_chunks(row_group))
 
     def _build_chunks(self, row_group: int) -> _LookupChunks:
         asked = self._table(row_group, [self._place], [stored_output_type(self._asked)])
@@ -323,13 +323,13 @@ class PointLookup:
 
     def _table(self, row_group: int, places: Sequence[int], targets: Sequence[OutputType]) -> np.ndarray:
         common = chunk_template([self._leaves[place] for place in places], targets)
-        table = self._tables.of_row_group(common, np.array(places, np.intp), RowSlice(row_group, 0, 0, 0))
+        table = self._tables.row_group_table(common, np.array(places, np.intp), RowSlice(row_group, 0, 0, 0))
         table.flags.writeable = False
         return table
 
 
 def _fill(buffer: DecodedColumn, key: int) -> None:
     """Let all rows have the key."""
-    buffer.fixed[:] = key
+    buffer.fixed_values[:] = key
     if buffer.validity is not None:
         buffer.validity[:] = 1

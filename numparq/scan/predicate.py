@@ -48,7 +48,7 @@ class RuntimePredicate(Protocol):
     def leaves(self) -> Sequence[Leaf]:
         """Leaf columns that the predicate may read."""
 
-    def bound(self) -> Expression | None:
+    def bind(self) -> Expression | None:
         """Return the predicate bound to the file, always the same object; None until it has arrived."""
 
 
@@ -61,8 +61,8 @@ class _BoundRuntimeFilter:
         self._schema = file.schema
         self._origins: Any = LeafArrowTypes(file)
 
-    def bound(self) -> Expression | None:
-        return self._filter.bound(self._schema, self._origins)
+    def bind(self) -> Expression | None:
+        return self._filter.bind(self._schema, self._origins)
 
 
 class ScanPredicate:
@@ -78,7 +78,7 @@ class ScanPredicate:
         )
 
     @classmethod
-    def of(cls, bound: Expression | None, late: Sequence[RuntimePredicate] = ()) -> ScanPredicate:
+    def from_bound(cls, bound: Expression | None, late: Sequence[RuntimePredicate] = ()) -> ScanPredicate:
         """Build a predicate from an expression that is already bound, and from runtime predicates."""
         made = cls.__new__(cls)
         made._set(bound, late)
@@ -94,7 +94,7 @@ class ScanPredicate:
         return self._bound is not None or bool(self._runtime)
 
     def __repr__(self) -> str:
-        return repr(self.now())
+        return repr(self.current())
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -106,18 +106,18 @@ class ScanPredicate:
         return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
 
     @property
-    def settled(self) -> Expression | None:
+    def static(self) -> Expression | None:
         """Bound predicate that cannot change any more; None if runtime filters may join it."""
         return None if self._runtime else self._bound
 
-    def now(self) -> Expression | None:
+    def current(self) -> Expression | None:
         """Return the bound predicate with the runtime filters that have arrived; None if empty.
 
         Returns the same object until another runtime filter arrives.
         """
         if not self._runtime:
             return self._bound
-        bounds = [self._bound, *(each.bound() for each in self._runtime)]
+        bounds = [self._bound, *(each.bind() for each in self._runtime)]
         parts = tuple(part for part in bounds if part is not None)
         known, joined = self._latest
         if known != parts:

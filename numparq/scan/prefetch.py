@@ -40,7 +40,7 @@ class ScanPrefetcher:
         self._has_all = False
 
     @property
-    def little(self) -> int:
+    def small_read_bytes(self) -> int:
         """Bytes below which a larger read costs less than another request."""
         return self._file.coalescing.gap
 
@@ -96,12 +96,12 @@ def selection_byte_ranges(
     if not len(part):
         return np.empty((0, 2), np.int64)
     if isinstance(part, RowSlice):
-        starts, ends = (numbers[0][list(columns)] for numbers in chunk_tables.places([part.row_group]))
+        starts, ends = (numbers[0][list(columns)] for numbers in chunk_tables.byte_ranges([part.row_group]))
         return np.stack([starts, ends], axis=1)[starts < ends]
-    return _byte_ranges([part.chunks[column] for column in columns if column not in part.kept], part.rows)
+    return _byte_ranges([part.chunk_pages[column] for column in columns if column not in part.cached], part.row_ranges)
 
 
 def _byte_ranges(chunks: Sequence[ChunkPages], rows: RowRanges) -> np.ndarray:
     whole = [(chunk.start, chunk.end) for chunk in chunks if not chunk.is_indexed and chunk.start < chunk.end and rows]
-    pages = [chunk.byte_ranges(chunk.needed(rows)) for chunk in chunks if chunk.is_indexed]
+    pages = [chunk.byte_ranges(chunk.pages_with_rows(rows)) for chunk in chunks if chunk.is_indexed]
     return np.concatenate([np.array(whole, np.int64).reshape(-1, 2), *pages])

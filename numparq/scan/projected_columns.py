@@ -48,7 +48,7 @@ def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> Proje
     explosion = ExplodedCollection(
         file.schema, options.explode, columns, index, options.include, options.categorical_names
     )
-    return ProjectedColumns(file, projection_of(explosion.columns), options, explosion.virtual, explosion)
+    return ProjectedColumns(file, projection_of(explosion.read_columns), options, explosion.virtual_columns, explosion)
 
 
 def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Projection:
@@ -59,11 +59,11 @@ def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Pr
     if columns is not None and not is_plain:
         return projection_of(select_columns(file.schema, columns, index))
     key = "columns", None if columns is None else tuple(columns), tuple(index)
-    return file.footer.kept.get(key, lambda: projection_of(select_columns(file.schema, columns, index)))
+    return file.footer.cache.get_or_make(key, lambda: projection_of(select_columns(file.schema, columns, index)))
 
 
 class ProjectedColumns:
-    """Projected columns of a read. Single-use: `targets` and the error policy change them.
+    """Projected columns of a read. Single-use: `output_types` and the error policy change them.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class ProjectedColumns:
         index = set(self.metadata.index_fields) if self.metadata else ()
         return [place for place, name in enumerate(self.names) if name in index] if index else []
 
-    def targets(self, null_counts: Sequence[int | None]) -> list[OutputType]:
+    def output_types(self, null_counts: Sequence[int | None]) -> list[OutputType]:
         """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).
 
         Sets up nested columns and the exploded collection as a side effect.
@@ -108,13 +108,15 @@ class ProjectedColumns:
         if len(self.leaves) <= _MAX_CACHED_COLUMNS:
             asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, frozenset(categories)
             key = "targets", type(self), *asked  # subclasses choose other output types
-            targets = [*self._file.footer.kept.get(key, lambda: self._flat_output_types(null_counts, categories))]
+            targets = [
+                *self._file.footer.cache.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
+            ]
         else:
             targets = self._flat_output_types(null_counts, categories)
         for column in self.nested:
-            targets[column.places] = column.targets()
+            targets[column.leaf_slice] = column.output_types()
         if self._explosion is not None:
-            self._explosion.take(self.nested, self.labels)
+            self._explosion.detach(self.nested, self.labels)
         return targets
 
     def _flat_output_types(self, null_counts: Sequence[int | None], categories: Collection[str]) -> list[OutputType]:
@@ -123,7 +125,9 @@ class ProjectedColumns:
         for leaf, null_count in zip(self.leaves, null_counts, strict=True):
             with error_context(column=leaf.name):
                 targets.append(
-                    NESTED_PLACEHOLDER if leaf.is_nested else self._target(leaf, null_count, leaf.name in categories)
+                    NESTED_PLACEHOLDER
+                    if leaf.is_nested
+                    else self._output_type(leaf, null_count, leaf.name in categories)
                 )
         return targets
 
@@ -139,16 +143,16 @@ class ProjectedColumns:
         }
         for column in self.nested:
             column.may_be_null = of_leaf
-        targets = self.targets([None if answer else 0 for answer in may_be_null])
+        targets = self.output_types([None if answer else 0 for answer in may_be_null])
         return [
             target if leaf.is_nested else schema_only_type(target, may_be_null=of_leaf[leaf.index])
             for target, leaf in zip(targets, self.leaves, strict=True)
         ]
 
-    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
         """Return the output type of a flat column."""
         metadata, backend = self.metadata, self._options.dtype_backend
-        if backend == "numpy" and metadata is not None and metadata.is_own and not categorical:
+        if backend == "numpy" and metadata is not None and metadata.is_written_by_numparq and not categorical:
             restored = self._pandas_type(leaf, null_count, metadata)
             if restored is not None:
                 return restored
@@ -164,7 +168,7 @@ class ProjectedColumns:
 
     def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
         """Return the output type of the column's original dtype; None if unknown or not available here."""
-        wanted = metadata.wanted(leaf.name)
+        wanted = metadata.dtype_spec(leaf.name)
         if wanted is None:
             return None
         origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, "numpy") else None
@@ -177,7 +181,7 @@ class ProjectedColumns:
         if self._options.files == "bytes":
             from numparq.format.file_reference import FileReferenceReader
 
-            fetcher = FileReferenceReader(self._file.source, self._file.files, self._options.verify_crc)
+            fetcher = FileReferenceReader(self._file.source, self._file.multi_file_source, self._options.verify_crc)
         found, place = [], 0
         for column in self._projection.columns:
             if isinstance(column, Leaf):
@@ -185,7 +189,7 @@ class ProjectedColumns:
                 continue
             from numparq.to_pandas.nested.column import NestedOutput
 
-            name = column.whole.name
+            name = column.full_type.name
             with error_context(column=name):
                 made = NestedOutput(
                     column,
@@ -193,22 +197,22 @@ class ProjectedColumns:
                     hints.field_hint(column.position),
                     self._options.dtype_backend,
                     metadata.extension_dtype(name) if metadata else None,
-                    metadata.numpy_type(name) if metadata and self._file.is_own else None,
+                    metadata.numpy_type(name) if metadata and self._file.is_written_by_numparq else None,
                 )
             made.variants, made.fetcher = self._options.variants, fetcher
             found.append(made)
-            place = made.places.stop
+            place = made.leaf_slice.stop
         if self._explosion is not None:
             found[-1].shares_entries = False  # exploded: its leaves become separate columns
         return found
 
-    def finished(
+    def to_arrays(
         self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int
     ) -> list[Any]:
         """Cast the decoded leaves to one NumPy or extension array for each column."""
-        nested = {column.places.start: column for column in self.nested}
+        nested = {column.leaf_slice.start: column for column in self.nested}
         return [
-            nested[place].finished(output_types, buffers)
+            nested[place].to_array(output_types, buffers)
             if place in nested
             else to_array(output_types[place], buffers[place], num_rows)
             for place, label in enumerate(self.labels)
@@ -224,7 +228,7 @@ class ProjectedColumns:
             for column in self.nested:
                 column.null_counts = known
 
-    def frame(
+    def to_frame(
         self,
         layout: BlockLayout,
         buffers: Sequence[DecodedColumn],
@@ -236,22 +240,22 @@ class ProjectedColumns:
         `finished_columns` are arrays by the position of the column's first leaf.
         """
         finished = {
-            column.places.start: column.finished(layout.targets, buffers)
+            column.leaf_slice.start: column.to_array(layout.targets, buffers)
             for column in self.nested
-            if column.places.start not in finished_columns
+            if column.leaf_slice.start not in finished_columns
         }
         frame = assemble(layout, buffers, self.labels, self.metadata, virtual, {**finished, **finished_columns})
         shown: Sequence[Leaf | NestedProjection] = self._projection.columns
         if self._explosion is not None:
-            self._explosion.without(self.labels)
-            frame = self._explosion.frame(frame, layout.targets, buffers, self.metadata)
-            shown = self._explosion.shown
+            self._explosion.drop_lost(self.labels)
+            frame = self._explosion.to_frame(frame, layout.targets, buffers, self.metadata)
+            shown = self._explosion.output_columns
         return frame if self._options.geometries == "wkb" else self._with_geometries(frame, shown)
 
     def _with_geometries(self, frame: pd.DataFrame, shown: Sequence[Leaf | NestedProjection]) -> Any:
         """Cast WKB columns to geopandas geometries."""
         from numparq.to_pandas.geometry import to_geodataframe
 
-        leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]
+        leaves = [column if isinstance(column, Leaf) else column.type.leaf for column in shown]
         columns = [self._file.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]
         return to_geodataframe(frame, [column.name for column in shown], columns, self._file.footer)

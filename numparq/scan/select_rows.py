@@ -49,38 +49,38 @@ class RowSelectionBuilder:
 
     def plan(self, slices: Sequence[RowSlice]) -> ReadPlan:
         """Plan what to read: the rows of the slices, pruned by statistics and indexes."""
-        plan = self._planner.whole(_row_ranges(slices))
-        asked = None if self._condition is None else self._condition.now()
-        return self._planner.located(plan, self._leaves) if asked is None else self._planner.pruned(plan, asked)
+        plan = self._planner.plan_rows(_row_ranges(slices))
+        asked = None if self._condition is None else self._condition.current()
+        return self._planner.locate_pages(plan, self._leaves) if asked is None else self._planner.prune(plan, asked)
 
-    def rows(
-        self, slices: Sequence[RowSlice], context: ReadContext, ahead: ScanPrefetcher, limit: int | None = None
+    def select(
+        self, slices: Sequence[RowSlice], context: ReadContext, prefetcher: ScanPrefetcher, limit: int | None = None
     ) -> list[RowSelection]:
         """Return row selections in the order of `slices`: pruned, filtered, and at most `limit` rows.
 
-        A row group may appear in `slices` more than once. `ahead` prefetches the pages.
+        A row group may appear in `slices` more than once. `prefetcher` prefetches the pages.
         """
         if self._condition is None:
             return _to_selections(self.plan(slices), slices, {}, limit)
         condition = self._condition
-        bound = condition.now()
+        bound = condition.current()
         if bound is not None:  # plan only row groups that statistics do not prune
             candidates = set(self._planner.may_match_row_groups([part.row_group for part in slices], bound))
             slices = [part for part in slices if part.row_group in candidates]
-            if limit is None and not ahead.is_remote and condition.settled is bound:
+            if limit is None and not prefetcher.is_remote and condition.static is bound:
                 known = self._point_lookup(slices, bound, context)
                 if known is not None:
                     return known
-        plan = self._planner.whole(_row_ranges(slices))
+        plan = self._planner.plan_rows(_row_ranges(slices))
         plan = plan if bound is None else self._planner.prune_by_indexes(plan, bound)
-        if ahead.is_remote:
-            decided = set() if bound is None else self._planner.decided(plan, bound)
-            self._fetch(plan, ahead, condition.leaves, decided)
+        if prefetcher.is_remote:
+            decided = set() if bound is None else self._planner.fully_matched(plan, bound)
+            self._prefetch(plan, prefetcher, condition.leaves, decided)
         finder = RowFilter(context, self._tables, self._leaves, self._shown)
-        found = finder.find(plan, lambda group: self._narrow(group, condition, bound), ahead, limit)
+        found = finder.filter_plan(plan, lambda group: self._narrow(group, condition, bound), prefetcher, limit)
         left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
         plan = narrow(plan, left, "filter", repr(condition))
-        return _to_selections(self._planner.located(plan, self._leaves[: len(self._shown)]), slices, found, limit)
+        return _to_selections(self._planner.locate_pages(plan, self._leaves[: len(self._shown)]), slices, found, limit)
 
     def _point_lookup(
         self, slices: Sequence[RowSlice], bound: Expression, context: ReadContext
@@ -89,36 +89,38 @@ class RowSelectionBuilder:
         if len(slices) > MAX_ROW_GROUPS:
             return None
         for part in slices:
-            if len(part) < self._tables.num_rows_of(part.row_group):
+            if len(part) < self._tables.num_rows(part.row_group):
                 return None
-        plans = self._planner.look_up([part.row_group for part in slices], bound)
+        plans = self._planner.plan_lookup([part.row_group for part in slices], bound)
         if plans is None:
             return None
         finder = RowFilter(context, self._tables, self._leaves, self._shown)
         wanted: list[RowSelection] = []
         for group in plans:
             with error_context(row_group=group.ordinal):
-                found = finder.of_row_group(group, bound)
+                found = finder.filter_row_group(group, bound)
             if found.rows:
                 out = wanted[-1].out + len(wanted[-1]) if wanted else 0
-                wanted.append(RowSelection(group.ordinal, found.rows, out, group.chunks, found.kept, found.mask))
+                wanted.append(RowSelection(group.ordinal, found.rows, out, group.chunks, found.cached, found.mask))
         return wanted
 
-    def _fetch(self, plan: ReadPlan, ahead: ScanPrefetcher, leaves: Sequence[Leaf], decided: Container[int]) -> None:
+    def _prefetch(
+        self, plan: ReadPlan, prefetcher: ScanPrefetcher, leaves: Sequence[Leaf], decided: Container[int]
+    ) -> None:
         """Schedule the pages of the filter columns; fetch those of all columns if they are few bytes.
 
         Row groups in `decided` need no filter columns: the predicate holds for all their rows.
         """
         nothing = np.empty((0, 2), np.int64)
-        if plan.num_bytes <= ahead.little:
+        if plan.num_bytes <= prefetcher.small_read_bytes:
             shown, everything = range(len(self._shown)), range(len(self._leaves))
             each = [
                 row_group_byte_ranges(group, shown if group.ordinal in decided else everything) for group in plan.left
             ]
-            ahead.fetch_all(np.concatenate([nothing, *each]))
+            prefetcher.fetch_all(np.concatenate([nothing, *each]))
             return
         asked = list(leaf_positions(self._leaves, leaves).values())
-        ahead.schedule(
+        prefetcher.schedule(
             [nothing if group.ordinal in decided else row_group_byte_ranges(group, asked) for group in plan.left]
         )
 
@@ -126,20 +128,20 @@ class RowSelectionBuilder:
         self, group: RowGroupPlan, predicate: ScanPredicate, planned: Expression | None
     ) -> tuple[RowGroupPlan, Expression]:
         """Return what is left of a row group, and its predicate; prunes again if a runtime filter has arrived."""
-        bound = predicate.now()
+        bound = predicate.current()
         if bound is None:
             return group, Constant(True)
         plan = ReadPlan(tuple(leaf.name for leaf in self._leaves), (group,))
         if bound is not planned:  # a runtime filter has arrived since
-            plan = self._planner.pruned(plan, bound)
-        return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
+            plan = self._planner.prune(plan, bound)
+        return plan.row_groups[0], Constant(True) if self._planner.fully_matched(plan, bound) else bound
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
     """Return the rows of slices by row group ordinal; slices of the same row group are united."""
     found: dict[int, RowRanges] = {}
     for part in slices:
-        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges.run(part.start, part.stop)
+        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges.from_range(part.start, part.stop)
         found[part.row_group] = found[part.row_group] | rows if part.row_group in found else rows
     return found
 
@@ -154,13 +156,13 @@ def _to_selections(
     for part in slices:
         group = groups[part.row_group]
         known = found.get(part.row_group, _NOTHING)
-        some = FilteredRows(group.rows, known.kept, known.mask)
+        some = FilteredRows(group.rows, known.cached, known.mask)
         if some.rows and (some.rows.stop > part.stop or int(some.rows.starts[0]) < part.start):
-            some = some.within(part.start, part.stop)
-        if limit is not None and some.count > limit - out:
-            some = some.first(limit - out)
+            some = some.clip(part.start, part.stop)
+        if limit is not None and some.num_rows > limit - out:
+            some = some.head(limit - out)
         if some.rows:
-            placed.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.kept, some.mask))
+            placed.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.cached, some.mask))
             out += len(placed[-1])
     return placed
 

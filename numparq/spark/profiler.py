@@ -87,7 +87,7 @@ def profile(
     """
     if tasks is not None and tasks < 1:
         raise ValueError(f"there is at least one task, not {tasks}")
-    job = ProfileJob.of(
+    job = ProfileJob.from_path(
         path,
         columns,
         data=data,
@@ -98,12 +98,12 @@ def profile(
         strict=strict,
         verify_crc=verify_crc,
     )
-    works = job.divided(_task_count(spark) if tasks is None else tasks)
+    works = job.split(_task_count(spark) if tasks is None else tasks)
     return job.profile(run_each(spark, works, _run_task, f"numparq profile: {job.num_files:,} files"))
 
 
 def _run_task(work: ProfileTask) -> PartialProfile:
-    return work.part()
+    return work.run()
 
 
 def _task_count(spark: SparkSession) -> int:

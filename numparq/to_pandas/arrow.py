@@ -32,11 +32,11 @@ def to_arrow(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     if target.storage == "fixed":
         return pa.chunked_array([_fixed_array(target, buffer, arrow_type)], type=arrow_type)
     if target.storage == "dictionary":
-        chunks = [chunk for piece in buffer.pieces for chunk in _dictionary_arrays(piece, arrow_type)]
+        chunks = [chunk for piece in buffer.arrays for chunk in _dictionary_arrays(piece, arrow_type)]
     elif target.type.kind == "decimal":
-        chunks = [_binary_decimals(piece, target.type, arrow_type) for piece in buffer.pieces]
+        chunks = [_binary_decimals(piece, target.type, arrow_type) for piece in buffer.arrays]
     else:
-        chunks = [chunk for piece in buffer.pieces for chunk in _binary_arrays(piece, arrow_type)]
+        chunks = [chunk for piece in buffer.arrays for chunk in _binary_arrays(piece, arrow_type)]
     return pa.chunked_array(chunks, type=arrow_type)
 
 
@@ -53,13 +53,13 @@ def _array(arrow_type: Any, length: int, validity: np.ndarray | None, *buffers: 
 
 def _fixed_array(target: OutputType, buffer: DecodedColumn, arrow_type: Any) -> Any:
     pa = import_pyarrow()
-    values, validity = buffer.fixed, buffer.validity if buffer.null_count else None
+    values, validity = buffer.fixed_values, buffer.validity if buffer.null_count else None
     if target.type.kind == "decimal":
         return _fixed_decimals(values, validity, target.type, arrow_type)
     if target.type.kind == "bool":
         values = np.packbits(values.view(bool), bitorder="little")
     storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
-    array = _array(storage, len(buffer.fixed), validity, values)
+    array = _array(storage, len(buffer.fixed_values), validity, values)
     return pa.ExtensionArray.from_storage(arrow_type, array) if storage is not arrow_type else array
 
 

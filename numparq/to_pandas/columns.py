@@ -25,9 +25,9 @@ ToArray = Callable[[OutputType, DecodedColumn, int], Any]
 
 def to_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return the NumPy or extension array of a decoded column, which takes over its memory where possible."""
-    column = TO_ARRAY[target.finish](target, buffer, num_rows)
-    if target.wanted is not None:
-        return restore(column, target.wanted)
+    column = TO_ARRAY[target.array_kind](target, buffer, num_rows)
+    if target.cast_to is not None:
+        return restore(column, target.cast_to)
     return to_categorical(column) if target.categorical else column
 
 
@@ -41,25 +41,25 @@ def to_categorical(column: Any) -> pd.Categorical:
 
 
 def _block_row(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    return buffer.fixed
+    return buffer.fixed_values
 
 
 def _bytes_objects(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     if target.storage == "fixed":
-        return strings.fixed_bytes_objects(buffer.fixed, buffer.validity, buffer.null_count)
-    return strings.binary_objects(buffer.pieces, bytes_object_array, None)
+        return strings.fixed_bytes_objects(buffer.fixed_values, buffer.validity, buffer.null_count)
+    return strings.binary_objects(buffer.arrays, bytes_object_array, None)
 
 
 def _decimal_objects(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     if target.storage == "fixed":
-        return decimal_objects(buffer.fixed, target.type.scale, buffer.validity, buffer.null_count)
-    return binary_decimal_objects(buffer.pieces, target.type.scale)
+        return decimal_objects(buffer.fixed_values, target.type.scale, buffer.validity, buffer.null_count)
+    return binary_decimal_objects(buffer.arrays, target.type.scale)
 
 
 def _categorical(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
-    if target.entries is None:
-        return build_categorical(target, buffer.pieces)
-    return restore_categorical(target, buffer.pieces, to_array)
+    if target.entry_type is None:
+        return build_categorical(target, buffer.arrays)
+    return restore_categorical(target, buffer.arrays, to_array)
 
 
 def _arrow_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
@@ -77,17 +77,19 @@ TO_ARRAY: dict[str, ToArray] = {
     "timestamp_tz": zoned_timestamps,
     "periods": period_array,
     "bool_objects": lambda target, buffer, rows: numbers.boolean_objects(
-        buffer.fixed, buffer.validity, buffer.null_count
+        buffer.fixed_values, buffer.validity, buffer.null_count
     ),
-    "dates": lambda target, buffer, rows: temporal.date_objects(buffer.fixed, buffer.validity, buffer.null_count),
+    "dates": lambda target, buffer, rows: temporal.date_objects(
+        buffer.fixed_values, buffer.validity, buffer.null_count
+    ),
     "times": lambda target, buffer, rows: temporal.time_objects(
-        buffer.fixed, target.type.unit, buffer.validity, buffer.null_count
+        buffer.fixed_values, target.type.unit, buffer.validity, buffer.null_count
     ),
-    "uuids": lambda target, buffer, rows: objects.uuid_objects(buffer.fixed, buffer.validity, buffer.null_count),
+    "uuids": lambda target, buffer, rows: objects.uuid_objects(buffer.fixed_values, buffer.validity, buffer.null_count),
     "bytes": _bytes_objects,
     "decimals": _decimal_objects,
-    "text": lambda target, buffer, rows: string_array(buffer.pieces, target.pandas_dtype),
-    "text_objects": lambda target, buffer, rows: strings.binary_objects(buffer.pieces, str_object_array, None),
+    "text": lambda target, buffer, rows: string_array(buffer.arrays, target.pandas_dtype),
+    "text_objects": lambda target, buffer, rows: strings.binary_objects(buffer.arrays, str_object_array, None),
     "category": _categorical,
     "nulls": lambda target, buffer, rows: np.full(rows, None, object),
     "arrow": _arrow_array,

@@ -46,27 +46,27 @@ def restore_categorical(
 
     Values of chunks without a dictionary become categories too, which are then sorted if they were.
     """
-    assert target.entries is not None
-    encode_piece = dictionary_encode if target.entries.storage == "binary" else dictionary_encode_fixed
+    assert target.entry_type is not None
+    encode_piece = dictionary_encode if target.entry_type.storage == "binary" else dictionary_encode_fixed
     coded = [piece if isinstance(piece, DictionaryArray) else encode_piece(piece) for piece in pieces]
     codes, dictionary = _merge_pieces(coded)
-    values = to_array(target.entries, _dictionary_buffer(target.entries, dictionary), len(dictionary))
+    values = to_array(target.entry_type, _dictionary_buffer(target.entry_type, dictionary), len(dictionary))
     index = pd.Index(values, dtype=values.dtype, copy=False)
     if index.hasnans or not index.is_unique:  # from several frames, such as 0.0 and -0.0
         renumbered, index = pd.factorize(index)
         codes = np.append(renumbered, -1)[codes]
-    if target.wanted.ascending and any(isinstance(piece, BinaryArray) for piece in pieces):
+    if target.cast_to.ascending and any(isinstance(piece, BinaryArray) for piece in pieces):
         order = index.argsort()
         codes = np.append(np.argsort(order), -1)[codes]
         index = index.take(order)
-    dtype = pd.CategoricalDtype(index, ordered=target.wanted.ordered)
+    dtype = pd.CategoricalDtype(index, ordered=target.cast_to.ordered)
     return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
 
 
 def _dictionary_buffer(entries: OutputType, dictionary: BinaryArray) -> DecodedColumn:
     """Return a dictionary as a decoded column."""
     if entries.storage == "binary":
-        return DecodedColumn(pieces=[dictionary])
+        return DecodedColumn(arrays=[dictionary])
     assert entries.dtype is not None
     stored = dictionary.data[: dictionary.offsets[-1]].copy()
     return DecodedColumn(
@@ -130,15 +130,15 @@ def keep_order_if_common(target: OutputType, dictionaries: list[BinaryArray]) ->
 
     `dictionaries` are the first dictionary of each file, with its categories in order.
     """
-    is_ordered = _is_ordered(target) if target.wanted is None else target.wanted.ordered
+    is_ordered = _is_ordered(target) if target.cast_to is None else target.cast_to.ordered
     if not is_ordered or len(dictionaries) < 2:
         return target
     remaps, _ = merge_dictionaries(dictionaries)
     if all(bool((np.diff(remap[:-1]) > 0).all()) for remap in remaps):
         return target
     arrow_type = replace(target.type, dictionary=replace(target.type.dictionary or DictionaryIndex(), ordered=False))
-    wanted = None if target.wanted is None else replace(target.wanted, ordered=False)
-    return replace(target, type=arrow_type, wanted=wanted)
+    wanted = None if target.cast_to is None else replace(target.cast_to, ordered=False)
+    return replace(target, type=arrow_type, cast_to=wanted)
 
 
 def byte_strings(piece: BinaryArray) -> list[bytes]:

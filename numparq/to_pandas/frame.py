@@ -54,7 +54,7 @@ class BlockLayout:
         self.block_of: list[int | None] = [None] * len(targets)
         self.row_of: list[int | None] = [None] * len(targets)
 
-    def replace(self, position: int, target: OutputType) -> None:
+    def reallocate(self, position: int, target: OutputType) -> None:
         """Move a column to memory of its own for another output type; its former memory is no longer used."""
         self.targets[position] = target
         self.block_of[position] = self.row_of[position] = None
@@ -84,7 +84,7 @@ def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Coll
     layout = BlockLayout(list(targets), num_rows)
     together: dict[np.dtype, list[int]] = {}
     for position, target in enumerate(layout.targets):
-        if target.block and position not in separate:
+        if target.shares_block and position not in separate:
             assert target.dtype is not None
             together.setdefault(target.dtype, []).append(position)
         elif target.storage == "fixed":
@@ -140,7 +140,7 @@ def assemble(
     labels = frame_labels(
         metadata, [name for _, name in kept], [label for label, _ in extra_columns] if extra_columns else ()
     )
-    frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
+    frame = create_dataframe_from_blocks(blocks.blocks(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = deepcopy(metadata.attrs)
     return frame
@@ -149,7 +149,7 @@ def assemble(
 def _index_array(layout: BlockLayout, position: int, buffer: DecodedColumn) -> Any:
     array = to_array(layout.targets[position], buffer, layout.num_rows)
     if array is buffer.values and layout.block_of[position] is not None:
-        return buffer.fixed.copy()  # else the index would keep the column's block alive
+        return buffer.fixed_values.copy()  # else the index would keep the column's block alive
     return array
 
 
@@ -165,7 +165,7 @@ class _BlockCollector:
         """Add a decoded column as column number `place` of the frame."""
         target = self._layout.targets[position]
         block = self._layout.block_of[position]
-        if block is not None and (target.finish == "block" or buffer.null_count):
+        if block is not None and (target.array_kind == "block" or buffer.null_count):
             row = self._layout.row_of[position]
             assert row is not None
             self._places[block][row] = place
@@ -178,7 +178,7 @@ class _BlockCollector:
             values = values.reshape(1, -1)
         self._arrays.append((_block_values(values), np.array([place], np.intp)))
 
-    def finished(self) -> list[tuple[Any, np.ndarray]]:
+    def blocks(self) -> list[tuple[Any, np.ndarray]]:
         """Return the blocks as pandas expects them, split at rows that are not columns of the frame."""
         for block, places in zip(self._layout.blocks, self._places, strict=True):
             start = 0

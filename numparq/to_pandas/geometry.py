@@ -12,7 +12,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError
 from numparq.format.footer.file_metadata import Footer
-from numparq.geospatial import GeospatialColumn, parse_geo_metadata
+from numparq.format.geospatial import GeospatialColumn, parse_geo_metadata
 
 if TYPE_CHECKING:
     import pandas as pd

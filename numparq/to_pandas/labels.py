@@ -40,7 +40,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
             names.append(metadata.index_name(level))
     if not arrays:
         return pd.RangeIndex.from_range(range(num_rows))
-    if metadata is not None and metadata.is_own:  # keep the dtype: pandas would infer one for objects
+    if metadata is not None and metadata.is_written_by_numparq:  # keep the dtype: pandas would infer one for objects
         arrays = [
             array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False) for array in arrays
         ]

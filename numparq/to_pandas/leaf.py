@@ -28,7 +28,7 @@ def leaf_to_array(array: LeafArray, target: OutputType, full_null_count: int = 0
     if target.storage == "null":
         return to_array(target, DecodedColumn(null_count=array.length), array.length)
     if not isinstance(array.values, np.ndarray):
-        return to_array(target, DecodedColumn(null_count=nulls, pieces=[_with_null_slots(array)]), array.length)
+        return to_array(target, DecodedColumn(null_count=nulls, arrays=[_with_null_slots(array)]), array.length)
     values, target = _cast_to_stored(array.values, target)
     if array.validity is not None:
         out = np.zeros(array.length, values.dtype)

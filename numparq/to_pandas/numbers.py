@@ -35,21 +35,21 @@ def boolean_objects(values: np.ndarray, validity: np.ndarray | None, null_count:
 
 def integers_without_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return float64s as integers again if there were no nulls; in place where the widths are equal."""
-    values = buffer.fixed
-    assert target.narrow is not None
+    values = buffer.fixed_values
+    assert target.narrow_dtype is not None
     if buffer.null_count:
         return values
-    if target.narrow.itemsize != values.dtype.itemsize:
-        return values.astype(target.narrow)
-    integers = values.view(target.narrow)
+    if target.narrow_dtype.itemsize != values.dtype.itemsize:
+        return values.astype(target.narrow_dtype)
+    integers = values.view(target.narrow_dtype)
     for start in range(0, num_rows, _CHUNK_ROWS):
-        integers[start : start + _CHUNK_ROWS] = values[start : start + _CHUNK_ROWS].astype(target.narrow)
+        integers[start : start + _CHUNK_ROWS] = values[start : start + _CHUNK_ROWS].astype(target.narrow_dtype)
     return integers
 
 
 def floats_if_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return integers of 8 or 16 bits as float64s with NaN if there are nulls."""
-    values, mask = buffer.fixed, objects.null_mask(buffer.validity, buffer.null_count)
+    values, mask = buffer.fixed_values, objects.null_mask(buffer.validity, buffer.null_count)
     if mask is None:
         return values
     floats = values.astype(np.float64)
@@ -62,12 +62,12 @@ def masked_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> An
     mask = objects.null_mask(buffer.validity, buffer.null_count)
     if mask is None:
         mask = np.zeros(num_rows, bool)
-    return _build_masked(target, buffer.fixed, mask)
+    return _build_masked(target, buffer.fixed_values, mask)
 
 
 def masked_floats(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return a masked array of floats, NaN as null."""
-    return _build_masked(target, buffer.fixed, np.isnan(buffer.fixed))
+    return _build_masked(target, buffer.fixed_values, np.isnan(buffer.fixed_values))
 
 
 def _build_masked(target: OutputType, values: Any, mask: np.ndarray) -> Any:

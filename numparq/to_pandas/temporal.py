@@ -75,7 +75,7 @@ def _to_times(microseconds: np.ndarray) -> list[datetime.time]:
 
 def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return timestamps with a time zone, in the output type's unit unless a value is out of its range."""
-    values = buffer.fixed
+    values = buffer.fixed_values
     if target.unit:
         with contextlib.suppress(pd.errors.OutOfBoundsDatetime):
             values = pd.DatetimeIndex(values, copy=False).as_unit(target.unit).to_numpy()
@@ -91,4 +91,4 @@ def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -
 
 def period_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     """Return an array of periods."""
-    return pd.arrays.PeriodArray(buffer.fixed, dtype=target.pandas_dtype, copy=False)
+    return pd.arrays.PeriodArray(buffer.fixed_values, dtype=target.pandas_dtype, copy=False)

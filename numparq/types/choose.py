@@ -27,7 +27,7 @@ def needs_arrow_hint(leaf: Any, dtype_backend: str) -> bool:
 
 def choose_output_type(
     leaf: Any,
-    origin: ArrowType | None = None,
+    hint: ArrowType | None = None,
     *,
     dtype_backend: str = "numpy",
     null_count: int | None = None,
@@ -44,7 +44,7 @@ def choose_output_type(
         leaf.physical,
         leaf.type_length,
         leaf.logical,
-        origin,
+        hint,
         dtype_backend,
         optional,
         optional and bool(null_count),
@@ -54,16 +54,16 @@ def choose_output_type(
     )
 
 
-def choose_nested_output_type(leaf: Any, origin: ArrowType | None = None) -> OutputType:
+def choose_nested_output_type(leaf: Any, hint: ArrowType | None = None) -> OutputType:
     """Choose the output type for the values of a nested leaf column, without nulls, in NumPy.
 
     Strings become objects and UUIDs bytes; no leaf becomes a Categorical.
     """
-    if origin is not None:
-        origin = replace(origin, dictionary=None, extension=None)
-    target = choose_output_type(replace(leaf, max_definition_level=0), origin)
-    target = replace(target, finish=_FINISH_NESTED.get(target.finish, target.finish))
-    return target.along(nested=True, block=False)
+    if hint is not None:
+        hint = replace(hint, dictionary=None, extension=None)
+    target = choose_output_type(replace(leaf, max_definition_level=0), hint)
+    target = replace(target, array_kind=_FINISH_NESTED.get(target.array_kind, target.array_kind))
+    return target.replace_all(nested=True, shares_block=False)
 
 
 # `finish` of nested leaf columns where it differs from flat ones.
@@ -75,7 +75,7 @@ def _choose(
     physical: int,
     type_length: int | None,
     logical: Any,
-    origin: ArrowType | None,
+    hint: ArrowType | None,
     dtype_backend: str,
     optional: bool,
     nulls_expected: bool,
@@ -85,7 +85,7 @@ def _choose(
 ) -> OutputType:
     if dtype_backend not in DTYPE_BACKENDS:
         raise ValueError(f"dtype_backend must be one of {', '.join(DTYPE_BACKENDS)}, not {dtype_backend!r}")
-    arrow_type = infer_arrow_type(physical, type_length, logical, origin)
+    arrow_type = infer_arrow_type(physical, type_length, logical, hint)
     if categorical and arrow_type.kind in ("utf8", "large_utf8", "binary", "large_binary") and not arrow_type.extension:
         arrow_type = replace(arrow_type, dictionary=arrow_type.dictionary or DictionaryIndex())
     unit = ""
@@ -95,8 +95,10 @@ def _choose(
     column = LeafType(arrow_type, physical, type_length or 0, optional, nulls_expected)
     if categorical and arrow_type.dictionary is None:
         # The Categorical is made from decoded values; nullable dtypes keep integer categories despite nulls.
-        return _backend_output_type(column, "numpy_nullable", None).along(categorical=True, block=False, unit=unit)
-    return _backend_output_type(column, dtype_backend, pandas_dtype).along(unit=unit)
+        return _backend_output_type(column, "numpy_nullable", None).replace_all(
+            categorical=True, shares_block=False, unit=unit
+        )
+    return _backend_output_type(column, dtype_backend, pandas_dtype).replace_all(unit=unit)
 
 
 def _backend_output_type(column: LeafType, dtype_backend: str, pandas_dtype: Any) -> OutputType:

@@ -41,13 +41,19 @@ def _nullable_int(leaf_type: LeafType, pandas_dtype: Any = None) -> OutputType:
 def _numpy_int(leaf_type: LeafType) -> OutputType:
     dtype = int_dtype(leaf_type.type)
     exact = OutputType(
-        "fixed", "block", leaf_type.type, dtype, _int_conversion(leaf_type), physical=leaf_type.physical, block=True
+        "fixed",
+        "block",
+        leaf_type.type,
+        dtype,
+        _int_conversion(leaf_type),
+        physical=leaf_type.physical,
+        shares_block=True,
     )
     if not leaf_type.optional:
         return exact
     if exact.conversion == NARROW:
         # Narrowed before the float cast: writers may leave garbage in the upper bytes.
-        widened = replace(exact, finish="narrow_floats", nulls="mask", block=False)
+        widened = replace(exact, array_kind="narrow_floats", nulls="mask", shares_block=False)
     else:
         widened = OutputType(
             "fixed",
@@ -58,8 +64,8 @@ def _numpy_int(leaf_type: LeafType) -> OutputType:
             "fill",
             _NAN[64],
             leaf_type.physical,
-            block=True,
-            narrow=dtype,
+            shares_block=True,
+            narrow_dtype=dtype,
             on_inexact=_nullable_int(leaf_type),
         )
     return widened if leaf_type.nulls_expected else replace(exact, on_null=widened)
@@ -67,11 +73,11 @@ def _numpy_int(leaf_type: LeafType) -> OutputType:
 
 def _numpy_float(leaf_type: LeafType) -> OutputType:
     bits = leaf_type.type.bit_width
-    return leaf_type.fixed(f"f{bits // 8}", "block", fill=_NAN[bits], block=True)
+    return leaf_type.fixed(f"f{bits // 8}", "block", fill=_NAN[bits], shares_block=True)
 
 
 def _numpy_bool(leaf_type: LeafType) -> OutputType:
-    exact = OutputType("fixed", "block", leaf_type.type, np.dtype(bool), physical=leaf_type.physical, block=True)
+    exact = OutputType("fixed", "block", leaf_type.type, np.dtype(bool), physical=leaf_type.physical, shares_block=True)
     if not leaf_type.optional:
         return exact
     objects = leaf_type.fixed(bool, "bool_objects", "mask")
@@ -81,7 +87,7 @@ def _numpy_bool(leaf_type: LeafType) -> OutputType:
 def _numpy_timestamp(leaf_type: LeafType) -> OutputType:
     unit = leaf_type.type.unit
     finish = "timestamp_tz" if leaf_type.type.timezone else "block"
-    target = leaf_type.fixed(f"M8[{unit}]", finish, fill=_NAT, block=finish == "block")
+    target = leaf_type.fixed(f"M8[{unit}]", finish, fill=_NAT, shares_block=finish == "block")
     if leaf_type.physical != INT96:
         return target
     return _int96(
@@ -102,7 +108,7 @@ def _int96(target: OutputType, dtype: str, coarse_dtype: str, raw: OutputType) -
 
 
 def _numpy_duration(leaf_type: LeafType) -> OutputType:
-    return leaf_type.fixed(f"m8[{leaf_type.type.unit}]", "block", fill=_NAT, block=True)
+    return leaf_type.fixed(f"m8[{leaf_type.type.unit}]", "block", fill=_NAT, shares_block=True)
 
 
 def _numpy_binary(leaf_type: LeafType) -> OutputType:
@@ -227,7 +233,9 @@ def _restore_period(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None
 def _restore_timestamp(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
     if leaf_type.type.kind != "timestamp":
         return None
-    target = replace(_numpy_timestamp(leaf_type), finish="timestamp_tz", block=False, pandas_dtype=pandas_dtype)
+    target = replace(
+        _numpy_timestamp(leaf_type), array_kind="timestamp_tz", shares_block=False, pandas_dtype=pandas_dtype
+    )
     return replace(target, unit=pandas_dtype.unit)
 
 
@@ -261,7 +269,7 @@ def pyarrow_output_type(leaf_type: LeafType, pandas_dtype: Any) -> OutputType:
     if kind == "null":
         return OutputType("null", "arrow", leaf_type.type, physical=leaf_type.physical, **more)
     if leaf_type.type.dictionary is not None:
-        return replace(_numpy_binary(leaf_type), finish="arrow", **more)
+        return replace(_numpy_binary(leaf_type), array_kind="arrow", **more)
     if kind in UTF8_KINDS or kind in BINARY_KINDS or (kind == "decimal" and leaf_type.physical not in _FIXED_DECIMALS):
         return leaf_type.binary("arrow", **more)
     if kind == "int":

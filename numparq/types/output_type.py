@@ -30,7 +30,7 @@ class OutputType:
     storage : str
         ``"fixed"``: values of one size. ``"binary"``: `BinaryArray`. ``"dictionary"``: `DictionaryArray` (or
         `BinaryArray` if a page has no dictionary). ``"null"``: nothing to decode, all rows are null.
-    finish : str
+    array_kind : str
         Key of the conversion in `numparq.to_pandas`.
     dtype : numpy.dtype or None
         Dtype that kernels write for fixed storage; dtype of the codes for a dictionary.
@@ -44,22 +44,22 @@ class OutputType:
     utf8 : bool
         Whether the bytes must be valid UTF-8.
     pandas_dtype : pandas.api.extensions.ExtensionDtype or None
-        Extension dtype of the result, unless `finish` implies it.
+        Extension dtype of the result, unless `array_kind` implies it.
     unit : str
         Unit to convert decoded timestamps to; empty for none.
-    block : bool
+    shares_block : bool
         Whether columns of this output type share one block of the DataFrame.
-    narrow : numpy.dtype or None
+    narrow_dtype : numpy.dtype or None
         For integers widened to float64: the dtype to return to if there was no null.
     categorical : bool
         Whether to convert the result to a Categorical.
-    entries : OutputType or None
+    entry_type : OutputType or None
         For a dictionary of values other than plain strings or bytes: output type of its entries.
-    wanted : numparq.format.key_values.pandas_dtypes.DtypeSpec or None
+    cast_to : numparq.format.key_values.pandas_dtypes.DtypeSpec or None
         Dtype to cast the result to, if possible.
     nested : bool
         Whether the leaf column is nested: its values are decoded densely, and its levels apart.
-    coded : bool
+    keep_codes : bool
         For a nested leaf column with binary storage: whether dictionary indices are kept in a `DictionaryArray` if the
         dictionary is the smaller part.
     on_null, on_inexact : OutputType or None
@@ -67,7 +67,7 @@ class OutputType:
     """
 
     storage: str
-    finish: str
+    array_kind: str
     type: ArrowType
     dtype: np.dtype | None = None
     conversion: int = COPY
@@ -77,25 +77,25 @@ class OutputType:
     utf8: bool = False
     pandas_dtype: Any = None
     unit: str = ""
-    block: bool = False
-    narrow: np.dtype | None = None
+    shares_block: bool = False
+    narrow_dtype: np.dtype | None = None
     categorical: bool = False
-    entries: OutputType | None = None
-    wanted: Any = None
+    entry_type: OutputType | None = None
+    cast_to: Any = None
     nested: bool = False
-    coded: bool = False
+    keep_codes: bool = False
     on_null: OutputType | None = None
     on_inexact: OutputType | None = None
 
     def __hash__(self) -> int:
-        return hash((self.storage, self.finish, self.physical, self.conversion))  # cheap, and distinct for most
+        return hash((self.storage, self.array_kind, self.physical, self.conversion))  # cheap, and distinct for most
 
-    def along(self, **changes: Any) -> OutputType:
+    def replace_all(self, **changes: Any) -> OutputType:
         """Return the output type with the same changes to itself and all its fallbacks."""
         if all(getattr(self, name) == value for name, value in changes.items()):
             return self
-        on_null = self.on_null.along(**changes) if self.on_null else None
-        on_inexact = self.on_inexact.along(**changes) if self.on_inexact else None
+        on_null = self.on_null.replace_all(**changes) if self.on_null else None
+        on_inexact = self.on_inexact.replace_all(**changes) if self.on_inexact else None
         return replace(self, **changes, on_null=on_null, on_inexact=on_inexact)
 
     @property
@@ -140,13 +140,13 @@ class LeafType:
     optional: bool
     nulls_expected: bool
 
-    def fixed(self, dtype: Any, finish: str, nulls: str = "fill", **more: Any) -> OutputType:
+    def fixed(self, dtype: Any, array_kind: str, nulls: str = "fill", **more: Any) -> OutputType:
         """Return an output type of fixed-size values; nulls are refused unless the leaf column is optional."""
         kept = nulls if self.optional else "refuse"
-        return OutputType("fixed", finish, self.type, np.dtype(dtype), nulls=kept, physical=self.physical, **more)
+        return OutputType("fixed", array_kind, self.type, np.dtype(dtype), nulls=kept, physical=self.physical, **more)
 
-    def binary(self, finish: str, **more: Any) -> OutputType:
+    def binary(self, array_kind: str, **more: Any) -> OutputType:
         """Return an output type of variable-length strings or bytes."""
         return OutputType(
-            "binary", finish, self.type, physical=self.physical, utf8=self.type.kind in UTF8_KINDS, **more
+            "binary", array_kind, self.type, physical=self.physical, utf8=self.type.kind in UTF8_KINDS, **more
         )

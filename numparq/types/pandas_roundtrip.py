@@ -31,34 +31,34 @@ def roundtrip_output_type(
         return _arrow(leaf, hint, arrow_type)
     dtype = dtype_spec.dtype
     if isinstance(dtype, pd.SparseDtype):
-        return _of_dtype(leaf, hint, dtype.subtype, null_count).along(block=False, wanted=dtype_spec)
+        return _of_dtype(leaf, hint, dtype.subtype, null_count).replace_all(shares_block=False, cast_to=dtype_spec)
     return _of_dtype(leaf, hint, dtype, null_count)
 
 
 def _of_dtype(leaf: Leaf, hint: ArrowType | None, dtype: Any, null_count: int | None) -> OutputType:
     if not isinstance(dtype, np.dtype):
         target = choose_output_type(leaf, hint, null_count=null_count, pandas_dtype=dtype)
-        if target.finish == "masked_floats":  # numparq wrote the file: a NaN is a value, not a null
+        if target.array_kind == "masked_floats":  # numparq wrote the file: a NaN is a value, not a null
             nulls = "mask" if leaf.max_definition_level else "refuse"
-            return replace(target, finish="masked", nulls=nulls, fill=b"")
-        if isinstance(dtype, pd.DatetimeTZDtype) and target.finish == "timestamp_tz":
-            return replace(target, unit="", wanted=DtypeSpec(dtype) if dtype.unit != target.type.unit else None)
+            return replace(target, array_kind="masked", nulls=nulls, fill=b"")
+        if isinstance(dtype, pd.DatetimeTZDtype) and target.array_kind == "timestamp_tz":
+            return replace(target, unit="", cast_to=DtypeSpec(dtype) if dtype.unit != target.type.unit else None)
         return target
     if dtype.kind == "O":
-        return _objects(leaf, hint, null_count).along(block=False, wanted=DtypeSpec(dtype))
+        return _objects(leaf, hint, null_count).replace_all(shares_block=False, cast_to=DtypeSpec(dtype))
     unit = np.datetime_data(dtype)[0] if dtype.kind in "mM" else ""
     if dtype.kind == "m" and hint is None:
         hint = ArrowType("duration", unit=unit)
     target = choose_output_type(leaf, hint, null_count=null_count)
     if dtype.kind == "M" and unit != target.type.unit:
-        return target.along(block=False, wanted=DtypeSpec(dtype))
+        return target.replace_all(shares_block=False, cast_to=DtypeSpec(dtype))
     return target
 
 
 def _objects(leaf: Leaf, hint: ArrowType | None, null_count: int | None) -> OutputType:
     target = choose_output_type(leaf, hint, null_count=null_count)
-    if target.finish == "text":
-        return replace(target, finish="text_objects")
+    if target.array_kind == "text":
+        return replace(target, array_kind="text_objects")
     if target.type.kind in ("int", "bool") and not target.type.extension:
         return choose_output_type(leaf, hint, dtype_backend="numpy_nullable", null_count=null_count)
     return target
@@ -73,7 +73,7 @@ def _arrow(leaf: Leaf, hint: ArrowType | None, arrow_type: Any) -> OutputType | 
         return choose_output_type(leaf, hint, pandas_dtype=dtype)
     values = DtypeSpec(categories=DtypeSpec(arrow=True), ordered=wanted_type.ordered)
     target = _categories(leaf, hint, values, arrow_type, None)
-    return None if target is None else replace(target, wanted=DtypeSpec(dtype))
+    return None if target is None else replace(target, cast_to=DtypeSpec(dtype))
 
 
 def _categories(
@@ -87,7 +87,7 @@ def _categories(
     values = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, plain)
     if leaf.physical == BOOLEAN or values.kind == "null":
         target = choose_output_type(leaf, plain, dtype_backend="numpy_nullable", null_count=null_count)
-        return target.along(block=False, wanted=dtype_spec)
+        return target.replace_all(shares_block=False, cast_to=dtype_spec)
 
     def entry_type() -> Any:
         found = arrow_type()
@@ -103,6 +103,6 @@ def _categories(
         np.dtype("i4"),
         physical=leaf.physical,
         utf8=values.kind in UTF8_KINDS,
-        entries=entries,
-        wanted=dtype_spec,
+        entry_type=entries,
+        cast_to=dtype_spec,
     )

@@ -29,12 +29,12 @@ def schema_only_type(output_type: OutputType, *, may_be_null: bool) -> OutputTyp
     if output_type.conversion == INT96_NS and output_type.on_inexact is not None:
         output_type = output_type.on_inexact
     if not output_type.nested:
-        rule = _RULES.get(output_type.finish)
+        rule = _RULES.get(output_type.array_kind)
         output_type = output_type if rule is None else rule(output_type, may_be_null)
-    wanted = output_type.wanted if output_type.nested else _lossless_cast(output_type.wanted, output_type)
-    if output_type.on_null is None and output_type.on_inexact is None and wanted is output_type.wanted:
+    wanted = output_type.cast_to if output_type.nested else _lossless_cast(output_type.cast_to, output_type)
+    if output_type.on_null is None and output_type.on_inexact is None and wanted is output_type.cast_to:
         return output_type
-    return replace(output_type, wanted=wanted, on_null=None, on_inexact=None)
+    return replace(output_type, cast_to=wanted, on_null=None, on_inexact=None)
 
 
 def _numbers(output_type: OutputType, may_be_null: bool) -> OutputType:
@@ -45,9 +45,12 @@ def _numbers(output_type: OutputType, may_be_null: bool) -> OutputType:
     column = LeafType(output_type.type, output_type.physical, 0, may_be_null, False)
     made = (NULLABLE_TYPES if may_be_null else NUMPY_TYPES)[kind](column)
     assert made is not None
-    is_apart = output_type.categorical or output_type.wanted is not None
+    is_apart = output_type.categorical or output_type.cast_to is not None
     return replace(
-        made, block=made.block and not is_apart, categorical=output_type.categorical, wanted=output_type.wanted
+        made,
+        shares_block=made.shares_block and not is_apart,
+        categorical=output_type.categorical,
+        cast_to=output_type.cast_to,
     )
 
 
@@ -96,7 +99,7 @@ def _lossless_cast(wanted: DtypeSpec | None, output_type: OutputType) -> DtypeSp
         return wanted
     dtype: Any = wanted.dtype
     if isinstance(dtype, pd.SparseDtype):
-        is_same = output_type.finish == "block" and output_type.dtype == dtype.subtype
+        is_same = output_type.array_kind == "block" and output_type.dtype == dtype.subtype
         return wanted if is_same or dtype.subtype.kind == "O" else None
     if isinstance(dtype, pd.ArrowDtype):  # dictionary type of a Categorical
         return wanted

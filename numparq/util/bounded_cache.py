@@ -53,7 +53,7 @@ class BoundedCache:
     def __len__(self) -> int:
         return len(self._things)
 
-    def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
+    def get_or_make(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
         """Return the value of a key, made on first use; it must not be changed afterwards."""
         things = self._things
         found = things.get(key, things)

@@ -103,10 +103,10 @@ def private_directory(name: str, key: bytes) -> str | None:
 
 
 @contextmanager
-def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
+def build_lock(name: str, key: bytes, timeout: float = 60.0) -> Iterator[None]:
     """Hold the lock of an entry while it is built, so that processes that start together build it once.
 
-    After `patience` seconds the caller proceeds without it: the lock saves work, correctness does not depend on it.
+    After `timeout` seconds the caller proceeds without it: the lock saves work, correctness does not depend on it.
     """
     file = None
     try:
@@ -114,7 +114,7 @@ def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if _private(folder):
             file = open(_path(folder, name, key) + ".lock", "ab")  # noqa: SIM115
-            _lock(file.fileno(), patience)
+            _lock(file.fileno(), timeout)
     except OSError:
         pass
     try:
@@ -124,13 +124,13 @@ def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
             file.close()
 
 
-def _lock(descriptor: int, patience: float) -> None:
-    """Lock an open file, or raise BlockingIOError after `patience` seconds."""
+def _lock(descriptor: int, timeout: float) -> None:
+    """Lock an open file, or raise BlockingIOError after `timeout` seconds."""
     try:
         import fcntl
     except ImportError:
         return  # on Windows, two processes may both compile
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

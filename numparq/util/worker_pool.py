@@ -23,7 +23,7 @@ class _JobQueue:
         self._failed = self._left
         self.error: BaseException | None = None
 
-    def work(self) -> None:
+    def run_jobs(self) -> None:
         """Run jobs until none is waiting."""
         while True:
             try:
@@ -87,8 +87,8 @@ class WorkerPool:
                 self._pool = ThreadPoolExecutor(self.threads - 1, "numparq")
         shared = _JobQueue(jobs)
         for _ in range(min(self.threads, len(jobs)) - 1):
-            self._pool.submit(shared.work)
-        shared.work()
+            self._pool.submit(shared.run_jobs)
+        shared.run_jobs()
         shared.wait()
         if shared.error is not None:
             raise shared.error

@@ -129,7 +129,9 @@ def compare(node: SchemaNode, array: UnshreddedArray) -> None:
 
 
 def levels(values: LeafValues) -> tuple[list | None, list | None]:
-    return tuple(None if some is None else some.tolist() for some in (values.definition, values.repetition))
+    return tuple(
+        None if some is None else some.tolist() for some in (values.definition_levels, values.repetition_levels)
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -46,9 +46,9 @@ def array_of(file: ParquetFile, **options: Any) -> Any:
 
 def as_in(file: ParquetFile, wanted: OpenFile, dtype: Any, **options: Any) -> Any:
     """A file's column as that of a dataset with the schema of another."""
-    schema = DatasetSchema.of([file], schema=wanted.schema)
+    schema = DatasetSchema.from_files([file], schema=wanted.schema)
     (column,) = select_columns(wanted.schema, None)
-    (match,) = schema.matches(file, select_columns(schema.schema, None))
+    (match,) = schema.map_columns(file, select_columns(schema.schema, None))
     array = array_of(file, **options)
     return cast_column(array, match.column, column, dtype, num_rows=len(array), file="here")
 
@@ -336,8 +336,8 @@ def test_int96_becomes_timestamps() -> None:
         pa.table({"a": pa.array([MOMENT], pa.timestamp("us"))}), buffer, use_deprecated_int96_timestamps=True
     )
     file, wide = ParquetFile(buffer), opened([MOMENT], pa.timestamp("us"))
-    schema = DatasetSchema.of([file, wide])
-    (match,) = schema.matches(file, select_columns(schema.schema, None))
+    schema = DatasetSchema.from_files([file, wide])
+    (match,) = schema.map_columns(file, select_columns(schema.schema, None))
     columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
     assert columns.schema_only_types([True])[0].dtype == "M8[us]"
     same(as_in(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
@@ -381,18 +381,18 @@ def test_variants_are_the_same_however_they_are_shredded() -> None:
     first = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [{"k": [1]}, None]}), schema={"v": plain}))
     second = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [stored]}), schema={"v": shredded}))
     for files in ([first, second], [second, first]):
-        schema = DatasetSchema.of(files)
+        schema = DatasetSchema.from_files(files)
         assert [leaf.name for leaf in schema.schema] == ["v.metadata", "v.value"]
         (column,) = select_columns(schema.schema, None)
         for file, values in ((first, [{"k": [1]}, None]), (second, [5])):
-            (match,) = schema.matches(file, [column])
+            (match,) = schema.map_columns(file, [column])
             assert match.is_same == (file is first)
             assert len(match.column.leaves) == 2 + (file is second)
             array = cast_column(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
             assert array.tolist() == values
     other = opened([{"metadata": b"", "value": b""}], None, "v")
     with pytest.raises(numparq.SchemaError, match="VARIANT"):
-        DatasetSchema.of([first, other])
+        DatasetSchema.from_files([first, other])
 
 
 def test_what_is_nothing_but_null_in_a_file_becomes_null_within_others() -> None:
@@ -470,10 +470,10 @@ def test_fields_by_position_have_the_dataset_s_names() -> None:
     second = opened(
         [{"y": 2, "x": "b", "z": 1.5}], struct(("y", pa.int32()), ("x", pa.string()), ("z", pa.float64())), "b"
     )
-    schema = DatasetSchema.of([first, second], resolve="position")
+    schema = DatasetSchema.from_files([first, second], resolve="position")
     (column,) = select_columns(schema.schema, None)
     for file, wanted in ((first, {"x": 1, "y": "a", "z": None}), (second, {"x": 2, "y": "b", "z": 1.5})):
-        (match,) = schema.matches(file, [column])
+        (match,) = schema.map_columns(file, [column])
         same_value(read(file, match, column), wanted)
 
 
@@ -483,7 +483,7 @@ def read(file: ParquetFile, match: Any, column: Any) -> Any:
     targets = columns.schema_only_types([True] * len(columns.leaves))
     rows = FileRowReader(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
     with WorkerPool(1) as crew, closing(rows):
-        rows.begin(crew, True)
-        rows.find(targets, None)
-        (array,) = columns.finished(targets, rows.decode(allocate_blocks(targets, 1), range(len(targets))), 1)
+        rows.open(crew, True)
+        rows.select(targets, None)
+        (array,) = columns.to_arrays(targets, rows.decode(allocate_blocks(targets, 1), range(len(targets))), 1)
     return cast_column(array, match.column, column, np.dtype(object), num_rows=1)[0]

@@ -23,7 +23,7 @@ MADE = [
 @pytest.fixture
 def some() -> DataFileList:
     about = {PATHS[1]: FileEntry(PATHS[1], 7, "v", 1.5), PATHS[3]: FileEntry(PATHS[3], staged_path="d/hidden/c")}
-    return DataFileList(PATHS, about, PartitionIndex.of([("1",), ("1",), ("2",), ("1",)]), "at {}".format)
+    return DataFileList(PATHS, about, PartitionIndex.from_values([("1",), ("1",), ("2",), ("1",)]), "at {}".format)
 
 
 def test_as_a_sequence(some):
@@ -56,7 +56,7 @@ def test_partitions(some):
         assert list(partitions) == [("1",), ("2",)]
         assert which.tolist() == [0, 0, 1, 0]
     assert PartitionIndex.from_files(some[2:]).first_file(0) == 1
-    assert PartitionIndex.of([]).which.dtype == np.intp
+    assert PartitionIndex.from_values([]).codes.dtype == np.intp
 
 
 def test_files_in_directories_that_are_within_one_another(tmp_path):

@@ -45,7 +45,7 @@ def write(root, names):
 
 def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
     listing = list_files(root, **options)
-    made = DatasetPartitions.of(listing, **options)
+    made = DatasetPartitions.from_listing(listing, **options)
     num_rows = [
         len(pd.read_parquet(file.path, engine="pyarrow", columns=["x"], partitioning=None)) for file in listing.files
     ]
@@ -294,8 +294,8 @@ def test_values_and_predicates(kind, raw, value):
         (col("k") < value, [False] * 3),
     ]:
         bound = bind(as_expression(expression), schema)
-        assert evaluate(bound, {leaf.index: made.stored("k", [raw, None, raw])}, 3).tolist() == expected
-        assert evaluate(bound, {leaf.index: made.stored("k", [None, raw])}, 2).tolist() == expected[1::-1]
+        assert evaluate(bound, {leaf.index: made.stored_values("k", [raw, None, raw])}, 3).tolist() == expected
+        assert evaluate(bound, {leaf.index: made.stored_values("k", [None, raw])}, 2).tolist() == expected[1::-1]
 
 
 def test_leaves_of_several_keys_have_ordinals_of_their_own():
@@ -366,9 +366,9 @@ def test_one_file_and_no_file_have_no_partitions(tmp_path):
     path.parent.mkdir()
     path.write_bytes(b"PAR1")
     for partitioning in ("hive", {"k": "int8"}, ["k"], [("k", "int8")], None):
-        assert DatasetPartitions.of(list_files(path, partitioning=partitioning), partitioning).keys == ()
+        assert DatasetPartitions.from_listing(list_files(path, partitioning=partitioning), partitioning).keys == ()
     path.rename(tmp_path / "_common_metadata")
-    assert DatasetPartitions.of(list_files(tmp_path, partitioning={"k": "int8"}), {"k": "int8"}).keys == ()
+    assert DatasetPartitions.from_listing(list_files(tmp_path, partitioning={"k": "int8"}), {"k": "int8"}).keys == ()
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def facts_about(draw, name, items, validity):
         )
     if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
         low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
-    if low is not None and order.cut != "whole" and draw(st.booleans()):
+    if low is not None and order.truncation != "whole" and draw(st.booleans()):
         (low, first), (high, second) = truncate_min_value(low, 2, order), truncate_max_value(high, 2, order)
         exact = exact and first and second
     dropped = draw(st.integers(0, 7))

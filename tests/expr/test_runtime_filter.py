@@ -175,7 +175,7 @@ def test_what_passes():
 
 def test_nothing_passes_of_no_values():
     for values in ([], [None, pd.NaT], ["x"][:0]):
-        assert RuntimeFilter("int64", values).bound(schema_of("int64")) == Constant(False)
+        assert RuntimeFilter("int64", values).bind(schema_of("int64")) == Constant(False)
 
 
 @FEW
@@ -213,7 +213,7 @@ def test_numpy_and_pandas_values():
 def test_arrives_once():
     late = RuntimeFilter("int64")
     assert not late.has_arrived
-    assert late.bound(schema_of("int64")) is None
+    assert late.bind(schema_of("int64")) is None
     assert "not yet there" in repr(late)
     with pytest.raises(ValueError, match="a range or a Bloom filter"):
         late.arrive()
@@ -235,7 +235,7 @@ def test_ranges():
     """Each has its first literal in it, and not the one behind; several of them are one set of keys."""
     known = RuntimeFilter("int64", ranges=[(1, 3), (7, 8), (2, 5), (9, 9)])
     assert [at for at, passes in enumerate(rows(known, "int64", list(range(10)))) if passes] == [1, 2, 3, 4, 7]
-    assert known.bound(schema_of("int64")).ranges == ((1, 5), (7, 8))
+    assert known.bind(schema_of("int64")).ranges == ((1, 5), (7, 8))
     assert rows(RuntimeFilter("int64", ranges=[]), "int64", [0, 1]) == [False, False]
     assert rows(RuntimeFilter("int64", [1, 7], ranges=[(0, 7)]), "int64", [0, 1, 7]) == [False, True, False]
 
@@ -252,7 +252,7 @@ def test_arrives_from_one_of_many_threads():
 
     with ThreadPoolExecutor(8) as pool:
         (first,) = [number for number in pool.map(hand_over, range(64)) if number is not None]
-        bounds = list(pool.map(lambda _: late.bound(schema), range(64)))
+        bounds = list(pool.map(lambda _: late.bind(schema), range(64)))
     assert all(bound is bounds[0] for bound in bounds)
     assert bounds[0].ranges == ((first, first + 1),)
 
@@ -260,10 +260,10 @@ def test_arrives_from_one_of_many_threads():
 def test_bound_anew_for_another_file():
     known = RuntimeFilter("x", [3])
     first, second = (StubFlatSchema([replace(KINDS[name].leaf, path=("x",))]) for name in ("int64", "double"))
-    bound = known.bound(first)
-    assert known.bound(first) is bound
-    assert known.bound(second).domain.is_float
-    assert known.bound(first) == bound
+    bound = known.bind(first)
+    assert known.bind(first) is bound
+    assert known.bind(second).domain.is_float
+    assert known.bind(first) == bound
 
 
 @pytest.mark.parametrize(
@@ -284,9 +284,9 @@ def test_bound_anew_for_another_type_in_the_same_schema(one, other, limits, pass
 
 def test_what_cannot_be_bound():
     with pytest.raises(SchemaError, match="no column 'y'"):
-        RuntimeFilter("y", bloom_filter=BloomFilter(FULL)).bound(schema_of("int64"))
+        RuntimeFilter("y", bloom_filter=BloomFilter(FULL)).bind(schema_of("int64"))
     with pytest.raises(SchemaError, match="'three' cannot be compared"):
-        RuntimeFilter("int64", ["three"]).bound(schema_of("int64"))
+        RuntimeFilter("int64", ["three"]).bind(schema_of("int64"))
     with pytest.raises(TypeError, match="named by a string"):
         RuntimeFilter(3)
     with pytest.raises(TypeError, match="is_null"):
@@ -304,4 +304,4 @@ def test_its_name_and_its_words():
 def test_a_duration_is_no_number(span):
     for filter_ in (RuntimeFilter("int64", [span]), RuntimeFilter("int64", low=span)):
         with pytest.raises(SchemaError, match="it is no number"):
-            filter_.bound(schema_of("int64"))
+            filter_.bind(schema_of("int64"))

@@ -98,7 +98,7 @@ def test_keys_keep_their_places():
     assert parts.column_orders is None
     made = parts.encode(parts.row_groups, 1, {"k": "new", "z": b"\xff"}, "numparq version 1")
     again = Footer(np.frombuffer(made, np.uint8), len(made))
-    found = [(pair.key, pair.value) for pair in again.full.key_value_metadata]
+    found = [(pair.key, pair.value) for pair in again.record.key_value_metadata]
     assert found == [("k", "new"), ("none", None), ("k", "2"), ("other", "3"), ("z", "\udcff")]
     assert again.created_by == "numparq version 1"
 

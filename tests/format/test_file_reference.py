@@ -91,7 +91,7 @@ SUMS = {
 
 
 def fetched(**fields):
-    return FileReferenceReader(BytesSource(b""), None).bytes_of(fields)
+    return FileReferenceReader(BytesSource(b""), None).read_reference(fields)
 
 
 def twin_of_crc32c(data):
@@ -115,7 +115,7 @@ def test_checksums(algorithm):
         with pytest.raises(InvalidFileError, match=f"no {algorithm} digest"):
             fetched(inline=DATA, checksum=f"{algorithm}:{wrong}")
     unchecked = FileReferenceReader(BytesSource(b""), None, verify_checksums=False)
-    assert unchecked.bytes_of({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
+    assert unchecked.read_reference({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
 
 
 @pytest.mark.parametrize("checksum", ['ETAG:"abc"', "ETAG:", "SHA-512:00", "md5:00", "", None, ":", "XX:y:z"])

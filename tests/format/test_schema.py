@@ -85,7 +85,7 @@ def test_every_file_as_pyarrow_sees_it(parquet_testing):
             compared += 1
         for position, name in enumerate(schema.columns):
             flat = schema.flat_leaf(position)
-            leaves = schema.leaves_of(position)
+            leaves = schema.column_leaves(position)
             assert all(schema.leaf(index).path[0] == name and schema.leaf(index).column == position for index in leaves)
             assert flat is None or (list(leaves) == [flat.index] and schema.leaf(flat.index) == flat)
             assert (flat is None) == (
@@ -192,8 +192,8 @@ def test_a_group_without_anything_in_it_has_no_leaf():
     assert schema.num_leaves == 2
     assert schema.columns == ["a", "g", "b"]
     assert schema.flat_leaf(1) is None
-    assert list(schema.leaves_of(1)) == []
-    assert list(schema.leaves_of(2)) == [1]
+    assert list(schema.column_leaves(1)) == []
+    assert list(schema.column_leaves(2)) == [1]
     assert "optional group g {}" in str(schema)
     assert not schema.is_flat
 

@@ -102,7 +102,7 @@ def pyarrow_elements(kind: pa.DataType, nullable: bool = True) -> list[dict]:
     buffer = io.BytesIO()
     pq.write_table(pa.schema([pa.field("a", kind, nullable)]).empty_table(), buffer, store_schema=False)
     footer, _ = read_footer(BytesSource(buffer.getvalue()))
-    elements = footer.full.to_dict()["schema"]
+    elements = footer.record.to_dict()["schema"]
     elements[0].pop("repetition_type")  # the root has none, by the specification
     return elements
 

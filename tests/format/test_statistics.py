@@ -44,9 +44,9 @@ from support.oracles import statistics as twin
         (column_node(3), NO_ORDER),
         (column_node(4), ColumnOrder("float", 4)),
         (column_node(7, "FLOAT16", 2), ColumnOrder("float", 2)),
-        (column_node(6), ColumnOrder("bytes", cut="bytes")),
-        (column_node(6, "STRING"), ColumnOrder("bytes", cut="text")),
-        (column_node(6, "ENUM"), ColumnOrder("bytes", cut="text")),
+        (column_node(6), ColumnOrder("bytes", truncation="bytes")),
+        (column_node(6, "STRING"), ColumnOrder("bytes", truncation="text")),
+        (column_node(6, "ENUM"), ColumnOrder("bytes", truncation="text")),
         (column_node(6, "JSON"), ColumnOrder("bytes")),
         (column_node(6, "BSON"), ColumnOrder("bytes")),
         (column_node(7, "UUID", 16), ColumnOrder("bytes", 16)),
@@ -59,11 +59,11 @@ from support.oracles import statistics as twin
 )
 def test_orders(node, wanted):
     assert leaf_order(node) == wanted
-    assert leaf_order(node).column_order == {"TYPE_ORDER": {}}
+    assert leaf_order(node).thrift_union == {"TYPE_ORDER": {}}
     total = leaf_order(node, "ieee754")
     assert total.total == (wanted.kind == "float")
-    assert total.column_order == ({"IEEE_754_TOTAL_ORDER": {}} if total.total else {"TYPE_ORDER": {}})
-    encode_struct("ColumnOrder", total.column_order)
+    assert total.thrift_union == ({"IEEE_754_TOTAL_ORDER": {}} if total.total else {"TYPE_ORDER": {}})
+    encode_struct("ColumnOrder", total.thrift_union)
 
 
 def test_an_order_that_there_is_not():

@@ -124,7 +124,7 @@ def test_what_is_before_a_release():
 )
 def test_what_is_distrusted(created_by, column, what):
     assert untrusted_statistics(created_by, column) == frozenset(what.split())
-    assert {part for bug in statistics_quirks(created_by, column) for part in bug.what} == set(what.split())
+    assert {part for bug in statistics_quirks(created_by, column) for part in bug.untrusted} == set(what.split())
 
 
 def test_every_bug_is_of_some_column():
@@ -152,7 +152,7 @@ def test_what_we_write_is_trusted():
 def test_the_order_of_int96():
     order = leaf_order(column_node(3), "int96")
     assert order == ColumnOrder("int96", 12)
-    assert order.column_order == {"INT96_TIMESTAMP_ORDER": {}}
+    assert order.thrift_union == {"INT96_TIMESTAMP_ORDER": {}}
     moments = [
         struct.pack("<qi", nanoseconds, day)
         for day, nanoseconds in [
@@ -167,7 +167,7 @@ def test_the_order_of_int96():
             (2**31 - 1, 0),
         ]
     ]
-    assert sorted(set(moments), key=order.key) == moments
+    assert sorted(set(moments), key=order.sort_key) == moments
     assert leaf_order(column_node(4), "int96") == leaf_order(column_node(4))
 
 

@@ -108,7 +108,7 @@ def test_several_chunks(arrow_type, values):
 def test_strings_of_one_chunk_are_not_copied():
     array = chunked(pa.large_string(), ["a", "bc", None, "d"])
     frame = pd.DataFrame({"a": pd.array(array, dtype="str")})
-    (leaf,) = shred_frame(frame).columns[0].leaves(1, 4)
+    (leaf,) = shred_frame(frame).columns[0].read_leaves(1, 4)
     chunk = frame["a"].array.__arrow_array__().chunk(0)
     assert leaf.starts.ctypes.data == chunk.buffers()[1].address + 8
     assert leaf.values.ctypes.data == chunk.buffers()[2].address
@@ -117,7 +117,7 @@ def test_strings_of_one_chunk_are_not_copied():
 def test_numbers_are_views():
     for values in (np.arange(9), np.arange(9.0), np.arange(9).astype("M8[ns]"), np.arange(9, dtype="u4")):
         frame = pd.DataFrame({"a": values})
-        (leaf,) = shred_frame(frame).columns[0].leaves(3, 5)
+        (leaf,) = shred_frame(frame).columns[0].read_leaves(3, 5)
         assert np.shares_memory(leaf.values, frame["a"].to_numpy())
         assert leaf.validity is None
 
@@ -191,6 +191,6 @@ def test_levels_of_an_index(arrays):
 def test_levels_of_an_index_are_not_spread_out():
     index = pd.MultiIndex.from_product([range(1000), ["a", "b"]], names=["n", "s"])
     apart = shred_frame(pd.DataFrame({"v": np.zeros(2000)}, index=index))
-    (leaf,) = apart.columns[2].leaves(500, 700)
+    (leaf,) = apart.columns[2].read_leaves(500, 700)
     assert len(leaf.values) == 2
     assert leaf.starts.tolist() == [0, 1] * 100

@@ -45,13 +45,13 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_memory(name):
     frame = pd.DataFrame({"a": COLUMNS[name]()})
-    shred_frame(frame[:100]).columns[0].leaves(0, 100)  # kernels are loaded, modules imported
+    shred_frame(frame[:100]).columns[0].read_leaves(0, 100)  # kernels are loaded, modules imported
     tracemalloc.start()
     try:
         apart = shred_frame(frame)
         _, inferred = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        apart.columns[0].leaves(*RANGE)
+        apart.columns[0].read_leaves(*RANGE)
         _, converted = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -66,7 +66,7 @@ def test_levels_of_an_index():
     try:
         apart = shred_frame(frame)
         for column in apart.columns:
-            column.leaves(*RANGE)
+            column.read_leaves(*RANGE)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -116,7 +116,7 @@ def compare_with_twin(column: Any, rows: list) -> None:
 
 
 def leaf(values: list, node: SchemaNode | None = None) -> LeafValues:
-    (only,) = nested_column("c", object_series(values), node).leaves(0, len(values))
+    (only,) = nested_column("c", object_series(values), node).read_leaves(0, len(values))
     return only
 
 
@@ -124,7 +124,7 @@ def test_moments_keep_their_nanoseconds():
     fine = pd.Timestamp("2020-01-01 00:00:00.123456789")
     column = nested_column("c", object_series([[MOMENT], [fine]]))
     assert column.field.children[0].type.unit == "ns"
-    assert column.leaves(1, 2)[0].values.tolist() == [fine.value]
+    assert column.read_leaves(1, 2)[0].values.tolist() == [fine.value]
 
 
 def test_uuids_and_what_pandas_has_for_lists():
@@ -142,14 +142,14 @@ def test_uuids_and_what_pandas_has_for_lists():
 def test_masked_items_are_nulls():
     """pyarrow writes what is behind the mask."""
     got = leaf([np.ma.array([1, 2], mask=[False, True]), [3]])
-    assert (got.values.tolist(), got.definition.tolist()) == ([1, 3], [3, 2, 3])
+    assert (got.values.tolist(), got.definition_levels.tolist()) == ([1, 3], [3, 2, 3])
 
 
 def test_arrays_of_two_dimensions_are_lists_of_lists():
     got = leaf([np.array([[1, 2], [3, 4]]), np.zeros((0, 2), np.int64)])
     assert got.values.tolist() == [1, 2, 3, 4]
-    assert got.definition.tolist() == [5, 5, 5, 5, 1]
-    assert got.repetition.tolist() == [0, 2, 1, 2, 0]
+    assert got.definition_levels.tolist() == [5, 5, 5, 5, 1]
+    assert got.repetition_levels.tolist() == [0, 2, 1, 2, 0]
 
 
 def test_types_grow_over_chunks_of_rows():
@@ -158,7 +158,7 @@ def test_types_grow_over_chunks_of_rows():
     column = nested_column("c", object_series([{"a": [1]}] * many + [{"b": ["x"]}] * many + [{"a": [0.5, None]}]))
     assert [child.name for child in column.node.children] == ["a", "b"]
     assert [child.children[0].type.kind for child in column.field.children] == ["float", "utf8"]
-    assert column.leaves(0, 1)[0].values.tolist() == [1.0]
+    assert column.read_leaves(0, 1)[0].values.tolist() == [1.0]
     cases = [
         ([decimal.Decimal("1.23")], [decimal.Decimal("100")], "precision", 5),
         ([np.int8(1)], [np.uint8(1)], "bit_width", 16),
@@ -194,7 +194,7 @@ WRONG = {
 def test_what_cannot_be_written(name):
     values, where = WRONG[name]
     with pytest.raises(SchemaError) as caught:
-        nested_column("c", object_series(values)).leaves(0, len(values))
+        nested_column("c", object_series(values)).read_leaves(0, len(values))
     assert caught.value.where["column"] in (where, where.split(".")[-1])
 
 
@@ -208,7 +208,7 @@ def test_a_list_that_holds_itself():
 def test_a_negative_integer_beside_a_large_one():
     column = nested_column("c", object_series([[1 << 63]] * 8192 + [[-1]]))
     with pytest.raises(SchemaError, match=r"does not fit|no integer"):
-        column.leaves(8192, 8193)
+        column.read_leaves(8192, 8193)
 
 
 # --- objects that follow a schema -------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_maps_of_dicts_and_of_pairs():
     compare(nested_column("c", object_series(values), node), expected)
     for wrong in ([{None: [1]}], [[(1, 2, 3)]], [[1]], [5], [{"a": 5}]):
         with pytest.raises(SchemaError) as caught:
-            nested_column("c", object_series(wrong), node).leaves(0, 1)
+            nested_column("c", object_series(wrong), node).read_leaves(0, 1)
         assert caught.value.where["column"].startswith("c")
 
 
@@ -248,7 +248,7 @@ def test_structs_of_tuples_and_of_some_keys():
     expected = pa.array([{"a": 1, "b": "x"}, {"b": "y"}, None], data_type)
     compare(nested_column("c", object_series(values), node), expected)
     with pytest.raises(SchemaError, match="tuple"):
-        nested_column("c", object_series([(1,)]), node).leaves(0, 1)
+        nested_column("c", object_series([(1,)]), node).read_leaves(0, 1)
 
 
 def test_what_is_repeated_without_a_list_around_it():
@@ -263,7 +263,7 @@ def test_what_is_repeated_without_a_list_around_it():
     numbers = [["555 123 4567", "555 666 1337"], []]
     column = nested_column("ownerPhoneNumbers", object_series(numbers), phones)
     compare_with_twin(column, numbers)
-    assert column.leaves(0, 2)[0].definition.tolist() == [1, 1, 0]
+    assert column.read_leaves(0, 2)[0].definition_levels.tolist() == [1, 1, 0]
     old = SchemaNode("c", logical=LIST, children=(SchemaNode("pair", REPEATED, children=contacts.children),))
     compare_with_twin(nested_column("c", object_series(people), old), people)
 
@@ -386,7 +386,7 @@ def test_dictionaries_of_nested_values_and_runs():
 
 def test_dictionaries_are_handed_on():
     array = pa.array([["a", "b"], None, ["a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
-    (got,) = nested_column("c", array).leaves(0, 3)
+    (got,) = nested_column("c", array).read_leaves(0, 3)
     assert got.codes.tolist() == [0, 1, 0]
     assert nested_column("c", array).field.children[0].type.dictionary is not None
 
@@ -396,7 +396,7 @@ def test_extension_types():
 
     numbers = pa.array([[uuid.UUID(int=1).bytes, None], None], pa.list_(pa.binary(16)))
     column = nested_column("c", numbers.cast(pa.list_(pa.uuid())))
-    assert column.leaves(0, 2)[0].values.tobytes() == uuid.UUID(int=1).bytes
+    assert column.read_leaves(0, 2)[0].values.tobytes() == uuid.UUID(int=1).bytes
     assert column.node.children[0].children[0].logical == LogicalType("UUID")
     storage = pa.array([{"left": 1, "right": 2}, None])
     column = nested_column("c", pa.ExtensionArray.from_storage(ArrowIntervalType(pa.int64(), "left"), storage))
@@ -406,7 +406,7 @@ def test_extension_types():
 
 def test_arrow_values_are_not_copied():
     array = pa.array([[1, 2], [3], [4]])
-    (got,) = nested_column("c", array).leaves(1, 3)
+    (got,) = nested_column("c", array).read_leaves(1, 3)
     assert got.values.tolist() == [3, 4]
     assert np.shares_memory(got.values, np.frombuffer(array.values.buffers()[1], np.int64))
 
@@ -427,15 +427,20 @@ def test_arrow_data_as_another_type():
     node = SchemaNode("any", children=(listed("a", element), SchemaNode("b", OPTIONAL, BYTE_ARRAY)))
     column = nested_column("c", array, node)
     assert column.node.name == column.field.name == "c"
-    assert [leaf.values.tolist() for leaf in column.leaves(0, 2)] == [[1], [120]]
+    assert [leaf.values.tolist() for leaf in column.read_leaves(0, 2)] == [[1], [120]]
     with pytest.raises(SchemaError, match="cannot be written as"):
         nested_column("c", array, listed("c", element))
     with pytest.raises(SchemaError, match="300"):
-        nested_column("c", pa.array([[300]]), listed("c", element)).leaves(0, 1)
+        nested_column("c", pa.array([[300]]), listed("c", element)).read_leaves(0, 1)
     nothing = SchemaNode("e", REQUIRED, INT64)
-    assert nested_column("c", pa.array([[1], []]), listed("c", nothing)).leaves(0, 2)[0].definition.tolist() == [2, 1]
+    assert nested_column("c", pa.array([[1], []]), listed("c", nothing)).read_leaves(0, 2)[
+        0
+    ].definition_levels.tolist() == [
+        2,
+        1,
+    ]
     with pytest.raises(SchemaError):
-        nested_column("c", pa.array([[None]], pa.list_(pa.int64())), listed("c", nothing)).leaves(0, 1)
+        nested_column("c", pa.array([[None]], pa.list_(pa.int64())), listed("c", nothing)).read_leaves(0, 1)
     for data_type in (PAIRS, pa.large_list(pa.list_(pa.int8(), 2)), pa.struct([("a", pa.timestamp("ms", "UTC"))])):
         empty = pa.array([None], data_type)
         field = nested_column("c", empty).field

@@ -109,13 +109,13 @@ def test_mixed_types_are_refused(values):
 )
 def test_values_that_parquet_has_no_type_for(values):
     with pytest.raises(SchemaError, match="'odd'"):
-        shred_frame(pd.DataFrame({"odd": objects(values)})).columns[0].leaves(0, len(values))
+        shred_frame(pd.DataFrame({"odd": objects(values)})).columns[0].read_leaves(0, len(values))
 
 
 def test_a_string_that_is_no_text_is_named_by_its_row():
     apart = shred_frame(pd.DataFrame({"odd": objects(["a", "b", "\ud800"])}))
     with pytest.raises(SchemaError, match=r"row 2: .*surrogates.*column 'odd'"):
-        apart.columns[0].leaves(1, 3)
+        apart.columns[0].read_leaves(1, 3)
 
 
 def test_unsigned_integers_where_signed_ones_do_not_reach():
@@ -194,7 +194,7 @@ def test_intervals_and_periods_as_objects_or_categories():
     intervals = pd.arrays.IntervalArray.from_breaks([0, 1, 2])
     apart = shred_frame(pd.DataFrame({"a": objects(list(intervals)), "b": pd.Categorical(intervals)}))
     assert rows_of(apart, 0, 2) == [[0, 1], [1, 2]] * 2
-    assert all(leaf.codes.tolist() == [0, 1] for leaf in apart.columns[1].leaves(0, 2))
+    assert all(leaf.codes.tolist() == [0, 1] for leaf in apart.columns[1].read_leaves(0, 2))
     some = pd.Categorical.from_codes([1, -1, 0], intervals)
     assert rows_of(shred_frame(pd.DataFrame({"b": some})), 0, 3) == [[1, None, 0], [2, None, 1]]
     apart = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
@@ -235,7 +235,7 @@ def test_time_zones_without_a_name():
 def test_seconds_beyond_milliseconds():
     apart = shred_frame(pd.DataFrame({"a": np.array([2**62], "M8[s]")}))
     with pytest.raises(SchemaError, match="range of milliseconds"):
-        apart.columns[0].leaves(0, 1)
+        apart.columns[0].read_leaves(0, 1)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

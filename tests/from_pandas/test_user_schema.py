@@ -173,7 +173,7 @@ def test_values_that_do_not_fit(name):
     values, kind, message = REFUSED[name]
     frame = frame_of(values)
     with pytest.raises(SchemaError, match=f"{message}.*column 'a'"):
-        shred_frame(frame, schema={"a": kind}).columns[0].leaves(0, len(frame))
+        shred_frame(frame, schema={"a": kind}).columns[0].read_leaves(0, len(frame))
 
 
 def decimal_node(physical, precision, length=0, repetition=OPTIONAL):
@@ -208,7 +208,7 @@ def test_nodes_say_how_values_are_stored(name):
     assert column.node == SchemaNode(
         "a", node.repetition, node.physical, node.type_length, node.logical, (), node.field_id
     )
-    (leaf,) = column.leaves(0, len(expected))
+    (leaf,) = column.read_leaves(0, len(expected))
     assert leaf_to_list(leaf, column.node, len(expected)) == expected, PHYSICAL_NAMES[node.physical]
 
 
@@ -222,7 +222,7 @@ def test_nodes_say_how_values_are_stored(name):
 )
 def test_nodes_that_are_wrong(node):
     with pytest.raises((SchemaError, ValueError)):
-        shred_frame(frame_of([D("1.5")]), schema={"a": node}).columns[0].leaves(0, 1)
+        shred_frame(frame_of([D("1.5")]), schema={"a": node}).columns[0].read_leaves(0, 1)
 
 
 def test_a_schema_says_which_columns_there_are():
@@ -256,7 +256,7 @@ def test_a_frame_without_rows_or_columns():
     apart = shred_frame(pd.DataFrame(), index=False, schema=schema)
     assert [column.node.name for column in apart.columns] == ["a", "b", "c", "d"]
     for column in apart.columns:
-        column.leaves(0, 0)
+        column.read_leaves(0, 0)
 
 
 def test_nested_columns_under_a_schema():
@@ -264,11 +264,11 @@ def test_nested_columns_under_a_schema():
     frame = frame_of([[1, 2], None, []])
     apart = shred_frame(frame, schema=pa.schema([("a", kind)]))
     assert apart.columns[0].node == shred_frame(pd.DataFrame({"a": pd.array([], pd.ArrowDtype(kind))})).columns[0].node
-    (leaf,) = apart.columns[0].leaves(0, 3)
+    (leaf,) = apart.columns[0].read_leaves(0, 3)
     assert leaf.values.tolist() == [1, 2]
     nothing = shred_frame(frame_of([None, None]), schema=pa.schema([("a", kind)]))
-    (leaf,) = nothing.columns[0].leaves(0, 2)
-    assert leaf.definition.tolist() == [0, 0]
+    (leaf,) = nothing.columns[0].read_leaves(0, 2)
+    assert leaf.definition_levels.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("schema", ["a: int", 5, [("a", "int")], {"a": "int32"}])

@@ -40,7 +40,7 @@ def test_requests(wanted, gap, max_bytes):
     fetched = [file[start:stop] for start, stop in found.requests]
     assert sum(map(len, fetched)) == found.num_bytes
     for place, (start, stop) in enumerate(wanted):
-        assert found.piece(fetched, place).tolist() == list(range(start, stop))
+        assert found.range_bytes(fetched, place).tolist() == list(range(start, stop))
 
 
 def test_the_defaults_differ_by_what_a_request_costs():

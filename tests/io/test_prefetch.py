@@ -82,18 +82,18 @@ def test_what_is_fetched_is_given():
             assert given_by(ahead, start, stop) is None
         settle(ahead)
         assert source.loads == [[(100, 200), (300, 400)], [(1000, 1100)]], "the next one is fetched as well"
-        assert ahead.held == 300
+        assert ahead.bytes_held == 300
         assert ahead.num_requests == source.num_requests
         assert ahead.num_bytes == source.num_bytes
         ahead.begin(1)
         assert given_by(ahead, 1000, 1100) == DATA[1000:1100]
         ahead.end(0)
         assert given_by(ahead, 100, 200) is None
-        assert ahead.held == 100
+        assert ahead.bytes_held == 100
         assert len(source.loads) == 2
     assert source.size == 5000, "it stays open"
     assert given_by(ahead, 1000, 1100) is None
-    assert ahead.held == 0
+    assert ahead.bytes_held == 0
     with pytest.raises(ValueError, match="closed"):
         ahead.begin(0)
 
@@ -115,8 +115,8 @@ def test_reads_from_batches_or_behind_them():
         assert [piece[:10].tobytes() for piece in pieces] == [DATA[:10], DATA[110:120], DATA[4990:]]
         assert {len(piece) for piece in pieces} == {10 + SLACK}
         assert source.loads[-1] == [(0, 10), (4990, 5000)]
-        assert ahead.has(0, 5000)
-        assert not ahead.has(0, 5001)
+        assert ahead.contains(0, 5000)
+        assert not ahead.contains(0, 5001)
         with pytest.raises(InvalidFileError):
             ahead.read_ranges([(0, 5001)])
         assert ahead.view(100, 10, SLACK + 1) is None
@@ -167,11 +167,11 @@ def test_no_more_is_held_than_allowed():
             start = number * 500
             assert given_by(ahead, start, start + 400) == DATA[start : start + 400]
             settle(ahead)
-            assert ahead.held <= 1000
+            assert ahead.bytes_held <= 1000
             asked = sorted(start for load in source.loads for start, _ in load)
             assert asked == [500 * place for place in range(min(number + 2, 10))], "this one, and the next"
             ahead.end(number)
-        assert ahead.held == 0
+        assert ahead.bytes_held == 0
         assert source.num_bytes == 4000
 
 
@@ -189,7 +189,7 @@ def test_a_batch_that_is_larger_than_allowed():
         ahead.begin(1)
         assert given_by(ahead, 4000, 4100) == DATA[4000:4100]
         settle(ahead)
-        assert ahead.held == 100
+        assert ahead.bytes_held == 100
         assert sorted(start for load in source.loads for start, _ in load) == [0, 1000, 4000]
 
 
@@ -202,7 +202,7 @@ def test_what_somebody_read_himself_is_not_fetched_any_more():
         ahead.end(0)
         settle(ahead)
         assert source.loads == [[(0, 1000)]]
-        assert ahead.held == 0
+        assert ahead.bytes_held == 0
 
 
 def test_a_batch_ends_while_it_is_on_its_way():
@@ -211,14 +211,14 @@ def test_a_batch_ends_while_it_is_on_its_way():
     with prefetched(source, [[0, 1000]], [[1000, 2000]], most_bytes=1000) as ahead:
         ahead.begin(0)
         ahead.end(0)
-        assert ahead.held == 1000 and len(source.loads) <= 1, "its memory is taken until the request is over"
+        assert ahead.bytes_held == 1000 and len(source.loads) <= 1, "its memory is taken until the request is over"
         source.gate.set()
         ahead.begin(1)
         for _ in range(2):  # the first load's end asks for the next
             settle(ahead)
         assert given_by(ahead, 1000, 2000) in (DATA[1000:2000], None)
         ahead.end(1)
-    assert ahead.held == 0
+    assert ahead.bytes_held == 0
 
 
 def test_batches_in_any_order_again_or_not_at_all():
@@ -289,7 +289,7 @@ def test_closing_lets_those_who_wait_go_on():
     for number, answer in enumerate(answers):
         assert answer in (None, DATA[number * 1000 : number * 1000 + 1000])
     ahead.close()
-    assert ahead.held == 0
+    assert ahead.bytes_held == 0
 
 
 PAIRS = st.tuples(st.integers(-3, 210), st.integers(-2, 40))
@@ -316,5 +316,5 @@ def test_many_threads(batches, gap, max_bytes, most_bytes):
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(decode, range(len(batches))))
         settle(ahead)
-        assert ahead.held == 0
+        assert ahead.bytes_held == 0
         assert not ahead._batches

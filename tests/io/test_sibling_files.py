@@ -251,7 +251,7 @@ def joined(folder, count: int) -> tuple[MultiFileSource, dict[str, bytes]]:
 
 
 def part(source: MultiFileSource, path: str) -> bytes:
-    start, size = source.place_of(path)
+    start, size = source.add_file(path)
     out = np.empty(size, np.uint8)
     source.read_into(start, out)
     return out.tobytes()
@@ -260,7 +260,7 @@ def part(source: MultiFileSource, path: str) -> bytes:
 def test_files_as_one(folder):
     source, parts = joined(folder, 5)
     assert {path: part(source, path) for path in parts} == parts
-    assert source.place_of("n3") == source.place_of("n3") == (4 * FILE_STRIDE, 4)
+    assert source.add_file("n3") == source.add_file("n3") == (4 * FILE_STRIDE, 4)
     out = np.empty(9, np.uint8)
     source.read_into(0, out)
     assert out.tobytes() == b"the first"
@@ -327,13 +327,13 @@ def test_a_file_replaced_while_it_was_closed(folder, monkeypatch):
 def test_too_many_and_too_large_files(folder, monkeypatch):
     source, _ = joined(folder, 3)
     monkeypatch.setattr(multi_file_source, "MAX_FILES", 2)
-    source.place_of("n0"), source.place_of("n1")
+    source.add_file("n0"), source.add_file("n1")
     with pytest.raises(LimitError, match="more than 2 other files"):
-        source.place_of("n2")
+        source.add_file("n2")
     source.close()
     source, _ = joined(folder, 3)
     monkeypatch.setattr(multi_file_source, "FILE_STRIDE", 4)
     with pytest.raises(LimitError, match="more than is read"):
-        source.place_of("n2")
+        source.add_file("n2")
     source.close()
     shutil.rmtree(folder)

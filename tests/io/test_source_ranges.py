@@ -83,7 +83,7 @@ def test_ranges_of_several_files(tmp_path):
     (tmp_path / "a").write_bytes(b"a" * 50)
     (tmp_path / "b").write_bytes(b"b" * 60)
     source = MultiFileSource(FileSource(tmp_path / "first"), SiblingFiles(tmp_path / "first"))
-    a, b = source.place_of("a")[0], source.place_of("b")[0]
+    a, b = source.add_file("a")[0], source.add_file("b")[0]
     pieces = source.read_ranges([(b + 10, b + 60), (0, 5), (a, a + 50), (b, b + 1)])
     assert [piece[: len(piece) - SLACK].tobytes() for piece in pieces] == [b"b" * 50, DATA[:5], b"a" * 50, b"b"]
     assert source.num_requests == 4
@@ -95,7 +95,7 @@ def test_ranges_of_several_files(tmp_path):
         (3 * FILE_STRIDE, 3 * FILE_STRIDE + 1),
         (-FILE_STRIDE, 1 - FILE_STRIDE),
     ):
-        assert not source.has(start, stop)
+        assert not source.contains(start, stop)
         with pytest.raises(InvalidFileError):
             source.read_ranges([(start, stop)])
     source.close()

@@ -85,7 +85,7 @@ def test_numbers(bits, dtype, data):
     size = 8 * np.dtype(dtype).itemsize
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
     rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits).join(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
+    IntMatcher(ranges, bits).match(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
     rows.check([twin.in_ranges(key, ranges) for key in keys])
 
 
@@ -100,7 +100,7 @@ def test_floats(width, data):
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
     rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits, fold=True).join(stored, rows.into)
+    IntMatcher(ranges, bits, fold=True).match(stored, rows.into)
     rows.check([twin.in_ranges(key, ranges) for key in keys])
 
 
@@ -112,7 +112,7 @@ def test_sets_of_many_numbers(engine, size, gap):
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     out = GuardedBuffer(rng, len(keys))
-    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).join(keys, RowMask(out.array))
+    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).match(keys, RowMask(out.array))
     out.check()
     before = np.searchsorted(starts, keys, "right") - 1
     assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
@@ -139,7 +139,9 @@ def test_edges_nulls_and_masks_of_every_way(way, dtype):
     for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
         for how in (STORE, AND, OR):
             out = np.array(before, np.uint8)
-            numbers.join(np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8)))
+            numbers.match(
+                np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8))
+            )
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
             assert out.tolist() == [twin.combine_mask(one, found, there != 0, how) for one, found, there in rows]
 
@@ -155,7 +157,7 @@ def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
     table.check()
     asked = np.array([1, 2, *last[:5]])
     out = GuardedBuffer(np.random.default_rng(0), len(asked))
-    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).tail)
+    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
     out.check()
     assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
 
@@ -175,7 +177,7 @@ def strings_of(data, values, width=0):
     front = data.draw(st.sampled_from([b"", b"in front"]))
     offsets = np.cumsum([len(front), *map(len, values)])
     dtype = data.draw(st.sampled_from(["i4", "i8"]))
-    return ByteStrings.between(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
+    return ByteStrings.from_offsets(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
 
 
 @FEW
@@ -191,7 +193,7 @@ def test_ranges_of_bytes(data):
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
-    BytesMatcher(ranges).join(strings_of(data, values), rows.into)
+    BytesMatcher(ranges).match(strings_of(data, values), rows.into)
     rows.check([twin.in_ranges(value, ranges) for value in values])
 
 
@@ -206,7 +208,7 @@ def test_numbers_in_big_endian(data):
     wanted = tuple(((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges)
     stored = [key.to_bytes(width, "big", signed=True) for key in keys]
     rows = Rows(data, len(keys))
-    BytesMatcher(wanted, signed=True).join(strings_of(data, stored, width), rows.into)
+    BytesMatcher(wanted, signed=True).match(strings_of(data, stored, width), rows.into)
     rows.check([twin.in_ranges(key, ranges) for key in keys])
 
 
@@ -217,9 +219,9 @@ def test_many_strings_with_the_same_front(engine):
         words = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(0, engine.size(3000, 40), 3)]
         values = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(engine.size(3000, 40))]
         values += [b"", front, b"zzz", *(word + b"\0" for word in words[:5])]
-        strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+        strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
         out = GuardedBuffer(rng, len(values))
-        BytesMatcher(tuple((word, word + b"\0") for word in words)).join(strings, RowMask(out.array))
+        BytesMatcher(tuple((word, word + b"\0") for word in words)).match(strings, RowMask(out.array))
         out.check()
         known = set(words)
         assert out.array.tolist() == [value in known for value in values]
@@ -239,7 +241,7 @@ def test_patterns(data):
     fitting = st.tuples(*between).map(b"".join)
     values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
     rows = Rows(data, len(values))
-    LikeMatcher(LikePattern(pieces, is_text), negated).join(strings_of(data, values), rows.into)
+    LikeMatcher(LikePattern(pieces, is_text), negated).match(strings_of(data, values), rows.into)
     rows.check([twin.like_matches(value, pieces, is_text) != negated for value in values])
 
 
@@ -248,9 +250,9 @@ def test_a_search_ends_with_the_buffer(size):
     """Nothing is loaded from behind the last string, and what ends it is found."""
     for letters in (b"y", b"yz", b"xyzxyzxyz"):
         for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
-            strings = ByteStrings.between(np.frombuffer(value, np.uint8), np.array([0, size]))
+            strings = ByteStrings.from_offsets(np.frombuffer(value, np.uint8), np.array([0, size]))
             out = np.zeros(1, np.uint8)
-            LikeMatcher(LikePattern(((), (letters,), ()), True), False).join(strings, RowMask(out))
+            LikeMatcher(LikePattern(((), (letters,), ()), True), False).match(strings, RowMask(out))
             assert bool(out[0]) == (letters in value)
 
 
@@ -258,14 +260,14 @@ def test_a_search_ends_with_the_buffer(size):
 def test_pieces_of_a_pattern_do_not_overlap(is_text):
     """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
     values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
-    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
     words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ANY_CHARACTER), (ANY_CHARACTER, b"b"), (ANY_CHARACTER,), (b"aba",)]
     for first in words:
         for inner in ((), *((word,) for word in words[1:])):
             for last in words:
                 pieces = (first, *inner, last)
                 out = np.zeros(len(values), np.uint8)
-                LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
+                LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
                 assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
 
 
@@ -273,7 +275,7 @@ def test_any_character_is_a_code_point():
     leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
     tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
     values = [bytes([lead]) + tail for lead in leads for tail in tails]
-    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
     for pieces in (
         ((ANY_CHARACTER,),),
         ((ANY_CHARACTER, ANY_CHARACTER),),
@@ -282,7 +284,7 @@ def test_any_character_is_a_code_point():
     ):
         for is_text in (True, False):
             out = np.zeros(len(values), np.uint8)
-            LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
+            LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
             assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
 
 
@@ -306,13 +308,13 @@ def test_masks(data):
     mask = data.draw(st.lists(st.integers(0, 3), max_size=40), "mask")
     negated = data.draw(st.booleans(), "negated")
     rows = Rows(data, len(mask))
-    rows.into.where(np.array(mask, np.uint8), negated)
+    rows.into.combine(np.array(mask, np.uint8), negated)
     rows.check([(value != 0) != negated for value in mask])
     rows = Rows(data, len(mask))
-    rows.into.constant(negated)
+    rows.into.combine_constant(negated)
     rows.check([negated] * len(mask))
     rows = Rows(data, len(mask))
-    rows.into.where(None, negated)
+    rows.into.combine(None, negated)
     rows.check([not negated] * len(mask))
 
 
@@ -322,7 +324,9 @@ def test_codes(engine, data):
     entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
     codes = data.draw(st.lists(st.integers(-2, len(entries) + 1), max_size=20), "codes")
     rows = Rows(data, len(codes))
-    engine.match_codes(np.array(codes, np.int32), np.array(entries, np.uint8), len(entries), *rows.into.tail)
+    engine.match_codes(
+        np.array(codes, np.int32), np.array(entries, np.uint8), len(entries), *rows.into.kernel_arguments
+    )
     rows.check([0 <= code < len(entries) and entries[code] for code in codes])
 
 
@@ -335,7 +339,7 @@ def test_lists(engine, data):
     offsets = np.cumsum([0, *sizes])
     rows = Rows(data, len(sizes))
     raw = offsets.astype(f"i{item}").view(np.uint8)
-    engine.match_any_element(np.array(found, np.uint8), raw, item, int(negated), *rows.into.tail)
+    engine.match_any_element(np.array(found, np.uint8), raw, item, int(negated), *rows.into.kernel_arguments)
     pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
     rows.check([any(found[start:stop]) != negated for start, stop in pairs])
 

@@ -233,12 +233,15 @@ def test_lengths_and_levels(engine):
     )
     pairs = list(pairwise(bounds))
     assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
-    for found, given_, most in ((sizes.definition, definition, 3), (sizes.repetition, repetition, 2)):
+    for found, given_, most in (
+        (sizes.definition_histograms, definition, 3),
+        (sizes.repetition_histograms, repetition, 2),
+    ):
         counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
         assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
     codes = rng.integers(0, len(values), len(values)).astype("i4")
     sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
-    assert sizes.definition is sizes.repetition is None
+    assert sizes.definition_histograms is sizes.repetition_histograms is None
     assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
 
 
@@ -288,4 +291,6 @@ def test_sizes_of_pages(values, levels, data):
                 )
                 assert found.byte_array_bytes.tolist() == [len(b"".join(of[a:b])) for a, b in pairwise(bounds.tolist())]
                 counted = [levels[a:b] for a, b in pairwise(at.tolist())]
-                assert found.definition.tolist() == [[page.count(level) for level in range(4)] for page in counted]
+                assert found.definition_histograms.tolist() == [
+                    [page.count(level) for level in range(4)] for page in counted
+                ]

@@ -22,7 +22,7 @@ def test_files(registered_engine, tmp_path, kind):
     FRAME.to_parquet(path, engine="numparq")
     tm.assert_frame_equal(pd.read_parquet(path, engine="numparq"), FRAME)
     with numparq.ParquetFile(path) as file:
-        assert file.is_own
+        assert file.is_written_by_numparq
 
 
 def test_each_reads_what_the_other_writes(registered_engine, tmp_path):

@@ -46,7 +46,7 @@ def test_rows_to_pages_and_back(made, data):
             holds[page] = holds[page + 1]
     needed = chunk.needed(rows)
     assert needed.tolist() == [page for page, held in enumerate(holds) if held & wanted]
-    assert rows.is_within(chunk.rows_of(needed))
+    assert rows.is_subset(chunk.rows_of(needed))
     assert set(chunk.rows_of(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
     mask = np.isin(np.arange(len(counts)), needed)
     assert chunk.rows_of(mask) == chunk.rows_of(needed)
@@ -60,20 +60,24 @@ def test_rows_to_pages_and_back(made, data):
 
 
 def test_a_chunk_without_an_offset_index_is_one_page():
-    chunk = ChunkPages.whole(100, 400, 30)
-    assert (chunk.num_pages, chunk.dictionary, chunk.is_indexed) == (1, None, False)
-    assert chunk.byte_ranges(chunk.needed(RowRanges([(7, 8)]))).tolist() == [[100, 400]]
-    assert chunk.byte_ranges(chunk.needed(RowRanges())).shape == (0, 2)
-    assert chunk.rows_of([0]) == RowRanges.all(30)
+    chunk = ChunkPages.unindexed(100, 400, 30)
+    assert (chunk.num_pages, chunk.dictionary_range, chunk.is_indexed) == (1, None, False)
+    assert chunk.byte_ranges(chunk.pages_with_rows(RowRanges([(7, 8)]))).tolist() == [[100, 400]]
+    assert chunk.byte_ranges(chunk.pages_with_rows(RowRanges())).shape == (0, 2)
+    assert chunk.rows_in_pages([0]) == RowRanges.all(30)
     assert chunk != ChunkPages(100, 400, 30, [[100, 300, 0]])
-    assert ChunkPages.whole(100, 100, 0).needed(RowRanges()).tolist() == []
-    assert ChunkPages.whole_chunks([[100, 400]], [[400, 450]], [30]) == [[chunk, ChunkPages.whole(400, 450, 30)]]
+    assert ChunkPages.unindexed(100, 100, 0).pages_with_rows(RowRanges()).tolist() == []
+    assert ChunkPages.unindexed_chunks([[100, 400]], [[400, 450]], [30]) == [
+        [chunk, ChunkPages.unindexed(400, 450, 30)]
+    ]
     with pytest.raises(ValueError, match="read-only"):
         chunk.offsets[0] = 1
     for num_rows in (0, 30):
         with pytest.raises(InvalidFileError, match="ends before it begins"):
-            ChunkPages.whole(100, 99, num_rows)
-    assert ChunkPages.whole(100, 100, 30).num_bytes(RowRanges.all(30)) == 0  # nothing but nulls, of the type UNKNOWN
+            ChunkPages.unindexed(100, 99, num_rows)
+    assert (
+        ChunkPages.unindexed(100, 100, 30).num_bytes(RowRanges.all(30)) == 0
+    )  # nothing but nulls, of the type UNKNOWN
 
 
 def test_as_a_value():
@@ -86,7 +90,7 @@ def test_as_a_value():
     with pytest.raises(ValueError, match="read-only"):
         chunk.offsets[0] = 1
     with pytest.raises(ValueError, match="30"):
-        chunk.needed(RowRanges.all(31))
+        chunk.pages_with_rows(RowRanges.all(31))
 
 
 HUGE = 2**63 - 1
@@ -123,7 +127,7 @@ def test_damaged_offset_indexes(page, column, value, message):
 
 
 def test_no_pages():
-    assert ChunkPages(4, 4, 0, np.empty((0, 3))).needed(RowRanges()).tolist() == []
+    assert ChunkPages(4, 4, 0, np.empty((0, 3))).pages_with_rows(RowRanges()).tolist() == []
     with pytest.raises(InvalidFileError, match="no pages"):
         ChunkPages(4, 400, 1, np.empty((0, 3)))
 
@@ -144,8 +148,8 @@ def test_pages_of_a_file_of_our_own():
         end = start + meta.total_compressed_size
         locations = read_page_locations(open_source(file.getvalue()), chunk, start, end, 1000)
         pages = ChunkPages(start, end, 1000, locations)
-        assert (pages.dictionary is not None) == has_dictionary
-        assert pages.rows_of(np.arange(pages.num_pages)) == RowRanges.all(1000)
+        assert (pages.dictionary_range is not None) == has_dictionary
+        assert pages.rows_in_pages(np.arange(pages.num_pages)) == RowRanges.all(1000)
         everything = pages.byte_ranges(np.arange(pages.num_pages))
         assert (everything[0, 0], everything[-1, 1]) == (start, end)
         assert (everything[1:, 0] == everything[:-1, 1]).all()

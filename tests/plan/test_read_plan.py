@@ -15,7 +15,7 @@ from numparq.plan.read_plan import PlanCut, ReadPlan, RowGroupPlan, narrow, with
 from numparq.plan.row_ranges import RowRanges
 
 # Two row groups of 30 rows; column a has three pages and no dictionary, column b two pages and one.
-WHOLE = ReadPlan.whole(["a", "b"], [30, 30], [[4, 400], [700, 1000]], [[400, 700], [1000, 1300]])
+WHOLE = ReadPlan.read_all(["a", "b"], [30, 30], [[4, 400], [700, 1000]], [[400, 700], [1000, 1300]])
 A0 = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
 B0 = ChunkPages(400, 700, 30, [[450, 50, 0], [500, 200, 15]])
 
@@ -23,7 +23,7 @@ B0 = ChunkPages(400, 700, 30, [[450, 50, 0], [500, 200, 15]])
 def example():
     plan = narrow(WHOLE, {1: RowRanges()}, "statistics", "a < 5 & b == '<&>'")
     plan = with_offset_indexes(plan, {(0, 0): A0, (0, 1): B0})
-    return narrow(plan, {0: A0.rows_of([1])}, "column index", "a < 5")
+    return narrow(plan, {0: A0.rows_in_pages([1])}, "column index", "a < 5")
 
 
 def test_a_plan_that_reads_everything():
@@ -111,7 +111,7 @@ def plans(draw):
             pages[group, column] = ChunkPages(start, position, counts[-1], locations)
     shaped = np.array(bounds).reshape(len(counts), num_columns, 2)
     columns = [f"c{column}" for column in range(num_columns)]
-    return ReadPlan.whole(columns, counts, shaped[..., 0], shaped[..., 1]), pages
+    return ReadPlan.read_all(columns, counts, shaped[..., 0], shaped[..., 1]), pages
 
 
 @settings(deadline=None, max_examples=100)
@@ -158,7 +158,7 @@ def test_in_words():
         "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
     ]
     assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
-    many = ReadPlan.whole([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
+    many = ReadPlan.read_all([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
     lines = many.explain().splitlines()
     assert lines[-1] == "  and 3 more row groups"
     assert len(lines) == 23
@@ -181,13 +181,13 @@ def test_pictures_stay_small():
     num_pages = 100_000
     first = np.arange(num_pages, dtype=np.int64)
     chunk = ChunkPages(4, 4 + num_pages, num_pages, np.stack([first + 4, np.ones_like(first), first], axis=1))
-    plan = with_offset_indexes(ReadPlan.whole(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
+    plan = with_offset_indexes(ReadPlan.read_all(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
     picture = narrow(plan, {0: RowRanges.from_indices(first[::2])})._repr_html_()
     assert len(picture) < 3_000
     assert "&lt;x&gt;" in picture
-    wide = ReadPlan.whole([f"c{n}" for n in range(99)], [1], np.full((1, 99), 4), np.full((1, 99), 5))
+    wide = ReadPlan.read_all([f"c{n}" for n in range(99)], [1], np.full((1, 99), 4), np.full((1, 99), 5))
     assert "and 59 more columns" in wide._repr_html_()
-    assert "<svg" not in ReadPlan.whole(["a"], [], np.empty((0, 1)), np.empty((0, 1)))._repr_html_()
+    assert "<svg" not in ReadPlan.read_all(["a"], [], np.empty((0, 1)), np.empty((0, 1)))._repr_html_()
 
 
 def test_what_does_not_fit():

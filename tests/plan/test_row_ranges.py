@@ -50,7 +50,7 @@ def test_ranges_in_order_are_joined(steps):
     """Each begins so far behind the start of the one before, and ends so far behind its end."""
     starts, stops = np.cumsum(np.array(steps, np.int64).reshape(-1, 2), axis=0).T
     starts = np.minimum(starts, stops)
-    assert RowRanges.in_order(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
+    assert RowRanges.from_sorted(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
 
 
 @quick

@@ -142,11 +142,11 @@ def test_one_hash_is_looked_up_as_several_are(count):
     for each in hashes:
         alone, twice = np.array([each]), np.array([each, each])
         assert alone.size == 1
-        assert blocks.missing(alone) == blocks.missing(twice)
-        for first, several in blocks.missing(alone):
+        assert blocks.missing_blocks(alone) == blocks.missing_blocks(twice)
+        for first, several in blocks.missing_blocks(alone):
             start = first * bloom_filter.BLOCK_BYTES
-            blocks.take(first, several, bits[start : start + several * bloom_filter.BLOCK_BYTES])
-        assert blocks.missing(alone) == [] == blocks.missing(twice)
+            blocks.add(first, several, bits[start : start + several * bloom_filter.BLOCK_BYTES])
+        assert blocks.missing_blocks(alone) == [] == blocks.missing_blocks(twice)
         found += blocks.might_contain(alone).tolist()
         assert blocks.might_contain(twice).tolist() == [found[-1]] * 2
     assert found == BloomFilter(bits).might_contain(hashes).tolist()
@@ -166,7 +166,7 @@ def test_bloom_filters_are_read_in_turns_and_few_are_kept(length, monkeypatch):
     assert planned.pruned(question) == plan
     assert "Bloom filter" in pruning_steps(plan)
     assert source.trips >= 4
-    (store,) = [kept for kept in planned.file.indexes.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]
+    (store,) = [kept for kept in planned.file.index_cache.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]
     assert store.num_bytes <= 1500
     planned.pruned(col("s") == "v00007x")
     trips = source.trips

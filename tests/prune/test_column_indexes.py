@@ -155,8 +155,8 @@ def test_an_offset_index_that_cannot_be_right(change):
 def test_an_offset_index_alone():
     data = with_changed_indexes(lambda place, found: found.update(column_index=None))
     planned = PlannedFile(data)
-    plan = planned.planner.located(planned.planner.whole({1: RowRanges([(5, 6)])}), planned.leaves)
-    assert [len(group.needed(0)) for group in plan] == [1]
+    plan = planned.planner.locate_pages(planned.planner.plan_rows({1: RowRanges([(5, 6)])}), planned.leaves)
+    assert [len(group.pages_with_rows(0)) for group in plan] == [1]
     assert all(chunk.is_indexed for chunk in plan[1].chunks)
 
 
@@ -210,7 +210,7 @@ def test_row_groups_that_only_column_indexes_leave_out(data, question):
     assert "statistics" not in pruning_steps(plan)
     for group in planned.whole:  # one by one they say what they say together
         rows = {group.ordinal: group.rows}
-        assert planned.pruned(expression, planned.planner.whole(rows)).row_groups == (plan[group.ordinal],)
+        assert planned.pruned(expression, planned.planner.plan_rows(rows)).row_groups == (plan[group.ordinal],)
 
 
 def test_some_row_groups_without_an_index():
@@ -253,6 +253,6 @@ def test_writers_whose_indexes_are_not_trusted():
     assert pruning_steps(plan) == {"statistics"}
     old = with_changed_indexes(lambda place, found: None, created_by="parquet-rs version 42.0.0")
     planned = PlannedFile(old)
-    plan = planned.planner.located(planned.planner.whole({1: RowRanges([(5, 6)])}), planned.leaves)
+    plan = planned.planner.locate_pages(planned.planner.plan_rows({1: RowRanges([(5, 6)])}), planned.leaves)
     assert not any(chunk.is_indexed for chunk in plan[1].chunks)
     assert planned.pruned(col("k") == 1234).num_rows == STEP

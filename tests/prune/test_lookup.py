@@ -26,7 +26,7 @@ class LookupCounter:
     def __init__(self, monkeypatch) -> None:
         self.planned: list[int] = []
         self.left = 0
-        plan = ReadPlanner.look_up
+        plan = ReadPlanner.plan_lookup
 
         def watched(this, row_groups, bound):
             found = plan(this, row_groups, bound)
@@ -36,7 +36,7 @@ class LookupCounter:
                 self.planned.append(len(found))
             return found
 
-        monkeypatch.setattr(ReadPlanner, "look_up", watched)
+        monkeypatch.setattr(ReadPlanner, "plan_lookup", watched)
 
 
 def table() -> pd.DataFrame:
@@ -97,7 +97,7 @@ def both(data, monkeypatch, columns, filters, **how):
 
     ours = read()
     with monkeypatch.context() as patch:
-        patch.setattr(ReadPlanner, "look_up", lambda *arguments: None)
+        patch.setattr(ReadPlanner, "plan_lookup", lambda *arguments: None)
         return ours, read()
 
 
@@ -188,7 +188,7 @@ def test_damage_is_told_as_by_the_plan(monkeypatch) -> None:
     columns, filters = ["key", "float"], col("key") == 3 * 2050
     with numparq.ParquetFile(bytes(data)) as file:
         chunk = file.plan(columns, filters=filters)[0].chunks[0]
-        page = int(chunk.offsets[chunk.needed(RowRanges.run(2050, 2051))[0]])
+        page = int(chunk.offsets[chunk.pages_with_rows(RowRanges.from_range(2050, 2051))[0]])
         metadata = file.metadata.row_groups[0].columns[0]
         column_index, offset_index = metadata.column_index_offset, metadata.offset_index_offset
     told = 0

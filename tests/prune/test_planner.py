@@ -37,7 +37,7 @@ def test_no_row_that_is_wanted_is_left_out(writer, question, tmp_path):
     plan = planned.pruned(expression)
     wanted = set(np.flatnonzero(truth(FRAME).astype(bool)).tolist())
     assert wanted <= planned.rows(plan)
-    decided = planned.planner.decided(plan, bind(expression, planned.file.schema))
+    decided = planned.planner.fully_matched(plan, bind(expression, planned.file.schema))
     for group in plan.left:
         if group.ordinal in decided:
             start = sum(planned.counts[: group.ordinal])
@@ -72,8 +72,8 @@ def test_what_is_decided_by_statistics_has_no_index_read():
     planned = PlannedFile(WRITTEN)
     for expression in (col("k") >= 0, col("k") < 2 * STEP, col("k") > ROWS, col("e").is_not_null() & (col("k") < STEP)):
         planned.pruned(expression)
-    assert not planned.file.indexes
-    assert planned.planner.decided(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
+    assert not planned.file.index_cache
+    assert planned.planner.fully_matched(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
 
 
 def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypatch):
@@ -90,17 +90,17 @@ def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypa
     assert groups == [0, 1, 2]
     assert asked == [0, 1, 2, 3]
     plan = planned.planner.prune_by_indexes(
-        planned.planner.whole({group: RowRanges.all(STEP) for group in groups}), bind(question, planned.file.schema)
+        planned.planner.plan_rows({group: RowRanges.all(STEP) for group in groups}), bind(question, planned.file.schema)
     )
     for group in groups:
-        one = planned.planner.whole({group: plan[group].rows})
-        decided = planned.planner.decided(one, bind(question, planned.file.schema))
+        one = planned.planner.plan_rows({group: plan[group].rows})
+        decided = planned.planner.fully_matched(one, bind(question, planned.file.schema))
         assert decided == ({group} if group < 2 else set())
     assert asked == [0, 1, 2, 3]
-    one = planned.planner.whole({1: RowRanges.all(STEP)})  # another predicate is asked of no more than it has to be
-    assert planned.planner.decided(one, bind(other, planned.file.schema)) == set()
+    one = planned.planner.plan_rows({1: RowRanges.all(STEP)})  # another predicate is asked of no more than it has to be
+    assert planned.planner.fully_matched(one, bind(other, planned.file.schema)) == set()
     assert asked == [0, 1, 2, 3, 1]
-    assert planned.planner.decided(planned.whole, bind(other, planned.file.schema)) == {0}
+    assert planned.planner.fully_matched(planned.whole, bind(other, planned.file.schema)) == {0}
 
 
 def test_indexes_are_read_once():
@@ -110,23 +110,25 @@ def test_indexes_are_read_once():
     assert planned.pruned(col("k") == 1234) == plan
     assert planned.pruned(col("k").isin([1234, 1999])).num_rows == 200
     again = ReadPlanner(planned.file, planned.leaves, planned.planner._tables)
-    assert again.pruned(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
+    assert again.prune(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
     assert planned.file.source.num_requests == requests
 
 
 def test_rows_that_are_not_asked_for():
     planned = PlannedFile(WRITTEN)
-    plan = planned.planner.whole({2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)})
+    plan = planned.planner.plan_rows({2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)})
     assert [group.ordinal for group in plan] == [2, 0]
     assert plan.cuts[0].num_rows == 900
-    plan = planned.planner.located(plan, planned.leaves[:2])
+    plan = planned.planner.locate_pages(plan, planned.leaves[:2])
     assert [chunk.is_indexed for chunk in plan[2].chunks] == [True, True, False, False, False, False]
     assert not any(chunk.is_indexed for chunk in plan[0].chunks)
-    assert plan[2].needed(0).tolist() == [1, 2]
-    plan = planned.planner.located(plan, planned.leaves)
+    assert plan[2].pages_with_rows(0).tolist() == [1, 2]
+    plan = planned.planner.locate_pages(plan, planned.leaves)
     assert all(chunk.is_indexed for chunk in plan[2].chunks)
     assert planned.pruned(col("k") == 2160, plan)[2].rows == RowRanges([(150, 200)])
-    part = planned.planner.located(planned.planner.whole({1: RowRanges([(1, 2)])}).only(["s", "k"]), planned.leaves)
+    part = planned.planner.locate_pages(
+        planned.planner.plan_rows({1: RowRanges([(1, 2)])}).project(["s", "k"]), planned.leaves
+    )
     assert all(chunk.is_indexed for chunk in part[1].chunks)
 
 
@@ -134,7 +136,7 @@ def test_predicates_that_are_constant():
     planned = PlannedFile(WRITTEN)
     assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
     assert planned.pruned(col("k") == 0.5).num_rows == 0
-    assert planned.planner.pruned(planned.whole, Constant(True)) == planned.whole
+    assert planned.planner.prune(planned.whole, Constant(True)) == planned.whole
     assert planned.planner.may_match_row_groups([1, 0, 1], Constant(True)) == [1, 0]
     assert planned.planner.may_match_row_groups([1, 0, 1], Constant(False)) == []
 

@@ -261,7 +261,7 @@ def test_many_chunks_at_once_are_known_as_one_by_one(kind):
                 about = group.columns[0].meta_data
                 facts = {0: facts_of(about.statistics, about.num_values, leaf, order, file.footer.created_by)}
                 one_by_one.append((may_match(bound, facts), must_match(bound, facts)))
-                same = {0: runs.facts(place)}
+                same = {0: runs.container(place)}
                 assert (may_match(bound, same), must_match(bound, same)) == one_by_one[-1]
             assert at_once == one_by_one
             told |= set(at_once)

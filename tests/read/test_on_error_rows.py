@@ -273,7 +273,7 @@ def test_ranges_that_follow_each_other_for_one_reason_are_one() -> None:
     losses.add(1, 0, [LostRows(30, 40, bad), LostRows(0, 10, bad), LostRows(10, 20, bad), LostRows(20, 30, worse)])
     losses.add(0, 1, [LostRows(5, 5, bad)])
     losses.add(1, 0, [LostRows(30, 40, bad)])
-    assert losses.listed(["a", "b"]) == [
+    assert losses.to_list(["a", "b"]) == [
         Lost("f", 1, "a", (100, 120), "bad"),
         Lost("f", 1, "a", (120, 130), "worse"),
         Lost("f", 1, "a", (130, 140), "bad"),

@@ -76,7 +76,7 @@ def test_dictionaries_of_which_little_is_left_are_not_kept():
     make = numparq.column.jobs.predicate_cache.CachedBinaryJob.__call__
 
     def noted(job):
-        taken.append(job.kept.piece)
+        taken.append(job.cached.piece)
         make(job)
 
     with mock.patch.object(numparq.column.jobs.predicate_cache.CachedBinaryJob, "__call__", noted):
@@ -90,8 +90,8 @@ def test_dictionaries_of_which_little_is_left_are_not_kept():
 
 def test_places_are_those_of_the_mask():
     mask = np.array([0, 1, 1, 0, 1], np.uint8)
-    assert ValueIndices.where(mask).places.tolist() == [1, 2, 4]
-    assert take_array(np.arange(5), ValueIndices.where(mask)).tolist() == [1, 2, 4]
+    assert ValueIndices.from_mask(mask).indices.tolist() == [1, 2, 4]
+    assert take_array(np.arange(5), ValueIndices.from_mask(mask)).tolist() == [1, 2, 4]
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY"])

@@ -236,15 +236,15 @@ def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
     shared = ParquetFile(data).footer
     footer = Footer(shared.data, shared.length)  # of which nobody has read anything
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
-    expected = shared.chunks.table(groups, columns)
+    expected = shared.chunks.read_table(groups, columns)
     monkeypatch.setattr(column_chunks, "kernels", SimpleNamespace(read_thrift_structs=slowly))
     start = threading.Barrier(6)
 
     def use(number):
         start.wait()
         for column in columns[number % 3 :]:
-            footer.chunks.table(groups, [column])
-        return footer.chunks.table(groups, columns)
+            footer.chunks.read_table(groups, [column])
+        return footer.chunks.read_table(groups, columns)
 
     with ThreadPoolExecutor(6) as users:
         for found in users.map(use, range(6)):

@@ -38,7 +38,7 @@ class LookupCounter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
-        frame = PointLookup.frame
+        frame = PointLookup.to_frame
 
         def watched(this, file, key, verify_crc):
             found = None
@@ -49,7 +49,7 @@ class LookupCounter:
                 self.left += found is None
             return found
 
-        monkeypatch.setattr(PointLookup, "frame", watched)
+        monkeypatch.setattr(PointLookup, "to_frame", watched)
 
 
 def read(data, columns, filters, **how):
@@ -62,7 +62,7 @@ def read_else(data, columns, filters, **how):
 
     def frame(file):
         with numparq.errors.error_context(file=file.source.name):
-            return FileScan(file, columns, ScanOptions(filters=filters, **how)).frame(RaiseOnDamage())
+            return FileScan(file, columns, ScanOptions(filters=filters, **how)).to_frame(RaiseOnDamage())
 
     return count_io(data, frame)
 
@@ -140,7 +140,7 @@ def test_several_rows_with_a_key_and_none(monkeypatch) -> None:
 
 def test_nothing_is_prepared_for_the_first_one(monkeypatch) -> None:
     data, made = keyed_file(key_value_metadata={"name": "first"}), []
-    monkeypatch.setattr(PointLookup, "of", lambda *arguments: made.append(1))
+    monkeypatch.setattr(PointLookup, "prepare", lambda *arguments: made.append(1))
     prepare(data, None, col("key") == 3)
     assert not made
     for _ in range(3):
@@ -285,7 +285,7 @@ def test_every_choice_is_looked_at() -> None:
             seen.add(name)
             return getattr(ScanOptions(), name)
 
-    assert ScanOptions.is_simple.fget(Seen())  # type: ignore[attr-defined]
+    assert ScanOptions.has_only_filters.fget(Seen())  # type: ignore[attr-defined]
     heeded, of_nested_columns = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
     assert {entry.name for entry in fields(ScanOptions)} == seen | heeded | of_nested_columns
 
@@ -588,7 +588,9 @@ def test_damage_is_told_as_by_other_reads() -> None:
     )
     with numparq.ParquetFile(data) as file:
         plan = file.plan(columns, filters=filters)[0]
-        pages = [int(chunk.offsets[chunk.needed(RowRanges.run(2050, 2051))[0]]) for chunk in plan.chunks[:3]]
+        pages = [
+            int(chunk.offsets[chunk.pages_with_rows(RowRanges.from_range(2050, 2051))[0]]) for chunk in plan.chunks[:3]
+        ]
         metadata = file.metadata.row_groups[0].columns[0]
     prepare(data, columns, filters)
     told = 0

@@ -31,7 +31,7 @@ def schema(**types):
 
 def rows(frame, wanted, *, is_utc=True):
     """Convert, check that the batches are as Spark has to have them, give the rows."""
-    batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).of(frame))
+    batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).from_frame(frame))
     assert all(batch.schema == worker_arrow_schema(wanted) for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 

@@ -16,9 +16,9 @@ from support.data.arrow_columns import TABLE  # noqa: E402
 
 def carried_there_and_back(table):
     carrier = ArrowTransport(table.schema)
-    packed = pa.Table.from_arrays(carrier.pack(table), schema=carrier.carried)
+    packed = pa.Table.from_arrays(carrier.encode(table), schema=carrier.encoded_schema)
     packed.validate(full=True)
-    got = carrier.unpack(pa.concat_tables([packed]).columns)
+    got = carrier.decode(pa.concat_tables([packed]).columns)
     got.validate(full=True)
     return got
 
@@ -51,7 +51,7 @@ def test_dictionaries_within():
 def test_names_are_numbers():
     """Names that are the same to Spark, and those that it would take apart."""
     table = pa.table([[1], [2], [3]], names=["a", "A", "a.b"])
-    assert ArrowTransport(table.schema).carried.names == ["c0", "c1", "c2"]
+    assert ArrowTransport(table.schema).encoded_schema.names == ["c0", "c1", "c2"]
     assert carried_there_and_back(table).to_pylist() == [{"a": 1, "A": 2, "a.b": 3}]
 
 
@@ -101,8 +101,8 @@ def test_places_of_a_clustering_travel_along():
     clustering = HilbertClustering([quantiles(TABLE[name], 2) for name in columns])
     packing = RowPacker(TABLE.schema, [""], (), clustering, columns)
     (batch,) = packing.pack(TABLE, "")
-    assert packing.order == ["folder", "place"]
-    assert batch.column("place").to_pylist() == clustering.places([TABLE[name] for name in columns]).tolist()
+    assert packing.sort_columns == ["folder", "place"]
+    assert batch.column("place").to_pylist() == clustering.positions([TABLE[name] for name in columns]).tolist()
 
 
 @pytest.mark.parametrize("name", ["list", "struct", "map", "dec76", "nothing"])
@@ -115,5 +115,5 @@ def test_wide_offsets_and_dictionaries_in_lists_of_one_length():
     words = pa.array(["a", "b", None, "a"]).dictionary_encode()
     table = pa.table({"text": pa.array(["x", None]), "pair": pa.FixedSizeListArray.from_arrays(words, 2)})
     carrier = ArrowTransport(table.schema)
-    wide = [carrier.pack(table)[0].cast(pa.large_string()), carrier.pack(table)[1]]
-    assert carrier.unpack(wide).to_pylist() == table.to_pylist()
+    wide = [carrier.encode(table)[0].cast(pa.large_string()), carrier.encode(table)[1]]
+    assert carrier.decode(wide).to_pylist() == table.to_pylist()

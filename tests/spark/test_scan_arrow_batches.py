@@ -34,7 +34,7 @@ def test_stretches_that_begin_with_empty_lists(start, rows):
     table = pa.table({"l": pa.array(lists, kinds["l"]), "m": pa.array(maps, kinds["m"])})
     kinds = {"l": T.ArrayType(T.LongType()), "m": T.MapType(T.StringType(), T.LongType())}
     schema = T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
-    batches = list(RecordBatchBuilder(schema, rows).of(table.slice(start)))
+    batches = list(RecordBatchBuilder(schema, rows).from_table(table.slice(start)))
     for batch in batches:
         batch.validate(full=True)
     assert [row for batch in batches for row in batch.to_pylist()] == table.slice(start).to_pylist()
@@ -45,7 +45,7 @@ def test_two_columns_of_one_name(tmp_path):
     table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(SchemaError, match=r"two columns are called so.*'x'"):
-        SparkScan.of(ReadRequest(str(tmp_path), ["t.x", "x"]))
+        SparkScan.plan(ReadRequest(str(tmp_path), ["t.x", "x"]))
     assert find_fields(["x", "x"], ["x", "x"]) == [0, 1]
 
 

@@ -49,7 +49,7 @@ def open_nodes(*nodes: SchemaNode, name: str = "file") -> OpenFile:
 
 
 def match_columns(schema: DatasetSchema, file: OpenFile, columns: Any = None) -> list[MappedColumn]:
-    return schema.matches(file, select_columns(schema.schema, columns))
+    return schema.map_columns(file, select_columns(schema.schema, columns))
 
 
 def first_column_line(schema: DatasetSchema) -> str:

@@ -40,10 +40,10 @@ def matching_row_numbers(file: OpenFile, condition: Any) -> list[int]:
     """Give the numbers of the rows of a file that satisfy a condition."""
     rows = FileRowReader(file, [], select_row_slices(file.footer.row_group_num_rows.tolist()), condition)
     with WorkerPool(1) as crew:
-        rows.begin(crew, True)
+        rows.open(crew, True)
         with closing(rows):
-            rows.find([])
-            return np.asarray(rows.virtual("row_number")).tolist()
+            rows.select([])
+            return np.asarray(rows.virtual_column("row_number")).tolist()
 
 
 class StubSchemaByName:

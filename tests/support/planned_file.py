@@ -76,10 +76,10 @@ class PlannedFile:
         tables = ChunkTables(self.file.footer, self.leaves, groups, self.file.footer_start)
         self.planner = ReadPlanner(self.file, self.leaves, tables)
         self.counts = self.file.footer.row_group_num_rows.tolist()
-        self.whole = self.planner.whole({group: RowRanges.all(self.counts[group]) for group in groups})
+        self.whole = self.planner.plan_rows({group: RowRanges.all(self.counts[group]) for group in groups})
 
     def pruned(self, expression, plan=None):
-        return self.planner.pruned(plan or self.whole, bind(expression, self.file.schema))
+        return self.planner.prune(plan or self.whole, bind(expression, self.file.schema))
 
     def rows(self, plan) -> set[int]:
         starts = np.concatenate([[0], np.cumsum(self.counts)])

@@ -78,9 +78,9 @@ class _GivenRows(RaiseOnDamage):
         self._change = change
         self._locations = page_locations(data)
 
-    def rows(self, read: Any, targets: Any, limit: Any) -> list[RowSelection | RowSlice]:  # type: ignore[override]
+    def select(self, read: Any, output_types: Any, limit: Any) -> list[RowSelection | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
-        plan = ReadPlanner(self.file, leaves, read.tables).whole(self._rows)
+        plan = ReadPlanner(self.file, leaves, read.chunk_tables).plan_rows(self._rows)
         found: list[RowSelection | RowSlice] = []
         out = 0
         for group in plan.row_groups:
@@ -119,7 +119,7 @@ def read_rows(
         chosen.file = file
         chosen.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
         options["dtype_backend"] = options.get("dtype_backend") or "numpy"
-        return FileScan(file, None, ScanOptions(**options)).frame(chosen)
+        return FileScan(file, None, ScanOptions(**options)).to_frame(chosen)
     finally:
         file.close()
 

@@ -28,7 +28,7 @@ def fixed(arrow_type, values, validity=None):
 
 
 def binary(arrow_type, *pieces, storage="binary"):
-    array = arrow.to_arrow(OutputType(storage, "arrow", arrow_type), DecodedColumn(pieces=list(pieces)), 0)
+    array = arrow.to_arrow(OutputType(storage, "arrow", arrow_type), DecodedColumn(arrays=list(pieces)), 0)
     array.validate(full=True)
     return array
 

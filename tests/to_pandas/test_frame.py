@@ -96,10 +96,10 @@ def test_a_column_that_moves_leaves_its_block():
     layout = allocate_blocks([target] * 4, 3)
     for place in range(4):
         layout.values[place][:] = place
-    layout.replace(1, fallback_type(target, NULL_FOUND))
+    layout.reallocate(1, fallback_type(target, NULL_FOUND))
     assert layout.values[1].dtype == np.float64
     assert layout.block_of[1] is None
-    layout.replace(1, fallback_type(layout.targets[1], INEXACT))
+    layout.reallocate(1, fallback_type(layout.targets[1], INEXACT))
     buffers = [DecodedColumn(layout.values[place]) for place in range(4)]
     buffers[1] = fixed(layout, 1, [2**60 + 1, 0, 5], [1, 0, 1])
     frame = assemble(layout, buffers, list("abcd"))
@@ -179,7 +179,7 @@ def test_attrs():
 
 def binary_frame(target, *pieces):
     layout = allocate_blocks([target], sum(map(len, pieces)))
-    return assemble(layout, [DecodedColumn(pieces=list(pieces))], ["a"])["a"]
+    return assemble(layout, [DecodedColumn(arrays=list(pieces))], ["a"])["a"]
 
 
 def test_strings_in_pieces():
@@ -254,7 +254,7 @@ def test_int96_moves_to_microseconds():
     target = choose(INT96)
     layout = allocate_blocks([target, target], 2)
     layout.values[0].view("i8")[:] = [1, 2]
-    layout.replace(1, fallback_type(target, INEXACT))
+    layout.reallocate(1, fallback_type(target, INEXACT))
     layout.values[1].view("i8")[:] = [10**18, -(10**18)]
     frame = assemble(layout, [DecodedColumn(values) for values in layout.values], ["a", "b"])
     assert [str(dtype) for dtype in frame.dtypes] == ["datetime64[ns]", "datetime64[us]"]

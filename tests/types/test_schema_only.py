@@ -52,10 +52,10 @@ INTEGERS = [
 def test_integers_and_booleans(physical, logical, nullable, plain, null_count):
     chosen = choose.choose_output_type(leaf(physical, logical), null_count=null_count)
     target = schema_only_type(chosen, may_be_null=True)
-    assert (target.finish, target.nulls, str(target.pandas_dtype)) == ("masked", "mask", nullable)
+    assert (target.array_kind, target.nulls, str(target.pandas_dtype)) == ("masked", "mask", nullable)
     target = schema_only_type(chosen, may_be_null=False)
-    assert (target.finish, target.nulls, target.dtype) == ("block", "refuse", np.dtype(plain))
-    assert target.block
+    assert (target.array_kind, target.nulls, target.dtype) == ("block", "refuse", np.dtype(plain))
+    assert target.shares_block
 
 
 @pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
@@ -130,8 +130,8 @@ def test_arrow_types_are_those_stored():
 def test_dtypes_of_our_own_files(wanted, may_be_null, kept):
     chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
     target = schema_only_type(chosen, may_be_null=may_be_null)
-    assert (target.wanted == wanted) == kept
-    assert not target.block
+    assert (target.cast_to == wanted) == kept
+    assert not target.shares_block
 
 
 def test_seconds_come_back_in_the_unit_stored():
@@ -139,7 +139,7 @@ def test_seconds_come_back_in_the_unit_stored():
     chosen = roundtrip_output_type(
         moments, ArrowType("timestamp", unit="s"), DtypeSpec(np.dtype("M8[s]")), lambda: None
     )
-    assert schema_only_type(chosen, may_be_null=True).wanted is None
+    assert schema_only_type(chosen, may_be_null=True).cast_to is None
 
 
 def read_schema_only(table, may_be_null, columns=None):
@@ -150,9 +150,9 @@ def read_schema_only(table, may_be_null, columns=None):
         found = project_columns(file, columns, ScanOptions())
         rows = FileRowReader(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
         targets = found.schema_only_types([may_be_null] * len(found.leaves))
-        rows.begin(crew, True)
+        rows.open(crew, True)
         layout = allocate_blocks(targets, file.num_rows)
-        return found.frame(layout, rows.decode(layout, range(len(targets))))
+        return found.to_frame(layout, rows.decode(layout, range(len(targets))))
 
 
 def test_required_columns_have_masks_too():

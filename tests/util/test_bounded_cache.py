@@ -16,7 +16,7 @@ def test_makes_once_and_evicts_the_oldest() -> None:
     kept = BoundedCache(3)
 
     def make(number: int) -> int:
-        return kept.get(number, lambda: made.append(number) or -number)  # type: ignore[func-returns-value]
+        return kept.get_or_make(number, lambda: made.append(number) or -number)  # type: ignore[func-returns-value]
 
     assert [make(number) for number in (1, 2, 3, 1, 4, 2, 3, 1)] == [-1, -2, -3, -1, -4, -2, -3, -1]
     assert made == [1, 2, 3, 4, 1]
@@ -30,10 +30,10 @@ def test_keeps_none_but_nothing_that_raised() -> None:
         raise ValueError
 
     with pytest.raises(ValueError):
-        kept.get("a", fail)
+        kept.get_or_make("a", fail)
     assert len(kept) == 0
     for _ in range(2):
-        assert kept.get("a", lambda: made.append(1)) is None
+        assert kept.get_or_make("a", lambda: made.append(1)) is None
     assert made == [1]
 
 
@@ -42,7 +42,7 @@ def test_several_threads() -> None:
 
     def ask(seed: int) -> None:
         for number in np.random.default_rng(seed).integers(0, 9, 3000).tolist():
-            if kept.get(number, lambda: number * 10) != number * 10:  # noqa: B023
+            if kept.get_or_make(number, lambda: number * 10) != number * 10:  # noqa: B023
                 wrong.append(number)
 
     threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]

@@ -229,13 +229,13 @@ def test_whoever_comes_second_waits_but_not_for_ever(place):
     try:
         assert first.stdout.readline() == "locked\n"
         began = time.monotonic()
-        with disk_cache.build_lock("kernels", b"key", patience=0.3):
+        with disk_cache.build_lock("kernels", b"key", timeout=0.3):
             assert time.monotonic() - began >= 0.3
-        with disk_cache.build_lock("kernels", b"other", patience=60):
+        with disk_cache.build_lock("kernels", b"other", timeout=60):
             assert time.monotonic() - began < 30
         first.kill()  # a lock ends with its process
         first.wait()
-        with disk_cache.build_lock("kernels", b"key", patience=60):
+        with disk_cache.build_lock("kernels", b"key", timeout=60):
             assert time.monotonic() - began < 30
     finally:
         first.kill()

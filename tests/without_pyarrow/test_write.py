@@ -21,14 +21,14 @@ pytestmark = pytest.mark.skipif(
 
 def test_objects_become_levels() -> None:
     rows = np.fromiter([{"a": [1, None], "b": "x"}, None, {"a": []}, {"b": "yz"}], object, 4)
-    numbers, texts = nested_column("c", rows).leaves(0, 4)
-    assert numbers.definition is not None
-    assert numbers.repetition is not None
-    assert texts.definition is not None
-    assert numbers.definition.tolist() == [4, 3, 0, 2, 1]
-    assert numbers.repetition.tolist() == [0, 1, 0, 0, 0]
+    numbers, texts = nested_column("c", rows).read_leaves(0, 4)
+    assert numbers.definition_levels is not None
+    assert numbers.repetition_levels is not None
+    assert texts.definition_levels is not None
+    assert numbers.definition_levels.tolist() == [4, 3, 0, 2, 1]
+    assert numbers.repetition_levels.tolist() == [0, 1, 0, 0, 0]
     assert numbers.values.tolist() == [1]
-    assert texts.definition.tolist() == [2, 0, 1, 2]
+    assert texts.definition_levels.tolist() == [2, 0, 1, 2]
     assert texts.values.tobytes() == b"xyz"
 
 

@@ -76,17 +76,17 @@ class InlineRead:
             By position. Of those that are missing the memory holds nothing: they take jobs.
         """
         rows, targets = self._rows, self._memory.targets
-        if len(rows.rows) != 1 or rows.mask is not None or len(rows) > MAX_INLINE_ROWS or rows.is_whole:
+        if len(rows.row_ranges) != 1 or rows.mask is not None or len(rows) > MAX_INLINE_ROWS or rows.selects_all:
             return {}
         pages = {column: found for column in columns if (found := self._pages(column)) is not None}
         if not pages or sum(map(count_page_bytes, pages.values())) > MAX_INLINE_BYTES:
             return {}
         common = chunk_template([self._leaves[column] for column in pages], [targets[column] for column in pages])
-        hull = RowSlice(rows.row_group, int(rows.rows.starts[0]), rows.rows.stop, rows.out)
-        table = self._tables.of_row_group(common, np.array([*pages], np.intp), hull)
+        hull = RowSlice(rows.row_group, int(rows.row_ranges.starts[0]), rows.row_ranges.stop, rows.out)
+        table = self._tables.row_group_table(common, np.array([*pages], np.intp), hull)
         done = {}
         for place, (column, found) in enumerate(pages.items()):
-            with error_context(row_group=rows.row_group, column=self._context.names[column]):
+            with error_context(row_group=rows.row_group, column=self._context.column_names[column]):
                 buffer = self._decoded(column, table[place : place + 1], found)
             if buffer is not None:
                 done[column] = buffer
@@ -95,44 +95,46 @@ class InlineRead:
     def _pages(self, column: int) -> np.ndarray | None:
         """Give the pages to fetch of a column, none if its values are known; None where it takes a job."""
         rows, target = self._rows, self._memory.targets[column]
-        kept, chunk = rows.kept.get(column), rows.chunks[column]
+        kept, chunk = rows.cached.get(column), rows.chunk_pages[column]
         if target.nested or target.storage not in ("fixed", "binary"):
             return None
         if kept is not None:
             return _NO_PAGES if isinstance(kept, CachedFixed) and target.storage == "fixed" else None
         if not chunk.is_indexed:
             return None
-        found = selected_page_locations(chunk, rows.rows)
+        found = selected_page_locations(chunk, rows.row_ranges)
         return found if target.storage == "fixed" or FusedRead.can_read_strings(found, len(rows)) else None
 
     def _decoded(self, column: int, chunk: np.ndarray, pages: np.ndarray) -> DecodedColumn | None:
         """Decode a column; None where that takes a job after all."""
         memory, rows, row = self._memory, self._rows, chunk[0]
-        kept, target = rows.kept.get(column), memory.targets[column]
+        kept, target = rows.cached.get(column), memory.targets[column]
         if target.storage == "fixed":
             row[C_OUT] = output_item(memory, column, rows.out) * row[C_ITEM_SIZE]
         buffer = DecodedColumn(memory.values[column], memory.validity[column])
         if isinstance(kept, CachedFixed):
-            return buffer if kept.stored(row, fixed_output(memory, column)) else None
-        run = FusedRead.of(self._context, row, pages, rows.rows.bounds)
+            return buffer if kept.copy_to(row, fixed_output(memory, column)) else None
+        run = FusedRead.prepare(self._context, row, pages, rows.row_ranges.bounds)
         if run is None:
             return None
         if target.storage == "fixed":
-            nulls = run.fixed(fixed_output(memory, column))
+            nulls = run.read_fixed(fixed_output(memory, column))
         else:
-            piece = run.strings(target.utf8)
-            buffer.pieces, nulls = [piece], None if piece is None else piece.null_count
+            piece = run.read_strings(target.utf8)
+            buffer.arrays, nulls = [piece], None if piece is None else piece.null_count
         buffer.null_count = nulls or 0
         return self._by_steps(column, chunk, run) if nulls is None else buffer
 
     def _by_steps(self, column: int, chunk: np.ndarray, run: FusedRead) -> DecodedColumn | None:
         """Decode a column by its job's steps, of what has been fetched; None where it has to become something else."""
         memory = self._memory
-        job = SelectionScheduler(self._context, self._tables, self._leaves, memory).selected(column, chunk, self._rows)
+        job = SelectionScheduler(self._context, self._tables, self._leaves, memory).build_selection_job(
+            column, chunk, self._rows
+        )
         assert isinstance(job, SelectionJob)
         job.decode_fetched(run)
-        if job.failed:
-            memory.replace(column, fallback_type(memory.targets[column], job.failed[column]))
+        if job.retries:
+            memory.reallocate(column, fallback_type(memory.targets[column], job.retries[column]))
             return None
         nulls = int(job.chunks[0, C_NULL_COUNT])
-        return DecodedColumn(memory.values[column], memory.validity[column], nulls, job.pieces)
+        return DecodedColumn(memory.values[column], memory.validity[column], nulls, job.arrays)

@@ -41,14 +41,14 @@ class DecodeJob:
         For each chunk the position of its column in `ReadContext.names`.
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table.
-    share : bool
+    shares_pages : bool
         Whether the pages are worth sharing out over the threads.
 
     Attributes
     ----------
-    failed : dict of int to int
+    retries : dict of int to int
         For each column that cannot be decoded as its target says, a status out of RETARGET.
-    pieces : list of BinaryArray, DictionaryArray or NestedLeaf
+    arrays : list of BinaryArray, DictionaryArray or NestedLeaf
         What chunks of BYTE_ARRAY values are decoded into: the rows, in order.
     """
 
@@ -56,9 +56,9 @@ class DecodeJob:
     row_group: int
     columns: list[int]
     chunks: np.ndarray
-    share: bool
-    failed: dict[int, int] = field(default_factory=dict)
-    pieces: list[Any] = field(default_factory=list)
+    shares_pages: bool
+    retries: dict[int, int] = field(default_factory=dict)
+    arrays: list[Any] = field(default_factory=list)
 
     def __call__(self) -> None:
         """Do it."""
@@ -69,27 +69,27 @@ class DecodeJob:
         """The bytes of the file that it reads."""
         return int((self.chunks[:, C_END] - self.chunks[:, C_START]).sum())
 
-    def windows(self) -> Iterator[Pages]:
+    def page_windows(self) -> Iterator[Pages]:
         """Fetch and walk the chunks; gives their pages window by window, checked."""
         scratch = self.context.scratch
-        scratch.strings.clear()
+        scratch.carried_prefixes.clear()
         walk = self._walk()
         windows = walk.windows(scratch)
         while True:
             try:
                 pages = next(windows, None)
             except ParquetError as error:
-                raise self._placed(error, walk.failed_chunk) from None
+                raise self._add_location(error, walk.failed_chunk) from None
             if pages is None:
                 return
             pages = self._prune_pages(pages)
             with self.page_error_context(pages):
-                self.context.check(self.row_group, self.columns, pages)
+                self.context.check_pages(self.row_group, self.columns, pages)
             yield pages
 
     def _walk(self) -> PageWalk:
         """Give what fetches the pages and walks over them."""
-        return self.context.walk(self.chunks)
+        return self.context.walk_pages(self.chunks)
 
     def _prune_pages(self, pages: Pages) -> Pages:
         """Leave out those pages of a window that are not needed after all."""
@@ -102,11 +102,11 @@ class DecodeJob:
             yield
         except PageFailure as failure:
             error = failure.error
-            raise self._placed(error, pages.locate(error, failure.page)) from None
+            raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
 
-    def _placed(self, error: ParquetError, chunk: int) -> ParquetError:
+    def _add_location(self, error: ParquetError, chunk: int) -> ParquetError:
         error.where.setdefault("row_group", self.row_group)
-        error.where.setdefault("column", self.context.names[self.columns[min(chunk, len(self.columns) - 1)]])
+        error.where.setdefault("column", self.context.column_names[self.columns[min(chunk, len(self.columns) - 1)]])
         return error
 
     def check_utf8(self, piece: BinaryArray, pages: Pages) -> None:
@@ -114,7 +114,9 @@ class DecodeJob:
         try:
             check_utf8(piece)
         except ParquetError as error:
-            raise self._placed(error, pages.locate(error, find_page_of_invalid_utf8(piece, pages))) from None
+            raise self._add_location(
+                error, pages.add_page_to_error(error, find_page_of_invalid_utf8(piece, pages))
+            ) from None
 
     def decode_dictionary(self, pages: Pages, utf8: bool) -> BinaryArray | None:
         """Decode the dictionary of a chunk of BYTE_ARRAY values, if its page is among these, and check its strings."""
@@ -133,7 +135,7 @@ class DecodeJob:
         data = Pages(pages.raw, pages.chunks, pages.pages[first:])
         if not len(data.pages):
             return
-        parts = split_data_pages(data, 2 * self.context.crew.threads) if self.share else [data]
-        self.context.crew.run([partial(work, number, part) for number, part in enumerate(parts)])
+        parts = split_data_pages(data, 2 * self.context.pool.threads) if self.shares_pages else [data]
+        self.context.pool.run([partial(work, number, part) for number, part in enumerate(parts)])
         if len(parts) > 1:
             pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)

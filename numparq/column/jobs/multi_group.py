@@ -49,9 +49,9 @@ class _MultiGroupJob(DecodeJob):
 
     row_groups: list[int] = field(kw_only=True)
 
-    def _placed(self, error: ParquetError, chunk: int) -> ParquetError:
+    def _add_location(self, error: ParquetError, chunk: int) -> ParquetError:
         error.where.setdefault("row_group", self.row_groups[min(chunk, len(self.row_groups) - 1)])
-        return super()._placed(error, chunk)
+        return super()._add_location(error, chunk)
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +65,7 @@ class MultiGroupBinaryJob(_MultiGroupJob, BinaryJob):
 
     def __call__(self) -> None:
         """Decode the chunks."""
-        for pages in self.windows():
+        for pages in self.page_windows():
             is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
             dictionaries = self._dictionaries(Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
             data = Pages(pages.raw, pages.chunks, pages.pages[~is_dictionary])
@@ -73,7 +73,7 @@ class MultiGroupBinaryJob(_MultiGroupJob, BinaryJob):
                 piece = decode_binary_chunks(data, dictionaries, self.size_hint, self.context.scratch)
             if self.utf8 and not all_have_indices(data):  # the strings of dictionaries are checked already
                 self.check_utf8(piece, data)
-            self.pieces.append(piece)
+            self.arrays.append(piece)
 
     def _dictionaries(self, pages: Pages) -> list[BinaryArray]:
         """Decode the dictionary of each chunk, and check its strings."""
@@ -90,7 +90,7 @@ class MultiGroupBinaryJob(_MultiGroupJob, BinaryJob):
 class MultiGroupScheduler(JobScheduler):
     """Makes the jobs of small row groups, one for many where it can be; parameters as of `JobScheduler`."""
 
-    def jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns and all slices; those of other columns are in the order of these.
 
         Raises
@@ -103,9 +103,9 @@ class MultiGroupScheduler(JobScheduler):
         if not chosen:
             return []
         columns = np.array(chosen, np.intp)
-        common = self._common(chosen)
+        common = self._template(chosen)
         groups, others = self._groups(columns)
-        tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
+        tables = [self._tables.row_group_table(common, columns, rows) for rows in slices]
         made: list[DecodeJob] = []
         if groups:
             places = np.concatenate([group.places for group in groups])
@@ -128,7 +128,7 @@ class MultiGroupScheduler(JobScheduler):
             run = np.ascontiguousarray(chunks[first:last])
             run[:, C_OUT] = 0
             run[:, C_VALIDITY] = [rows.out - slices[first].out for rows in slices[first:last]]
-            hint = sum(self._tables.byte_array_size(column, rows) for rows in slices[first:last])
+            hint = sum(self._tables.estimate_string_bytes(column, rows) for rows in slices[first:last])
             groups = [rows.row_group for rows in slices[first:last]]
             yield MultiGroupBinaryJob(
                 self._context,
@@ -157,8 +157,8 @@ class MultiGroupScheduler(JobScheduler):
         order = chunks[:, C_START].argsort(kind="stable")
         chunks, owners, row_groups = chunks[order], np.tile(columns, len(slices))[order], row_groups[order]
         total = int((chunks[:, C_END] - chunks[:, C_START]).sum())
-        share = max(total // (SHARES_PER_THREAD * self._context.crew.threads), MIN_JOB_BYTES)
-        for first, last in coalesce_chunks(chunks, share, self._context.gap):
+        share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_JOB_BYTES)
+        for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
             run = np.ascontiguousarray(chunks[first:last])
             names, groups = owners[first:last].tolist(), row_groups[first:last].tolist()
             yield MultiGroupFixedJob(

@@ -87,24 +87,24 @@ class NestedJob(DecodeJob):
             values = _FixedDecoder(self.target.dtype, room)
         else:
             values = _BinaryDecoder(self)
-        for window in self.windows():
+        for window in self.page_windows():
             pages = Pages(window.raw, dense, window.pages)
             try:
                 values.decode(pages, levels, self.context.scratch)
             except PageFailure as failure:
                 if failure.status in RETRY_STATUSES and self.target.on_inexact is not None:
-                    self.failed[self.columns[0]] = failure.status
+                    self.retries[self.columns[0]] = failure.status
                     return
                 error = failure.error
-                raise self._placed(error, pages.locate(error, failure.page)) from None
-        self._check_rows(levels.rows)
-        self.pieces.append(levels.piece(values.finished(levels.num_values), self.rows, self.num_rows))
+                raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
+        self._check_rows(levels.num_rows)
+        self.arrays.append(levels.to_leaf(values.finish(levels.num_values), self.rows, self.num_rows))
 
     def _check_rows(self, rows: int) -> None:
         """Refuse levels of another number of rows than the row group has."""
         if rows != self.num_rows:
             message = f"the levels are those of {rows} rows, where the row group has {self.num_rows}"
-            raise self._placed(InvalidFileError(message), 0)
+            raise self._add_location(InvalidFileError(message), 0)
 
     def _dense_chunk(self) -> np.ndarray:
         """Make the chunk table of what the pages are once their levels are taken away: values without nulls."""
@@ -119,10 +119,10 @@ def _dense_pages(
     pages: Pages, levels: LevelDecoder, placement: PageBatches, scratch: Scratch
 ) -> Iterator[DecodablePages]:
     """Decompress pages, take their levels away, and give them in encodings that the decoders read."""
-    decompressed = scratch.take("decompressed", placement.decompressed)
+    decompressed = scratch.buffer("decompressed", placement.decompressed)
     for batch in placement.batches:
         decompress_pages(pages, batch, decompressed)
-        levels.take(pages, batch[0], batch[1], decompressed)
+        levels.decode(pages, batch[0], batch[1], decompressed)
         yield from transcode(pages, batch, decompressed, scratch)
 
 
@@ -133,7 +133,7 @@ class _NullDecoder:
         for _ in _dense_pages(pages, levels, PageBatches(pages), scratch):
             pass
 
-    def finished(self, count: int) -> np.ndarray:
+    def finish(self, count: int) -> np.ndarray:
         return np.full(count, None, object)
 
 
@@ -146,10 +146,10 @@ class _FixedDecoder:
 
     def decode(self, pages: Pages, levels: LevelDecoder, scratch: Scratch) -> None:
         placement = PageBatches(pages)
-        dictionary = scratch.take("dictionary", placement.dictionary)
+        dictionary = scratch.buffer("dictionary", placement.dictionary)
         _decode_fixed(pages, levels, placement, dictionary, self._out, scratch)
 
-    def finished(self, count: int) -> np.ndarray:
+    def finish(self, count: int) -> np.ndarray:
         return self._out[: count * self._dtype.itemsize].view(self._dtype)
 
 
@@ -161,8 +161,8 @@ def _decode_fixed(
     out: np.ndarray,
     scratch: Scratch,
 ) -> None:
-    dense = scratch.take("dense", placement.values * placement.item)
-    unused = scratch.take("levels", 0)
+    dense = scratch.buffer("dense", placement.values * placement.item)
+    unused = scratch.buffer("levels", 0)
     state = np.zeros(STATE_FIELDS, np.int64)
     for part in _dense_pages(pages, levels, placement, scratch):
         status = kernels.decode_fixed_pages(
@@ -207,7 +207,12 @@ class _BinaryDecoder:
         pages.chunks[0, C_ROW_START] = levels.num_values
         most = int(pages.pages[:, P_NUM_VALUES].sum())
         dictionary = self._dictionary
-        if self._job.target.coded and only_indices and dictionary and MIN_VALUES_PER_ENTRY * len(dictionary) <= most:
+        if (
+            self._job.target.keep_codes
+            and only_indices
+            and dictionary
+            and MIN_VALUES_PER_ENTRY * len(dictionary) <= most
+        ):
             self._pieces.append(self._codes(pages, levels, dictionary, most, scratch))
             return
         piece = self._decoded(pages, levels, most, scratch)
@@ -235,15 +240,15 @@ class _BinaryDecoder:
         entries = self._dictionary or EMPTY_DICTIONARY
         offsets = allocate(most + 1, "i8")
         offsets[0] = 0
-        indices, unused = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
-        validity = scratch.take("validity", most)
+        indices, unused = scratch.buffer("indices", 4 * placement.values), scratch.buffer("levels", placement.values)
+        validity = scratch.buffer("validity", most)
         state = np.zeros(STATE_FIELDS, np.int64)
         out = allocate(len(pages.raw) + SLACK)
         for part in _dense_pages(pages, levels, placement, scratch):
             out = decode_binary_run(pages, part, entries, indices, unused, validity, offsets, out, state)
         return BinaryArray(offsets[: levels.num_values - before + 1], out)
 
-    def finished(self, count: int) -> list[BinaryArray | DictionaryArray]:
+    def finish(self, count: int) -> list[BinaryArray | DictionaryArray]:
         return self._pieces
 
 
@@ -267,14 +272,14 @@ class PageRowCountJob(NestedJob):
         """Count the rows."""
         start = int(self.chunks[0, C_START])
         dense = self._dense_chunk()
-        for window in self.windows():
+        for window in self.page_windows():
             begun = start - int(self.chunks[0, C_START])
             pages = Pages(window.raw, dense, window.pages.copy())
             try:
                 self._count(pages, window.pages, begun)
             except PageFailure as failure:
                 error = failure.error
-                raise self._placed(error, pages.locate(error, failure.page)) from None
+                raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
             if self._rows < 0:
                 return
         self._check_rows(self._rows)
@@ -283,7 +288,7 @@ class PageRowCountJob(NestedJob):
         """Count the rows of a window's pages; `begun` is where its positions begin in the file."""
         scratch = self.context.scratch
         placement = PageBatches(pages)
-        decompressed = scratch.take("decompressed", placement.decompressed)
+        decompressed = scratch.buffer("decompressed", placement.decompressed)
         for batch in placement.batches:
             decompress_pages(pages, batch, decompressed)
             for number in range(*batch[:2]):
@@ -292,7 +297,7 @@ class PageRowCountJob(NestedJob):
                     continue
                 levels = LevelDecoder(self.leaf, max(int(header[P_NUM_VALUES]), 0))
                 try:
-                    levels.take(pages, number, number + 1, decompressed)
+                    levels.decode(pages, number, number + 1, decompressed)
                 except PageFailure as failure:
                     if failure.status != BAD_LEVELS:
                         raise
@@ -301,4 +306,4 @@ class PageRowCountJob(NestedJob):
                     return
                 size = int(header[P_BODY] + header[P_COMPRESSED] - header[P_HEADER])
                 self._locations.append((int(header[P_HEADER]) + begun, size, self._rows))
-                self._rows += levels.rows
+                self._rows += levels.num_rows

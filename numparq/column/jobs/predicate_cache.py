@@ -65,12 +65,12 @@ class CachedFixed:
     values: np.ndarray
     validity: np.ndarray | None
 
-    def taken(self, taking: ValueSelection) -> CachedFixed:
+    def take(self, taking: ValueSelection) -> CachedFixed:
         """Take some of the rows, in memory of their own."""
         validity = None if self.validity is None else take_array(self.validity, taking)
         return CachedFixed(take_array(self.values, taking), validity)
 
-    def stored(self, chunk: np.ndarray, output: FixedOutput) -> bool:
+    def copy_to(self, chunk: np.ndarray, output: FixedOutput) -> bool:
         """Copy the values to where a chunk's C_OUT and C_MASK say, if they become what they are stored as, all of them.
 
         Returns
@@ -122,7 +122,7 @@ class CachedBinary:
 
     piece: BinaryArray | DictionaryArray
 
-    def taken(self, taking: ValueSelection) -> CachedBinary:
+    def take(self, taking: ValueSelection) -> CachedBinary:
         """Take some of the rows, in memory of their own."""
         if isinstance(self.piece, DictionaryArray):
             return CachedBinary(DictionaryArray(take_array(self.piece.codes, taking), self.piece.dictionary))
@@ -139,17 +139,17 @@ class CachedBinary:
 class CachedFixedJob(FixedJob):
     """Makes rows of the output of values that were kept: they are decoded as the page that they might be from."""
 
-    kept: CachedFixed = field(kw_only=True)
+    cached: CachedFixed = field(kw_only=True)
 
     @property
     def num_bytes(self) -> int:
         """The bytes that it goes over."""
-        return self.kept.values.nbytes
+        return self.cached.values.nbytes
 
     def __call__(self) -> None:
         """Decode the values into the output; those that become what they are stored as are copied."""
-        chunk, count = self.chunks[0], len(self.kept.values)
-        if self.kept.stored(chunk, self.output):
+        chunk, count = self.chunks[0], len(self.cached.values)
+        if self.cached.copy_to(chunk, self.output):
             chunk[C_NULL_COUNT] = 0
             return
         chunk[[C_ROW_START, C_CODEC, C_QUIRKS]] = 0, UNCOMPRESSED, 0
@@ -158,7 +158,7 @@ class CachedFixedJob(FixedJob):
 
     def _walk(self) -> PageWalk:
         physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])
-        return _CachedPageWalk(self.chunks, self.kept.to_plain_page(physical, is_optional))
+        return _CachedPageWalk(self.chunks, self.cached.to_plain_page(physical, is_optional))
 
 
 class _CachedPageWalk(PageWalk):
@@ -189,39 +189,39 @@ class CachedBinaryJob(DecodeJob):
 
     Parameters
     ----------
-    kept : CachedBinary
+    cached : CachedBinary
         The strings.
-    coded : bool
+    keep_codes : bool
         Whether codes are wanted as they are.
     utf8 : bool
         Whether the strings must be valid UTF-8.
     """
 
-    kept: CachedBinary = field(kw_only=True)
-    coded: bool = field(kw_only=True)
+    cached: CachedBinary = field(kw_only=True)
+    keep_codes: bool = field(kw_only=True)
     utf8: bool = field(kw_only=True)
 
     @property
     def num_bytes(self) -> int:
         """The bytes that it goes over."""
-        piece = self.kept.piece
+        piece = self.cached.piece
         return piece.codes.nbytes if isinstance(piece, DictionaryArray) else piece.data.nbytes
 
     def __call__(self) -> None:
         """Make the piece."""
-        piece = self.kept.piece
+        piece = self.cached.piece
         if isinstance(piece, DictionaryArray):
             self.chunks[0, C_NULL_COUNT] = int(np.count_nonzero(piece.codes < 0))
             self._check_text(piece.dictionary)
-            self.pieces.append(piece if self.coded else dictionary_decode(piece))
+            self.arrays.append(piece if self.keep_codes else dictionary_decode(piece))
             return
         self._check_text(piece)
         self.chunks[0, C_NULL_COUNT] = piece.null_count
-        self.pieces.append(piece)
+        self.arrays.append(piece)
 
     def _check_text(self, piece: BinaryArray) -> None:
         if self.utf8:
             try:
                 check_utf8(piece)
             except ParquetError as error:
-                raise self._placed(error, 0) from None
+                raise self._add_location(error, 0) from None

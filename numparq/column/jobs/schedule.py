@@ -80,7 +80,7 @@ class JobScheduler:
         self._leaves = leaves
         self._memory = memory
 
-    def jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all slices.
 
         Raises
@@ -94,11 +94,11 @@ class JobScheduler:
         )
         if not len(columns):
             return []
-        common = self._common(columns.tolist())
+        common = self._template(columns.tolist())
         groups, others = self._groups(columns)
-        tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
+        tables = [self._tables.row_group_table(common, columns, rows) for rows in slices]
         total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
-        share = max(total // (SHARES_PER_THREAD * self._context.crew.threads), MIN_SHARE_BYTES)
+        share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
         # Of such files pages only go one after the other.
         if any(np.count_nonzero(table[:, C_QUIRKS] & PREFIX_CARRYOVER) for table in tables):
             share = max(share, total)
@@ -109,7 +109,7 @@ class JobScheduler:
             made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
         return made
 
-    def _common(self, columns: Sequence[int]) -> np.ndarray:
+    def _template(self, columns: Sequence[int]) -> np.ndarray:
         """Make the chunk table of what is the same of some columns in every row group."""
         targets = self._memory.targets
         return chunk_template([self._leaves[column] for column in columns], [targets[column] for column in columns])
@@ -122,7 +122,7 @@ class JobScheduler:
             for job in jobs:
                 job()
         else:
-            self._context.crew.run(self._run_order(jobs))
+            self._context.pool.run(self._run_order(jobs))
 
     def _run_order(self, jobs: Sequence[DecodeJob]) -> Sequence[DecodeJob]:
         """Give jobs in the order in which threads take them."""
@@ -158,7 +158,7 @@ class JobScheduler:
         chunks, owners = chunks[order], columns[places[order]].tolist()
         several = bundle if len(bundle) > 1 else []
         outputs = {int(columns[place]): group.output for group in several for place in group.places.tolist()}
-        for first, last in coalesce_chunks(chunks, share, self._context.gap):
+        for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
             run = np.ascontiguousarray(chunks[first:last])
             shared = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             place: tuple[Any, ...] = self._context, rows.row_group, owners[first:last], run, shared
@@ -174,7 +174,7 @@ class JobScheduler:
             return self._nested(column, target, table, rows)
         size = int(table[0, C_END] - table[0, C_START])
         shared = size > share
-        hint = self._tables.byte_array_size(column, rows)
+        hint = self._tables.estimate_string_bytes(column, rows)
         chunks = table.copy()
         chunks[0, C_OUT] = chunks[0, C_VALIDITY] = 0
         if target.storage == "binary":
@@ -197,7 +197,7 @@ class JobScheduler:
 
         chunks = table.copy()
         chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
-        num_rows = self._tables.num_rows_of(rows.row_group)
+        num_rows = self._tables.num_rows(rows.row_group)
         return NestedJob(
             self._context,
             rows.row_group,
@@ -271,15 +271,15 @@ def decode_columns(
         made = {column: DecodedColumn(memory.values[column], memory.validity[column]) for column in wanted}
         failed: dict[int, int] = {}
         for rows in row_batches():
-            jobs = scheduler.jobs(rows, wanted)
+            jobs = scheduler.build_jobs(rows, wanted)
             scheduler.run(jobs)
             for job in jobs:
-                failed.update(job.failed)
+                failed.update(job.retries)
                 for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
                     made[column].null_count += nulls
-                made[job.columns[0]].pieces.extend(job.pieces)
+                made[job.columns[0]].arrays.extend(job.arrays)
         for column, status in failed.items():
-            memory.replace(column, fallback_type(memory.targets[column], status))
+            memory.reallocate(column, fallback_type(memory.targets[column], status))
             del made[column]
         done |= made
         wanted = failed

@@ -38,7 +38,7 @@ MIN_ROWS_PER_JOB = 64 << 10
 class SelectionScheduler(JobScheduler):
     """Makes the jobs that decode rows here and there; parameters as of `JobScheduler`."""
 
-    def jobs(self, slices: Sequence[RowSelection | RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: Sequence[RowSelection | RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all the rows wanted.
 
         Raises
@@ -50,24 +50,24 @@ class SelectionScheduler(JobScheduler):
         columns = [column for column in wanted if targets[column].storage != "null" or targets[column].nested]
         rows = [part for part in slices if isinstance(part, RowSelection)]
         if not columns or not rows:
-            return super().jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
-        common = self._common(columns)
+            return super().build_jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
+        common = self._template(columns)
         made: list[DecodeJob] = []
-        parts = -(-JOBS_PER_THREAD * self._context.crew.threads // (len(rows) * len(columns)))
+        parts = -(-JOBS_PER_THREAD * self._context.pool.threads // (len(rows) * len(columns)))
         for part in rows:
-            hull = RowSlice(part.row_group, int(part.rows.starts[0]), part.rows.stop, part.out)
-            table = self._tables.of_row_group(common, np.array(columns, np.intp), hull)
+            hull = RowSlice(part.row_group, int(part.row_ranges.starts[0]), part.row_ranges.stop, part.out)
+            table = self._tables.row_group_table(common, np.array(columns, np.intp), hull)
             left = []
             for place, column in enumerate(columns):
                 chunk = table[place : place + 1]
-                kept = self._kept(column, chunk.copy(), part)
+                kept = self._cached_job(column, chunk.copy(), part)
                 made.extend(kept)
-                if not kept and part.is_whole:
+                if not kept and part.selects_all:
                     left.append(column)
                 elif not kept:
                     made.extend(self._split_jobs(column, chunk, part, parts))
             if left:  # a whole row group is decoded as ever, many small chunks at a time
-                made.extend(super().jobs([RowSlice(part.row_group, 0, part.rows.stop, part.out)], left))
+                made.extend(super().build_jobs([RowSlice(part.row_group, 0, part.row_ranges.stop, part.out)], left))
         return made
 
     def _run_order(self, jobs: Sequence[DecodeJob]) -> Sequence[DecodeJob]:
@@ -76,34 +76,34 @@ class SelectionScheduler(JobScheduler):
 
     def _split_jobs(self, column: int, chunk: np.ndarray, rows: RowSelection, parts: int) -> list[DecodeJob]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
-        parts = self._parts(column, rows, parts)
-        shares = rows.parts(parts) if parts > 1 else [rows]
+        parts = self._num_splits(column, rows, parts)
+        shares = rows.split(parts) if parts > 1 else [rows]
         made = []
         for share in shares:
             table = chunk.copy()
             (row,) = table
-            row[C_ROW_START], row[C_ROW_STOP] = share.rows.starts[0], share.rows.stop
+            row[C_ROW_START], row[C_ROW_STOP] = share.row_ranges.starts[0], share.row_ranges.stop
             row[C_OUT] = row[C_VALIDITY] = share.out
-            made.append(self.selected(column, table, share))
+            made.append(self.build_selection_job(column, table, share))
         return made
 
-    def _parts(self, column: int, rows: RowSelection, parts: int) -> int:
+    def _num_splits(self, column: int, rows: RowSelection, parts: int) -> int:
         """Say into how many parts rows are divided, at most `parts`."""
-        is_shared = self._context.crew.threads > 1 and rows.mask is None and rows.chunks[column].is_indexed
+        is_shared = self._context.pool.threads > 1 and rows.mask is None and rows.chunk_pages[column].is_indexed
         return min(parts, len(rows) // MIN_ROWS_PER_JOB) if is_shared else 1
 
-    def _kept(self, column: int, chunk: np.ndarray, rows: RowSelection) -> list[DecodeJob]:
+    def _cached_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> list[DecodeJob]:
         """Make the job for a column whose values are known, if they are."""
-        target, kept = self._memory.targets[column], rows.kept.get(column)
+        target, kept = self._memory.targets[column], rows.cached.get(column)
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if isinstance(kept, CachedFixed) and target.storage == "fixed":
             chunk[0, C_OUT] = output_item(self._memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
-            return [CachedFixedJob(*place, output=fixed_output(self._memory, column), kept=kept)]
+            return [CachedFixedJob(*place, output=fixed_output(self._memory, column), cached=kept)]
         if isinstance(kept, CachedBinary) and target.storage in ("binary", "dictionary"):
-            return [CachedBinaryJob(*place, kept=kept, coded=target.storage == "dictionary", utf8=target.utf8)]
+            return [CachedBinaryJob(*place, cached=kept, keep_codes=target.storage == "dictionary", utf8=target.utf8)]
         return []
 
-    def selected(self, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeJob:
+    def build_selection_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeJob:
         """Make the job for a column and the rows of one row group.
 
         Parameters
@@ -116,11 +116,15 @@ class SelectionScheduler(JobScheduler):
             The rows.
         """
         target, memory = self._memory.targets[column], self._memory
-        pages = rows.chunks[column]
+        pages = rows.chunk_pages[column]
         is_located = pages.is_indexed and not chunk[0, C_QUIRKS] & PREFIX_CARRYOVER
         # Of nested columns a page that the mask leaves no row of is not decoded.
-        located = selected_page_locations(pages, rows.ranges if target.nested else rows.rows) if is_located else None
-        common: dict[str, Any] = {"wanted": rows.rows.bounds, "mask": rows.mask, "located": located}
+        located = (
+            selected_page_locations(pages, rows.selected_ranges if target.nested else rows.row_ranges)
+            if is_located
+            else None
+        )
+        common: dict[str, Any] = {"row_ranges": rows.row_ranges.bounds, "mask": rows.mask, "locations": located}
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if target.nested:
             return self._nested_rows(column, target, chunk, rows, located)
@@ -129,7 +133,7 @@ class SelectionScheduler(JobScheduler):
             chunk[0, C_OUT] = output_item(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
             return FixedSelectionJob(*place, output=fixed_output(memory, column), **common)
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
-        hint = self._tables.byte_array_size(column, RowSlice(rows.row_group, 0, len(rows), 0))
+        hint = self._tables.estimate_string_bytes(column, RowSlice(rows.row_group, 0, len(rows), 0))
         if target.storage == "binary":
             return BinarySelectionJob(*place, utf8=target.utf8, size_hint=hint, **common)
         codes = allocate(len(rows), "i4")
@@ -147,8 +151,10 @@ class SelectionScheduler(JobScheduler):
     ) -> NestedSelectionJob:
         """Make the job for a leaf of a nested column: what is decoded are all rows of some pages."""
         chunk[0, C_ROW_START], chunk[0, C_ROW_STOP] = 0, chunk[0, C_NUM_VALUES]
-        pages, wanted = rows.chunks[column], rows.ranges
-        decoded = pages.rows_of(pages.needed(wanted)) if located is not None else RowRanges.all(pages.num_rows)
+        pages, wanted = rows.chunk_pages[column], rows.selected_ranges
+        decoded = (
+            pages.rows_in_pages(pages.pages_with_rows(wanted)) if located is not None else RowRanges.all(pages.num_rows)
+        )
         whole = RowSlice(rows.row_group, 0, decoded.count, rows.out)
         return NestedSelectionJob(
             self._context,
@@ -160,6 +166,6 @@ class SelectionScheduler(JobScheduler):
             target=target,
             rows=whole,
             num_rows=decoded.count,
-            wanted=wanted.positions_in(decoded).bounds,
-            located=located,
+            row_ranges=wanted.positions_in(decoded).bounds,
+            locations=located,
         )

@@ -69,48 +69,54 @@ class SelectionJob(DecodeJob):
 
     Parameters
     ----------
-    wanted : int64 array, (ranges, 2)
+    row_ranges : int64 array, (ranges, 2)
         The rows.
     mask : uint8 array or None
         Which rows of the one range they are (1) and which not (0), where not all are.
-    located : int64 array, (pages, LOCATED_FIELDS), or None
+    locations : int64 array, (pages, LOCATED_FIELDS), or None
         The pages that hold some, if an offset index tells; None: the whole chunk is fetched and walked over.
     """
 
-    wanted: np.ndarray = field(kw_only=True)
+    row_ranges: np.ndarray = field(kw_only=True)
     mask: np.ndarray | None = field(kw_only=True, default=None)
-    located: np.ndarray | None = field(kw_only=True)
+    locations: np.ndarray | None = field(kw_only=True)
 
     @property
     def num_bytes(self) -> int:
         """The bytes of the file that it reads."""
-        if self.located is None:
+        if self.locations is None:
             return super().num_bytes
-        return count_page_bytes(self.located)
+        return count_page_bytes(self.locations)
 
     @property
     def _num_wanted(self) -> int:
         """How many rows are wanted."""
-        return int((self.wanted[:, 1] - self.wanted[:, 0]).sum() if self.mask is None else np.count_nonzero(self.mask))
+        return int(
+            (self.row_ranges[:, 1] - self.row_ranges[:, 0]).sum() if self.mask is None else np.count_nonzero(self.mask)
+        )
 
     def _check_count(self, taken: int) -> None:
         """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""
         if taken != self._num_wanted:
             message = f"the pages have {taken:,} of the {self._num_wanted:,} rows that they should have"
-            raise self._placed(InvalidFileError(message), 0)
+            raise self._add_location(InvalidFileError(message), 0)
 
     def _walk(self) -> PageWalk:
-        if self.located is None:
+        if self.locations is None:
             return super()._walk()
-        return IndexedPageWalk(self.context.source, self.chunks, self.located, self._is_flat, self._fetched)
+        return IndexedPageWalk(self.context.source, self.chunks, self.locations, self._is_flat, self._fetched)
 
     _is_flat = True
     _fetched: tuple[np.ndarray, np.ndarray] | None = field(default=None, init=False)
 
     def _fused_read(self) -> FusedRead | None:
         """Get ready to read the rows by one call; the steps take what has been fetched for that, should it not do."""
-        rows = None if self.mask is not None else FusedRead.of(self.context, self.chunks[0], self.located, self.wanted)
-        self._fetched = None if rows is None else (rows.raw, rows.located)
+        rows = (
+            None
+            if self.mask is not None
+            else FusedRead.prepare(self.context, self.chunks[0], self.locations, self.row_ranges)
+        )
+        self._fetched = None if rows is None else (rows.raw, rows.locations)
         return rows
 
     def decode_fetched(self, rows: FusedRead) -> None:
@@ -121,7 +127,7 @@ class SelectionJob(DecodeJob):
         rows : FusedRead
             Of this job's rows, made by this thread, which has fetched nothing since.
         """
-        self._fetched = rows.raw, rows.located
+        self._fetched = rows.raw, rows.locations
         self._decode_stepwise()
 
     def _decode_stepwise(self) -> None:
@@ -134,15 +140,15 @@ class SelectionJob(DecodeJob):
 
     def _prune_pages(self, pages: Pages) -> Pages:
         """Leave out data pages that hold no wanted row, unless others cannot be read without them."""
-        if self.located is not None or self.chunks[0, C_QUIRKS] & PREFIX_CARRYOVER:
+        if self.locations is not None or self.chunks[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return pages
         table = pages.pages
         first, last = table[:, P_ROW], table[:, P_ROW] + table[:, P_NUM_VALUES]
-        before = np.searchsorted(self.wanted[:, 1], first, side="right")
-        holds = np.searchsorted(self.wanted[:, 0], last, side="left") > before
+        before = np.searchsorted(self.row_ranges[:, 1], first, side="right")
+        holds = np.searchsorted(self.row_ranges[:, 0], last, side="left") > before
         return Pages(pages.raw, pages.chunks, table[holds | (table[:, P_TYPE] == DICTIONARY_PAGE)])
 
-    def groups(self, pages: Pages) -> Iterator[PageSelection]:
+    def page_selections(self, pages: Pages) -> Iterator[PageSelection]:
         """Set out the data pages of a window for the rows wanted, so many at a time that these stay in the cache."""
         first = int(len(pages.pages) > 0 and pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
         table = pages.pages[first:]
@@ -164,18 +170,20 @@ class SelectionJob(DecodeJob):
             return
         goes_on = bool(self.chunks[0, C_QUIRKS] & PREFIX_CARRYOVER)
         if self.mask is None and not goes_on:
-            found = select_pages(pages, self.wanted)
+            found = select_pages(pages, self.row_ranges)
         else:
-            rows = np.clip(self.wanted, table[0, P_ROW], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
+            rows = np.clip(self.row_ranges, table[0, P_ROW], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
             rows = rows[rows[:, 0] < rows[:, 1]]
             if not len(rows) and not goes_on:
                 return
             start, stop = (int(rows[0, 0]), int(rows[-1, 1])) if len(rows) else (int(table[0, P_ROW]),) * 2
             if self.mask is None:
-                found = select_page_run(pages, start, stop, ValueRanges.between(rows - start))
+                found = select_page_run(pages, start, stop, ValueRanges.from_ranges(rows - start))
             else:
-                first = int(self.wanted[0, 0])
-                found = select_page_run(pages, start, stop, ValueIndices.where(self.mask[start - first : stop - first]))
+                first = int(self.row_ranges[0, 0])
+                found = select_page_run(
+                    pages, start, stop, ValueIndices.from_mask(self.mask[start - first : stop - first])
+                )
         if found.selection.count or goes_on:
             yield found
 
@@ -187,7 +195,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
     def __call__(self) -> None:
         """Decode the rows into the output."""
         rows = self._fused_read()
-        nulls = None if rows is None else rows.fixed(self.output)
+        nulls = None if rows is None else rows.read_fixed(self.output)
         if nulls is None:
             self._decode_stepwise()
         else:
@@ -196,15 +204,15 @@ class FixedSelectionJob(SelectionJob, FixedJob):
     def _decode_stepwise(self) -> None:
         taken = nulls = 0
         try:
-            for pages in self.windows():
+            for pages in self.page_windows():
                 self._prepare_window(pages)
                 if len(pages.pages) and pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
                     self._decode_to(Pages(pages.raw, pages.chunks, pages.pages[:1]), self.output)
-                for found in self.groups(pages):
+                for found in self.page_selections(pages):
                     nulls += self._decode_dense(found, taken) if found.is_dense else self._decode_some(found, taken)
                     taken += found.selection.count
         except OutputTypeRetry as again:
-            self.failed[self.columns[0]] = again.status
+            self.retries[self.columns[0]] = again.status
             return
         self.chunks[0, C_NULL_COUNT] = nulls
         self._check_count(taken)
@@ -212,13 +220,13 @@ class FixedSelectionJob(SelectionJob, FixedJob):
     def _decode_to(self, pages: Pages, output: FixedOutput) -> None:
         with self.page_error_context(pages):
             placement = PageBatches(pages)
-            dictionary = self.context.scratch.take("dictionary", placement.dictionary)
+            dictionary = self.context.scratch.buffer("dictionary", placement.dictionary)
             decode_fixed(pages, placement, output, dictionary, self.context.scratch)
 
     def _decode_dense(self, found: PageSelection, taken: int) -> int:
         """Decode rows to where they belong; gives the nulls among them."""
         chunk = self.chunks[0]
-        pages = found.at(int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken))
+        pages = found.with_output(int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken))
         self._decode_to(pages, self.output)
         return int(pages.chunks[:, C_NULL_COUNT].sum())
 
@@ -226,7 +234,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         """Decode the rows that are wanted alone; gives the nulls among these."""
         chunk, scratch = self.chunks[0], self.context.scratch
         out, row = int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken)
-        dictionary = scratch.take("dictionary", 0)
+        dictionary = scratch.buffer("dictionary", 0)
         with self.page_error_context(found.pages):
             decode_sparse_fixed(found.pages, found.selection.to_indices(), self.output, out, row, dictionary, scratch)
         return int(found.pages.chunks[:, C_NULL_COUNT].sum())
@@ -239,8 +247,8 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         item, keeps_nulls = int(chunk[C_ITEM_SIZE]), bool(chunk[C_NULLS] == NULLS_MASK)
         if chunk[C_MAX_DEFINITION] and chunk[C_NULLS] == NULLS_FILL:
             found.pages.chunks[:, C_NULLS] = NULLS_MASK  # filled as well, and then they can be counted
-        values = scratch.take("decoded rows", found.num_decoded * item)
-        mask = scratch.take("decoded mask", found.num_decoded)
+        values = scratch.buffer("decoded rows", found.num_decoded * item)
+        mask = scratch.buffer("decoded mask", found.num_decoded)
         self._decode_to(found.pages, FixedOutput(values, mask))
         out, row = int(chunk[C_OUT] + taken * item), int(chunk[C_VALIDITY] + taken)
         count = found.selection.count
@@ -250,7 +258,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
                 self.output.mask[row : row + count] = 1
             return 0
         if not keeps_nulls:
-            row, kept = 0, scratch.take("taken mask", count)
+            row, kept = 0, scratch.buffer("taken mask", count)
         else:
             kept = self.output.mask
         found.selection.take_items(mask, 1, kept, row)
@@ -264,7 +272,7 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
     def __call__(self) -> None:
         """Decode the rows into pieces."""
         rows = self._fused_read()
-        piece = None if rows is None else rows.strings(self.utf8)
+        piece = None if rows is None else rows.read_strings(self.utf8)
         if piece is None:
             self._decode_stepwise()
         else:
@@ -272,11 +280,11 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
 
     def _decode_stepwise(self) -> None:
         dictionary: BinaryArray | None = None
-        for pages in self.windows():
+        for pages in self.page_windows():
             dictionary = self.decode_dictionary(pages, self.utf8) or dictionary
-            for found in self.groups(pages):
+            for found in self.page_selections(pages):
                 self._take_piece(found, dictionary)
-        self._check_count(sum(map(len, self.pieces)))
+        self._check_count(sum(map(len, self.arrays)))
 
     def _take_piece(self, found: PageSelection, dictionary: BinaryArray | None) -> None:
         pages = found.pages
@@ -288,7 +296,7 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
 
     def _add(self, piece: BinaryArray) -> None:
         self.chunks[0, C_NULL_COUNT] += piece.null_count
-        self.pieces.append(piece)
+        self.arrays.append(piece)
 
     def _strings(self, found: PageSelection, dictionary: BinaryArray | None) -> BinaryArray:
         """Decode rows to strings, and take those that are wanted."""
@@ -310,7 +318,7 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
         scratch, chunks, count = self.context.scratch, found.pages.chunks, found.selection.count
         chunks[:, [C_CAST, C_ITEM_SIZE, C_NULLS, C_FILL, C_DICTIONARY]] = CODES, 4, NULLS_FILL, -1, 0
         chunks[:, C_OUT] = 4 * chunks[:, C_VALIDITY]
-        numbers = scratch.take("dictionary", 4 * num_entries)
+        numbers = scratch.buffer("dictionary", 4 * num_entries)
         numbers[: 4 * num_entries].view(np.int32)[:] = np.arange(num_entries)
         if self._is_sparse(found):
             taken = allocate(4 * count + SLACK)
@@ -319,7 +327,7 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
                     found.pages, found.selection.to_indices(), FixedOutput(taken, NO_MASK), 0, 0, numbers, scratch
                 )
             return taken[: 4 * count].view(np.int32)
-        codes = scratch.take("decoded rows", 4 * found.num_decoded)
+        codes = scratch.buffer("decoded rows", 4 * found.num_decoded)
         with self.page_error_context(found.pages):
             decode_fixed(found.pages, PageBatches(found.pages), FixedOutput(codes, NO_MASK), numbers, scratch)
         return take_array(codes[: 4 * found.num_decoded].view(np.int32), found.selection)
@@ -336,18 +344,18 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
     def _fused_read(self) -> FusedRead | None:
         return None  # the dictionary is wanted, too
 
-    def _plain(self) -> DecodeJob:
+    def _strings_job(self) -> DecodeJob:
         return BinarySelectionJob(
             self.context,
             self.row_group,
             self.columns,
             self.chunks,
-            self.share,
+            self.shares_pages,
             utf8=self.utf8,
             size_hint=self.size_hint,
-            wanted=self.wanted,
+            row_ranges=self.row_ranges,
             mask=self.mask,
-            located=self.located,
+            locations=self.locations,
         )
 
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
@@ -356,11 +364,11 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
             self.row_group,
             self.columns,
             self.chunks,
-            self.share,
+            self.shares_pages,
             output=output,
-            wanted=self.wanted,
+            row_ranges=self.row_ranges,
             mask=self.mask,
-            located=self.located,
+            locations=self.locations,
         )
 
 
@@ -382,10 +390,10 @@ class NestedSelectionJob(SelectionJob, NestedJob):
     def __call__(self) -> None:
         """Decode the pages into one piece, and take the rows."""
         super().__call__()
-        for piece in self.pieces:
-            if self.located is not None and piece.repetition is not None:
-                self._check_places(piece.repetition[: piece.num_entries] == 0, self.located)
-        self.pieces = [take_leaf_rows(piece, self.leaf, self.wanted) for piece in self.pieces]
+        for piece in self.arrays:
+            if self.locations is not None and piece.repetition is not None:
+                self._check_places(piece.repetition[: piece.num_entries] == 0, self.locations)
+        self.arrays = [take_leaf_rows(piece, self.leaf, self.row_ranges) for piece in self.arrays]
 
     def _check_places(self, begins: np.ndarray, located: np.ndarray) -> None:
         """Hold the rows of pages, by their levels, against the offset index; `begins`: entries that begin a row."""
@@ -399,4 +407,4 @@ class NestedSelectionJob(SelectionJob, NestedJob):
         if wrong.any():
             page = int(located[heads[np.argmax(wrong)], L_IN_CHUNK])
             message = "a page has other rows than the offset index says, or begins within one"
-            raise self._placed(InvalidFileError(message, page=page), 0)
+            raise self._add_location(InvalidFileError(message, page=page), 0)

@@ -61,7 +61,7 @@ class BinaryJob(DecodeJob):
         """Decode the chunk into pieces."""
         dictionary: BinaryArray | None = None
         rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
-        for pages in self.windows():
+        for pages in self.page_windows():
             dictionary = self.decode_dictionary(pages, self.utf8) or dictionary
             self._decode(pages, dictionary, rows)
 
@@ -80,7 +80,7 @@ class BinaryJob(DecodeJob):
         narrowed = trim_rows(pages)
         self.run_parts(narrowed, work)
         self.chunks[0, C_NULL_COUNT] += narrowed.chunks[0, C_NULL_COUNT]
-        self.pieces.extend(made[number] for number in sorted(made))
+        self.arrays.extend(made[number] for number in sorted(made))
 
 
 class OutputTypeRetry(Exception):
@@ -100,13 +100,13 @@ class FixedJob(DecodeJob):
 
     def __call__(self) -> None:
         """Decode the chunks into the output."""
-        for pages in self.windows():
+        for pages in self.page_windows():
             self._prepare_window(pages)
-            if self.share:
+            if self.shares_pages:
                 self._decode_shared(pages)
             else:
                 self._decode(pages, None)
-            if len(self.failed) == len(self.columns):
+            if len(self.retries) == len(self.columns):
                 return
 
     def _prepare_window(self, pages: Pages) -> None:
@@ -122,14 +122,14 @@ class FixedJob(DecodeJob):
                 with self.page_error_context(pages):
                     placement = PageBatches(pages)
                     if dictionary is None:
-                        dictionary = self.context.scratch.take("dictionary", placement.dictionary)
+                        dictionary = self.context.scratch.buffer("dictionary", placement.dictionary)
                     decode_fixed(pages, placement, self.output, dictionary, self.context.scratch)
                     return
             except OutputTypeRetry as again:
                 pages = self._without(pages, again)
 
     def _without(self, pages: Pages, again: OutputTypeRetry) -> Pages:
-        self.failed[self.columns[again.chunk]] = again.status
+        self.retries[self.columns[again.chunk]] = again.status
         pages.chunks[:, C_NULL_COUNT] = 0
         return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[pages.pages[:, P_CHUNK] != again.chunk]))
 
@@ -143,7 +143,7 @@ class FixedJob(DecodeJob):
             if failure.status in RETRY_STATUSES and not self._is_final(pages, chunk, failure.status):
                 raise OutputTypeRetry(chunk, failure.status) from None
             error = failure.error
-            raise self._placed(error, pages.locate(error, failure.page)) from None
+            raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
 
     @staticmethod
     def _is_final(pages: Pages, chunk: int, status: int) -> bool:
@@ -154,7 +154,7 @@ class FixedJob(DecodeJob):
         """Decode the dictionary, if the one chunk has one here, then its data pages in parts."""
         if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
             self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), None)
-        dictionary = self.context.scratch.take("dictionary", 0)
+        dictionary = self.context.scratch.buffer("dictionary", 0)
         item = self.chunks[0]
         start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_VALIDITY])
 
@@ -193,17 +193,17 @@ class DictionaryJob(FixedJob):
             self.chunks[0, C_NUM_VALUES] = -1  # nothing but the dictionary is wanted
         untouched = self.chunks.copy()
         super().__call__()
-        if not self.failed:
-            self.pieces.append(DictionaryArray(self.codes, self.dictionary))
+        if not self.retries:
+            self.arrays.append(DictionaryArray(self.codes, self.dictionary))
             return
-        self.failed.clear()
+        self.retries.clear()
         self.chunks = untouched
         if self._is_binary:
-            plain = self._plain()
+            plain = self._strings_job()
             plain()
-            self.pieces.extend(plain.pieces)
+            self.arrays.extend(plain.arrays)
         else:
-            self.pieces.append(self._fixed_values())
+            self.arrays.append(self._fixed_values())
 
     @property
     def _is_binary(self) -> bool:
@@ -217,21 +217,21 @@ class DictionaryJob(FixedJob):
                 found = decode_fixed_dictionary(pages, self.context.scratch)
         self.dictionary = found or self.dictionary
 
-    def _plain(self) -> DecodeJob:
+    def _strings_job(self) -> DecodeJob:
         """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
         return BinaryJob(
             self.context,
             self.row_group,
             self.columns,
             self.chunks,
-            self.share,
+            self.shares_pages,
             utf8=self.utf8,
             size_hint=self.size_hint,
         )
 
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
         """Make the job that decodes a chunk of values of a fixed size into what is stored."""
-        return FixedJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output)
+        return FixedJob(self.context, self.row_group, self.columns, self.chunks, self.shares_pages, output=output)
 
     def _fixed_values(self) -> BinaryArray:
         """Decode a chunk of values of a fixed size, kept as they are stored."""

@@ -26,7 +26,7 @@ class LeafArray:
 
     Parameters
     ----------
-    shape : NestedType
+    type : NestedType
         What it is an array of.
     length : int
         Its places.
@@ -38,7 +38,7 @@ class LeafArray:
         How many these are.
     """
 
-    shape: NestedType
+    type: NestedType
     length: int
     validity: np.ndarray | None
     values: Any
@@ -51,13 +51,13 @@ class StructArray:
 
     Parameters
     ----------
-    shape, length, validity
+    type, length, validity
         As of `LeafArray`.
     children : list of NestedArray
         The fields.
     """
 
-    shape: NestedType
+    type: NestedType
     length: int
     validity: np.ndarray | None
     children: list[NestedArray]
@@ -69,7 +69,7 @@ class ListArray:
 
     Parameters
     ----------
-    shape, length, validity
+    type, length, validity
         As of `LeafArray`.
     offsets : int64
         List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; a null list has none.
@@ -77,7 +77,7 @@ class ListArray:
         The elements; of a map the keys and the values.
     """
 
-    shape: NestedType
+    type: NestedType
     length: int
     validity: np.ndarray | None
     offsets: np.ndarray
@@ -134,11 +134,17 @@ def _validity(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | N
     if piece.definition is None:
         return piece.num_entries, None
     if piece.repetition is None:
-        validity = (piece.definition >= shape.level).view(np.uint8)
+        validity = (piece.definition >= shape.definition_level).view(np.uint8)
         return piece.num_entries, None if validity.all() else validity
     validity = allocate(piece.num_entries)
     length = nested_decode_kernels.assemble_validity(
-        piece.definition, piece.repetition, piece.num_entries, shape.depth, shape.place_level, shape.level, validity
+        piece.definition,
+        piece.repetition,
+        piece.num_entries,
+        shape.repetition_level,
+        shape.repeated_ancestor_level,
+        shape.definition_level,
+        validity,
     )
     validity = validity[:length]
     return length, None if validity.all() else validity
@@ -153,9 +159,9 @@ def _lists(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None
         piece.definition,
         piece.repetition,
         piece.num_entries,
-        shape.depth,
-        shape.place_level,
-        shape.level,
+        shape.repetition_level,
+        shape.repeated_ancestor_level,
+        shape.definition_level,
         shape.element_level,
         validity,
         offsets,

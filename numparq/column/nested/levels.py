@@ -67,11 +67,11 @@ class LevelDecoder:
         return int(self._state[STATE_VALUES])
 
     @property
-    def rows(self) -> int:
+    def num_rows(self) -> int:
         """Rows that begin in these entries."""
         return int(self._state[STATE_ROWS])
 
-    def take(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
+    def decode(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
         """Decode the levels of pages `first` to `last` (exclusive).
 
         Rewrites their rows of the page table to describe dense pages, without levels.
@@ -92,7 +92,7 @@ class LevelDecoder:
         )
         check_page(status, self._state)
 
-    def piece(self, values: Any, rows: RowSlice, num_rows: int) -> NestedLeaf:
+    def to_leaf(self, values: Any, rows: RowSlice, num_rows: int) -> NestedLeaf:
         """Return the levels and values of a row slice, copied unless it covers the whole chunk of `num_rows` rows."""
         count = self.num_entries
         definition = self._definition[:count] if len(self._definition) else None
@@ -162,7 +162,7 @@ def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLea
         there = piece.definition[: piece.num_entries] == leaf.max_definition_level
         values = np.concatenate([[0], np.cumsum(there)])[entries]
     count = int((entries[:, 1] - entries[:, 0]).sum())
-    taking = ValueRanges.between(entries)
+    taking = ValueRanges.from_ranges(entries)
     definition = None if piece.definition is None else take_array(piece.definition, taking)
     repetition = None if piece.repetition is None else take_array(piece.repetition, taking)
     return NestedLeaf(definition, repetition, count, _take_values(piece.values, values), piece.row_group)
@@ -171,12 +171,12 @@ def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLea
 def _take_values(values: Any, ranges: np.ndarray) -> Any:
     """Take ranges of the values of a leaf, held in one array or several."""
     if isinstance(values, np.ndarray):
-        return take_array(values, ValueRanges.between(ranges))
+        return take_array(values, ValueRanges.from_ranges(ranges))
     found: list[Any] = []
     first = 0
     for piece in values:
         within = np.clip(ranges, first, first + len(piece)) - first
-        taking = ValueRanges.between(within[within[:, 0] < within[:, 1]])
+        taking = ValueRanges.from_ranges(within[within[:, 0] < within[:, 1]])
         if isinstance(piece, DictionaryArray):
             found.append(DictionaryArray(take_array(piece.codes, taking), piece.dictionary))
         else:

@@ -38,11 +38,11 @@ class NestedType:
         Its name as a field of a struct.
     nullable : bool
         Whether it may be null where there is a place for it.
-    depth : int
+    repetition_level : int
         How many lists it lies in.
-    place_level : int
+    repeated_ancestor_level : int
         The definition level from which on there is a place for it: the innermost of those lists has an element.
-    level : int
+    definition_level : int
         The definition level from which on it is there.
     children : tuple of NestedType
         What is in it.
@@ -59,9 +59,9 @@ class NestedType:
     kind: str
     name: str
     nullable: bool
-    depth: int
-    place_level: int
-    level: int
+    repetition_level: int
+    repeated_ancestor_level: int
+    definition_level: int
     children: tuple[NestedType, ...] = ()
     element_level: int = 0
     leaf: Leaf | None = None
@@ -107,7 +107,7 @@ def resolve_nested_type(schema: Schema, position: int) -> NestedType:
         When the schema breaks the specification.
     """
     whole = _field(schema, schema.column_element(position), _LevelPosition(0, 0, 0, 0, ()))
-    shape = project_leaves(whole, schema.leaves_of(position)) if schema.has_empty_groups else whole
+    shape = project_leaves(whole, schema.column_leaves(position)) if schema.has_empty_groups else whole
     if shape is None:
         raise UnsupportedError("the column is a group without fields, of which a file says nothing", column=whole.name)
     return shape
@@ -115,7 +115,7 @@ def resolve_nested_type(schema: Schema, position: int) -> NestedType:
 
 def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
     """Give the shape of a field: a list of it, if it is repeated."""
-    element = schema.describe(number)
+    element = schema.schema_element(number)
     if above.nodes > MAX_DEPTH:
         raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
     if element.repetition != REPEATED:
@@ -162,7 +162,7 @@ def _repeated_child(schema: Schema, element: SchemaElement) -> SchemaElement | N
     """Give the one repeated field of a LIST or MAP group; None where there is none, or not just it."""
     if len(element.children) != 1:
         return None
-    child = schema.describe(element.children[0])
+    child = schema.schema_element(element.children[0])
     return child if child.repetition == REPEATED else None
 
 
@@ -181,7 +181,7 @@ def _is_element(schema: Schema, element: SchemaElement, repeated: SchemaElement)
     """Tell whether what is repeated in a LIST group is the element, not a group around it (rules 1 to 4)."""
     if len(repeated.children) != 1 or repeated.name in ("array", f"{element.name}_tuple"):
         return True
-    return schema.describe(repeated.children[0]).repetition == REPEATED
+    return schema.schema_element(repeated.children[0]).repetition == REPEATED
 
 
 def _annotated_map(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType | None:
@@ -276,6 +276,6 @@ def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> 
     if hint is None or shape == wanted:
         return hint
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
-        if child.depth <= wanted.depth and child.path == wanted.path[: len(child.path)]:
+        if child.repetition_level <= wanted.repetition_level and child.path == wanted.path[: len(child.path)]:
             return find_hint(child, inner, wanted)
     return None

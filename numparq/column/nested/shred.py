@@ -97,7 +97,7 @@ class LevelEntries:
     is_owned: bool = True
     stored: ToPhysical | None = None
 
-    def room(self) -> tuple[np.ndarray, np.ndarray]:
+    def output_arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Return output arrays for the next indices and definition levels: its own if owned, else new ones."""
         if self.is_owned:
             return self.index, self.definition
@@ -180,7 +180,7 @@ def _shred_list(
 def _enter_group(array: UnshreddedStruct, above: LevelEntries, optional: int, path: tuple[str, ...]) -> LevelEntries:
     if not optional and array.validity is None:
         return above
-    index, definition = above.room()
+    index, definition = above.output_arrays()
     status = nested_encode_kernels.shred_group(
         above.index, above.definition, len(index), _validity(array), optional, index, definition
     )
@@ -216,14 +216,14 @@ def _enter_list(array: UnshreddedList, above: LevelEntries, optional: int, path:
 def _shred_leaf(
     node: SchemaNode, array: UnshreddedLeaf, above: LevelEntries, optional: int, path: tuple[str, ...]
 ) -> LeafValues:
-    positions, definition = above.room()
+    positions, definition = above.output_arrays()
     present = nested_encode_kernels.shred_leaf(
         above.index, above.definition, len(positions), _validity(array), optional, definition, positions
     )
     check_status(present, SchemaError, column=".".join(path))
     values = _take_values(node, array if above.stored is None else above.stored(node, array), positions[:present])
-    values.definition = definition if above.level + optional else None
-    values.repetition = above.repetition if above.depth else None
+    values.definition_levels = definition if above.level + optional else None
+    values.repetition_levels = above.repetition if above.depth else None
     return values
 
 

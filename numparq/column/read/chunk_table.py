@@ -110,9 +110,9 @@ class ChunkTables:
         files: MultiFileSource | None = None,
     ) -> None:
         self._leaves = leaves
-        self._kept = BoundedCache(MAX_CACHED_TABLES)
+        self._cache = BoundedCache(MAX_CACHED_TABLES)
         self._row_groups = list(dict.fromkeys(row_groups))
-        self._place = {group: place for place, group in enumerate(self._row_groups)}
+        self._position = {group: place for place, group in enumerate(self._row_groups)}
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)
@@ -139,18 +139,18 @@ class ChunkTables:
 
     def _read_metadata(self, footer: Footer) -> dict[str, np.ndarray]:
         """Read the footer's column chunk metadata as arrays of shape (row groups, columns)."""
-        return footer.chunks.table(self._row_groups, [leaf.index for leaf in self._leaves])
+        return footer.chunks.read_table(self._row_groups, [leaf.index for leaf in self._leaves])
 
     def _find_external_chunks(self, footer: Footer, end: int, files: MultiFileSource | None) -> ExternalChunks:
         """Locate the chunks in sibling files, and set where each may end."""
         from .external_chunks import ExternalChunks
 
         has_path = self._metadata["has_file_path"] != 0
-        found = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._refuse)
+        found = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._reject)
         self._ends = found.ends - found.starts
         return found
 
-    def _refuse(self, row_group: int, place: int, error: ParquetError) -> None:
+    def _reject(self, row_group: int, place: int, error: ParquetError) -> None:
         """Handle a chunk whose file cannot be read; subclasses skip it."""
         raise error
 
@@ -188,14 +188,14 @@ class ChunkTables:
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
-    def of_row_group(self, template: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
+    def row_group_table(self, template: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
         """Build the chunk table of some columns (positions among those read) for a row slice of one row group.
 
         C_OUT and C_VALIDITY hold the first output row, not yet a position in bytes.
         """
         if len(columns) <= MAX_CACHED_COLUMNS:
             key = rows.row_group, columns.tobytes(), template.tobytes()
-            table = self._kept.get(key, lambda: self._of_row_group(template, columns, rows.row_group)).copy()
+            table = self._cache.get_or_make(key, lambda: self._of_row_group(template, columns, rows.row_group)).copy()
         else:
             table = self._of_row_group(template, columns, rows.row_group)
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
@@ -204,7 +204,7 @@ class ChunkTables:
 
     def _of_row_group(self, common: np.ndarray, columns: np.ndarray, row_group: int) -> np.ndarray:
         table = common.copy()
-        place = self._place[row_group]
+        place = self._position[row_group]
         codecs = self._metadata["codec"][place].take(columns)
         starts, ends = self._bounds(place)
         table[:, C_START], table[:, C_END] = starts.take(columns), ends.take(columns)
@@ -216,18 +216,20 @@ class ChunkTables:
             table[np.isin(table[:, C_TYPE], _STRINGS), C_QUIRKS] |= self._faults.string_flags
         return table
 
-    def places(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def byte_ranges(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return start and exclusive end of each chunk in the file, as two int64 arrays (row groups, columns)."""
-        return self._bounds([self._place[group] for group in row_groups])
+        return self._bounds([self._position[group] for group in row_groups])
 
-    def whole_chunks(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
+    def chunks_as_pages(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
         """Return each chunk as a single page, by row group and column."""
         if len(row_groups) * len(self._leaves) > MAX_CACHED_COLUMNS:
             return self._whole_chunks(row_groups)
-        return self._kept.get(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
+        return self._cache.get_or_make(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
 
     def _whole_chunks(self, row_groups: Sequence[int]) -> list[list[ChunkPages]]:
-        return ChunkPages.whole_chunks(*self.places(row_groups), [self.num_rows_of(group) for group in row_groups])
+        return ChunkPages.unindexed_chunks(
+            *self.byte_ranges(row_groups), [self.num_rows(group) for group in row_groups]
+        )
 
     def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return starts and exclusive ends of chunks; `chosen` indexes the arrays by row group."""
@@ -237,13 +239,13 @@ class ChunkTables:
 
     def has_dictionary(self, position: int, row_group: int) -> bool:
         """Whether the footer declares a dictionary page; a chunk may have one nevertheless."""
-        place = self._place[row_group], position
+        place = self._position[row_group], position
         dictionary = self._metadata["dictionary_page_offset"][place]
         return bool(MAGIC_BYTES <= dictionary < self._metadata["data_page_offset"][place])
 
-    def num_rows_of(self, row_group: int) -> int:
+    def num_rows(self, row_group: int) -> int:
         """Return the number of rows of a row group that is read."""
-        return int(self._num_rows[self._place[row_group]])
+        return int(self._num_rows[self._position[row_group]])
 
     def null_counts(self) -> list[int | None]:
         """Return the null count of each column by statistics; None if a chunk has no such count."""
@@ -258,12 +260,12 @@ class ChunkTables:
         least: list[int] = counts.min(axis=0).tolist() if len(counts) else totals
         return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
 
-    def byte_array_size(self, position: int, rows: RowSlice) -> int:
+    def estimate_string_bytes(self, position: int, rows: RowSlice) -> int:
         """Estimate the bytes of a BYTE_ARRAY column in a row slice, by size statistics or uncompressed size.
 
         Too large costs address space, too small a copy. Bounded, because damaged footers may claim anything.
         """
-        place = self._place[rows.row_group], position
+        place = self._position[rows.row_group], position
         said = int(self._metadata["unencoded_byte_array_data_bytes"][place])
         stored = max(int(self._metadata["total_uncompressed_size"][place]), 0)
         num_rows = int(self._num_rows[place[0]])

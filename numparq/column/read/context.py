@@ -50,9 +50,9 @@ class ReadContext:
     ----------
     source : Source
         The file.
-    names : list of str
+    column_names : list of str
         The columns read, for messages.
-    crew : WorkerPool
+    pool : WorkerPool
         The threads.
     verify_crc : bool
         Whether pages with a CRC are held against it.
@@ -60,29 +60,29 @@ class ReadContext:
         The buffers of each thread.
     bit_packed : int
         How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
-    gap : int
+    max_gap : int
         Chunks are read together over at most so many bytes that nobody wants. Of a remote file no more than were
         fetched along: else all of it would be fetched once more.
     """
 
     source: Source
-    names: list[str]
-    crew: WorkerPool
+    column_names: list[str]
+    pool: WorkerPool
     verify_crc: bool
     local: ThreadScratch = field(default_factory=ThreadScratch)
     bit_packed: int = BIT_PACKED
-    gap: int = MAX_GAP_BYTES
+    max_gap: int = MAX_GAP_BYTES
 
     @property
     def scratch(self) -> Scratch:
         """The buffers of the calling thread."""
         return self.local.get()
 
-    def walk(self, chunks: np.ndarray) -> PageWalk:
+    def walk_pages(self, chunks: np.ndarray) -> PageWalk:
         """Give what walks over the pages of column chunks."""
         return PageWalk(self.source, chunks)
 
-    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure. `columns` are those of the rows of the chunk table."""
         if self.bit_packed != BIT_PACKED:
             encodings = pages.pages[:, P_DEFINITION_ENCODING]

@@ -75,10 +75,10 @@ def _decoded(
     nulls_before = int(chunks[:, C_NULL_COUNT].sum())
     offsets = allocate(rows + 1, "i8")
     offsets[0] = 0
-    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.take("validity", rows)
+    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.buffer("validity", rows)
     placement = PageBatches(pages)
-    decompressed = scratch.take("decompressed", placement.decompressed)
-    indices, levels = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
+    decompressed = scratch.buffer("decompressed", placement.decompressed)
+    indices, levels = scratch.buffer("indices", 4 * placement.values), scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
     out = allocate(max(size_hint, 0) + SLACK)
     for batch in placement.batches:
@@ -144,9 +144,9 @@ def decode_fixed(
 
     `dictionary` (uint8) holds the dictionaries decoded so far, with room for those among the pages. Raises PageFailure.
     """
-    decompressed = scratch.take("decompressed", placement.decompressed)
-    dense = scratch.take("dense", placement.values * placement.item)
-    validity = scratch.take("levels", placement.values)
+    decompressed = scratch.buffer("decompressed", placement.decompressed)
+    dense = scratch.buffer("dense", placement.values * placement.item)
+    validity = scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
         decompress_pages(pages, batch, decompressed)

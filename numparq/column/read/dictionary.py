@@ -75,7 +75,7 @@ def _dictionary_pages(pages: Pages, scratch: Scratch) -> Iterator[tuple[np.ndarr
     The buffer is reused for the next batch.
     """
     placement = PageBatches(pages)
-    data = scratch.take("decompressed", placement.decompressed)
+    data = scratch.buffer("decompressed", placement.decompressed)
     for batch in placement.batches:
         decompress_pages(pages, batch, data)
         for number, page in enumerate(pages.pages[batch[0] : batch[1]].tolist(), batch[0]):

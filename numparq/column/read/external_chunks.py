@@ -42,7 +42,7 @@ class ExternalChunks:
         places = np.argwhere(has_path)
         groups, columns = (array.tolist() for array in places.T)
         ordinals = [row_groups[group] for group in groups]
-        paths = chunks.texts("file_path", ordinals, [leaves[column].index for column in columns])
+        paths = chunks.read_texts("file_path", ordinals, [leaves[column].index for column in columns])
         for group, ordinal, column, path in zip(groups, ordinals, columns, paths, strict=True):
             if not path:  # unset or empty: the chunk is in the file itself
                 continue
@@ -68,4 +68,4 @@ def _file_span(path: str, files: MultiFileSource | None) -> tuple[int, int]:
             f"the column chunk is in another file, {shown!r}; with external_files=True, what lies below the folder of "
             "the file itself is read"
         )
-    return files.place_of(path)
+    return files.add_file(path)

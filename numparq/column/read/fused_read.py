@@ -80,13 +80,13 @@ class _KernelBuffers:
     def grow(self) -> bool:
         """Grow buffers to the `sizes` that a kernel asked for; return whether any grew."""
         before = self._lengths.tolist()
-        self._buffers = [self._scratch.take(*wanted) for wanted in zip(_BUFFERS, self.sizes.tolist(), strict=True)]
+        self._buffers = [self._scratch.buffer(*wanted) for wanted in zip(_BUFFERS, self.sizes.tolist(), strict=True)]
         self._lengths[:] = [len(buffer) - SLACK for buffer in self._buffers]
         return self._lengths.tolist() != before
 
 
 class FusedRead:
-    """Fused read of one run of rows of a flat column chunk; made by `of` or `prepare_run`, which fetch its pages.
+    """Fused read of one run of rows of a flat column chunk; made by `prepare` or `prepare_run`, which fetch its pages.
 
     `chunk` is a row of the chunk table, not changed; `start` and `stop` (exclusive) are the rows.
 
@@ -94,11 +94,11 @@ class FusedRead:
     ----------
     raw : numpy.ndarray
         uint8, the fetched bytes of the pages.
-    located : numpy.ndarray
+    locations : numpy.ndarray
         int64, (pages, LOCATED_FIELDS): locations of the pages that hold the rows, within `raw`.
     """
 
-    __slots__ = ("_chunk", "_count", "_is_sparse", "_scratch", "_verify", "located", "raw")
+    __slots__ = ("_chunk", "_count", "_is_sparse", "_scratch", "_verify", "locations", "raw")
 
     def __init__(
         self, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int
@@ -109,28 +109,28 @@ class FusedRead:
         self._chunk[C_DICTIONARY_PAGE] = -1
         self._chunk[C_NULL_COUNT] = 0
         self._chunk[C_ROW_START], self._chunk[C_ROW_STOP] = start, stop
-        self.located = located.copy()
-        self.raw = fetch_pages(context.source, self.located, self._scratch)
+        self.locations = located.copy()
+        self.raw = fetch_pages(context.source, self.locations, self._scratch)
         self._count = stop - start
         self._is_sparse = is_sparse(self._count, _num_rows(located))
 
     @classmethod
-    def of(
-        cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
+    def prepare(
+        cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray | None, row_ranges: np.ndarray
     ) -> FusedRead | None:
         """Prepare a fused read and fetch its pages; None if the general path is needed.
 
-        `located` is None without an offset index; `wanted` are row ranges, int64 of shape (ranges, 2).
+        `locations` is None without an offset index; `row_ranges` are row ranges, int64 of shape (ranges, 2).
         """
-        if located is None or len(wanted) != 1:
+        if located is None or len(row_ranges) != 1:
             return None
-        return cls.prepare_run(context, chunk, located, *wanted[0].tolist())
+        return cls.prepare_run(context, chunk, located, *row_ranges[0].tolist())
 
     @classmethod
     def prepare_run(
         cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int
     ) -> FusedRead | None:
-        """Prepare as `of` does, for a single run of rows."""
+        """Prepare as `prepare` does, for a single run of rows."""
         if not 0 < len(located) <= MAX_FUSED_PAGES:
             return None
         if chunk[C_QUIRKS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
@@ -141,10 +141,10 @@ class FusedRead:
 
     @staticmethod
     def can_read_strings(located: np.ndarray, count: int) -> bool:
-        """Whether `strings` can read `count` rows of these pages: a sparse selection, and no dictionary page."""
+        """Whether `read_strings` can read `count` rows of these pages: a sparse selection, and no dictionary page."""
         return bool(len(located)) and located[0, L_ROW] >= 0 and is_sparse(count, _num_rows(located))
 
-    def fixed(self, output: FixedOutput) -> int | None:
+    def read_fixed(self, output: FixedOutput) -> int | None:
         """Decode fixed-size values to C_OUT and C_VALIDITY of the chunk; return the null count.
 
         None if the general path is needed; the output is then undefined.
@@ -159,8 +159,8 @@ class FusedRead:
             buffers = room.ready()
             status = kernels.fused_read_fixed(
                 self.raw,
-                self.located.reshape(-1),
-                len(self.located),
+                self.locations.reshape(-1),
+                len(self.locations),
                 self._verify,
                 chunk,
                 room.pages,
@@ -195,7 +195,7 @@ class FusedRead:
         if not uses_delta_kernels(encoding, int(self._chunk[C_TYPE])):
             return UNSUPPORTED_ENCODING
         decompressed, dictionary, dense, levels = buffers
-        count, plain = len(self.located), self._scratch.take("plain", BATCH_BYTES)
+        count, plain = len(self.locations), self._scratch.buffer("plain", BATCH_BYTES)
         status = delta_kernels.transcode_delta_pages(
             self._chunk,
             room.pages,
@@ -203,7 +203,7 @@ class FusedRead:
             count,
             self.raw,
             decompressed,
-            self._scratch.take("lengths", 0),
+            self._scratch.buffer("lengths", 0),
             plain,
             len(plain) - SLACK,
             room.state,
@@ -225,9 +225,9 @@ class FusedRead:
             room.state,
         )
 
-    def strings(self, utf8: bool) -> BinaryArray | None:
+    def read_strings(self, utf8: bool) -> BinaryArray | None:
         """Read strings; None if the selection is not sparse, a dictionary page is needed, or the kernel failed."""
-        if not self._is_sparse or self.located[0, L_ROW] < 0:  # see `can_read_strings`
+        if not self._is_sparse or self.locations[0, L_ROW] < 0:  # see `can_read_strings`
             return None
         chunk, count = self._chunk, self._count
         chunk[C_VALIDITY] = 0
@@ -238,8 +238,8 @@ class FusedRead:
             decompressed, _, _, levels = room.ready()
             status = kernels.fused_read_binary(
                 self.raw,
-                self.located.reshape(-1),
-                len(self.located),
+                self.locations.reshape(-1),
+                len(self.locations),
                 self._verify,
                 chunk,
                 room.pages,
@@ -268,7 +268,7 @@ class FusedRead:
         return None if status < 0 or (utf8 and not is_utf8(piece)) else piece
 
     def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        values = self._scratch.take("numbers of values", 8 * count)[: 8 * count].view(np.int64)
+        values = self._scratch.buffer("numbers of values", 8 * count)[: 8 * count].view(np.int64)
         return np.arange(count, dtype=np.int32), values
 
 
@@ -277,7 +277,7 @@ def _num_rows(located: np.ndarray) -> int:
 
 
 def _kernel_buffers(scratch: Scratch) -> _KernelBuffers:
-    found = scratch.tables.get(_KernelBuffers)
+    found = scratch.kernel_tables.get(_KernelBuffers)
     if found is None:
-        found = scratch.tables[_KernelBuffers] = _KernelBuffers(scratch)
+        found = scratch.kernel_tables[_KernelBuffers] = _KernelBuffers(scratch)
     return found

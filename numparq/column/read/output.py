@@ -57,5 +57,5 @@ def fixed_output(memory: OutputMemory, column: int) -> FixedOutput:
 class ReplaceableMemory(OutputMemory, Protocol):
     """Memory in which a column can be moved to where another target takes it."""
 
-    def replace(self, position: int, target: OutputType) -> None:
+    def reallocate(self, position: int, target: OutputType) -> None:
         """Have a column decoded as another target; what it held is void."""

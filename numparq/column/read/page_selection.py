@@ -159,13 +159,13 @@ def decode_sparse_strings(pages: Pages, indices: np.ndarray, size_hint: int, scr
 def _room(placement: PageBatches, places: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give the memory that the kernels work in: levels of a page, numbers of values, and their state."""
     size = 8 * len(places)
-    values = scratch.take("numbers of values", size)[:size].view(np.int64)
-    return scratch.take("levels", placement.values), values, np.zeros(STATE_FIELDS, np.int64)
+    values = scratch.buffer("numbers of values", size)[:size].view(np.int64)
+    return scratch.buffer("levels", placement.values), values, np.zeros(STATE_FIELDS, np.int64)
 
 
 def _parts(pages: Pages, placement: PageBatches, scratch: Scratch) -> Iterator[tuple[DecodablePages, int]]:
     """Give the pages in order, and whether the kernels are to decompress them, as far as they have to be."""
-    decompressed = scratch.take("decompressed", placement.decompressed)
+    decompressed = scratch.buffer("decompressed", placement.decompressed)
     for batch in placement.batches:
         first, last, by_kernel = batch
         if by_kernel and are_decodable(pages, first, last):
@@ -206,7 +206,7 @@ class PageSelection:
         """Whether all that is decoded is wanted."""
         return self.num_decoded == self.selection.count
 
-    def at(self, out: int, mask: int) -> Pages:
+    def with_output(self, out: int, mask: int) -> Pages:
         """Give the pages, to be decoded from the positions `out` and `mask` of an output on."""
         chunks = self.pages.chunks.copy()
         chunks[:, C_OUT] += out

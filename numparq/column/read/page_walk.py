@@ -96,8 +96,8 @@ class PageWalk:
             raw = _fetch_window(self._source, position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
             done = self.scan(raw, length)
-            if len(self.found):
-                yield Pages(raw, self.chunks, self.found)
+            if len(self.page_table):
+                yield Pages(raw, self.chunks, self.page_table)
             if done:
                 return
             consumed = int(self.state[SCAN_POS])
@@ -148,7 +148,7 @@ class PageWalk:
         return max(wanted, WINDOW_BYTES) if consumed else 2 * wanted
 
     @property
-    def found(self) -> np.ndarray:
+    def page_table(self) -> np.ndarray:
         """The rows of the page table that the walk has written, up to a damaged header."""
         return self._pages[: int(self.state[SCAN_PAGES])]
 
@@ -164,7 +164,7 @@ def _fetch_window(source: Source, position: int, length: int, carried: np.ndarra
     if view is not None:
         return view
     carried = carried[:length]
-    raw = scratch.take("raw", length)
+    raw = scratch.buffer("raw", length)
     raw[: len(carried)] = carried
     source.read_into(position + len(carried), raw[len(carried) : length])
     return raw
@@ -274,12 +274,12 @@ def fetch_pages(source: Source, locations: np.ndarray, scratch: Scratch) -> np.n
         start, stop = runs[0]
         raw = source.view(start, stop - start, SLACK)
         if raw is None:
-            raw = scratch.take("raw", stop - start)
+            raw = scratch.buffer("raw", stop - start)
             source.read_into(start, raw[: stop - start])
         locations[:, : L_END + 1] -= start
         return raw
     length = sum(stop - start for start, stop in runs)
-    raw = scratch.take("raw", length)
+    raw = scratch.buffer("raw", length)
     position = 0
     for start, stop in runs:
         source.read_into(start, raw[position : position + stop - start])

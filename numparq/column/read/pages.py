@@ -44,7 +44,7 @@ class Pages:
     chunks: np.ndarray
     pages: np.ndarray
 
-    def locate(self, error: ParquetError, page: int) -> int:
+    def add_page_to_error(self, error: ParquetError, page: int) -> int:
         """Add the page's ordinal to an error; return the row of its chunk in the chunk table."""
         error.where.setdefault("page", int(self.pages[page, P_IN_CHUNK]))
         return int(self.pages[page, P_CHUNK])

@@ -38,7 +38,7 @@ class RowSlice:
     def __len__(self) -> int:
         return self.stop - self.start
 
-    def numbers(self) -> np.ndarray:
+    def row_indices(self) -> np.ndarray:
         """Give the numbers of the rows within the row group, int64."""
         return np.arange(self.start, self.stop)
 
@@ -51,23 +51,23 @@ class RowSelection:
     ----------
     row_group : int
         Its ordinal.
-    rows : RowRanges
+    row_ranges : RowRanges
         The rows wanted, counted within it; with a mask, the one range that it is for.
     out : int
         The row of the output that the first of them becomes.
-    chunks : sequence of ChunkPages
+    chunk_pages : sequence of ChunkPages
         By the position of a column among those read: where the pages of its chunk are.
-    kept : mapping of int to CachedFixed or CachedBinary
+    cached : mapping of int to CachedFixed or CachedBinary
         By the position of a column: the values of these rows, where they are known already.
     mask : uint8 array or None
         Of each row of the range, whether it is wanted (1) or not (0): where many are, here and there.
     """
 
     row_group: int
-    rows: RowRanges
+    row_ranges: RowRanges
     out: int
-    chunks: Sequence[ChunkPages]
-    kept: Mapping[int, Any] = field(default_factory=dict)
+    chunk_pages: Sequence[ChunkPages]
+    cached: Mapping[int, Any] = field(default_factory=dict)
     mask: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -75,30 +75,30 @@ class RowSelection:
 
     @cached_property
     def _count(self) -> int:
-        return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
+        return self.row_ranges.count if self.mask is None else int(np.count_nonzero(self.mask))
 
     @property
-    def is_whole(self) -> bool:
+    def selects_all(self) -> bool:
         """Whether all rows of the row group are wanted."""
-        return self.mask is None and bool(self.chunks) and self.rows.count == self.chunks[0].num_rows
+        return self.mask is None and bool(self.chunk_pages) and self.row_ranges.count == self.chunk_pages[0].num_rows
 
     @property
-    def ranges(self) -> RowRanges:
+    def selected_ranges(self) -> RowRanges:
         """The rows wanted, as ranges."""
-        return self.rows if self.mask is None else self.rows.select(RowRanges.from_mask(self.mask))
+        return self.row_ranges if self.mask is None else self.row_ranges.select(RowRanges.from_mask(self.mask))
 
-    def numbers(self) -> np.ndarray:
+    def row_indices(self) -> np.ndarray:
         """Give the numbers of the rows within the row group, int64."""
-        return self.ranges.indices()
+        return self.selected_ranges.indices()
 
-    def parts(self, count: int) -> list[RowSelection]:
+    def split(self, count: int) -> list[RowSelection]:
         """Divide the rows into at most `count` parts of about as many, one behind the other; without what was kept."""
         edges = np.linspace(0, len(self), count + 1).astype(np.int64).tolist()
         found = []
         for first, last in pairwise(edges):
             if first < last:
-                rows = self.rows.select(RowRanges([(first, last)]))
-                found.append(RowSelection(self.row_group, rows, self.out + first, self.chunks))
+                rows = self.row_ranges.select(RowRanges([(first, last)]))
+                found.append(RowSelection(self.row_group, rows, self.out + first, self.chunk_pages))
         return found
 
 
@@ -119,7 +119,7 @@ def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     """
     if len(rows) == 1:
         return chunk.page_table_in_range(*rows.bounds[0].tolist())
-    located, needed = chunk.located, chunk.needed(rows)
+    located, needed = chunk.page_table, chunk.pages_with_rows(rows)
     if len(located) == chunk.num_pages:  # no dictionary
         return located[needed]
     return located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]

@@ -55,7 +55,7 @@ class ValueRanges:
     spans: np.ndarray
 
     @classmethod
-    def between(cls, ranges: np.ndarray) -> ValueRanges:
+    def from_ranges(cls, ranges: np.ndarray) -> ValueRanges:
         """Make them of ranges: int64 of shape (n, 2), the first value of each and the one behind the last."""
         spans = np.empty(ranges.shape, np.int64)
         spans[:, 0] = ranges[:, 0]
@@ -93,14 +93,14 @@ class ValueIndices:
 
     Parameters
     ----------
-    places : int32 array
+    indices : int32 array
         Which values; of strings, a negative one stands for an empty string.
     """
 
-    places: np.ndarray
+    indices: np.ndarray
 
     @classmethod
-    def where(cls, mask: np.ndarray) -> ValueIndices:
+    def from_mask(cls, mask: np.ndarray) -> ValueIndices:
         """Make them of a mask: uint8, 1 where a value is taken and 0 elsewhere."""
         found = np.empty(len(mask) + 1, np.int32)
         return cls(found[: selection_kernels.mask_to_indices(mask, len(mask), found)])
@@ -108,23 +108,23 @@ class ValueIndices:
     @property
     def count(self) -> int:
         """How many values are taken."""
-        return len(self.places)
+        return len(self.indices)
 
     def to_indices(self) -> np.ndarray:
         """As of `ValueSelection`."""
-        return self.places
+        return self.indices
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `ValueSelection`."""
-        selection_kernels.take_fixed_indices(source, item, self.places, len(self.places), out, position)
+        selection_kernels.take_fixed_indices(source, item, self.indices, len(self.indices), out, position)
 
     def count_bytes(self, offsets: np.ndarray) -> int:
         """As of `ValueSelection`."""
-        return selection_kernels.count_bytes_of_indices(offsets, self.places, len(self.places))
+        return selection_kernels.count_bytes_of_indices(offsets, self.indices, len(self.indices))
 
     def take_strings(self, piece: BinaryArray, offsets: np.ndarray, out: np.ndarray) -> None:
         """As of `ValueSelection`."""
-        selection_kernels.take_binary_indices(piece.offsets, piece.data, self.places, len(self.places), offsets, out)
+        selection_kernels.take_binary_indices(piece.offsets, piece.data, self.indices, len(self.indices), offsets, out)
 
 
 def take_array(items: np.ndarray, selection: ValueSelection) -> np.ndarray:

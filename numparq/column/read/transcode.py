@@ -114,7 +114,7 @@ def _transcode_run(
     room = BATCH_BYTES
     state = np.zeros(STATE_FIELDS, np.int64)
     while first < last:
-        out = scratch.take("plain", room)
+        out = scratch.buffer("plain", room)
         status = make(pages, first, last, decompressed, scratch, out, state)
         if status == NEED_ROOM:
             room = int(state[STATE_NEEDED])
@@ -128,7 +128,7 @@ def transcode_delta(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
     """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
-    lengths = scratch.take("lengths", 8 * _max_strings(pages, first, last))
+    lengths = scratch.buffer("lengths", 8 * _max_strings(pages, first, last))
     return delta_kernels.transcode_delta_pages(
         pages.chunks.reshape(-1),
         pages.pages.reshape(-1),
@@ -182,10 +182,10 @@ def transcode_with_carryover(
         facts = pages.chunks[chunk]
         wanted = page[P_TYPE] == DICTIONARY_PAGE or (begin < facts[C_ROW_STOP] and end > facts[C_ROW_START])
         if _has_carryover(page, facts):
-            before = scratch.strings.get((chunk, begin), b"")
+            before = scratch.carried_prefixes.get((chunk, begin), b"")
             part = _transcode_continued(rewritten, number, decompressed, scratch, before, state)
             kept = part.decompressed[state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
-            scratch.strings[chunk, end] = kept
+            scratch.carried_prefixes[chunk, end] = kept
             if wanted:
                 yield part
         elif wanted:
@@ -206,7 +206,7 @@ def _transcode_continued(
     """Transcode a page whose first prefix may refer to `before`; `state` then locates its last string."""
     room = BATCH_BYTES + len(before)
     while True:
-        out = scratch.take("plain", room)
+        out = scratch.buffer("plain", room)
         out[: len(before)] = np.frombuffer(before, np.uint8)
         state[STATE_PREVIOUS_SIZE] = len(before)
         status = transcode_delta(pages, number, number + 1, decompressed, scratch, out, state)

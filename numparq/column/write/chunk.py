@@ -41,28 +41,28 @@ class EncodedChunk:
         Bytes of each data page, header included.
     first_rows : list of int
         First row of each data page, within the row group.
-    columns : dict
+    metadata_fields : dict
         ColumnMetaData without file offsets.
     column_index : dict or None
         ColumnIndex.
     bloom_filter : bytes or None
         Header and bitset.
     offset_index : dict or None
-        OffsetIndex, set by `metadata`.
+        OffsetIndex, set by `column_metadata`.
     """
 
     pages: list[EncodedPage]
     dictionary: EncodedPage | None
     page_lengths: list[int]
     first_rows: list[int]
-    columns: dict[str, Any]
+    metadata_fields: dict[str, Any]
     sizes: PageSizeStatistics
     column_index: dict[str, Any] | None
     has_offset_index: bool
     bloom_filter: bytes | None
     offset_index: dict[str, Any] | None = None
 
-    def metadata(self, leaf: Leaf, position: int) -> dict[str, Any]:
+    def column_metadata(self, leaf: Leaf, position: int) -> dict[str, Any]:
         """Return the ColumnMetaData, by field names of the IDL, of a chunk whose first page starts at `position`.
 
         Sets `offset_index` if the chunk has one.
@@ -71,7 +71,7 @@ class EncodedChunk:
         if self.has_offset_index:
             offsets = first + np.cumsum([0, *self.page_lengths[:-1]])
             self.offset_index = build_offset_index(offsets.tolist(), self.page_lengths, self.first_rows, self.sizes)
-        return self.columns | {
+        return self.metadata_fields | {
             "type": leaf.physical,
             "path_in_schema": list(leaf.path),
             "data_page_offset": first,
@@ -110,7 +110,7 @@ def encode_chunk(
         "size_statistics": build_size_statistics(sizes),
         "encoding_stats": _encoding_stats(dictionary is not None, len(pages), encoding, options.data_page_version),
     }
-    bloom = None if options.bloom is None else _bloom_filter(leaf, values, options.bloom)
+    bloom = None if options.bloom_filter is None else _bloom_filter(leaf, values, options.bloom_filter)
     return EncodedChunk(
         pages,
         dictionary,

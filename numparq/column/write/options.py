@@ -58,7 +58,7 @@ class ColumnOptions:
         Whether to write column and offset index; if not, page headers hold the pages' statistics.
     truncate_length : int
         Most bytes of a bound, where the type allows truncation.
-    bloom : BloomFilterOptions or None
+    bloom_filter : BloomFilterOptions or None
         None: no Bloom filter.
     """
 
@@ -74,4 +74,4 @@ class ColumnOptions:
     statistics: bool = True
     page_index: bool = True
     truncate_length: int = TRUNCATE_LENGTH
-    bloom: BloomFilterOptions | None = None
+    bloom_filter: BloomFilterOptions | None = None

@@ -132,7 +132,7 @@ class PageWriter:
         """Encode the dictionary page, with values in PLAIN encoding."""
         values = self._dense.values
         entries = DenseLeaf(values, None, values.count, values.count, values.count)
-        out = self._scratch.take("page", plain.room(entries, 0, values.count))
+        out = self._scratch.buffer("page", plain.max_bytes(entries, 0, values.count))
         pos = plain.write(entries, 0, values.count, out, 0)
         body = out[:pos].tobytes() if self._compress is None else self._compress(out[:pos])
         header = {"num_values": values.count, "encoding": PLAIN}
@@ -141,8 +141,8 @@ class PageWriter:
     def _room(self, span: PageSpan, prefixes: int) -> np.ndarray:
         entries = span.last_entry - span.first_entry
         levels = sum(max_hybrid_bytes(entries, maximum.bit_length()) for _, maximum in self._levels)
-        values = self._encoder.room(self._dense, span.first_value, span.last_value)
-        return self._scratch.take("page", prefixes + levels + values)
+        values = self._encoder.max_bytes(self._dense, span.first_value, span.last_value)
+        return self._scratch.buffer("page", prefixes + levels + values)
 
     def _page(self, header: dict, body: Any, uncompressed_size: int) -> EncodedPage:
         if max(uncompressed_size, len(body)) > MAX_PAGE_SIZE:

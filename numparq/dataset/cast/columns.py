@@ -209,12 +209,12 @@ def cast_column(
         if have is None or wanted is None:
             if isinstance(from_column, Leaf) or isinstance(to_column, Leaf) or not _are_objects(array.dtype, dtype):
                 return _pairs(array, dtype)
-            return cast_nested(array, from_column.shape, to_column.shape)
+            return cast_nested(array, from_column.type, to_column.type)
         return _flat(array, _type_of(have), _type_of(wanted), dtype)
 
 
 def _leaf_of(column: Leaf | NestedProjection) -> Leaf | None:
-    return column if isinstance(column, Leaf) else column.shape.leaf
+    return column if isinstance(column, Leaf) else column.type.leaf
 
 
 def _type_of(leaf: Leaf) -> ArrowType:

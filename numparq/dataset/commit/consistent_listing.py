@@ -147,7 +147,7 @@ def _apply_records(
         if record.state == PENDING:
             start = job_file_prefix(record.job)
             paths = [path for path in found.paths if not _name(path).startswith(start)]
-            found = DirectoryListing(paths, found.about, found.hidden)
+            found = DirectoryListing(paths, found.entries, found.hidden)
         else:
             found = _apply_commit(found, base, _folder(path), record, exists)
     return found
@@ -174,7 +174,7 @@ def _apply_commit(
                 known[path] = FileEntry(path, staged_path=lies_at)
             elif path is not None:  # moved there since the listing
                 known.setdefault(path, FileEntry(path))
-    return DirectoryListing.of(files.values(), hidden.values())
+    return DirectoryListing.from_entries(files.values(), hidden.values())
 
 
 class _RecordPaths:

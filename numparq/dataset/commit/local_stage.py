@@ -32,7 +32,7 @@ _GONE = (
 
 
 class LocalStage:
-    """The folder of one write; `make` makes it.
+    """The folder of one write; `begin` makes it.
 
     It can be pickled: a copy finds the same files, and does not hold the lock that says that the write is alive.
 
@@ -55,7 +55,7 @@ class LocalStage:
         self._process = os.getpid()
 
     @classmethod
-    def make(cls, base: str, job: str, outlives: bool = False) -> LocalStage:
+    def begin(cls, base: str, job: str, outlives: bool = False) -> LocalStage:
         """Make it, and lock it.
 
         Parameters
@@ -98,7 +98,7 @@ class LocalStage:
         """Say where a file lies before the commit, by the number that it has in the folder."""
         return os.path.join(self.base, self.name, number)
 
-    def create(self, number: str, name: str, synced: bool = False) -> Sink:
+    def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
         """Open a new file for writing.
 
         Parameters
@@ -128,25 +128,25 @@ class LocalStage:
 
     # --- the dataset ------------------------------------------------------------------------------------------------
 
-    def found(self) -> DirectoryListing:
+    def list_files(self) -> DirectoryListing:
         """List what the dataset has now."""
         return list_local(self.base)
 
-    def settled(self) -> DirectoryListing:
+    def list_committed(self) -> DirectoryListing:
         """List it once no commit is under way, or has broken off."""
         with exclusive_lock(self.base):
             complete_interrupted(self.base)
-            return self.found()
+            return self.list_files()
 
-    def source(self, path: str) -> Source:
+    def open_source(self, path: str) -> Source:
         """Open a file that the dataset has."""
         return FileSource(path)
 
-    def version(self, entry: FileEntry) -> str | None:
+    def file_version(self, entry: FileEntry) -> str | None:
         """Say what changes along with a file."""
         return file_version(entry.path)
 
-    def place(self, path: str) -> str:
+    def dataset_path(self, path: str) -> str:
         """Give the path of a file as listings of the dataset have it."""
         name = os.path.relpath(os.path.abspath(strip_file_scheme(path)), os.path.abspath(self.base))
         return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
@@ -169,10 +169,10 @@ class LocalStage:
             complete_interrupted(self.base)
             self._check_alive()
             remove_abandoned(self.base)
-            changes = changes_of(self.found())
+            changes = changes_of(self.list_files())
             over = {name: f"{number:020}" for number, name in enumerate(changes.over)}
             for name, number in over.items():
-                with self.create(number, name) as sink:
+                with self.create_file(number, name) as sink:
                     sink.write(changes.over[name])
             start = len(self.base.rstrip("/")) + 1
             gone = {path[start:]: file_version(path) for path in changes.gone}
@@ -220,7 +220,7 @@ class _StagedFileSink(Sink):
         self._path = path
         self._descriptor = os.open(path, _CREATE, 0o666)
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         return os.write(self._descriptor, view)
 
     def _complete(self) -> None:
@@ -270,17 +270,17 @@ class LocalJob:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_open = True
-        self._folder = LocalStage.make(base, self.id)
+        self._folder = LocalStage.begin(base, self.id)
 
-    def found(self) -> DirectoryListing:
+    def list_files(self) -> DirectoryListing:
         """List what the dataset has now."""
-        return self._folder.found()
+        return self._folder.list_files()
 
-    def source(self, path: str) -> Source:
+    def open_source(self, path: str) -> Source:
         """Open a file that the dataset has."""
-        return self._folder.source(path)
+        return self._folder.open_source(path)
 
-    def open(self, name: str) -> Sink:
+    def create_file(self, name: str) -> Sink:
         """Open a file of the dataset for writing.
 
         Parameters
@@ -290,7 +290,7 @@ class LocalJob:
         """
         with self._lock:
             number = self._names.setdefault(name, str(len(self._names)))
-        return self._folder.create(number, name)
+        return self._folder.create_file(number, name)
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
         """Give all files their places, and remove those that they replace, as one.

@@ -156,7 +156,7 @@ def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list
     completed, removed = [], []
     for path, record in folder.records().items():
         if record.state == COMMITTED:
-            folder.complete(path, record)
+            folder.finish_commit(path, record)
             completed.append(record.job)
         elif record.state == PENDING and abandoned:
             folder.roll_back(path, record)
@@ -169,7 +169,7 @@ def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list
 def _clear_stages(folder: RemoteStore) -> list[str]:
     """Remove the stages of shared jobs that never reached their record; return the jobs."""
     start = len(folder.path(""))
-    tops = {entry.path[start:].partition("/")[0] for entry in folder.everything()}
+    tops = {entry.path[start:].partition("/")[0] for entry in folder.list_all()}
     stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top))}
     for top in stages:
         folder.clear(folder.path(top))

@@ -44,7 +44,7 @@ class RemoteJob(RemoteJobBase):
         self._lock = threading.Lock()
         self._begun = self._in_force = False
 
-    def open(self, name: str) -> Sink:
+    def create_file(self, name: str) -> Sink:
         """Open a file of the dataset for writing."""
         path = self._to_come(name)
         return _HeldSink(self._made(path, lambda: self._sink(path)), self._hold)
@@ -119,7 +119,7 @@ class RemoteJob(RemoteJobBase):
         except BaseException:
             self._held = held
             raise
-        found = self.found()
+        found = self.list_files()
         changes = changes_of(found)
         versions = {entry.path: entry.version for entry in [*found.files, *found.hidden]}
         start = len(self._folder.path(""))
@@ -140,7 +140,7 @@ class RemoteJob(RemoteJobBase):
             if record.job == self.id:
                 continue
             if record.state == COMMITTED:
-                self._folder.complete(path, record)
+                self._folder.finish_commit(path, record)
             elif self._alone and record.alone:
                 raise BlockingIOError(
                     errno.EAGAIN,
@@ -165,7 +165,7 @@ class _HeldSink(Sink):
         self._sink = sink
         self._hold = hold
 
-    def _put(self, view: memoryview) -> int:
+    def _write(self, view: memoryview) -> int:
         return self._sink.write(view)
 
     def _complete(self) -> None:
@@ -194,7 +194,7 @@ class RemoteStage(RemoteJobBase):
         """Say where a file lies before the commit, by the number that it has in the folder."""
         return self._name_of(f"{self._stage}/{number}")
 
-    def create(self, number: str, name: str, synced: bool = False) -> Sink:
+    def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
         """Open a new file for writing."""
         path, name = f"{self._stage}/{number}", self._name_of(self._folder.path(name))
         try:
@@ -205,7 +205,7 @@ class RemoteStage(RemoteJobBase):
 
     def open_staged(self, number: str) -> Source:
         """Open a file that does not count yet."""
-        return self.source(f"{self._stage}/{number}")
+        return self.open_source(f"{self._stage}/{number}")
 
     def remove(self, numbers: list[str]) -> None:
         """Remove files that do not come."""
@@ -213,13 +213,13 @@ class RemoteStage(RemoteJobBase):
 
     # --- the dataset ------------------------------------------------------------------------------------------------
 
-    settled = RemoteJobBase.found
+    list_committed = RemoteJobBase.list_files
 
-    def version(self, entry: FileEntry) -> str | None:
+    def file_version(self, entry: FileEntry) -> str | None:
         """Say what changes along with a file, as far as the file system tells."""
         return f"{entry.size}-{entry.version}"
 
-    def place(self, path: str) -> str:
+    def dataset_path(self, path: str) -> str:
         """Give the path of a file as listings of the dataset have it."""
         strip = getattr(self._folder.filesystem, "_strip_protocol", str)
         return strip(path)

@@ -40,11 +40,11 @@ class RemoteStore:
         """Give the path of a place in the dataset."""
         return f"{self.base}/{place}" if self.base else place
 
-    def found(self) -> DirectoryListing:
+    def list_files(self) -> DirectoryListing:
         """List what counts of what it has."""
         return self._listed(CommittedRemoteListing(self.filesystem).walk)
 
-    def everything(self) -> list[FileEntry]:
+    def list_all(self) -> list[FileEntry]:
         """List all files, whether they count or not."""
         found = self._listed(RemoteLister(self.filesystem).list_all)
         return [*found.files, *found.hidden]
@@ -60,7 +60,7 @@ class RemoteStore:
     def records(self) -> dict[str, CommitRecord]:
         """Read the records that there are, by their paths."""
         found = {}
-        for entry in self.everything():
+        for entry in self.list_all():
             if job_of_record(entry.path) and entry.path.rpartition("/")[0] == self.base:
                 try:
                     found[entry.path] = CommitRecord.decode(self.get(entry.path), entry.path)
@@ -121,9 +121,9 @@ class RemoteStore:
         with contextlib.suppress(Exception):  # an object store has no folders
             self.filesystem.delete_dir(folder) if self._is_arrow else self.filesystem.rmdir(folder)
 
-    def complete(self, path: str, record: CommitRecord) -> None:
+    def finish_commit(self, path: str, record: CommitRecord) -> None:
         """Make true what a record says that is in force, and remove it."""
-        versions = {entry.path: entry.version for entry in self.everything()} if any(record.gone.values()) else {}
+        versions = {entry.path: entry.version for entry in self.list_all()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
         self.remove(name for name, version in gone.items() if version is None or versions.get(name) in (None, version))
         self.remove([path])
@@ -132,7 +132,7 @@ class RemoteStore:
     def roll_back(self, path: str, record: CommitRecord) -> None:
         """Remove the files of a write that has not come to its commit, and its record."""
         start = job_file_prefix(record.job)
-        names = [entry.path for entry in self.everything()]
+        names = [entry.path for entry in self.list_all()]
         self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
         self.remove([path])
 
@@ -159,11 +159,11 @@ class RemoteJobBase:
         self._name_of, self._alone = name_of, alone
         self._folder = RemoteStore(filesystem, base)
 
-    def found(self) -> DirectoryListing:
+    def list_files(self) -> DirectoryListing:
         """List what counts of what the dataset has."""
-        return self._folder.found()
+        return self._folder.list_files()
 
-    def source(self, path: str) -> Source:
+    def open_source(self, path: str) -> Source:
         """Open a file that the dataset has."""
         return open_source_on(self._folder.filesystem, path, self._name_of(path))
 

@@ -46,7 +46,7 @@ class DatasetListing:
         ``_metadata`` and ``_common_metadata``, if the dataset is a directory that has them.
     base : str
         Directory above all files; empty if several paths were given.
-    hidden : tuple of str
+    hidden_paths : tuple of str
         Paths of hidden files and directories (with a final ``/``).
     is_single_file : bool
         Whether the path names one file.
@@ -58,7 +58,7 @@ class DatasetListing:
     metadata_file: DataFile | None = None
     common_metadata_file: DataFile | None = None
     base: str = ""
-    hidden: tuple[str, ...] = ()
+    hidden_paths: tuple[str, ...] = ()
     is_single_file: bool = False
 
 
@@ -79,8 +79,8 @@ def list_files(
     parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
     if not several and parts[0].is_file:
         found = parts[0].found
-        name_of = place.name_of if place.filesystem is None else lambda _: os.fsdecode(path)
-        only = DataFileList(found.paths, found.about, PartitionIndex.of([()]), name_of)
+        name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(path)
+        only = DataFileList(found.paths, found.entries, PartitionIndex.from_values([()]), name_of)
         return DatasetListing(only, filesystem=place.filesystem, is_single_file=True)
     return _listing(parts, place, how, several)
 
@@ -101,7 +101,7 @@ def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None,
     if name.endswith("/") or os.fsdecode(path).endswith("/"):
         return True
     try:
-        return RemoteLister(place.filesystem).look(name) is None
+        return RemoteLister(place.filesystem).stat(name) is None
     except FileNotFoundError:
         return has_wildcard(name)
 
@@ -121,24 +121,24 @@ class _PathFiles(NamedTuple):
 class _LocalLister:
     """Local counterpart of `RemoteLister`."""
 
-    def look(self, path: str) -> FileEntry | None:
+    def stat(self, path: str) -> FileEntry | None:
         status = os.stat(path)
         return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_size)
 
-    def look_at_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
-        return [self.look(path) for path in paths]
+    def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
+        return [self.stat(path) for path in paths]
 
     def walk(self, base: str) -> DirectoryListing:
         return list_consistently(lambda: list_local(base), base)
 
-    def matched(self, pattern: str) -> DirectoryListing:
-        base, parts = GlobPattern.split(pattern)
+    def glob(self, pattern: str) -> DirectoryListing:
+        base, parts = GlobPattern.split_base(pattern)
         return list_local(base, parts) if os.path.isdir(base or ".") else DirectoryListing()
 
 
 def _part(look: Any, path: str) -> _PathFiles:
     try:
-        return _known_part(look, path, look.look(path))
+        return _known_part(look, path, look.stat(path))
     except OSError:  # not only FileNotFoundError: a pattern may be an invalid file name
         if not has_wildcard(path):
             raise
@@ -148,22 +148,22 @@ def _part(look: Any, path: str) -> _PathFiles:
 def _parts(look: Any, paths: list[str]) -> list[_PathFiles]:
     """List the files of each path; paths without wildcards are looked up concurrently."""
     plain = [path for path in paths if not has_wildcard(path)]
-    known = dict(zip(plain, look.look_at_all(plain), strict=True))
+    known = dict(zip(plain, look.stat_all(plain), strict=True))
     return [_known_part(look, path, known[path]) if path in known else _part(look, path) for path in paths]
 
 
 def _known_part(look: Any, path: str, entry: FileEntry | None) -> _PathFiles:
     if entry is not None:
-        return _PathFiles(path.rpartition("/")[0], DirectoryListing.of([entry]), is_file=True)
+        return _PathFiles(path.rpartition("/")[0], DirectoryListing.from_entries([entry]), is_file=True)
     base = path.rstrip("/") or path[:1]
     return _PathFiles(base, look.walk(base), is_directory=True)
 
 
 def _matched(look: Any, pattern: str) -> _PathFiles:
-    found = look.matched(pattern)
+    found = look.glob(pattern)
     if not found.paths:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    return _PathFiles(GlobPattern.split(pattern)[0], found)
+    return _PathFiles(GlobPattern.split_base(pattern)[0], found)
 
 
 # --- files of all paths, and their partitions -------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _matched(look: Any, pattern: str) -> _PathFiles:
 def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, several: bool) -> DatasetListing:
     """Build the dataset's listing from the files of each path."""
     paths = [path for part in parts for path in part.found.paths]
-    about = {path: entry for part in parts for path, entry in part.found.about.items()}
+    about = {path: entry for part in parts for path, entry in part.found.entries.items()}
     base = "" if several else parts[0].base
     hidden = [entry for part in parts for entry in part.found.hidden]
     noted = {}
@@ -180,13 +180,13 @@ def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, s
         start = _start(base)
         noted = {entry.path[len(start) :]: entry for entry in hidden}
     metadata, common = (
-        data_file_from_entry(noted[name], place.name_of(noted[name].path)) if name in noted else None
+        data_file_from_entry(noted[name], place.display_name(noted[name].path)) if name in noted else None
         for name in (METADATA_FILE, COMMON_METADATA_FILE)
     )
     if not paths and metadata is None and common is None:
-        raise InvalidFileError("no Parquet files below the directory", file=place.name_of(place.paths[0]))
+        raise InvalidFileError("no Parquet files below the directory", file=place.display_name(place.paths[0]))
     keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
-    files = DataFileList(paths, about, divided, place.name_of)
+    files = DataFileList(paths, about, divided, place.display_name)
     return DatasetListing(
         files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden))
     )
@@ -216,7 +216,7 @@ def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> s
 def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[str, ...], PartitionIndex]:
     """Return the partition keys, and the partition of each file by the names of its directories."""
     if how.kind == "none" or not paths:
-        return (), PartitionIndex.of([()] * len(paths))
+        return (), PartitionIndex.from_values([()] * len(paths))
     directories = [path.rpartition("/")[0] for path in paths]
     examples = dict(zip(reversed(directories), reversed(paths), strict=True))  # first file of each directory
     found: dict[str, dict[str, str | None]] = {}
@@ -229,7 +229,7 @@ def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[
     for directory, pairs in found.items():
         if pairs.keys() != wanted:
             raise _disagreement(keys, tuple(pairs), examples[first], examples[directory], how)
-    partitions, which = PartitionIndex.of(tuple([pairs[key] for key in keys]) for pairs in found.values())
+    partitions, which = PartitionIndex.from_values(tuple([pairs[key] for key in keys]) for pairs in found.values())
     numbers = dict(zip(found, which.tolist(), strict=True))
     return keys, PartitionIndex(
         partitions, np.fromiter(map(numbers.__getitem__, directories), np.intp, len(directories))

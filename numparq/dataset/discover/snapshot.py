@@ -45,7 +45,7 @@ class DatasetSnapshot:
         self.listing = list_files(
             path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem
         )
-        self.partitions = DatasetPartitions.of(self.listing, partitioning, categories)
+        self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
         self._opened: dict[int, OpenFile] = {}
         self._metadata: OpenFile | None = None
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
@@ -64,7 +64,7 @@ class DatasetSnapshot:
             return open_local_source(file.path)
         return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size)
 
-    def opened(self, ordinals: Sequence[int]) -> list[OpenFile]:
+    def open_files(self, ordinals: Sequence[int]) -> list[OpenFile]:
         """Return opened files by ordinal; open those that are not open yet."""
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
@@ -87,13 +87,13 @@ class DatasetSnapshot:
         """Return the merged schema of some files; for none, that of the first file or of ``_metadata``."""
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
-            files = self.opened(key) if self.files else [self.metadata]
-            self._schemas[key] = self.united(files)
+            files = self.open_files(key) if self.files else [self.metadata]
+            self._schemas[key] = self.merge_schemas(files)
         return self._schemas[key]
 
-    def united(self, files: Sequence[OpenFile]) -> DatasetSchema:
+    def merge_schemas(self, files: Sequence[OpenFile]) -> DatasetSchema:
         """Merge the schemas of files by the dataset's ``schema`` and ``resolve`` options."""
-        return DatasetSchema.of(files, resolve=self._resolve, schema=self._given_schema)
+        return DatasetSchema.from_files(files, resolve=self._resolve, schema=self._given_schema)
 
     def close(self) -> None:
         """Close all files."""

@@ -45,18 +45,18 @@ class DirectoryListing:
     ----------
     paths : list of str
         Sorted paths of the files that may hold data.
-    about : dict of str to FileEntry
+    entries : dict of str to FileEntry
         Entries by path, of the files of which more than the path is known.
     hidden : list of FileEntry
         Hidden files and directories (path ends with ``/``); the contents of hidden directories are not listed.
     """
 
     paths: list[str] = field(default_factory=list)
-    about: dict[str, FileEntry] = field(default_factory=dict)
+    entries: dict[str, FileEntry] = field(default_factory=dict)
     hidden: list[FileEntry] = field(default_factory=list)
 
     @classmethod
-    def of(cls, files: Iterable[FileEntry], hidden: Iterable[FileEntry] = ()) -> DirectoryListing:
+    def from_entries(cls, files: Iterable[FileEntry], hidden: Iterable[FileEntry] = ()) -> DirectoryListing:
         """Build a listing from distinct entries in any order."""
         about = {entry.path: entry for entry in files}
         return cls(sorted(about), about, list(hidden))  # sorted as pyarrow does: one row order
@@ -64,7 +64,7 @@ class DirectoryListing:
     @property
     def files(self) -> list[FileEntry]:
         """Entries of all files, sorted by path."""
-        return [self.about.get(path) or FileEntry(path) for path in self.paths]
+        return [self.entries.get(path) or FileEntry(path) for path in self.paths]
 
 
 class DataFile(NamedTuple):
@@ -107,15 +107,15 @@ class PartitionIndex(NamedTuple):
     ----------
     partitions : sequence of tuple of (str or None)
         Values of each partition, in order of their first files; some may have no file.
-    which : intp array, (files,)
+    codes : intp array, (files,)
         For each file, the ordinal of its partition.
     """
 
     partitions: Sequence[PartitionValues]
-    which: np.ndarray
+    codes: np.ndarray
 
     @classmethod
-    def of(cls, values: Iterable[PartitionValues]) -> PartitionIndex:
+    def from_values(cls, values: Iterable[PartitionValues]) -> PartitionIndex:
         """Build the index from the partition values of each file."""
         numbers: dict[PartitionValues, int] = {}
         which = np.array([numbers.setdefault(each, len(numbers)) for each in values], np.intp)
@@ -124,11 +124,13 @@ class PartitionIndex(NamedTuple):
     @classmethod
     def from_files(cls, files: Sequence[DataFile]) -> PartitionIndex:
         """Build the index from data files, or return the one that a `DataFileList` already has."""
-        return files.divided if isinstance(files, DataFileList) else cls.of(file.values for file in files)
+        return (
+            files.partition_index if isinstance(files, DataFileList) else cls.from_values(file.values for file in files)
+        )
 
     def first_file(self, partition: int) -> int:
         """Return the ordinal of the first file of a partition that has files."""
-        return int((self.which == partition).argmax())
+        return int((self.codes == partition).argmax())
 
 
 class DataFileList(Sequence[DataFile]):
@@ -144,7 +146,7 @@ class DataFileList(Sequence[DataFile]):
         divided: PartitionIndex,
         name_of: Callable[[str], str],
     ) -> None:
-        self.divided = divided
+        self.partition_index = divided
         self._paths = paths
         self._about = about
         self._name_of = name_of
@@ -160,11 +162,11 @@ class DataFileList(Sequence[DataFile]):
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return self.taken(np.arange(len(self))[at])
-        return self._made(self._paths[at], self.divided.which[at])
+            return self.take(np.arange(len(self))[at])
+        return self._made(self._paths[at], self.partition_index.codes[at])
 
     def __iter__(self) -> Iterator[DataFile]:
-        return map(self._made, self._paths, self.divided.which.tolist())
+        return map(self._made, self._paths, self.partition_index.codes.tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -172,13 +174,15 @@ class DataFileList(Sequence[DataFile]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} files in {len(self.divided.partitions)} partitions>"
+        return f"<{len(self)} files in {len(self.partition_index.partitions)} partitions>"
 
-    def taken(self, places: np.ndarray) -> DataFileList:
+    def take(self, places: np.ndarray) -> DataFileList:
         """Return the files with the given ordinals."""
         paths = [self._paths[at] for at in places.tolist()]
-        return DataFileList(paths, self._about, self.divided._replace(which=self.divided.which[places]), self._name_of)
+        return DataFileList(
+            paths, self._about, self.partition_index._replace(codes=self.partition_index.codes[places]), self._name_of
+        )
 
     def _made(self, path: str, partition: int) -> DataFile:
         entry = self._about.get(path) or FileEntry(path)
-        return data_file_from_entry(entry, self._name_of(path), self.divided.partitions[partition])
+        return data_file_from_entry(entry, self._name_of(path), self.partition_index.partitions[partition])

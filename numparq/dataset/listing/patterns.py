@@ -56,7 +56,7 @@ class GlobPattern:
         self.start = self._with_skipped({0})
 
     @classmethod
-    def split(cls, path: str) -> tuple[str, GlobPattern]:
+    def split_base(cls, path: str) -> tuple[str, GlobPattern]:
         """Split a path at its first segment with a wildcard: return the base directory, and the pattern of the rest.
 
         An empty base is the current directory.

@@ -24,19 +24,19 @@ class RemoteLister:
         self._filesystem = filesystem
         self._lists = _ArrowLister(filesystem) if hasattr(filesystem, "open_input_file") else _FsspecLister(filesystem)
 
-    def look(self, path: str) -> FileEntry | None:
+    def stat(self, path: str) -> FileEntry | None:
         """Return the entry of a file, by one request; None if the path is a directory.
 
         Raises FileNotFoundError if the path does not exist.
         """
-        return self._lists.look(path)
+        return self._lists.stat(path)
 
-    def look_at_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
+    def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
         """Return the entries of several paths, with concurrent requests."""
         found: list[FileEntry | None] = [None] * len(paths)
 
         def ask(place: int) -> None:
-            found[place] = self._lists.look(paths[place])
+            found[place] = self._lists.stat(paths[place])
 
         _side_by_side(partial(ask, place) for place in range(len(paths)))
         return found
@@ -47,9 +47,9 @@ class RemoteLister:
 
     def list_all(self, base: str) -> DirectoryListing:
         """List all files below a directory, including those of unfinished writes and those that a commit replaces."""
-        return _separate_hidden(self._lists.below(base), base)
+        return _separate_hidden(self._lists.find(base), base)
 
-    def matched(self, pattern: str) -> DirectoryListing:
+    def glob(self, pattern: str) -> DirectoryListing:
         """List the files that a pattern matches, and those in directories that it matches."""
         entries, directories = self._lists.glob(pattern)
         inside: list[DirectoryListing] = [DirectoryListing()] * len(directories)
@@ -58,7 +58,7 @@ class RemoteLister:
             inside[place] = self.walk(directories[place])
 
         _side_by_side(partial(ask, place) for place in range(len(directories)))
-        return DirectoryListing.of(chain(entries, *(part.files for part in inside)))
+        return DirectoryListing.from_entries(chain(entries, *(part.files for part in inside)))
 
 
 def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
@@ -74,7 +74,7 @@ def _separate_hidden(entries: Iterable[FileEntry], base: str) -> DirectoryListin
     start = len(base.rstrip("/")) + 1
     for entry in entries:
         (hidden if is_hidden_path(entry.path[start:]) else files).append(entry)
-    return DirectoryListing.of(files, hidden)
+    return DirectoryListing.from_entries(files, hidden)
 
 
 class _FsspecLister:
@@ -83,16 +83,16 @@ class _FsspecLister:
     def __init__(self, filesystem: Any) -> None:
         self._filesystem = filesystem
 
-    def look(self, path: str) -> FileEntry | None:
+    def stat(self, path: str) -> FileEntry | None:
         info = self._filesystem.info(path)
         return None if info.get("type") == "directory" else _fsspec_entry(path, info)
 
-    def below(self, base: str) -> list[FileEntry]:
+    def find(self, base: str) -> list[FileEntry]:
         return _files_of(self._filesystem.find(base, detail=True))
 
     def glob(self, pattern: str) -> tuple[list[FileEntry], list[str]]:
         matched = self._filesystem.glob(pattern, detail=True)
-        base, parts = GlobPattern.split(pattern)
+        base, parts = GlobPattern.split_base(pattern)
         start = len(base.rstrip("/")) + 1
         directories = []
         if not pattern.rstrip("/").endswith("**"):
@@ -137,7 +137,7 @@ class _ArrowLister:
     def __init__(self, filesystem: Any) -> None:
         self._filesystem = filesystem
 
-    def look(self, path: str) -> FileEntry | None:
+    def stat(self, path: str) -> FileEntry | None:
         from pyarrow.fs import FileType
 
         info = self._filesystem.get_file_info(path)
@@ -145,16 +145,16 @@ class _ArrowLister:
             raise FileNotFoundError(path)
         return None if info.type == FileType.Directory else _arrow_entry(info)
 
-    def below(self, base: str) -> list[FileEntry]:
+    def find(self, base: str) -> list[FileEntry]:
         from pyarrow.fs import FileSelector
 
         infos = self._filesystem.get_file_info(FileSelector(base, recursive=True))
         return [_arrow_entry(info) for info in infos if info.is_file]
 
     def glob(self, pattern: str) -> tuple[list[FileEntry], list[str]]:
-        base, parts = GlobPattern.split(pattern)
+        base, parts = GlobPattern.split_base(pattern)
         start = len(base.rstrip("/")) + 1 if base else 0
-        return [entry for entry in self.below(base) if parts.matches(entry.path[start:])], []
+        return [entry for entry in self.find(base) if parts.matches(entry.path[start:])], []
 
 
 def _arrow_entry(info: Any) -> FileEntry:

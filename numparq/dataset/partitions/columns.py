@@ -48,7 +48,7 @@ class DatasetPartitions:
         files: Sequence[DataFile] | None = None,
     ) -> None:
         self.keys = tuple(keys)
-        self._divided = values if isinstance(values, PartitionIndex) else PartitionIndex.of(values)
+        self._divided = values if isinstance(values, PartitionIndex) else PartitionIndex.from_values(values)
         self._files = files
         self._made: dict[str, _Column] = {}
         self._types: dict[str, tuple[PartitionType | None, bool]] = dict.fromkeys(self.keys, (None, True))
@@ -63,7 +63,7 @@ class DatasetPartitions:
             self._types[key] = given, is_category or asked
 
     @classmethod
-    def of(
+    def from_listing(
         cls, listing: DatasetListing, partitioning: Any = "hive", categories: Collection[str] | None = None
     ) -> DatasetPartitions:
         """Build the partition columns of a listing; ``categories`` may also name other columns."""
@@ -72,7 +72,7 @@ class DatasetPartitions:
         types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
         if files and not listing.is_single_file:
             types |= how.types
-        return cls(listing.keys, files.divided, types, categories, files)
+        return cls(listing.keys, files.partition_index, types, categories, files)
 
     def leaf(self, key: str) -> Leaf:
         """Return a leaf column of a key's type, flat and OPTIONAL, to bind predicates to; its ordinal is negative."""
@@ -87,7 +87,7 @@ class DatasetPartitions:
         """Whether any file is in the null partition of a column."""
         return bool((self._column(key).codes < 0).any())
 
-    def stored(self, key: str, raws: Sequence[str | None]) -> ColumnVector:
+    def stored_values(self, key: str, raws: Sequence[str | None]) -> ColumnVector:
         """Return the stored values of texts as codes and distinct values, for `numparq.expr.evaluate`.
 
         Raises SchemaError as `value` does.
@@ -188,7 +188,7 @@ class _Column:
         )
         count = len(self.distinct)
         if target.storage == "binary":
-            return to_array(target, DecodedColumn(pieces=[_binary(self.distinct)]), count)
+            return to_array(target, DecodedColumn(arrays=[_binary(self.distinct)]), count)
         if self.type.physical == FIXED_LEN_BYTE_ARRAY:
             return to_array(target, DecodedColumn(np.frombuffer(b"".join(self.distinct), target.dtype)), count)
         assert target.dtype is not None

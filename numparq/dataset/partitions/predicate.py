@@ -33,19 +33,19 @@ _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 class PartitionPredicate(Expression):
     """A bound predicate on a partition key, which is constant for each file.
 
-    ``test`` is bound to the leaf of the key, whose ordinal among the partition keys is ``key``.
+    ``predicate`` is bound to the leaf of the key, whose ordinal among the partition keys is ``key``.
     """
 
-    __slots__ = ("_answers", "_partitions", "key", "test")
+    __slots__ = ("_answers", "_partitions", "key", "predicate")
 
     def __init__(self, test: BoundPredicate, key: int, partitions: DatasetPartitions) -> None:
-        self.test = test
+        self.predicate = test
         self.key = key
         self._partitions = partitions
         self._answers: dict[Raw, bool] = {}
 
     def __repr__(self) -> str:
-        return repr(self.test)
+        return repr(self.predicate)
 
     def evaluate(self, raws: Iterable[Raw]) -> np.ndarray:
         """Evaluate the predicate for texts of directory names (None: null partition); return a bool for each.
@@ -55,13 +55,13 @@ class PartitionPredicate(Expression):
         raws = list(raws)
         new = list(dict.fromkeys(raw for raw in raws if raw not in self._answers))
         if new:
-            leaf = self.test.leaf
+            leaf = self.predicate.leaf
             values = _values(self._partitions, self._partitions.keys[self.key], leaf, new)
-            found = evaluate(self.test, {leaf.index: values}, len(new))
+            found = evaluate(self.predicate, {leaf.index: values}, len(new))
             self._answers.update(zip(new, found.tolist(), strict=True))
         return np.array([self._answers[raw] for raw in raws], np.bool_)
 
-    def answer(self, raw: Raw) -> bool:
+    def evaluate_one(self, raw: Raw) -> bool:
         """Evaluate the predicate for one text."""
         known = self._answers.get(raw)
         return bool(self.evaluate([raw])[0]) if known is None else known
@@ -86,7 +86,7 @@ def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw])
     Returns the same object if it holds none.
     """
     if isinstance(expression, PartitionPredicate):
-        return Constant(expression.answer(values[expression.key]))
+        return Constant(expression.evaluate_one(values[expression.key]))
     if not isinstance(expression, (And, Or)):
         return expression
     parts = [evaluate_partition_predicates(part, values) for part in expression.parts]
@@ -120,4 +120,4 @@ def _plain(value: Any, domain: KeyDomain) -> bytes:
     found = locate_literal(value, domain)
     if found is None:
         return struct.pack(_FORMATS[domain.width], np.nan)
-    return domain.plain(found.left)
+    return domain.plain_value(found.left)

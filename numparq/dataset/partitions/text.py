@@ -125,7 +125,7 @@ def format_partition_values(column: SourceColumn, num_rows: int) -> list[str | N
     arrow_type = field_of_column(column).type
     if arrow_type.kind == "null":
         return [None] * num_rows
-    (leaf,) = column.leaves(0, num_rows)
+    (leaf,) = column.read_leaves(0, num_rows)
     found = _TEXTS[arrow_type.kind](leaf, arrow_type)
     order = range(num_rows) if leaf.codes is None else leaf.codes.tolist()
     valid = [True] * num_rows if leaf.validity is None else leaf.validity.tolist()

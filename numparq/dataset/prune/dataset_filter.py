@@ -47,7 +47,7 @@ class DatasetFilter:
 
     Attributes
     ----------
-    asked : Expression
+    predicate : Expression
         The filter, bound to the dataset.
     keys : list of str
         Partition keys that the filter and the runtime filters read.
@@ -60,43 +60,43 @@ class DatasetFilter:
     ) -> None:
         self._partitions = partitions
         self._columns = DatasetFilterColumns(dataset_schema, partitions)
-        self.asked: Expression = Constant(True)
+        self.predicate: Expression = Constant(True)
         if filters is not None:
             bound = bind(as_expression(filters), self._columns, self._columns)  # type: ignore[arg-type]
-            self.asked = self._wrapped(bound)
+            self.predicate = self._wrapped(bound)
         for each in check_runtime_filters(runtime_filters):
             resolve_runtime_filter_leaf(self._columns, each)
         self.keys = [partitions.keys[item.key] for item in self._columns.items if item.key >= 0]
-        self.names = list(dict.fromkeys(item.found.path[0] for item in self._columns.items if item.key < 0))
+        self.names = list(dict.fromkeys(item.resolved.path[0] for item in self._columns.items if item.key < 0))
         self._placed: dict[tuple[FileFilterColumn | None, ...], Expression] = {}
         self._decided = BoundedCache(_MOST_KEPT)
         self._arrived: dict[RuntimeFilter, tuple[Expression, Expression]] = {}
 
     def __repr__(self) -> str:
-        return f"<FileFilter {self.asked!r}>"
+        return f"<FileFilter {self.predicate!r}>"
 
     def _wrapped(self, bound: Expression) -> Expression:
         return wrap_partition_predicates(bound, self._columns.items, self._partitions)
 
-    def bound(self, file: OpenFile, data_file: DataFile) -> Expression:
+    def bind_file(self, file: OpenFile, data_file: DataFile) -> Expression:
         """Bind the filter, without runtime filters, to a file and its partition values; equal ones share the result.
 
         Raises SchemaError if a literal cannot be compared with the file's values.
         """
-        places, values = self._columns.within(file), data_file.values
-        return self._decided.get(
+        places, values = self._columns.in_file(file), data_file.values
+        return self._decided.get_or_make(
             (places, values), lambda: evaluate_partition_predicates(self._in_file(file, places), values)
         )
 
     def bind_file_columns(self, file: OpenFile) -> Expression:
         """Bind the filter to the columns of a file; predicates on partition keys remain (`PartitionPredicate`)."""
-        return self._in_file(file, self._columns.within(file))
+        return self._in_file(file, self._columns.in_file(file))
 
     def _in_file(self, file: OpenFile, places: tuple[FileFilterColumn | None, ...]) -> Expression:
         known = self._placed.get(places)
         if known is None:
             with error_context(file=file.source.name):
-                known = self._placed[places] = bind_to_file(self.asked, places)
+                known = self._placed[places] = bind_to_file(self.predicate, places)
         return known
 
     def bind_runtime_filters(self, file: OpenFile, runtime_filters: Any) -> list[Expression]:
@@ -104,30 +104,30 @@ class DatasetFilter:
         filters = check_runtime_filters(runtime_filters)
         for each in filters:
             resolve_runtime_filter_leaf(self._columns, each)
-        bounds = [bound for each in filters if (bound := self.arrived(each)) is not None]
+        bounds = [bound for each in filters if (bound := self.bind_runtime_filter(each)) is not None]
         with error_context(file=file.source.name):
-            return [bind_to_file(bound, self._columns.within(file)) for bound in bounds]
+            return [bind_to_file(bound, self._columns.in_file(file)) for bound in bounds]
 
-    def condition(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
+    def scan_predicate(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
         """Build the scan predicate of a file, with runtime filters that may arrive while it is read.
 
         Returns None if all rows match for certain; if none match, `ScanPredicate.now` is ``Constant(False)``.
         """
         filters = check_runtime_filters(runtime_filters)
         places = [resolve_runtime_filter_leaf(self._columns, each).index for each in filters]
-        within = self._columns.within(file)
+        within = self._columns.in_file(file)
         late = [
             DatasetRuntimePredicate(self, each, within, place, data_file)
             for each, place in zip(filters, places, strict=True)
         ]
-        bound = self.bound(file, data_file)
+        bound = self.bind_file(file, data_file)
         if bound != Constant(True):
-            return ScanPredicate.of(bound, late)
-        return ScanPredicate.of(None, late) if late else None
+            return ScanPredicate.from_bound(bound, late)
+        return ScanPredicate.from_bound(None, late) if late else None
 
-    def arrived(self, runtime_filter: RuntimeFilter) -> Expression | None:
+    def bind_runtime_filter(self, runtime_filter: RuntimeFilter) -> Expression | None:
         """Bind a runtime filter to the dataset: the same object each time, None until it arrives."""
-        bound = runtime_filter.bound(self._columns, self._columns)  # type: ignore[arg-type]
+        bound = runtime_filter.bind(self._columns, self._columns)  # type: ignore[arg-type]
         if bound is None:
             return None
         known = self._arrived.get(runtime_filter)
@@ -158,9 +158,9 @@ class DatasetRuntimePredicate:
         self._file = data_file
         self._known: tuple[Expression, Expression] | None = None
 
-    def bound(self) -> Expression | None:
+    def bind(self) -> Expression | None:
         """Return the filter bound to the file's leaf columns; None until it arrives."""
-        bound = self._of.arrived(self._filter)
+        bound = self._of.bind_runtime_filter(self._filter)
         if bound is None:
             return None
         if self._known is None or self._known[0] is not bound:
@@ -191,7 +191,11 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
 
 
 def _null(test: NullPredicate, place: FileFilterColumn) -> Expression:
-    return NullPredicate(place.leaf, place.level, test.negated, test.text) if place.level else Constant(test.negated)
+    return (
+        NullPredicate(place.leaf, place.definition_level, test.negated, test.text)
+        if place.definition_level
+        else Constant(test.negated)
+    )
 
 
 def _value(test: ValuePredicate, place: FileFilterColumn) -> Expression:
@@ -200,17 +204,21 @@ def _value(test: ValuePredicate, place: FileFilterColumn) -> Expression:
 
 def _element(test: ContainsPredicate, place: FileFilterColumn) -> Expression:
     if place.domain.kind == "none":
-        element = replace(test.test, leaf=place.leaf, domain=place.domain, ranges=(), nan=False, pattern=None)
+        element = replace(
+            test.predicate, leaf=place.leaf, domain=place.domain, ranges=(), matches_nan=False, pattern=None
+        )
     else:
-        element = unwrap_cast(test.test, place.leaf, place.domain)
-    return simplify(ContainsPredicate(place.leaf, place.level, element, test.negated, test.text))
+        element = unwrap_cast(test.predicate, place.leaf, place.domain)
+    return simplify(ContainsPredicate(place.leaf, place.definition_level, element, test.negated, test.text))
 
 
 def _member(test: BloomPredicate, place: FileFilterColumn) -> Expression:
     """Bind a Bloom filter predicate; match all values if the file stores them in another form than was hashed."""
     if test.domain == place.domain and test.leaf.physical == place.leaf.physical:
-        return BloomPredicate(place.leaf, place.domain, test.filter, test.text)
-    return NullPredicate(place.leaf, place.level, True, test.text) if place.level else Constant(True)
+        return BloomPredicate(place.leaf, place.domain, test.bloom_filter, test.text)
+    return (
+        NullPredicate(place.leaf, place.definition_level, True, test.text) if place.definition_level else Constant(True)
+    )
 
 
 _PLACED: dict[type, Any] = {

@@ -36,14 +36,14 @@ class FileFilterColumn(NamedTuple):
     ----------
     leaf : Leaf
         The leaf column, or the first leaf of a nested column.
-    level : int
+    definition_level : int
         Definition level from which on the value is not null.
     domain : KeyDomain
         Sort keys of the leaf's values.
     """
 
     leaf: Leaf
-    level: int
+    definition_level: int
     domain: KeyDomain
 
 
@@ -53,7 +53,7 @@ class DatasetFilterColumn:
 
     Attributes
     ----------
-    found : ResolvedColumn
+    resolved : ResolvedColumn
         The resolved name, with the leaf that predicates are bound to.
     origin : ArrowType or None
         Type in the Arrow schema.
@@ -63,7 +63,7 @@ class DatasetFilterColumn:
         The column in the schema file; None for a partition key.
     """
 
-    found: ResolvedColumn
+    resolved: ResolvedColumn
     origin: ArrowType | None = None
     key: int = -1
     column: Leaf | NestedProjection | None = None
@@ -82,14 +82,16 @@ class _FilterColumnResolver(ColumnResolver):
         self.items: list[DatasetFilterColumn] = []
         self._by_name: dict[Any, ResolvedColumn] = {}
 
-    def find(self, name: ColumnName) -> ResolvedColumn:
+    def resolve(self, name: ColumnName) -> ResolvedColumn:
         """Resolve a name; errors are those of `numparq.expr.resolve.resolve_column`."""
         if name not in self._by_name:
             made = self._made(name)
-            same = [item.found for item in self.items if (item.found.path, item.key) == (made.found.path, made.key)]
+            same = [
+                item.resolved for item in self.items if (item.resolved.path, item.key) == (made.resolved.path, made.key)
+            ]
             if not same:
                 self.items.append(made)
-            self._by_name[name] = same[0] if same else made.found
+            self._by_name[name] = same[0] if same else made.resolved
         return self._by_name[name]
 
     def get(self, index: int) -> ArrowType | None:
@@ -126,7 +128,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         super().__init__()
         self._schema = dataset_schema
         self._partitions = partitions
-        self._origins = LeafArrowTypes(dataset_schema.prototype)
+        self._origins = LeafArrowTypes(dataset_schema.schema_file)
         self._within: dict[tuple[int, int], tuple[Any, tuple[FileFilterColumn | None, ...]]] = {}
 
     def _made(self, name: ColumnName) -> DatasetFilterColumn:
@@ -134,7 +136,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         return self._partition(key, self._partitions) if key >= 0 else self._column(name)
 
     def _column(self, name: ColumnName) -> DatasetFilterColumn:
-        schema, keys = self._schema.prototype.schema, self._partitions.keys
+        schema, keys = self._schema.schema_file.schema, self._partitions.keys
         top = name[0] if isinstance(name, tuple) else name if name in schema.positions else name.split(".")[0]
         if top in keys or top not in schema.positions:
             known = [*keys, *(column for column in schema.columns if column not in keys)]
@@ -147,18 +149,18 @@ class DatasetFilterColumns(_FilterColumnResolver):
             max_definition_level=found.leaf.max_definition_level + 1,
             element_levels=(0, *(level + 1 for level in found.leaf.element_levels[1:])),
         )
-        bound = found._replace(leaf=leaf, level=found.level + 1)
+        bound = found._replace(leaf=leaf, definition_level=found.definition_level + 1)
         return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=self._selected(found.path))
 
     def _selected(self, path: tuple[str, ...]) -> Leaf | NestedProjection:
         """Select the column of a path as ``columns=`` does; below a list or map, select the whole list or map."""
         for length in range(len(path), 0, -1):
-            column = select_column(self._schema.prototype.schema, path[:length])
+            column = select_column(self._schema.schema_file.schema, path[:length])
             if isinstance(column, Leaf) or not column.is_pruned:
                 return column
         raise AssertionError("a top-level column is a whole one")
 
-    def within(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
+    def in_file(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
         """Return the filter columns in a file, one for each of `items`.
 
         None stands for a partition key, and for a column that is missing or holds only nulls in the file.
@@ -174,7 +176,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
 
     def _looked_up(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
         columns = [item.column for item in self.items if item.column is not None]
-        matches = iter(self._schema.matches(file, columns)) if columns else iter(())
+        matches = iter(self._schema.map_columns(file, columns)) if columns else iter(())
         return tuple(None if item.column is None else _in_file(file, next(matches).column) for item in self.items)
 
 
@@ -185,7 +187,7 @@ def _in_file(file: OpenFile, column: Leaf | NestedProjection | None) -> FileFilt
     if isinstance(column, Leaf):
         leaf, level, is_leaf = column, column.max_definition_level, True
     else:
-        leaf, level, is_leaf = column.leaves[0], column.shape.level, column.shape.leaf is not None
+        leaf, level, is_leaf = column.leaves[0], column.type.definition_level, column.type.leaf is not None
     origin = None if leaf.is_nested else file.arrow_schema.field_type(leaf.column)
     domain = key_domain(leaf, origin)
     return None if is_leaf and domain.kind == "none" else FileFilterColumn(leaf, level, domain)

@@ -81,7 +81,7 @@ class MetadataFileGroups:
         if not columns:
             return found
         try:
-            paths = [self.paths(column) for column in sorted({0, columns - 1})]
+            paths = [self.file_paths(column) for column in sorted({0, columns - 1})]
         except ParquetError:
             return found
         for group in range(count):
@@ -94,10 +94,10 @@ class MetadataFileGroups:
         found.pop("", None)
         return found
 
-    def paths(self, column: int) -> list[str]:
+    def file_paths(self, column: int) -> list[str]:
         """Return for each row group the relative path of the file with a column's chunk; "" if there is none."""
         count = self.metadata.num_row_groups
-        texts = self.metadata.footer.chunks.texts("file_path", range(count), [column] * count)
+        texts = self.metadata.footer.chunks.read_texts("file_path", range(count), [column] * count)
         distinct = {text: _normal(text) for text in set(texts)}
         return [distinct[text] for text in texts]
 
@@ -106,7 +106,7 @@ class MetadataFileGroups:
         """End (exclusive) of each row group's last column chunk in its file."""
         groups, last = range(self.metadata.num_row_groups), self.metadata.schema.num_leaves - 1
         try:
-            facts = self.metadata.footer.chunks.table(groups, [last])
+            facts = self.metadata.footer.chunks.read_table(groups, [last])
         except ParquetError:
             return np.full(len(groups), np.iinfo(np.int64).max)
         data, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
@@ -136,23 +136,23 @@ def build_metadata_file_pruner(
     partitions: DatasetPartitions,
     runtime_filters: Any = (),
     *,
-    opened: Callable[[Sequence[DataFile]], list[OpenFile]],
-    united: Callable[[list[OpenFile]], DatasetSchema],
+    open_files: Callable[[Sequence[DataFile]], list[OpenFile]],
+    merge_schemas: Callable[[list[OpenFile]], DatasetSchema],
 ) -> MetadataFilePruner | None:
     """Build the pruner of a listing's ``_metadata`` file; None if it is missing, useless, damaged or does not fit.
 
-    Opens ``_metadata`` and only the files that it does not describe; ``united`` merges the schemas of open files.
+    Opens ``_metadata`` and only the files that it does not describe; ``merge_schemas`` merges schemas of open files.
     """
     if listing.metadata_file is None or (filters is None and not check_runtime_filters(runtime_filters)):
         return None
     try:
-        (metadata,) = opened([listing.metadata_file])
+        (metadata,) = open_files([listing.metadata_file])
         named = MetadataFileGroups(metadata, listing)
         groups = named.row_groups_of(files)
         if not any(groups):
             return None
-        others = opened([file for file, known in zip(files, groups, strict=True) if not known])
-        made = DatasetFilter(filters, united([metadata, *others]), partitions, runtime_filters)
+        others = open_files([file for file, known in zip(files, groups, strict=True) if not known])
+        made = DatasetFilter(filters, merge_schemas([metadata, *others]), partitions, runtime_filters)
         return MetadataFilePruner(made, named, runtime_filters)
     except ParquetError:
         return None
@@ -167,7 +167,7 @@ class MetadataFilePruner:
         self._filter = file_filter
         self._named = named
         self._runtime = runtime_filters
-        self.reason = describe(file_filter.asked)
+        self.reason = describe(file_filter.predicate)
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
         """Return which files may have matching rows; see `FilePruner`."""
@@ -184,12 +184,12 @@ class MetadataFilePruner:
     def _may(self, asked: Expression, files: Sequence[DataFile], groups: list[int], owners: np.ndarray) -> np.ndarray:
         """Return which row groups may have matching rows; ``owners`` holds the file ordinal of each."""
         metadata = self._named.metadata
-        here = np.array(self._named.paths(0), object)[groups] if groups else np.empty(0, object)
+        here = np.array(self._named.file_paths(0), object)[groups] if groups else np.empty(0, object)
 
         def answer(test: Any) -> np.ndarray:
             if isinstance(test, PartitionPredicate):
                 return test.evaluate([file.values[test.key] for file in files])[owners]
-            elsewhere = np.array(self._named.paths(test.leaf.index), object)[groups] != here
+            elsewhere = np.array(self._named.file_paths(test.leaf.index), object)[groups] != here
             return predicate_may_match(test, row_group_statistics(metadata, test.leaf, groups)) | elsewhere
 
         return combine_results(asked, answer, lambda value: np.full(len(groups), value))

@@ -102,7 +102,7 @@ class PartitionPruner:
         parts = [] if filters is None else [_of_keys(normalize(as_expression(filters)), keys, partitions)]
         for each in check_runtime_filters(runtime_filters):
             if partition_key_ordinal(each.column, partitions) >= 0:
-                bound = each.bound(keys, keys)  # type: ignore[arg-type]
+                bound = each.bind(keys, keys)  # type: ignore[arg-type]
                 parts += [] if bound is None else [wrap_partition_predicates(bound, keys.items, partitions)]
         self._asked = all_of(parts)
         self.reason = "" if isinstance(self._asked, Constant) else repr(self._asked)
@@ -155,7 +155,7 @@ def select_files(listing: DatasetListing, partitioning: Any, where: Any) -> list
     Text is parsed as ``numparq plan --filter`` does. Raises ValueError if it names other than partition columns.
     """
     asked = as_expression(parse_filter(where) if isinstance(where, str) else where)
-    partitions = DatasetPartitions.of(listing, partitioning)
+    partitions = DatasetPartitions.from_listing(listing, partitioning)
     for name in _names(asked):
         if partition_key_ordinal(name, partitions) < 0:
             shown = name if isinstance(name, str) else ".".join(map(str, name))
@@ -190,7 +190,7 @@ class StatisticsPruner:
         self._filter = file_filter
         self._opened = opened
         self._runtime = runtime_filters
-        self.reason = describe(file_filter.asked)
+        self.reason = describe(file_filter.predicate)
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
         """Return which files may have matching rows; see `FilePruner`."""
@@ -199,8 +199,8 @@ class StatisticsPruner:
     def _may(self, data_file: DataFile, file: OpenFile | None) -> bool:
         if file is None:
             return True
-        condition = self._filter.condition(file, data_file, self._runtime)
-        bound = None if condition is None else condition.now()
+        condition = self._filter.scan_predicate(file, data_file, self._runtime)
+        bound = None if condition is None else condition.current()
         if bound is None or isinstance(bound, Constant):
             return bound is None or bound.value
         groups = range(file.num_row_groups)

@@ -54,7 +54,7 @@ class FileSelection:
         Which of the files it is, as the partitions count them.
     slices : sequence of RowSlice
         The rows chosen by position, counted from 0.
-    condition : ScanPredicate or None
+    predicate : ScanPredicate or None
         What they have to satisfy.
     """
 
@@ -64,12 +64,12 @@ class FileSelection:
         self.file = file
         self.ordinal = ordinal
         self.slices = slices
-        self.condition = condition
+        self.predicate = condition
 
     @property
     def matches_nothing(self) -> bool:
         """Whether it is known that no row satisfies the condition."""
-        return self.condition is not None and self.condition.now() == Constant(False)
+        return self.predicate is not None and self.predicate.current() == Constant(False)
 
 
 class DecodedRows(NamedTuple):
@@ -85,7 +85,7 @@ class DecodedRows(NamedTuple):
         What these were decoded to.
     virtual : dict of str to array
         The virtual columns.
-    made : dict of int to array
+    made_columns : dict of int to array
         Columns that were made otherwise, by the position of their first leaf.
     """
 
@@ -93,7 +93,7 @@ class DecodedRows(NamedTuple):
     layout: BlockLayout
     buffers: list[DecodedColumn]
     virtual: dict[str, Any]
-    made: dict[int, Any]
+    made_columns: dict[int, Any]
 
 
 class DatasetScan:
@@ -116,11 +116,11 @@ class DatasetScan:
     ) -> None:
         self.table = table
         self._choices = choices
-        columns = [table.selected[at] for at in table.stored]
+        columns = [table.selected[at] for at in table.stored_positions]
         self._matches: dict[int, dict[int, MappedColumn]] = {}
         for wanted in files:
-            found = schema.matches(wanted.file, columns)
-            self._matches[wanted.ordinal] = dict(zip(table.stored, found, strict=True))
+            found = schema.map_columns(wanted.file, columns)
+            self._matches[wanted.ordinal] = dict(zip(table.stored_positions, found, strict=True))
         self._apart = {
             at
             for matches in self._matches.values()
@@ -129,7 +129,7 @@ class DatasetScan:
         }
         self._ready: dict[FileSelection, DatasetFileReader] = {}
         self._may_be_null = self._nullability(files)
-        self.targets = self._settled()
+        self.output_types = self._settled()
 
     def _nullability(self, files: Sequence[FileSelection]) -> list[bool]:
         """Say of each leaf whether it may be null in a file."""
@@ -155,10 +155,10 @@ class DatasetScan:
         """Have no more than so many threads decode."""
         self._choices = replace(self._choices, threads=threads)
 
-    def known(self, wanted: FileSelection) -> DatasetFileReader:
+    def file_reader(self, wanted: FileSelection) -> DatasetFileReader:
         """Give the part of a file, its targets settled, to look at: what its rows take, say."""
         part = self._ready.get(wanted) or self._made(wanted)
-        part.settle(self.targets)
+        part.set_output_types(self.output_types)
         return part
 
     def _part(self, wanted: FileSelection) -> DatasetFileReader:
@@ -175,11 +175,11 @@ class DatasetScan:
                 matches,
                 self._apart,
                 wanted.slices,
-                wanted.condition,
+                wanted.predicate,
                 self._choices,
             )
 
-    def frame(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
+    def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
         """Read rows.
 
         Parameters
@@ -197,16 +197,16 @@ class DatasetScan:
             try:
                 return self._frame([self._part(wanted) for wanted in files], limit)
             except UnexpectedNulls as found:  # statistics that lie
-                assert not self._may_be_null[found.place], "each column can be found once only"
-                self._may_be_null[found.place] = True
-                self.targets = self._settled()
+                assert not self._may_be_null[found.leaf], "each column can be found once only"
+                self._may_be_null[found.leaf] = True
+                self.output_types = self._settled()
 
     def count(self, files: Sequence[FileSelection]) -> int:
-        """Count the rows that `frame` would give, without decoding more than what their conditions ask."""
+        """Count the rows that `read` would give, without decoding more than what their conditions ask."""
         parts = [self._part(wanted) for wanted in files]
         with self._begun(parts) as each:
-            each(parts, lambda part: part.find(None))
-            return sum(part.rows.count for part in parts)
+            each(parts, lambda part: part.select(None))
+            return sum(part.rows.num_rows for part in parts)
 
     def plans(self, files: Sequence[FileSelection]) -> list[tuple[str, ReadPlan]]:
         """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
@@ -217,10 +217,10 @@ class DatasetScan:
 
     def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
         """Make the frame of rows that are decoded."""
-        return self.table.frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made)
+        return self.table.to_frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made_columns)
 
-    def decoded(self, files: Sequence[FileSelection], limit: int | None = None) -> DecodedRows:
-        """Decode rows, as one part of all: parameters as of `frame`.
+    def decode(self, files: Sequence[FileSelection], limit: int | None = None) -> DecodedRows:
+        """Decode rows, as one part of all: parameters as of `read`.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class DatasetScan:
         try:
             return self._decoded([self._part(wanted) for wanted in files], limit)
         except UnexpectedNulls as found:
-            name = self.table.names[found.place]
+            name = self.table.names[found.leaf]
             message = "the column has nulls, though the statistics say that it has none"
             raise InvalidFileError(message, column=name) from None
 
@@ -240,8 +240,8 @@ class DatasetScan:
             with self._begun(parts) as each:
                 parts = self._found(parts, each, limit)
                 self._check_memory(parts)
-                counts = [part.rows.count for part in parts]
-                layout = allocate_blocks(self.targets, sum(counts), table.index_leaves)
+                counts = [part.rows.num_rows for part in parts]
+                layout = allocate_blocks(self.output_types, sum(counts), table.index_leaves)
                 starts = dict(zip(map(id, parts), np.cumsum([0, *counts]).tolist(), strict=False))
                 decoded: dict[int, Any] = {}
 
@@ -270,7 +270,9 @@ class DatasetScan:
         limit = self._choices.memory_limit
         if limit is not None:
             check_memory_limit(
-                [(part.costs(), part.rows.slices) for part in parts], thread_count(self._choices.threads), limit
+                [(part.memory_estimate(), part.rows.selections) for part in parts],
+                thread_count(self._choices.threads),
+                limit,
             )
 
     @contextmanager
@@ -282,7 +284,7 @@ class DatasetScan:
             are_remote = len(parts) > 1 and any(part.file.source.is_remote for part in parts)
             outer = stack.enter_context(WorkerPool(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
             for part in parts:
-                part.begin(self.targets, crew, local)
+                part.open(self.output_types, crew, local)
                 stack.enter_context(closing(part.rows))
 
             def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
@@ -298,14 +300,14 @@ class DatasetScan:
     def _found(parts: list[DatasetFileReader], each: Callable[..., None], limit: int | None) -> list[DatasetFileReader]:
         """Find the rows of all parts; with a limit, of as many as it takes."""
         if limit is None:
-            each(parts, lambda part: part.find(None))
+            each(parts, lambda part: part.select(None))
             return parts
         found: list[DatasetFileReader] = []
         for part in parts:
             if limit <= 0:
                 break
-            part.find(limit)
-            limit -= part.rows.count
+            part.select(limit)
+            limit -= part.rows.num_rows
             found.append(part)
         return found
 
@@ -313,7 +315,7 @@ class DatasetScan:
         """Put together the columns that each file has made for itself, as the dtype that they have in the table."""
         if not self._apart:
             return {}
-        dtypes = self.table.dtypes(self.targets)
+        dtypes = self.table.dtypes(self.output_types)
         made = {}
         for at in sorted(self._apart):
             arrays = [
@@ -322,14 +324,14 @@ class DatasetScan:
                     self._matches[part.ordinal][at].column,
                     self.table.selected[at],
                     dtypes[at],
-                    num_rows=part.rows.count,
+                    num_rows=part.rows.num_rows,
                     file=part.name,
                 )
                 for part, arrays in zip(parts, alone, strict=True)
             ]
             if not arrays:  # no file has a row
                 arrays = [cast_column(None, None, self.table.selected[at], dtypes[at], num_rows=0)]
-            made[self.table.places[at].start] = _concatenated(arrays)
+            made[self.table.leaf_slices[at].start] = _concatenated(arrays)
         return made
 
     def _virtual(self, parts: Sequence[DatasetFileReader], counts: Sequence[int]) -> list[tuple[str, Any]]:
@@ -340,7 +342,7 @@ class DatasetScan:
                 files = default_string_array([part.name for part in parts])
                 made.append((name, files.take(np.repeat(np.arange(len(parts)), counts))))
             else:
-                arrays = [part.rows.virtual(name) for part in parts]
+                arrays = [part.rows.virtual_column(name) for part in parts]
                 made.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
         return made
 
@@ -353,7 +355,7 @@ def _joined(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]]) -> l
         for part in parts:
             if place in part:
                 buffer.null_count += part[place].null_count
-                buffer.pieces.extend(part[place].pieces)
+                buffer.arrays.extend(part[place].arrays)
         made.append(buffer)
     return made
 
@@ -362,7 +364,7 @@ def _settle_orders(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]
     """Let Categoricals be ordered only where the files agree on the order."""
     for place, target in enumerate(layout.targets):
         if target.storage == "dictionary":
-            pieces = [part[place].pieces[0] for part in parts if place in part and part[place].pieces]
+            pieces = [part[place].arrays[0] for part in parts if place in part and part[place].arrays]
             firsts = [piece.dictionary for piece in pieces if isinstance(piece, DictionaryArray)]
             layout.targets[place] = keep_order_if_common(target, firsts)
 

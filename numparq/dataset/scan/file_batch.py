@@ -73,19 +73,19 @@ class _BatchChunkTables:
     def of_row_group(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
         """Make the chunk table of some columns in one row group; see `ChunkTables`."""
         which, own = self._own(rows)
-        table = self._tables[which].of_row_group(common, columns, own)
+        table = self._tables[which].row_group_table(common, columns, own)
         table[:, [C_START, C_END]] += self._starts[which]
         return table
 
     def byte_array_size(self, position: int, rows: RowSlice) -> int:
         """Guess how many bytes values take; see `ChunkTables`."""
         which, own = self._own(rows)
-        return self._tables[which].byte_array_size(position, own)
+        return self._tables[which].estimate_string_bytes(position, own)
 
     def num_rows_of(self, row_group: int) -> int:
         """Give the rows of a row group."""
         which, group = self._owners[row_group]
-        return self._tables[which].num_rows_of(group)
+        return self._tables[which].num_rows(group)
 
     def _own(self, rows: RowSlice) -> tuple[int, RowSlice]:
         which, group = self._owners[rows.row_group]
@@ -104,7 +104,7 @@ class FileBatchReader:
     def __init__(self, parts: Sequence[DatasetFileReader]) -> None:
         self.parts = parts
         # Which part each row group is of, and its ordinal there.
-        self._owners = [(which, rows.row_group) for which, part in enumerate(parts) for rows in part.rows.slices]
+        self._owners = [(which, rows.row_group) for which, part in enumerate(parts) for rows in part.rows.selections]
 
     def decode(self, layout: BlockLayout, firsts: Sequence[int]) -> list[dict[int, DecodedColumn]]:
         """Decode the rows of all files.
@@ -126,34 +126,34 @@ class FileBatchReader:
         data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
         starts = list(accumulate((part.file.source.size for part in self.parts), initial=0))
         context = first.rows.context_for(BytesSource(data))
-        tables = _BatchChunkTables([part.rows.tables for part in self.parts], starts, self._owners)
-        memory = first.memory(layout)
+        tables = _BatchChunkTables([part.rows.chunk_tables for part in self.parts], starts, self._owners)
+        memory = first.shared_memory(layout)
         maker = MultiGroupScheduler(context, tables, first.rows.leaves, memory)  # type: ignore[arg-type]
-        made = [part.missing(layout, at) for part, at in zip(self.parts, firsts, strict=True)]
-        wanted = first.wanted(layout)
+        made = [part.fill_missing(layout, at) for part, at in zip(self.parts, firsts, strict=True)]
+        wanted = first.shared_leaves(layout)
         for found in made:
             found.update({place: DecodedColumn() for place in wanted.values()})
         try:
-            jobs = maker.jobs(self._slices(firsts), wanted)
+            jobs = maker.build_jobs(self._slices(firsts), wanted)
             maker.run(jobs)
         except ParquetError as error:
             raise self._named(error) from None
         for job in jobs:
-            for column, status in job.failed.items():
-                memory.replace(column, fallback_type(memory.targets[column], status))
+            for column, status in job.retries.items():
+                memory.reallocate(column, fallback_type(memory.targets[column], status))
             which, row_group = self._owners[job.row_group]
             buffers = made[which]
-            for piece in job.pieces:
+            for piece in job.arrays:
                 if isinstance(piece, NestedLeaf):
                     piece.row_group = row_group
             for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
                 buffers[wanted[column]].null_count += nulls
-            buffers[wanted[job.columns[0]]].pieces.extend(job.pieces)
+            buffers[wanted[job.columns[0]]].arrays.extend(job.arrays)
         return made
 
     def _slices(self, firsts: Sequence[int]) -> list[RowSlice]:
         """Give the rows, with row groups counted through, and where they go in the table."""
-        moved = ((rows, at) for part, at in zip(self.parts, firsts, strict=True) for rows in part.rows.slices)
+        moved = ((rows, at) for part, at in zip(self.parts, firsts, strict=True) for rows in part.rows.selections)
         return [RowSlice(number, 0, len(rows), at + rows.out) for number, (rows, at) in enumerate(moved)]
 
     def _named(self, error: ParquetError) -> ParquetError:

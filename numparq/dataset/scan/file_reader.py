@@ -40,13 +40,13 @@ class UnexpectedNulls(Exception):
 
     Parameters
     ----------
-    place : int
+    leaf : int
         Which leaf of the table.
     """
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
-        self.place = place
+        self.leaf = place
 
 
 class _SharedLayout:
@@ -63,7 +63,7 @@ class _SharedLayout:
         self.row_of = [*(layout.row_of[at] for at in places), *alone]
         self._places = places
 
-    def replace(self, position: int, target: OutputType) -> None:
+    def reallocate(self, position: int, target: OutputType) -> None:
         """Refuse: what other files have decoded is in this memory too."""
         raise UnexpectedNulls(self._places[position])
 
@@ -113,7 +113,7 @@ class DatasetFileReader:
         self._choices = choices
         there = {at: match.column for at, match in matches.items() if match.column is not None}
         shared = [at for at in there if at not in apart]
-        self._places = [place for at in shared for place in _range(table.places[at])]
+        self._places = [place for at in shared for place in _range(table.leaf_slices[at])]
         self._apart = [at for at in there if at in apart]
         self._missing = [at for at in matches if at not in there]
         self._num_leaves = [len(projection_of([there[at]]).leaves) for at in self._apart]
@@ -135,44 +135,44 @@ class DatasetFileReader:
         first = len(self._places)
         for at, count in zip(self._apart, self._num_leaves, strict=True):
             is_flat = isinstance(self._table.selected[at], Leaf)
-            found.update(dict.fromkeys(_range(self._table.places[at]), answers[first] or not is_flat))
+            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), answers[first] or not is_flat))
             first += count
         for at in self._missing:
-            found.update(dict.fromkeys(_range(self._table.places[at]), self.rows.count > 0))
+            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), self.rows.num_rows > 0))
         return found
 
-    def settle(self, targets: Sequence[OutputType]) -> None:
-        """Be told how the table's leaves are decoded; `targets` are then those of the file's own leaves."""
-        self.targets = [targets[place] for place in self._places]
+    def set_output_types(self, targets: Sequence[OutputType]) -> None:
+        """Be told how the table's leaves are decoded; `output_types` are then those of the file's own leaves."""
+        self.output_types = [targets[place] for place in self._places]
         if self._alone:
             with error_context(file=self.name):
-                self.targets += self._alone.schema_only_types(self.rows.may_be_null[len(self._places) :])
+                self.output_types += self._alone.schema_only_types(self.rows.may_be_null[len(self._places) :])
 
-    def begin(self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch) -> None:
+    def open(self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch) -> None:
         """Get ready.
 
         Parameters
         ----------
-        targets : sequence of OutputType
+        output_types : sequence of OutputType
             Of the table's leaves.
         crew : WorkerPool
             The threads.
         local : ThreadScratch
             Their buffers.
         """
-        self.settle(targets)
-        self.rows.begin(crew, self._choices.verify_crc, local)
+        self.set_output_types(targets)
+        self.rows.open(crew, self._choices.verify_crc, local)
 
-    def costs(self) -> MemoryEstimate:
+    def memory_estimate(self) -> MemoryEstimate:
         """Give what the file's rows take, once the targets are settled."""
-        groups = [rows.row_group for rows in self.rows.slices]
+        groups = [rows.row_group for rows in self.rows.selections]
         as_objects = self._choices.dtype_backend != "pyarrow"
-        return MemoryEstimate(self.file, self.rows.leaves, self.targets, groups, as_objects)
+        return MemoryEstimate(self.file, self.rows.leaves, self.output_types, groups, as_objects)
 
-    def find(self, limit: int | None) -> None:
+    def select(self, limit: int | None) -> None:
         """Find the rows, at most so many."""
         with error_context(file=self.name):
-            self.rows.find(self.targets, limit)
+            self.rows.select(self.output_types, limit)
 
     def decode(self, layout: BlockLayout, first: int) -> tuple[dict[int, DecodedColumn], dict[int, Any]]:
         """Decode the file's rows.
@@ -197,20 +197,22 @@ class DatasetFileReader:
                 buffers = self._shared(layout, first)
                 alone = self._made_alone()
             except ParquetError as error:
-                self.rows.tables.add_chunk_file(error)
+                self.rows.chunk_tables.add_chunk_file(error)
                 raise
-        return buffers | self.missing(layout, first), alone
+        return buffers | self.fill_missing(layout, first), alone
 
-    def missing(self, layout: BlockLayout, first: int) -> dict[int, DecodedColumn]:
+    def fill_missing(self, layout: BlockLayout, first: int) -> dict[int, DecodedColumn]:
         """Have the rows of flat columns that the file lacks be null; parameters as of `decode`."""
-        places = [self._table.places[at].start for at in self._missing if isinstance(self._table.selected[at], Leaf)]
-        return {place: _nulls(layout, place, first, self.rows.count) for place in places}
+        places = [
+            self._table.leaf_slices[at].start for at in self._missing if isinstance(self._table.selected[at], Leaf)
+        ]
+        return {place: _nulls(layout, place, first, self.rows.num_rows) for place in places}
 
-    def memory(self, layout: BlockLayout) -> ReplaceableMemory:
+    def shared_memory(self, layout: BlockLayout) -> ReplaceableMemory:
         """Give the table's memory for the file's own leaves."""
-        return _SharedLayout(layout, self._places, self.targets)
+        return _SharedLayout(layout, self._places, self.output_types)
 
-    def wanted(self, layout: BlockLayout) -> dict[int, int]:
+    def shared_leaves(self, layout: BlockLayout) -> dict[int, int]:
         """Give the leaves that are decoded into the table's memory: their places in the table, by their own.
 
         Without rows, those that have their categories from a dictionary.
@@ -218,7 +220,7 @@ class DatasetFileReader:
         return {
             at: place
             for at, place in enumerate(self._places)
-            if layout.num_rows or self.targets[at].entries is not None
+            if layout.num_rows or self.output_types[at].entry_type is not None
         }
 
     def joint_read_key(self) -> Hashable:
@@ -230,22 +232,22 @@ class DatasetFileReader:
         return None if rows is None else (tuple(self._places), rows)
 
     def _shared(self, layout: BlockLayout, first: int) -> dict[int, DecodedColumn]:
-        wanted = self.wanted(layout)
-        if not self.rows.count:  # of a row group of which no row is wanted, only categories are
-            wanted = {at: place for at, place in wanted.items() if self.targets[at].entries is not None}
+        wanted = self.shared_leaves(layout)
+        if not self.rows.num_rows:  # of a row group of which no row is wanted, only categories are
+            wanted = {at: place for at, place in wanted.items() if self.output_types[at].entry_type is not None}
         if not wanted:
             return {}
-        found = self.rows.decode(self.memory(layout), wanted, first)
+        found = self.rows.decode(self.shared_memory(layout), wanted, first)
         return {place: found[at] for at, place in wanted.items()}
 
     def _made_alone(self) -> dict[int, Any]:
         if self._alone is None:
             return {}
         first = len(self._places)
-        targets = self.targets[first:]
-        layout = allocate_blocks([*[_NOTHING] * first, *targets], self.rows.count)
+        targets = self.output_types[first:]
+        layout = allocate_blocks([*[_NOTHING] * first, *targets], self.rows.num_rows)
         buffers = self.rows.decode(layout, range(first, len(layout.targets)))[first:]
-        return dict(zip(self._apart, self._alone.finished(targets, buffers, self.rows.count), strict=True))
+        return dict(zip(self._apart, self._alone.to_arrays(targets, buffers, self.rows.num_rows), strict=True))
 
 
 def _range(place: slice) -> range:
@@ -256,7 +258,7 @@ def _nulls(layout: BlockLayout, place: int, first: int, count: int) -> DecodedCo
     """Have rows of a flat column be null."""
     target, values, validity = layout.targets[place], layout.values[place], layout.validity[place]
     if values is None:
-        return DecodedColumn(null_count=count, pieces=[_null_piece(target, count)])
+        return DecodedColumn(null_count=count, arrays=[_null_piece(target, count)])
     fill = np.frombuffer(target.fill, values.dtype)[0] if target.fill else np.zeros(1, values.dtype)[0]
     values[first : first + count] = fill
     if validity is not None:

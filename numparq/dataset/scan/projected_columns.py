@@ -91,7 +91,7 @@ class DatasetColumns(ProjectedColumns):
 
     Parameters
     ----------
-    prototype : OpenFile
+    schema_file : OpenFile
         Stands for all files.
     selected : list of Leaf or NestedProjection
         Columns of the prototype and of the partitions, in the order of the frame.
@@ -106,7 +106,7 @@ class DatasetColumns(ProjectedColumns):
     ----------
     prototype, selected
         As given.
-    places : list of slice
+    leaf_slices : list of slice
         For each of them its leaves among `leaves`.
     """
 
@@ -119,18 +119,18 @@ class DatasetColumns(ProjectedColumns):
         partitions: DatasetPartitions,
     ) -> None:
         super().__init__(prototype, projection_of(selected), choices, virtual)
-        self.prototype = prototype
+        self.schema_file = prototype
         self.selected = selected
         self.partitions = partitions
-        self.places = leaf_slices_of(selected)
+        self.leaf_slices = leaf_slices_of(selected)
 
     @property
-    def stored(self) -> list[int]:
+    def stored_positions(self) -> list[int]:
         """Which of the selected columns are in files, by position."""
         return [at for at, column in enumerate(self.selected) if not _is_partition(column)]
 
-    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        return _ELSEWHERE if leaf.index < 0 else super()._target(leaf, null_count, categorical)
+    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+        return _ELSEWHERE if leaf.index < 0 else super()._output_type(leaf, null_count, categorical)
 
     def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
         """Make the partition columns.
@@ -148,7 +148,9 @@ class DatasetColumns(ProjectedColumns):
             By the positions of their leaves.
         """
         return {
-            self.places[at].start: self.partitions.column(column.name, ordinals, counts, self._options.dtype_backend)
+            self.leaf_slices[at].start: self.partitions.column(
+                column.name, ordinals, counts, self._options.dtype_backend
+            )
             for at, column in enumerate(self.selected)
             if _is_partition(column)
         }
@@ -157,7 +159,7 @@ class DatasetColumns(ProjectedColumns):
         """Give the dtype of each stored column, by its position among all; None for partition columns."""
         layout = allocate_blocks(list(targets), 0)
         buffers = [DecodedColumn(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
-        made = self.finished(targets, buffers, 0)
+        made = self.to_arrays(targets, buffers, 0)
         return [
             None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)
         ]

@@ -30,9 +30,9 @@ class DatasetQuery:
 
     Attributes
     ----------
-    read : DatasetScan
+    scan : DatasetScan
         Scan of the selected files.
-    wanted : list of FileSelection
+    file_selections : list of FileSelection
         Files that may have matching rows.
     schema : DatasetSchema
         Merged schema of all files left after pruning without opening them.
@@ -45,12 +45,12 @@ class DatasetQuery:
         self._pruners = pruners
         self._choices = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
-        ordinals = self._kept()
-        schema, table, asked = self._table(ordinals, columns)
-        files = self._files(ordinals, asked)
+        ordinals = self._prune_files()
+        schema, table, asked = self._merge_and_bind(ordinals, columns)
+        files = self._select_rows(ordinals, asked)
         self.schema = schema
-        self.read = DatasetScan(schema, table, files, options)  # of all files: dtypes must not depend on literals
-        self.wanted = [file for file in files if not file.matches_nothing]
+        self.scan = DatasetScan(schema, table, files, options)  # of all files: dtypes must not depend on literals
+        self.file_selections = [file for file in files if not file.matches_nothing]
         self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self._asked = asked
 
@@ -58,7 +58,7 @@ class DatasetQuery:
         """Return the plan: what prunes files, and the read plans of the others."""
         left = self._prune_by_statistics()
         cuts = [FileCut(reason, len(ordinals), self._num_bytes(ordinals)) for reason, ordinals in self._cuts]
-        return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.read.plans(left)))
+        return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.scan.plans(left)))
 
     def _num_bytes(self, ordinals: Sequence[int]) -> int:
         """Return the total size of files in bytes; unknown sizes count as 0."""
@@ -70,14 +70,14 @@ class DatasetQuery:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    def _kept(self) -> list[int]:
+    def _prune_files(self) -> list[int]:
         """Prune files before any is opened; return the ordinals of the others."""
         files = self._contents.files
         kept = np.arange(len(files))
         if self._choices.row_range is not None:  # it counts the rows of all files
             return kept.tolist()
         for made in self._file_pruners():
-            left = files.taken(kept)
+            left = files.take(kept)
             pruner = made(left)
             if pruner is None:
                 continue
@@ -106,7 +106,7 @@ class DatasetQuery:
             if list(some) == [contents.listing.metadata_file]:
                 return [contents.metadata]
             ordinals = {file.path: at for at, file in enumerate(contents.files)}
-            return contents.opened([ordinals[file.path] for file in some])
+            return contents.open_files([ordinals[file.path] for file in some])
 
         return build_metadata_file_pruner(
             contents.listing,
@@ -114,8 +114,8 @@ class DatasetQuery:
             choices.filters,
             contents.partitions,
             choices.runtime_filters,
-            opened=opened,
-            united=contents.united,
+            open_files=opened,
+            merge_schemas=contents.merge_schemas,
         )
 
     def _prune_by_statistics(self) -> list[FileSelection]:
@@ -123,18 +123,20 @@ class DatasetQuery:
 
         A scan also gets the pruned files: it plans each by row groups, and Categoricals have all files' categories.
         """
-        if not any(file.condition for file in self.wanted):
-            return self.wanted
-        places = [self._contents.files[file.ordinal] for file in self.wanted]
-        opened = {place.path: file.file for place, file in zip(places, self.wanted, strict=True)}
+        if not any(file.predicate for file in self.file_selections):
+            return self.file_selections
+        places = [self._contents.files[file.ordinal] for file in self.file_selections]
+        opened = {place.path: file.file for place, file in zip(places, self.file_selections, strict=True)}
         pruner = StatisticsPruner(self._asked, opened, self._choices.runtime_filters)
-        answers = list(zip(self.wanted, apply_pruner(pruner, places).tolist(), strict=True))
+        answers = list(zip(self.file_selections, apply_pruner(pruner, places).tolist(), strict=True))
         self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
         return [file for file, is_kept in answers if is_kept]
 
     # --- columns and rows ---------------------------------------------------------------------------------------------
 
-    def _table(self, ordinals: Sequence[int], columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
+    def _merge_and_bind(
+        self, ordinals: Sequence[int], columns: Any
+    ) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         """Merge the schemas, select the columns and bind the filter; retry with all files if the pruned ones fail."""
         try:
             return self._bound(self._contents.schema_of(ordinals), columns)
@@ -146,19 +148,19 @@ class DatasetQuery:
     def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         choices, partitions = self._choices, self._contents.partitions
         asked = DatasetFilter(choices.filters, schema, partitions, choices.runtime_filters)
-        return schema, project_columns(schema.prototype, partitions, columns, choices), asked
+        return schema, project_columns(schema.schema_file, partitions, columns, choices), asked
 
-    def _files(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[FileSelection]:
+    def _select_rows(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[FileSelection]:
         """Select rows by position, counted over all files, and bind the filter to each file."""
         choices = self._choices
-        files = self._contents.opened(ordinals)
+        files = self._contents.open_files(ordinals)
         has_condition = choices.filters is not None or bool(choices.runtime_filters)
         rows = _row_slices_of_files(files, choices.row_range, None if has_condition else choices.nrows)
         found = []
         for at, file, slices in zip(ordinals, files, rows, strict=True):
             condition = None
             if has_condition:
-                condition = asked.condition(file, self._contents.files[at], choices.runtime_filters)
+                condition = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
             if slices:
                 found.append(FileSelection(file, at, slices, condition))
         return found

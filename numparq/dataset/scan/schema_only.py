@@ -23,7 +23,7 @@ class SchemaOnlyPandasMetadata(PandasMetadata):
     """Pandas metadata of which only dtypes count: columns are called as in the schema, and none is an index."""
 
     @classmethod
-    def of(cls, metadata: PandasMetadata | None) -> SchemaOnlyPandasMetadata | None:
+    def from_metadata(cls, metadata: PandasMetadata | None) -> SchemaOnlyPandasMetadata | None:
         """Make it of what a file has."""
         if metadata is None:
             return None
@@ -44,9 +44,9 @@ class SchemaOnlyPandasMetadata(PandasMetadata):
 class SchemaOnlyColumns(DatasetColumns):
     """The columns of a read, with nothing dictionary-encoded."""
 
-    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        target = super()._target(leaf, null_count, categorical)
-        is_categorical = target.wanted is not None and target.wanted.categories is not None
+    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+        target = super()._output_type(leaf, null_count, categorical)
+        is_categorical = target.cast_to is not None and target.cast_to.categories is not None
         if target.storage != "dictionary" and not is_categorical:
             return target
         backend = self._options.dtype_backend

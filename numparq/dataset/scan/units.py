@@ -42,7 +42,7 @@ class DatasetUnitReader:
 
     Attributes
     ----------
-    batch_rows, is_exact, is_ahead
+    batch_rows, has_exact_batches, is_ahead
         As of `MemoryShares`.
     labels : RangeLabels
         Of rows without an index.
@@ -56,7 +56,7 @@ class DatasetUnitReader:
         has_condition = choices.filters is not None or bool(choices.runtime_filters)
         self._limit = check_row_count(choices.nrows, "nrows") if has_condition and choices.nrows is not None else None
         rows = None if has_condition else sum(len(part) for wanted in self._files for part in wanted.slices)
-        self.labels = RangeLabels.of(self._read.table.metadata, rows)
+        self.labels = RangeLabels.from_metadata(self._read.table.metadata, rows)
         drop_range_index(self._read.table)
         self._inflation: float | None = None  # how many times larger than estimated the rows of the last unit were
         self._set_shares()
@@ -66,18 +66,22 @@ class DatasetUnitReader:
         as_objects = self._choices.dtype_backend != "pyarrow"
         self._known = []
         for wanted in self._files:
-            part = self._read.known(wanted)
-            leaves, targets = add_filter_columns(part.rows.leaves, part.targets, wanted.condition)
+            part = self._read.file_reader(wanted)
+            leaves, targets = add_filter_columns(part.rows.leaves, part.output_types, wanted.predicate)
             groups = [rows.row_group for rows in wanted.slices]
             made = len(self._read.table.leaves) - len(part.rows.leaves)
             costs = MemoryEstimate(wanted.file, leaves, targets, groups, as_objects, max(made, 0) * _MADE_BYTES)
             self._known.append((leaves, targets, costs))
         everything = sum(
-            costs.of(wanted.slices) for wanted, (_, _, costs) in zip(self._files, self._known, strict=True)
+            costs.slice_bytes(wanted.slices) for wanted, (_, _, costs) in zip(self._files, self._known, strict=True)
         )
         threads = self._choices.threads
         self._shares = shares = MemoryShares([costs for _, _, costs in self._known], everything, self._sizes, threads)
-        self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
+        self.batch_rows, self.has_exact_batches, self.reads_ahead = (
+            shares.batch_rows,
+            shares.has_exact_batches,
+            shares.reads_ahead,
+        )
         self._read.set_threads(shares.threads)
 
     def _units(self) -> Iterator[DecodedRows]:
@@ -87,7 +91,7 @@ class DatasetUnitReader:
             release_free_memory()
             for wanted in files:
                 wanted.file.check_unchanged()
-            rows = self._read.decoded(files, left)
+            rows = self._read.decode(files, left)
             if estimate and rows.num_rows == sum(len(part) for wanted in files for part in wanted.slices):
                 self._inflation = max(1.0, decoded_bytes(rows.layout, rows.buffers) / estimate)
             if rows.num_rows:
@@ -99,7 +103,7 @@ class DatasetUnitReader:
                     break
             del rows
         if nothing:
-            yield self._read.decoded([])
+            yield self._read.decode([])
 
     def _plan_units(self) -> Iterator[tuple[list[FileSelection], float]]:
         """Give the files, and parts of them, that make a unit, and what their rows are estimated to take."""
@@ -109,17 +113,17 @@ class DatasetUnitReader:
             division = FileUnitPlan(wanted.file, leaves, targets, wanted.slices, costs, self._shares)
             division.set_inflation(self._inflation)
             for slices in division.units():
-                more = division.bytes_of(slices)
-                if unit and size + more > self._shares.room:
+                more = division.estimate_bytes(slices)
+                if unit and size + more > self._shares.unit_bytes:
                     yield unit, estimate
                     unit, size, estimate = [], 0.0, 0.0
                     division.set_inflation(self._inflation)
                 is_whole = slices == list(wanted.slices)
                 unit.append(
-                    wanted if is_whole else FileSelection(wanted.file, wanted.ordinal, slices, wanted.condition)
+                    wanted if is_whole else FileSelection(wanted.file, wanted.ordinal, slices, wanted.predicate)
                 )
                 size += more
-                estimate += costs.of(slices)
+                estimate += costs.slice_bytes(slices)
         if unit:
             yield unit, estimate
 
@@ -140,7 +144,7 @@ class DatasetUnitReader:
         from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
         table = self._read.table
-        return ArrowTableBuilder(table.prototype, table, self._read.targets, table.partition_arrays([], []))
+        return ArrowTableBuilder(table.schema_file, table, self._read.output_types, table.partition_arrays([], []))
 
     @property
     def schema(self) -> Any:
@@ -150,5 +154,7 @@ class DatasetUnitReader:
     def tables(self) -> Iterator[Any]:
         """Give the rows of each unit as a pyarrow.Table."""
         for rows in self._units():
-            yield self._arrow.table(rows.layout.targets, rows.buffers, rows.num_rows, rows.virtual, rows.made)
+            yield self._arrow.to_table(
+                rows.layout.targets, rows.buffers, rows.num_rows, rows.virtual, rows.made_columns
+            )
             del rows

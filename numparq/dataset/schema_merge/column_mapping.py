@@ -117,7 +117,7 @@ class ColumnMapper:
             for label, field in zip(field_keys(wanted, key_function, file, ()), wanted, strict=True)
         ]
 
-    def match(self, column: Leaf | NestedProjection) -> MappedColumn:
+    def map_column(self, column: Leaf | NestedProjection) -> MappedColumn:
         """Map a column of the dataset's schema file, as `select_columns` returns it."""
         at = column.column if isinstance(column, Leaf) else column.position
         position, wanted = self._positions[at], self._wanted[at]
@@ -134,7 +134,7 @@ class ColumnMapper:
         """Map a nested column: its selected leaf columns, or others that carry the levels of its lists and structs."""
         theirs = resolve_nested_type(self._schema, position)
         pairs = _NestedMapper(self._labels, self._file, {leaf.index for leaf in column.leaves})
-        renamed = pairs.renamed(column.whole, wanted, theirs, known)
+        renamed = pairs.renamed(column.full_type, wanted, theirs, known)
         part = _part(column, renamed, pairs)
         if part is None or not pairs.taken:
             return _MISSING
@@ -142,7 +142,7 @@ class ColumnMapper:
         if kept is None:
             return _MISSING
         found = NestedProjection(column.name, position, renamed, kept, kept != part)
-        return MappedColumn(found, pairs.is_same and _same_shapes(column.shape, kept))
+        return MappedColumn(found, pairs.is_same and _same_shapes(column.type, kept))
 
 
 def _alike(column: Leaf, wanted: SchemaField, leaf: Leaf, known: SchemaField) -> bool:
@@ -228,9 +228,9 @@ class _NestedMapper:
 
 def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) -> NestedType | None:
     """Return the node of the file's column that matches the selected part of the dataset's; None if it is missing."""
-    wanted, found = column.whole, theirs
-    while wanted.path != column.shape.path:
-        inside = [child for child in wanted.children if column.shape.path[: len(child.path)] == child.path]
+    wanted, found = column.full_type, theirs
+    while wanted.path != column.type.path:
+        inside = [child for child in wanted.children if column.type.path[: len(child.path)] == child.path]
         path = pairs.paths.get(inside[0].path) if inside else None
         children = [child for child in found.children if child.path == path]
         if not children:
@@ -241,10 +241,10 @@ def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) ->
 
 def _same_shapes(first: NestedType, second: NestedType) -> bool:
     """Whether two nested types have the same levels, kinds and field names throughout."""
-    same = (first.kind, first.nullable, first.level, first.element_level, first.logical) == (
+    same = (first.kind, first.nullable, first.definition_level, first.element_level, first.logical) == (
         second.kind,
         second.nullable,
-        second.level,
+        second.definition_level,
         second.element_level,
         second.logical,
     )

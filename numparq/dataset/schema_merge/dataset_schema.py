@@ -34,14 +34,14 @@ _kept = BoundedCache(16)
 
 
 class DatasetSchema:
-    """One schema for many files; build it with `of`.
+    """One schema for many files; build it with `from_files`.
 
     ``same_columns_as`` holds the schema keys of files with exactly the schema file's columns. ``fields`` are None
     if the schema file is one of the files.
 
     Attributes
     ----------
-    prototype : OpenFile
+    schema_file : OpenFile
         The schema file: its `schema`, `arrow_schema` and `pandas_metadata` are the dataset's. It is in memory and
         without rows, or it is the first file of the dataset.
     """
@@ -54,7 +54,7 @@ class DatasetSchema:
         fields: Sequence[SchemaField] | None = None,
         kinds: Sequence[SchemaGroup] = (),
     ) -> None:
-        self.prototype = prototype
+        self.schema_file = prototype
         self._known_fields = fields
         self._kinds = {kind.key: kind for kind in kinds}
         self._like = frozenset(same_columns_as)
@@ -64,7 +64,7 @@ class DatasetSchema:
         self._matched: dict[Hashable, tuple[Sequence[Any], list[MappedColumn]]] = {}
 
     @classmethod
-    def of(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
+    def from_files(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
         """Merge the schemas of files, in order of appearance, or apply a given one; ``resolve`` is that of `Dataset`.
 
         Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
@@ -94,14 +94,14 @@ class DatasetSchema:
     @property
     def schema(self) -> Schema:
         """The schema tree."""
-        return self.prototype.schema
+        return self.schema_file.schema
 
     @cached_property
     def fields(self) -> Sequence[SchemaField | None]:
         """Fields of the schema file, by column position."""
-        return fields_of(self.prototype) if self._known_fields is None else self._known_fields
+        return fields_of(self.schema_file) if self._known_fields is None else self._known_fields
 
-    def matches(self, file: OpenFile, columns: Sequence[Leaf | NestedProjection]) -> list[MappedColumn]:
+    def map_columns(self, file: OpenFile, columns: Sequence[Leaf | NestedProjection]) -> list[MappedColumn]:
         """Map columns of the schema file, as `select_columns` returns them, to the columns of a file.
 
         The file has the schema of one of the merged files.
@@ -114,7 +114,7 @@ class DatasetSchema:
         asked = key, tuple(map(id, columns))
         known = self._matched.get(asked)
         if known is None:
-            found = [self._matcher(file, key).match(column) for column in columns]
+            found = [self._matcher(file, key).map_column(column) for column in columns]
             if len(self._matched) >= _MOST_KEPT:
                 self._matched.clear()
             known = self._matched[asked] = tuple(columns), found  # holds the columns, so that their ids stay valid
@@ -139,7 +139,7 @@ def _merge_groups(
     contents = tuple([kind.content for kind in kinds])
     if len(kinds) > MAX_SHARED_GROUPS or None in contents:
         return made()
-    return _kept.get((contents, count == 1, labels), made)
+    return _kept.get_or_make((contents, count == 1, labels), made)
 
 
 def _apply_user_schema(
@@ -174,7 +174,7 @@ def _build_schema_file(
         fields,
         keys,
         has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
-        is_own=bool(kinds) and all(kind.file.is_own for kind in kinds),
+        is_own=bool(kinds) and all(kind.file.is_written_by_numparq for kind in kinds),
     )
 
 

@@ -62,7 +62,7 @@ class SchemaField:
         Whether it may be null.
     field_id : int or None
         The number that the writer gave it.
-    stored : LeafStorage or None
+    storage : LeafStorage or None
         Of leaves.
     type : ArrowType or None
         Of leaves what the values mean, without dictionary; of others what the Arrow schema says, if it does.
@@ -80,7 +80,7 @@ class SchemaField:
     kind: str
     nullable: bool
     field_id: int | None = None
-    stored: LeafStorage | None = None
+    storage: LeafStorage | None = None
     type: ArrowType | None = None
     dictionary: DictionaryIndex | None = None
     logical: LogicalType | None = None
@@ -112,7 +112,7 @@ _SPECIAL = ("GEOMETRY", "GEOGRAPHY", "INTERVAL")
 
 def opaque_logical_type(field: SchemaField) -> LogicalType | None:
     """Give the logical type of a leaf whose values are bytes, but not like any bytes; None for all others."""
-    logical = field.stored.logical if field.stored is not None else None
+    logical = field.storage.logical if field.storage is not None else None
     return logical if logical is not None and logical.kind in _SPECIAL else None
 
 
@@ -136,11 +136,11 @@ def fields_of(file: OpenFile) -> list[SchemaField | None]:
     def made() -> list[SchemaField | None]:
         return _fields(file.schema, file.arrow_schema.field_hint)
 
-    part, arrow = file.footer.schema_part, file.footer.key_value_metadata.get("ARROW:schema")
+    part, arrow = file.footer.schema_elements, file.footer.key_value_metadata.get("ARROW:schema")
     with error_context(file=file.source.name):
-        if not part.is_shared or len(arrow or b"") > _KEPT_BYTES:
+        if not part.is_cached or len(arrow or b"") > _KEPT_BYTES:
             return made()
-        return list(_kept.get((part, arrow), made))
+        return list(_kept.get_or_make((part, arrow), made))
 
 
 def fields_of_schema(schema: Schema) -> list[SchemaField | None]:
@@ -171,7 +171,7 @@ def _field_ids(schema: Schema, position: int) -> dict[tuple[str, ...], int | Non
     to_come: list[tuple[int, tuple[str, ...]]] = [(schema.column_element(position), ())]
     while to_come:
         number, above = to_come.pop()
-        element = schema.describe(number)
+        element = schema.schema_element(number)
         path = (*above, element.name)
         found.setdefault(path, schema.field_id(number))
         to_come += [(child, path) for child in element.children]
@@ -234,8 +234,8 @@ _LIST, _MAP = LogicalType("LIST"), LogicalType("MAP")
 def to_schema_node(field: SchemaField) -> SchemaNode:
     """Give the schema of a field, lists and maps in the form that they have today (LogicalTypes.md)."""
     repetition = OPTIONAL if field.nullable else REQUIRED
-    if field.stored is not None:
-        stored = field.stored
+    if field.storage is not None:
+        stored = field.storage
         return SchemaNode(
             field.name, repetition, stored.physical, stored.type_length, stored.logical, (), field.field_id
         )

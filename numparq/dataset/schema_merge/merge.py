@@ -150,7 +150,7 @@ def _leaves(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: 
     if common is None or special:
         raise _conflict(*(_culprits(found) if common is None else (found[0], special[0])), path)
     return replace(
-        found[0].field, stored=_stored(found, common), type=_dressed(found, common), dictionary=_dictionary(found)
+        found[0].field, storage=_stored(found, common), type=_dressed(found, common), dictionary=_dictionary(found)
     )
 
 
@@ -169,13 +169,13 @@ def _culprits(found: Sequence[FieldOfFile]) -> tuple[FieldOfFile, FieldOfFile]:
 
 def _stored(found: Sequence[FieldOfFile], common: ArrowType) -> LeafStorage:
     """Return the storage of a merged leaf: that of a file if it holds all values, else that of the common type."""
-    ways = [one.field.stored for one in found if one.field.stored is not None]
+    ways = [one.field.storage for one in found if one.field.storage is not None]
     if all(way == ways[0] for way in ways):
         return ways[0]
     if common.kind in _PLAINLY:
         return _PLAINLY[common.kind]
     for one in found:
-        stored = one.field.stored
+        stored = one.field.storage
         if stored is not None and stored.physical != INT96 and value_type(_type(one.field)) == common:
             return replace(stored, logical=None) if common.kind == "fixed_size_binary" else stored
     return storage_of_type(common)

@@ -32,9 +32,9 @@ class SchemaKey(NamedTuple):
     ----------
     schema : hashable
         The SchemaElements.
-    arrow_schema, notes : bytes or None
+    arrow_schema, pandas_metadata : bytes or None
         Arrow schema and pandas metadata, without the bounds of a RangeIndex.
-    geometries : str or None
+    geo_metadata : str or None
         Key of the geometry columns (`geo_schema_key`).
     is_own : bool
         Whether numparq wrote the file.
@@ -42,19 +42,21 @@ class SchemaKey(NamedTuple):
 
     schema: Hashable
     arrow_schema: bytes | None
-    notes: bytes | None
-    geometries: str | None
+    pandas_metadata: bytes | None
+    geo_metadata: str | None
     is_own: bool
 
 
 def schema_key(file: OpenFile) -> SchemaKey:
     """Return the footer bytes that determine a file's columns."""
-    part = file.footer.schema_part
-    schema: Hashable = part if part.is_shared else (part.schema_records.tobytes(), _names(file))
+    part = file.footer.schema_elements
+    schema: Hashable = part if part.is_cached else (part.schema_records.tobytes(), _names(file))
     keys = file.footer.key_value_metadata
     arrow = keys.get("ARROW:schema")
     known = None if arrow is None else _arrow_key(arrow)
-    return SchemaKey(schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo")), file.is_own)
+    return SchemaKey(
+        schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo")), file.is_written_by_numparq
+    )
 
 
 def _names(file: OpenFile) -> bytes:
@@ -62,7 +64,7 @@ def _names(file: OpenFile) -> bytes:
     slot = file.footer.schema_layout.slots["name"].word
     places = file.footer.schema_records[:, slot : slot + 2]
     first, end = int(places[:, 0].min(initial=0)), int(places.sum(axis=1).max(initial=0))
-    return file.footer.content(max(first, 0), end)
+    return file.footer.binary(max(first, 0), end)
 
 
 def _arrow_key(value: bytes) -> bytes:
@@ -93,10 +95,10 @@ class SchemaGroup:
     @property
     def content(self) -> Hashable | None:
         """Everything of this file that enters a merged schema, as a cache key; None if it is large."""
-        part, notes = self.file.footer.schema_part, [self.keys.get(name) for name in SCHEMA_KEYS]
-        if not part.is_shared or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
+        part, notes = self.file.footer.schema_elements, [self.keys.get(name) for name in SCHEMA_KEYS]
+        if not part.is_cached or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
             return None
-        return part, *notes, self.file.is_own
+        return part, *notes, self.file.is_written_by_numparq
 
 
 def file_schema_key(file: OpenFile) -> SchemaKey:

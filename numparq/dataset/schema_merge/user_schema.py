@@ -25,7 +25,7 @@ __all__ = ["adopt_arrow_types", "conform_columns", "parse_user_schema"]
 
 def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
     asked, have = _values(wanted), _values(known)
-    if known.stored is not None and known.stored.physical == INT96 and asked.timezone:
+    if known.storage is not None and known.storage.physical == INT96 and asked.timezone:
         have = replace(have, timezone="UTC")  # INT96 has no time zone of its own; the schema's counts
     special = opaque_logical_type(wanted)
     return (special is None or special == opaque_logical_type(known)) and common_type(frozenset((asked, have))) == asked
@@ -181,7 +181,7 @@ def _dressed(wanted: SchemaField, found: Sequence[SchemaField | None], key_funct
         return wanted
     if wanted.kind == "leaf":
         same = all(
-            (one.stored, one.type, one.dictionary) == (wanted.stored, known[0].type, known[0].dictionary)
+            (one.storage, one.type, one.dictionary) == (wanted.storage, known[0].type, known[0].dictionary)
             for one in known
         )
         return replace(wanted, type=known[0].type, dictionary=known[0].dictionary) if same else wanted

@@ -48,7 +48,7 @@ def _located(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan) -> Row
     found = {
         (group.ordinal, place): pages
         for place, leaf in missing
-        if (pages := indexes.pages(group.chunks[place], group.ordinal, leaf)) is not None
+        if (pages := indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)) is not None
     }
     plan = ReadPlan(tuple(leaf.name for leaf in leaves), (group,))
     return with_offset_indexes(plan, found).row_groups[0]
@@ -56,7 +56,7 @@ def _located(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan) -> Row
 
 def _cuts(chunk: ChunkPages, group: RowGroupPlan, count: int) -> list[int]:
     """Return the rows, at page boundaries of a chunk, that divide its selected bytes into ``count`` similar parts."""
-    pages = chunk.needed(group.rows)
+    pages = chunk.pages_with_rows(group.rows)
     ends = np.cumsum(chunk.sizes[pages])
     wanted = np.arange(1, count) * (ends[-1] / count)
     behind = np.minimum(np.searchsorted(ends, wanted), len(pages) - 1)  # page that holds each cut

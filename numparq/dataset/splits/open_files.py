@@ -88,7 +88,7 @@ def _check_remote(planned: Sequence[DataFile], filesystem: Any) -> None:
         for file in planned:
             filesystem.invalidate_cache(file.path)
     try:
-        found = RemoteLister(filesystem).look_at_all([file.path for file in planned])
+        found = RemoteLister(filesystem).stat_all([file.path for file in planned])
     except FileNotFoundError as error:
         raise _gone(planned, error) from None
     for file, entry in zip(planned, found, strict=True):

@@ -36,7 +36,7 @@ class SplitQuery(DatasetQuery):
 
     Attributes
     ----------
-    kept : list of int
+    candidates : list of int
         Ordinals of the files left after pruning without opening them.
     is_sampled : bool
         Whether `wanted` holds only a sample of them.
@@ -51,26 +51,26 @@ class SplitQuery(DatasetQuery):
         plan_files: int | None,
     ) -> None:
         self._plan_files = plan_files
-        self.kept: list[int] = []
+        self.candidates: list[int] = []
         self.is_sampled = False
         super().__init__(contents, pruners, columns, choices)
 
-    def left(self) -> list[FileSelection]:
+    def unpruned_selections(self) -> list[FileSelection]:
         """Return the selected files that footer statistics do not prune; only these are planned."""
         return self._prune_by_statistics()
 
-    def _kept(self) -> list[int]:
-        self.kept = super()._kept()
-        count = len(self.kept)
+    def _prune_files(self) -> list[int]:
+        self.candidates = super()._prune_files()
+        count = len(self.candidates)
         self.is_sampled = self._plan_files is not None and count > self._plan_files
         if not self.is_sampled:
-            return self.kept
+            return self.candidates
         some = min(SAMPLED_FILES, count)
-        return [self.kept[at * (count - 1) // max(some - 1, 1)] for at in range(some)]
+        return [self.candidates[at * (count - 1) // max(some - 1, 1)] for at in range(some)]
 
-    def _table(self, ordinals: Sequence[int], columns: Any) -> Any:
+    def _merge_and_bind(self, ordinals: Sequence[int], columns: Any) -> Any:
         if not self.is_sampled:
-            return super()._table(ordinals, columns)
+            return super()._merge_and_bind(ordinals, columns)
         return self._bound(self._contents.schema_of(ordinals), columns)  # without retrying with all files
 
 
@@ -79,7 +79,7 @@ def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: 
 
     The open files show which share of the bytes is read. Raises FileNotFoundError if a file is gone.
     """
-    files = _looked_at([contents.files[at] for at in query.kept], contents.listing.filesystem)
+    files = _looked_at([contents.files[at] for at in query.candidates], contents.listing.filesystem)
     share = _share(query)
     total = sum(int((file.size or 0) * share) for file in files)
     capacity = max(min(split_bytes, total // min_splits), 1)
@@ -93,7 +93,7 @@ def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
     if filesystem is None:
         return [_local(file) for file in files]
     unknown = [file.path for file in files if file.size is None]
-    entries = dict(zip(unknown, RemoteLister(filesystem).look_at_all(unknown), strict=True)) if unknown else {}
+    entries = dict(zip(unknown, RemoteLister(filesystem).stat_all(unknown), strict=True)) if unknown else {}
     found = ((file, entries.get(file.path)) for file in files)
     return [file if entry is None else file._replace(size=entry.size, version=entry.version) for file, entry in found]
 
@@ -106,9 +106,9 @@ def _local(file: DataFile) -> DataFile:
 def _share(query: SplitQuery) -> float:
     """Return the share of file bytes that the query reads, by the open files."""
     asked = everything = 0
-    for wanted in query.wanted:
-        rows = query.read.known(wanted).rows
-        starts, ends = rows.tables.places([part.row_group for part in wanted.slices])
+    for wanted in query.file_selections:
+        rows = query.scan.file_reader(wanted).rows
+        starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in wanted.slices])
         asked += int((ends - starts).sum())
         everything += wanted.file.source.size
     return min(asked / everything, 1.0) if everything else 1.0
@@ -183,7 +183,7 @@ def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: i
 
 def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
     """Plan the files that may have matching rows; remote ones concurrently."""
-    left = query.left()
+    left = query.unpruned_selections()
     found: dict[int, PlannedFile] = {}
 
     def plan(wanted: FileSelection) -> None:
@@ -196,13 +196,13 @@ def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
 
 
 def _planned_file(file: DataFile, query: SplitQuery, wanted: FileSelection) -> PlannedFile:
-    rows = query.read.known(wanted).rows
+    rows = query.scan.file_reader(wanted).rows
     plan = rows.plan()
     shown = {leaf.index for leaf in rows.leaves}
-    asked = wanted.condition.leaves if wanted.condition else []
+    asked = wanted.predicate.leaves if wanted.predicate else []
     leaves = [*rows.leaves, *(leaf for leaf in asked if leaf.index not in shown)]
     part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
-    return PlannedFile(part, wanted.file, leaves, list(plan.left), not wanted.condition)
+    return PlannedFile(part, wanted.file, leaves, list(plan.left), not wanted.predicate)
 
 
 def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitPiece]:

@@ -43,14 +43,14 @@ class SplitReadSpec:
     ``partitions`` maps partition columns to type names; ``columns`` is as in `numparq.read_parquet`.
     """
 
-    carried: SerializedSchema
+    serialized_schema: SerializedSchema
     partitions: dict[str, str]
     columns: list[Any] | None
-    choices: ScanOptions
+    options: ScanOptions
     filesystem: Any = None
 
     @classmethod
-    def of(
+    def from_snapshot(
         cls, contents: DatasetSnapshot, carried: SerializedSchema, columns: list[Any] | None, choices: ScanOptions
     ) -> SplitReadSpec:
         """Build the specification from a snapshot whose partition columns are `SchemaOnlyPartitions`."""
@@ -103,10 +103,10 @@ class SplitReader:
         ValueError
             If a filter has not arrived.
         """
-        choices = self._wish.choices
+        choices = self._wish.options
         together = (*choices.runtime_filters, *check_arrived(runtime_filters))
-        made = SplitReader(replace(self._wish, choices=replace(choices, runtime_filters=together)))
-        made._filter.bind_runtime_filters(self.prototype, together)  # raises if a column is missing
+        made = SplitReader(replace(self._wish, options=replace(choices, runtime_filters=together)))
+        made._filter.bind_runtime_filters(self.schema_file, together)  # raises if a column is missing
         return made
 
     @property
@@ -122,14 +122,14 @@ class SplitReader:
     # --- columns -----------------------------------------------------------------------------------------------------
 
     @property
-    def prototype(self) -> OpenFile:
+    def schema_file(self) -> OpenFile:
         """Schema file: no rows, the schema and key-value metadata of the table, without partition columns."""
-        return self._wish.carried.schema.prototype
+        return self._wish.serialized_schema.schema.schema_file
 
     @property
     def schema(self) -> Schema:
         """Merged schema of all files, whether columns are read or not; without partition columns."""
-        return self.prototype.schema
+        return self.schema_file.schema
 
     @cached_property
     def names(self) -> list[str]:
@@ -142,10 +142,10 @@ class SplitReader:
         """Schema of all tables (pyarrow.Schema), by the schema of the files alone."""
         from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
-        choices = _for_arrow(self._wish.choices)
-        read = SchemaOnlyScan(self._wish.carried.schema, self._table(choices, self._keys), [], choices)
+        choices = _for_arrow(self._wish.options)
+        read = SchemaOnlyScan(self._wish.serialized_schema.schema, self._table(choices, self._keys), [], choices)
         made = read.table.partition_arrays([], [])
-        return ArrowTableBuilder(self.prototype, read.table, read.targets, made).schema
+        return ArrowTableBuilder(self.schema_file, read.table, read.output_types, made).schema
 
     @cached_property
     def _keys(self) -> DatasetPartitions:
@@ -158,17 +158,17 @@ class SplitReader:
     @cached_property
     def _selected(self) -> tuple[list[Leaf | NestedProjection], list[str]]:
         """Projected columns in files, and virtual columns."""
-        found = project_columns(self.prototype, self._keys, self._wish.columns, self._wish.choices)
+        found = project_columns(self.schema_file, self._keys, self._wish.columns, self._wish.options)
         return found.selected, found.virtual
 
     def _table(self, choices: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:
         selected, virtual = self._selected
-        return SchemaOnlyColumns(self.prototype, selected, choices, virtual, partitions)
+        return SchemaOnlyColumns(self.schema_file, selected, choices, virtual, partitions)
 
     @cached_property
     def _filter(self) -> DatasetFilter:
-        choices = self._wish.choices
-        return DatasetFilter(choices.filters, self._wish.carried.schema, self._keys, choices.runtime_filters)
+        choices = self._wish.options
+        return DatasetFilter(choices.filters, self._wish.serialized_schema.schema, self._keys, choices.runtime_filters)
 
     # --- rows --------------------------------------------------------------------------------------------------------
 
@@ -190,9 +190,9 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             If a file is gone or has changed since the table was divided.
         """
-        choices = self._wish.choices
+        choices = self._wish.options
         with self._begun(split, choices, self._selected[0]) as (read, wanted):
-            return read.to_frame(read.decoded(wanted))
+            return read.to_frame(read.decode(wanted))
 
     def frames(
         self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
@@ -218,7 +218,7 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             As in `frame`.
         """
-        with self._units(split, self._wish.choices, BatchSize(memory_limit, batch_rows)) as units:
+        with self._units(split, self._wish.options, BatchSize(memory_limit, batch_rows)) as units:
             yield from Batches(units)
 
     def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
@@ -243,7 +243,7 @@ class SplitReader:
         LimitError, FileNotFoundError, InvalidFileError
             As in `frames`.
         """
-        with self._units(split, _for_arrow(self._wish.choices), BatchSize(memory_limit, batch_rows)) as units:
+        with self._units(split, _for_arrow(self._wish.options), BatchSize(memory_limit, batch_rows)) as units:
             for table in units.tables():
                 yield from _cut(table, batch_rows)
                 del table
@@ -263,14 +263,14 @@ class SplitReader:
         """
         if split.num_rows is not None:
             return split.num_rows
-        with self._begun(split, replace(self._wish.choices, include=()), []) as (read, wanted):
+        with self._begun(split, replace(self._wish.options, include=()), []) as (read, wanted):
             return read.count(wanted)
 
     @contextmanager
     def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[DatasetUnitReader]:
         with self._begun(split, choices, self._selected[0]) as begun:
             units = DatasetUnitReader(lambda _: begun, choices, sizes)
-            units.is_ahead = False  # no read-ahead thread: the engine above schedules the work
+            units.reads_ahead = False  # no read-ahead thread: the engine above schedules the work
             yield units
 
     @contextmanager
@@ -281,17 +281,17 @@ class SplitReader:
         with open_split_files(split.parts, self._wish.filesystem) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
             virtual = self._selected[1] if choices.include else []
-            table = SchemaOnlyColumns(self.prototype, list(selected), choices, virtual, partitions)
+            table = SchemaOnlyColumns(self.schema_file, list(selected), choices, virtual, partitions)
             made = [self._wanted(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
             wanted = [one for one in made if one.slices and not one.matches_nothing]
-            yield SchemaOnlyScan(self._wish.carried.schema, table, wanted, choices), wanted
+            yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted
 
     def _wanted(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
-        self._wish.carried.check(file)
+        self._wish.serialized_schema.check_file(file)
         groups = part.groups
         if groups is None:
             groups = row_groups_in_range(file, part.byte_range or (0, None))
-        condition = self._filter.condition(file, part.file, self._wish.choices.runtime_filters)
+        condition = self._filter.scan_predicate(file, part.file, self._wish.options.runtime_filters)
         return FileSelection(file, at, _slices(groups), condition)
 
 

@@ -31,7 +31,7 @@ class SerializedSchema:
 
     def __init__(self, schema: DatasetSchema, resolve: str, unknown: UnseenFiles | None = None) -> None:
         made = schema if unknown is None else _nullable(schema, field_key_function(resolve))
-        footer = encode_without_row_groups(made.prototype.footer)
+        footer = encode_without_row_groups(made.schema_file.footer)
         self._file = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
         self._fields = None if made.is_from_file else [field for field in made.fields if field is not None]
         self._resolve = resolve
@@ -48,7 +48,7 @@ class SerializedSchema:
         """The schema; its schema file has no rows and no index, and columns keep the names in the files."""
         prototype = OpenFile(self._file)
         like = [schema_key(prototype)] if self._fields is None else []
-        prototype.pandas_metadata = SchemaOnlyPandasMetadata.of(prototype.pandas_metadata)
+        prototype.pandas_metadata = SchemaOnlyPandasMetadata.from_metadata(prototype.pandas_metadata)
         return DatasetSchema(prototype, like, field_key_function(self._resolve), self._fields)
 
     @cached_property
@@ -56,22 +56,24 @@ class SerializedSchema:
         """Schema keys of files that passed the check."""
         return set()
 
-    def check(self, file: OpenFile) -> None:
+    def check_file(self, file: OpenFile) -> None:
         """Raise SchemaError if an unseen file has values or columns that the schema would lose."""
         if self._unknown is None or self._fields is None:
             return
         key = schema_key(file)
         if key not in self._checked:
-            self._unknown.check(self._fields, file, field_key_function(self._resolve))
+            self._unknown.check_file(self._fields, file, field_key_function(self._resolve))
             self._checked.add(key)
 
 
 def _nullable(schema: DatasetSchema, labels: FieldKeyFunction) -> DatasetSchema:
     """Return a schema with all columns nullable: a file may lack any of them."""
     fields = [replace(field, nullable=True) for field in schema.fields if field is not None]
-    keys = dict(schema.prototype.footer.key_value_metadata)
+    keys = dict(schema.schema_file.footer.key_value_metadata)
     has_arrow_schema = keys.pop("ARROW:schema", None) is not None
-    made = build_schema_file(fields, keys, has_arrow_schema=has_arrow_schema, is_own=schema.prototype.is_own)
+    made = build_schema_file(
+        fields, keys, has_arrow_schema=has_arrow_schema, is_own=schema.schema_file.is_written_by_numparq
+    )
     return DatasetSchema(made, (), labels, fields)
 
 
@@ -85,7 +87,7 @@ class UnseenFiles:
         self._is_given = is_given
         self._keys = frozenset(keys)
 
-    def check(self, fields: Sequence[SchemaField], file: OpenFile, labels: FieldKeyFunction) -> None:
+    def check_file(self, fields: Sequence[SchemaField], file: OpenFile, labels: FieldKeyFunction) -> None:
         """Raise SchemaError if a file has values or columns that the schema's ``fields`` would lose."""
         name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
         if conform_columns(fields, name, theirs, labels) != list(fields):

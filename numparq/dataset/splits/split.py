@@ -92,7 +92,7 @@ def _mid_points(file: OpenFile) -> np.ndarray:
     groups, columns = range(file.num_row_groups), file.footer.num_leaves
     if not columns:
         return np.zeros(len(groups), np.int64)
-    facts = file.footer.chunks.table(groups, range(columns))
+    facts = file.footer.chunks.read_table(groups, range(columns))
     data, dictionary = facts["data_page_offset"][:, 0], facts["dictionary_page_offset"][:, 0]
     starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
     half = np.clip(facts["total_compressed_size"], 0, file.source.size).sum(axis=1) // 2

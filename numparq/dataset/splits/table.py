@@ -63,9 +63,9 @@ class SplitTable:
         return SplitTable(self.reader.with_runtime_filters(runtime_filters), splits)
 
     @property
-    def prototype(self) -> OpenFile:
+    def schema_file(self) -> OpenFile:
         """See `SplitReader.prototype`."""
-        return self.reader.prototype
+        return self.reader.schema_file
 
     @property
     def schema(self) -> Schema:
@@ -188,7 +188,7 @@ def split_table(
             divide = plan_byte_splits if query.is_sampled else plan_row_splits
             splits = divide(contents, query, split_bytes, min_splits)
             carried = SerializedSchema(query.schema, resolve, unknown)
-            return SplitTable(SplitReader(SplitReadSpec.of(contents, carried, columns, choices)), splits)
+            return SplitTable(SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, choices)), splits)
         finally:
             contents.close()
 
@@ -205,5 +205,5 @@ def _contents(
     given = "hive" if callable(partitioning) else partitioning
     contents = DatasetSnapshot(path, given, None, schema, resolve, options, filesystem, None)
     types = partitioning(contents.listing) if callable(partitioning) else given
-    contents.partitions = SchemaOnlyPartitions.of(contents.listing, types)
+    contents.partitions = SchemaOnlyPartitions.from_listing(contents.listing, types)
     return contents

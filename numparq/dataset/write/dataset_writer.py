@@ -119,7 +119,7 @@ class DatasetWriter(TransactionalWriter):
         self._closed = False
         self._workshop = WriterContext(threads, progress)
         self._spread = PartitionedFileWriter(
-            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.crew
+            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.pool
         )
         try:
             self._job = _job(path, storage_options, filesystem, existing_data_behavior != "overwrite_or_ignore")
@@ -128,7 +128,7 @@ class DatasetWriter(TransactionalWriter):
             raise
         try:
             if existing_data_behavior == "error":
-                check_empty(self._job.base, self._job.found().files)
+                check_empty(self._job.base, self._job.list_files().files)
         except BaseException:
             self.abort()
             raise
@@ -160,7 +160,7 @@ class DatasetWriter(TransactionalWriter):
 
     def _check(self, taken: ShreddedFrame) -> None:
         """Raise SchemaError if the columns of a frame differ from those of the first."""
-        self._order.extend(taken.ordered)
+        self._order.check_append(taken.ordered_categories)
         nodes = [column.node for column in taken.columns]
         if self._nodes is None:
             self._nodes = nodes
@@ -172,7 +172,7 @@ class DatasetWriter(TransactionalWriter):
         start = f"{folder}/" if folder else ""
         return RollingFileWriter(
             lambda number: start + data_file_name(self._job.id, number),
-            self._job.open,
+            self._job.create_file,
             partial(ParquetWriter, workshop=self._workshop, **self._options),
             self._row_group_size,
             self._keep_footers,
@@ -197,7 +197,7 @@ class DatasetWriter(TransactionalWriter):
         gone_of, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
         changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
-            check_schemas_compatible(found, changes, self._job.source, [OpenFile(self._sample)])
+            check_schemas_compatible(found, changes, self._job.open_source, [OpenFile(self._sample)])
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _with_metadata(self, changes: CommitChanges, found: DirectoryListing) -> CommitChanges:
@@ -208,7 +208,7 @@ class DatasetWriter(TransactionalWriter):
         going, start = set(changes.gone), len(self._job.base.rstrip("/")) + 1
         staying = [entry.path for entry in found.files if entry.path not in going]
         footers: dict[str, Footer] = {}
-        self._workshop.crew.run([partial(_read_footer, self._job, path, footers) for path in staying])
+        self._workshop.pool.run([partial(_read_footer, self._job, path, footers) for path in staying])
         files = sorted([*new, *((path[start:], footer) for path, footer in footers.items())], key=lambda file: file[0])
         over = encode_metadata_files(files, self._nodes, new[0][1])
         return CommitChanges([path for path in changes.gone if path[start:] not in over], over)
@@ -228,12 +228,12 @@ class DatasetWriter(TransactionalWriter):
 def _without_rows(taken: ShreddedFrame) -> bytes:
     """Encode a file with the columns of a frame and no rows."""
     with ParquetWriter(None) as writer:
-        writer.write_shredded(taken.rows(0, 0))
+        writer.write_shredded(taken.slice(0, 0))
     return writer.getvalue()
 
 
 def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer]) -> None:
-    source = job.source(path)
+    source = job.open_source(path)
     try:
         with error_context(file=path):
             footers[path] = read_footer(source)[0]
@@ -247,7 +247,7 @@ def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alo
     place = resolve_paths([path], storage_options, filesystem)
     (base,) = place.paths
     if place.filesystem is not None:
-        return RemoteJob(place.filesystem, base.rstrip("/"), place.name_of, alone)
+        return RemoteJob(place.filesystem, base.rstrip("/"), place.display_name, alone)
     return LocalJob(base.rstrip("/") or base[:1] or ".")
 
 

@@ -216,7 +216,7 @@ def _check_together(files: Sequence[OpenFile], same_name: Callable[[str], str], 
     """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:
-        DatasetSchema.of(files)
+        DatasetSchema.from_files(files)
         for other in others:
             _check_names(first.schema.columns, other.schema.columns, same_name)
     except SchemaError as error:

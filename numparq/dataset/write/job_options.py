@@ -27,8 +27,8 @@ class JobOptions:
 
     partition_cols: tuple[str, ...]
     schema: Any
-    row_group: RowGroupLimits
-    file: FileLimits
+    row_group_limits: RowGroupLimits
+    file_limits: FileLimits
     sort_keys: tuple[SortKey, ...]
     options: dict[str, Any]
     same_name: Callable[[str], str] = str
@@ -38,12 +38,12 @@ class JobOptions:
         """Schema of the columns in files, without partition columns."""
         given = parse_schema(self.schema)
         columns = {name: column for name, column in given.columns.items() if name not in self.partition_cols}
-        return UserSchema(columns, given.complete)
+        return UserSchema(columns, given.is_complete)
 
     @property
-    def is_complete(self) -> bool:
+    def has_all_columns(self) -> bool:
         """Whether the schema names all columns, and not only the types of some."""
-        return parse_schema(self.schema).complete
+        return parse_schema(self.schema).is_complete
 
     @property
     def partition_kinds(self) -> dict[str, str]:
@@ -58,9 +58,9 @@ class JobOptions:
         for name in self.partition_cols:
             if name in given.columns:
                 check_partition_type(given.columns[name].node, given.columns[name].field.type)
-            elif given.complete:
+            elif given.is_complete:
                 raise SchemaError("the schema has no such column to partition by", column=name)
-        check_columns_remain(self.partition_cols, list(given.columns) if given.complete else None)
+        check_columns_remain(self.partition_cols, list(given.columns) if given.is_complete else None)
         if self.schema is None:
             ParquetWriter(None, **self.options).abort()
         else:

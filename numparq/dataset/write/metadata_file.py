@@ -110,7 +110,7 @@ def encode_metadata_files(
 
 def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNode]) -> None:
     """Raise SchemaError if the column chunks of a file cannot be read by the template's schema."""
-    if footer.schema_part is template.schema_part:
+    if footer.schema_elements is template.schema_elements:
         return
     if conform_to_file(footer, columns) != list(columns):
         raise SchemaError(

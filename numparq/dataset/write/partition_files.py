@@ -76,7 +76,7 @@ class RollingFileWriter:
         while start < taken.num_rows or (not taken.num_rows and self._writer is None and not self.written):
             writer = self._open()
             stop = min(start + self._room(writer, taken.num_rows - start), taken.num_rows)
-            writer.write_shredded(taken.rows(start, stop))
+            writer.write_shredded(taken.slice(start, stop))
             start = stop
             if self._is_full(writer):
                 self.close()
@@ -151,7 +151,7 @@ class PartitionedFileWriter:
             part = self._part(self._folder_of(stretch.values) if stretch.folder is None else stretch.folder)
             stays_open = part.is_open or open_now < _MOST_OPEN
             open_now += stays_open and not part.is_open
-            jobs.append((stretch.taken.num_rows, partial(_write, part, stretch.taken, stays_open)))
+            jobs.append((stretch.shredded.num_rows, partial(_write, part, stretch.shredded, stays_open)))
         jobs.sort(key=lambda job: -job[0])
         self._crew.run([job for _, job in jobs])
 

@@ -81,7 +81,7 @@ class FramePartitioner:
         check_columns_remain(self.names, names)
         return [df.iloc[:, place] for place in places], _without(df, places)
 
-    def divide(self, columns: Sequence[pd.Series], num_rows: int, given: UserSchema) -> PartitionGrouping:
+    def group(self, columns: Sequence[pd.Series], num_rows: int, given: UserSchema) -> PartitionGrouping:
         """Group rows by the partition columns that `split` returned; ``given`` are the schema's types."""
         partition = np.zeros(num_rows, np.int64)
         combinations = np.zeros((1 if num_rows or not columns else 0, 0), np.int64)
@@ -178,7 +178,7 @@ class PartitionRows:
     """Rows of one partition; ``folder`` is their directory if it does not follow from the values."""
 
     values: PartitionValues
-    taken: ShreddedFrame
+    shredded: ShreddedFrame
     folder: str | None = None
 
 
@@ -202,17 +202,17 @@ class PartitionedFrame:
         self._rest, self._division, self._index, self._keys = rest, division, index, keys
         self.whole = _without_range(shred_frame(rest, index, given, keys))
         # A subset of the rows could infer other types than the whole frame.
-        self._given = UserSchema({**given.columns, **self.whole.given().columns}, given.complete)
+        self._given = UserSchema({**given.columns, **self.whole.inferred_schema().columns}, given.is_complete)
 
     def batches(self) -> Iterator[list[PartitionRows]]:
         """Yield the rows partition by partition, in batches of limited memory."""
         order, bounds, values = self._division.order, self._division.bounds.tolist(), self._division.values
         for first, last, start, stop in _cut(bounds, self._rows_at_once()):
-            taken = self.whole.rows(start, stop) if order is None else self._taken(order[start:stop])
+            taken = self.whole.slice(start, stop) if order is None else self._taken(order[start:stop])
             yield [
                 PartitionRows(
                     values[number],
-                    taken.rows(max(bounds[number], start) - start, min(bounds[number + 1], stop) - start),
+                    taken.slice(max(bounds[number], start) - start, min(bounds[number + 1], stop) - start),
                 )
                 for number in range(first, last)
             ]
@@ -244,11 +244,11 @@ def partition_frame(
     """
     given = parse_schema(schema)
     columns, rest = partition_columns.split(df)
-    division = partition_columns.divide(columns, len(df), given)
+    division = partition_columns.group(columns, len(df), given)
     others = {name: column for name, column in given.columns.items() if name not in partition_columns.names}
     named_range = index is None and isinstance(df.index, pd.RangeIndex) and df.index.name is not None
     kept = True if named_range else index
-    return PartitionedFrame(rest, division, kept, UserSchema(others, given.complete), partition_columns.names)
+    return PartitionedFrame(rest, division, kept, UserSchema(others, given.is_complete), partition_columns.names)
 
 
 def _without_range(taken: ShreddedFrame) -> ShreddedFrame:

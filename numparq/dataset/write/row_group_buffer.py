@@ -33,13 +33,13 @@ class RowGroupLimits:
     def __init__(self, rows: int, bytes: int) -> None:
         self.rows, self.bytes = rows, bytes
 
-    def rows_of(self, num_rows: int, num_bytes: int) -> int:
+    def rows_for(self, num_rows: int, num_bytes: int) -> int:
         """Return the rows of a row group, given that ``num_rows`` rows have ``num_bytes`` bytes."""
         return max(min(self.rows, num_rows * self.bytes // max(num_bytes, 1)), 1)
 
 
 class RowGroupBuffer:
-    """Buffer of frames or Arrow tables of one type; ``holds_all`` keeps all rows until `rest`."""
+    """Buffer of frames or Arrow tables of one type; ``holds_all`` keeps all rows until `flush`."""
 
     def __init__(self, limits: RowGroupLimits, holds_all: bool = False) -> None:
         self._limits = limits
@@ -47,7 +47,7 @@ class RowGroupBuffer:
         self._pieces: list[Any] = []
         self._num_rows = self._num_bytes = 0
 
-    def fits(self, rows: Any) -> bool:
+    def accepts(self, rows: Any) -> bool:
         """Whether rows can be concatenated to the buffered ones."""
         if not self._pieces:
             return True
@@ -77,7 +77,7 @@ class RowGroupBuffer:
         if start < len(together):
             self._put(_slice(together, start, len(together) - start))
 
-    def rest(self, order: Any = None) -> Iterator[Any]:
+    def flush(self, order: Any = None) -> Iterator[Any]:
         """Yield all buffered rows by row group; ``order`` is a function that returns the positions of sorted rows."""
         if not self._pieces:
             return
@@ -93,7 +93,7 @@ class RowGroupBuffer:
 
     def _taken(self) -> tuple[Any, int]:
         pieces, self._pieces = self._pieces, []
-        step = self._limits.rows_of(self._num_rows, self._num_bytes)
+        step = self._limits.rows_for(self._num_rows, self._num_bytes)
         self._num_rows = self._num_bytes = 0
         return (pieces[0] if len(pieces) == 1 else _kind_of(pieces[0]).joined(pieces)), step
 

@@ -164,14 +164,14 @@ class SharedJob:
         (base,) = place.paths
         stage: LocalStage | RemoteStage
         if place.filesystem is None:
-            stage = LocalStage.make(os.path.abspath(base), new_job_id(), outlives)
+            stage = LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
         else:
-            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.name_of, mode != "append", new_job_id())
+            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, mode != "append", new_job_id())
         try:
             gone_of = _replaced(stage, gone) if mode == "replace" else WRITE_MODES[mode]
             if mode == "error":
-                gone_of(stage.base, stage.settled().files, (), ())
-            job = cls(place.name_of(stage.base), stage, gone_of, layout)
+                gone_of(stage.base, stage.list_committed().files, (), ())
+            job = cls(place.display_name(stage.base), stage, gone_of, layout)
             if mode == "append":
                 job._check_beforehand()
         except BaseException:
@@ -182,16 +182,16 @@ class SharedJob:
     def _check_beforehand(self) -> None:
         """Raise before any task runs if the schema does not fit the existing files, as the commit would."""
         layout = self._layout
-        if not layout.is_complete:
+        if not layout.has_all_columns:
             return
-        found = self._stage.settled()
+        found = self._stage.list_committed()
         if not found.files:
             return
         with error_context(file=self.path):
             keys = layout.partition_cols
             changes = plan_changes(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
             check_schemas_compatible(
-                found, changes, self._stage.source, [OpenFile(layout.empty_file())], layout.same_name
+                found, changes, self._stage.open_source, [OpenFile(layout.empty_file())], layout.same_name
             )
 
     # --- tasks ------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class SharedJob:
         list of str
             Paths or URLs, in the order of the messages and of the files in each.
         """
-        return [self._stage.path(file.staged) for file in self._files(messages)]
+        return [self._stage.path(file.staged_name) for file in self._files(messages)]
 
     # --- commit and abort -------------------------------------------------------------------------------------------
 
@@ -263,11 +263,11 @@ class SharedJob:
                 told = self._without_rows()
                 files = self._files(told)
             # One file represents all tasks with the same columns; mostly that is all tasks.
-            first_of = {message.columns: message.files[0].staged for message in reversed(told) if message.files}
+            first_of = {message.columns: message.files[0].staged_name for message in reversed(told) if message.files}
             with ExitStack() as stack:  # opened here, as the commit may move the files
                 sources = [self._stage.open_staged(staged) for staged in first_of.values()]
                 new = [stack.enter_context(closing(OpenFile(source))) for source in sources]
-                names = {file.name: file.staged for file in files}
+                names = {file.name: file.staged_name for file in files}
                 self._stage.commit(names, lambda found: self._changes(files, found, new))
 
     def _files(self, messages: Iterable[TaskMessage | None]) -> list[StagedFile]:
@@ -283,13 +283,13 @@ class SharedJob:
             known.add(message.task)
             files += message.files
         for file in files:
-            if not (is_path_inside(file.name) and file.staged.isdigit()):
+            if not (is_path_inside(file.name) and file.staged_name.isdigit()):
                 raise ValueError(f"a message tells of a file that is none of the write: {file.name!r}")
         return files
 
     def _without_rows(self) -> list[TaskMessage]:
         """Write a file without rows if the dataset would otherwise have no file; return its message."""
-        found = self._stage.settled()
+        found = self._stage.list_committed()
         going = set(self._changes([], found).gone)
         if any(entry.path not in going for entry in found.files):
             return []
@@ -318,7 +318,7 @@ class SharedJob:
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = plan_changes(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if new:
-            check_schemas_compatible(found, changes, self._stage.source, new, self._layout.same_name)
+            check_schemas_compatible(found, changes, self._stage.open_source, new, self._layout.same_name)
         return changes
 
     def abort(self) -> None:
@@ -339,9 +339,9 @@ class SharedJob:
 
 def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
     """Return the rule that removes the files in ``gone``, with their current versions."""
-    wanted = [stage.place(os.fsdecode(path)) for path in gone]
-    there = {entry.path: entry for entry in stage.settled().files}
+    wanted = [stage.dataset_path(os.fsdecode(path)) for path in gone]
+    there = {entry.path: entry for entry in stage.list_committed().files}
     for path in wanted:
         if path not in there:
             raise FileNotFoundError(errno.ENOENT, "the dataset has no such file, which is to be replaced", path)
-    return ReplacedFiles({path: stage.version(there[path]) for path in wanted}, stage.version)
+    return ReplacedFiles({path: stage.file_version(there[path]) for path in wanted}, stage.file_version)

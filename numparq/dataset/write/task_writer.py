@@ -43,14 +43,14 @@ class StagedFile:
     ----------
     name : str
         Path in the dataset, separated by slashes.
-    staged : str
+    staged_name : str
         Name until the commit.
     num_rows, num_bytes : int
         Size of the file.
     """
 
     name: str
-    staged: str
+    staged_name: str
     num_rows: int
     num_bytes: int
 
@@ -117,11 +117,11 @@ class TaskWriter(TransactionalWriter):
         self.message: TaskMessage | None = None
         self._stage, self._task, self._layout = stage, task, layout
         self._columns = FramePartitioner(layout.partition_cols)
-        self._gathered = RowGroupBuffer(layout.row_group, holds_all=bool(layout.sort_keys))
+        self._gathered = RowGroupBuffer(layout.row_group_limits, holds_all=bool(layout.sort_keys))
         self._gathered_for: tuple[Any, ...] = ()
         self._workshop = WriterContext(threads=1, progress=False)
         self._spread = PartitionedFileWriter(
-            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.crew
+            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.pool
         )
         self._nodes: list[SchemaNode] | None = None
         self._order = CategoryOrder()
@@ -158,7 +158,7 @@ class TaskWriter(TransactionalWriter):
             rows = _table(rows) if is_arrow_table(rows) else rows
             if not len(rows):
                 return
-            if self._gathered_for != (index, folder) or not self._gathered.fits(rows):
+            if self._gathered_for != (index, folder) or not self._gathered.accepts(rows):
                 self._flush()
                 self._gathered_for = (index, folder)
             for full in self._gathered.add(rows):
@@ -197,7 +197,7 @@ class TaskWriter(TransactionalWriter):
 
     def _flush(self) -> None:
         keys = list(self._layout.sort_keys)
-        for rows in self._gathered.rest(partial(sort_order, keys) if keys else None):
+        for rows in self._gathered.flush(partial(sort_order, keys) if keys else None):
             self._write_row_group(rows)
 
     def _write_row_group(self, rows: Any) -> None:
@@ -210,7 +210,7 @@ class TaskWriter(TransactionalWriter):
         nodes = [column.node for column in frame.whole.columns]
         self._nodes = self._nodes or nodes
         check_columns(nodes, self._nodes)
-        self._order.extend(frame.whole.ordered)
+        self._order.check_append(frame.whole.ordered_categories)
         for stretches in frame.batches():
             self._spread.write([_put_in(folder, stretch) for stretch in stretches])
 
@@ -220,14 +220,14 @@ class TaskWriter(TransactionalWriter):
             lambda number: start + data_file_name(self._stage.id, number, self._task),
             self._create,
             partial(ParquetWriter, workshop=self._workshop, **self._layout.options),
-            self._layout.file,
+            self._layout.file_limits,
             keep_footers=False,
         )
 
     def _create(self, name: str) -> Sink:
         # A random name: another attempt of the task may be writing at the same time.
         self._staged[name] = f"1{secrets.randbits(96):029}"
-        return self._stage.create(self._staged[name], name, synced=True)
+        return self._stage.create_file(self._staged[name], name, synced=True)
 
     # --- close and abort --------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class ByteStrings(NamedTuple):
     width: int
 
     @classmethod
-    def between(cls, data: np.ndarray, offsets: np.ndarray) -> ByteStrings:
+    def from_offsets(cls, data: np.ndarray, offsets: np.ndarray) -> ByteStrings:
         """Build from Arrow-style offsets."""
         if offsets.dtype.itemsize not in (4, 8):
             offsets = offsets.astype(np.int64)
@@ -87,9 +87,9 @@ class BytesMatcher:
         table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
         self._arguments = joined, len(joined), places, len(edges), words, steps, *table, shared, flip
 
-    def join(self, strings: ByteStrings, mask: RowMask) -> None:
+    def match(self, strings: ByteStrings, mask: RowMask) -> None:
         """Combine into the mask which strings are in the ranges."""
-        predicate_kernels.match_byte_ranges(*strings, *self._arguments, *mask.tail)
+        predicate_kernels.match_byte_ranges(*strings, *self._arguments, *mask.kernel_arguments)
 
 
 def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -113,8 +113,8 @@ class LikeMatcher:
 
     def __init__(self, pattern: LikePattern, negated: bool) -> None:
         letters, ones = bytearray(), bytearray()
-        pieces = np.zeros((len(pattern.pieces), SEGMENT_FIELDS), np.int64)
-        for row, piece in zip(pieces, pattern.pieces, strict=True):
+        pieces = np.zeros((len(pattern.segments), SEGMENT_FIELDS), np.int64)
+        for row, piece in zip(pieces, pattern.segments, strict=True):
             row[SEGMENT_START] = len(letters)
             for token in piece:
                 letters += b"_" if token is ANY_CHARACTER else token
@@ -134,9 +134,9 @@ class LikeMatcher:
             int(negated),
         )
 
-    def join(self, strings: ByteStrings, mask: RowMask) -> None:
+    def match(self, strings: ByteStrings, mask: RowMask) -> None:
         """Combine into the mask which strings match."""
-        predicate_kernels.match_like(*strings, *self._arguments, *mask.tail)
+        predicate_kernels.match_like(*strings, *self._arguments, *mask.kernel_arguments)
 
 
 def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
@@ -166,7 +166,7 @@ def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMa
     for start in range(0, len(sizes), step):
         rows = slice(start, start + step)
         wide = _widened(data, starts[rows], sizes[rows], width)
-        wanted.join(ByteStrings.from_fixed_width(wide, width), mask.part(start, start + step))
+        wanted.match(ByteStrings.from_fixed_width(wide, width), mask.slice(start, start + step))
 
 
 def _widened(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:

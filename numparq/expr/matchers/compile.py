@@ -24,9 +24,9 @@ def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
 
     The column's codes and validity are ignored; the mask's validity counts.
     """
-    if not predicate.ready:
-        predicate.ready.append(_compile(predicate))  # a race of threads compiles twice, harmlessly
-    predicate.ready[0](column, mask)
+    if not predicate.matcher:
+        predicate.matcher.append(_compile(predicate))  # a race of threads compiles twice, harmlessly
+    predicate.matcher[0](column, mask)
 
 
 def _compile(predicate: ValuePredicate | BloomPredicate) -> Matcher:
@@ -34,7 +34,7 @@ def _compile(predicate: ValuePredicate | BloomPredicate) -> Matcher:
         return _members(predicate)
     if predicate.pattern is not None:
         likes, domain = LikeMatcher(predicate.pattern, predicate.negated), predicate.domain
-        return lambda column, into: likes.join(as_byte_strings(domain, column), into)
+        return lambda column, into: likes.match(as_byte_strings(domain, column), into)
     return _COMPILERS[predicate.domain.kind](predicate)
 
 
@@ -46,9 +46,9 @@ def _booleans(predicate: ValuePredicate) -> Matcher:
 
     def asked(column: ColumnVector, into: RowMask) -> None:
         if false == true:
-            into.constant(true)
+            into.combine_constant(true)
         else:
-            into.where(column.values, negated=false)
+            into.combine(column.values, negated=false)
 
     return asked
 
@@ -56,15 +56,15 @@ def _booleans(predicate: ValuePredicate) -> Matcher:
 def _integers(predicate: ValuePredicate) -> Matcher:
     # Upper bits of a narrow integer are ignored, whatever the writer left there.
     keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
-    return lambda column, into: keys.join(_numbers(column.values), into)
+    return lambda column, into: keys.match(_numbers(column.values), into)
 
 
 def _floats(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     bits = 8 * domain.width
-    nan = [(domain.high, domain.low + (1 << bits))] if predicate.nan else []
+    nan = [(domain.high, domain.low + (1 << bits))] if predicate.matches_nan else []
     keys = IntMatcher(union(predicate.ranges, nan), bits, fold=True)
-    return lambda column, into: keys.join(_numbers(column.values.view(f"<i{domain.width}")), into)
+    return lambda column, into: keys.match(_numbers(column.values.view(f"<i{domain.width}")), into)
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 def _moments(predicate: ValuePredicate) -> Matcher:
     """Build the matcher of INT96, which is decoded to nanoseconds or microseconds."""
     keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
-    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].join(_numbers(column.values), into)
+    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].match(_numbers(column.values), into)
 
 
 def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
@@ -100,13 +100,13 @@ def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
 def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
     """Return the values of a column of byte strings as the kernels take them."""
     if column.offsets is not None:
-        return ByteStrings.between(column.values, column.offsets)
+        return ByteStrings.from_offsets(column.values, column.offsets)
     return ByteStrings.from_fixed_width(column.values, domain.width)
 
 
 def _bytes(predicate: ValuePredicate) -> Matcher:
     wanted, domain = BytesMatcher(predicate.ranges), predicate.domain
-    return lambda column, into: wanted.join(as_byte_strings(domain, column), into)
+    return lambda column, into: wanted.match(as_byte_strings(domain, column), into)
 
 
 def _decimals(predicate: ValuePredicate) -> Matcher:
@@ -114,7 +114,7 @@ def _decimals(predicate: ValuePredicate) -> Matcher:
     if not domain.width:
         return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
     wanted = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
-    return lambda column, into: wanted.join(as_byte_strings(domain, column), into)
+    return lambda column, into: wanted.match(as_byte_strings(domain, column), into)
 
 
 _COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
@@ -133,26 +133,26 @@ _AT_ONCE = 1 << 14  # hashes per batch, which stay in the CPU cache
 
 
 def _members(predicate: BloomPredicate) -> Matcher:
-    leaf, domain, bloom_filter = predicate.leaf, predicate.domain, predicate.filter
+    leaf, domain, bloom_filter = predicate.leaf, predicate.domain, predicate.bloom_filter
     if not has_canonical_bytes(leaf, domain):
-        return lambda column, into: into.constant(True)
+        return lambda column, into: into.combine_constant(True)
     has_zero = domain.is_float and bool(
         bloom_filter.might_contain(hash_values(leaf, np.array([0.0, -0.0], f"<f{domain.width}"))).any()
     )
 
     def asked(column: ColumnVector, into: RowMask) -> None:
         if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
-            into.constant(True)  # decoded to another width than stored: cannot be hashed
+            into.combine_constant(True)  # decoded to another width than stored: cannot be hashed
             return
         for start in range(0, len(into.out), _AT_ONCE):
-            part = into.part(start, start + _AT_ONCE)
+            part = into.slice(start, start + _AT_ONCE)
             found = bloom_filter.might_contain(_hashes(predicate, column, start, len(part.out)))
             if domain.is_float:
                 floats = column.values.view(f"<f{domain.width}")[start : start + _AT_ONCE]
                 found |= np.isnan(floats)
                 if has_zero:
                     found |= floats == 0
-            part.where(found)
+            part.combine(found)
 
     return asked
 

@@ -35,10 +35,10 @@ class IntMatcher:
         else:
             self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
 
-    def join(self, values: np.ndarray, mask: RowMask) -> None:
+    def match(self, values: np.ndarray, mask: RowMask) -> None:
         """Combine into the mask which values (int32 or int64, C-contiguous) are in the ranges."""
         run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
-        run(values, self._fold, _signed(self._mask), *self._arguments, *mask.tail)
+        run(values, self._fold, _signed(self._mask), *self._arguments, *mask.kernel_arguments)
 
 
 def _signed(number: int) -> int:

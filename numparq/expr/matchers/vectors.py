@@ -23,39 +23,39 @@ class RowMask:
     ----------
     out : uint8 array
         An item a row: 0 or 1, but where it is to be stored, anything.
-    how : (int, int)
+    mode : (int, int)
         STORE, AND or OR.
     validity : uint8 or bool array or None
         Rows where it is 0 do not satisfy the test.
     """
 
     out: np.ndarray
-    how: tuple[int, int] = STORE
+    mode: tuple[int, int] = STORE
     validity: np.ndarray | None = None
 
     @property
-    def tail(self) -> tuple[Any, ...]:
+    def kernel_arguments(self) -> tuple[Any, ...]:
         """The last arguments of every kernel that joins a test."""
         valid = _NOTHING if self.validity is None else self.validity
-        return valid, int(self.validity is not None), *self.how, len(self.out), self.out
+        return valid, int(self.validity is not None), *self.mode, len(self.out), self.out
 
-    def part(self, start: int, stop: int) -> RowMask:
+    def slice(self, start: int, stop: int) -> RowMask:
         """Give the part for some of the rows."""
         validity = None if self.validity is None else self.validity[start:stop]
         return replace(self, out=self.out[start:stop], validity=validity)
 
-    def where(self, mask: np.ndarray | None, negated: bool = False) -> None:
+    def combine(self, mask: np.ndarray | None, negated: bool = False) -> None:
         """Join what another mask says, of which everything but 0 is true; None is true everywhere."""
         if mask is None:
-            self.constant(not negated)
+            self.combine_constant(not negated)
         else:
-            predicate_kernels.match_mask(as_mask(mask), int(negated), *self.tail)
+            predicate_kernels.match_mask(as_mask(mask), int(negated), *self.kernel_arguments)
 
-    def constant(self, answer: bool) -> None:
+    def combine_constant(self, answer: bool) -> None:
         """Join the same answer for all rows; nulls do not satisfy it."""
         if answer and self.validity is not None:
-            replace(self, validity=None).where(self.validity)
-        elif self.how == STORE or answer == (self.how == OR):
+            replace(self, validity=None).combine(self.validity)
+        elif self.mode == STORE or answer == (self.mode == OR):
             self.out[:] = answer
 
 

@@ -139,7 +139,7 @@ def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
     num_groups = len(footer.row_group_num_rows)
     if not num_groups or not footer.num_leaves:
         return True
-    facts = footer.chunks.table(range(num_groups), range(footer.num_leaves))
+    facts = footer.chunks.read_table(range(num_groups), range(footer.num_leaves))
     first, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
     starts = np.where((dictionary > 0) & (dictionary < first), dictionary, first)
     sizes = facts["total_compressed_size"]
@@ -156,7 +156,7 @@ def _last_end(footer: Footer) -> int:
     """Return the end of the last page index or Bloom filter of the last row group."""
     found = 0
     for column in range(footer.num_leaves):
-        chunk = footer.chunks.record(len(footer.row_group_num_rows) - 1, column)
+        chunk = footer.chunks.chunk_record(len(footer.row_group_num_rows) - 1, column)
         meta = chunk.meta_data
         places = [
             (chunk.column_index_offset, chunk.column_index_length),

@@ -67,7 +67,7 @@ class ColumnChunks:
     def __getitem__(self, name: str) -> ChunkField:
         return ChunkField(self, *self._places[name])
 
-    def table(self, row_groups: Any, columns: Any) -> dict[str, np.ndarray]:
+    def read_table(self, row_groups: Any, columns: Any) -> dict[str, np.ndarray]:
         """Return all fields and flags of some chunks as int64 arrays of shape (row groups, columns)."""
         words = self.read(np.asarray(row_groups, np.intp)[:, None], columns)
         return {
@@ -122,7 +122,7 @@ class ColumnChunks:
         """Bytes of FileMetaData (uint8); positions in chunk records refer to it."""
         return self._data
 
-    def words(self, layout: ThriftLayout, row_groups: Any, columns: Any) -> np.ndarray:
+    def read_words(self, layout: ThriftLayout, row_groups: Any, columns: Any) -> np.ndarray:
         """Read a projection of ColumnChunk without lists: int64 of shape (chunks, layout.words).
 
         `row_groups` and `columns` have one ordinal per chunk. InvalidFileError if a ColumnChunk is damaged.
@@ -138,13 +138,13 @@ class ColumnChunks:
         )
         return words.reshape(len(starts), layout.words)
 
-    def texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
+    def read_texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
         """Read a string field of chunks, given one row group and column ordinal per chunk; "" where it is absent.
 
         Bytes that are not UTF-8 become lone surrogates.
         """
         wanted = thrift_layout("ColumnChunk", field)
-        words = self.words(wanted, row_groups, columns)
+        words = self.read_words(wanted, row_groups, columns)
         slot = wanted.slot(field)
         found = words[:, slot : slot + 2].tolist()
         data = self._data.data
@@ -153,7 +153,7 @@ class ColumnChunks:
             for start, length in found
         ]
 
-    def record(self, row_group: int, column: int) -> Record:
+    def chunk_record(self, row_group: int, column: int) -> Record:
         """Read the complete ColumnChunk of a row group and a leaf column."""
         whole = thrift_layout("ColumnChunk")
         start = int(self._starts[self._ordinals(row_group, column)])

@@ -50,14 +50,14 @@ class SchemaElements:
         Mask of the elements with a physical type and no children.
     num_leaves : int
         Number of leaf columns.
-    is_shared : bool
+    is_cached : bool
         Whether the instance is cached and shared by all footers with the same schema.
     """
 
     def __init__(self, layout: ThriftLayout, records: np.ndarray, content: bytes, is_shared: bool) -> None:
         self.schema_records = records
         self.schema_layout: RecordLayout = layout.record_layout("schema")
-        self.is_shared = is_shared
+        self.is_cached = is_shared
         self._content = content
         has_type = records[:, 0] & layout.bit("schema.type") != 0
         self.is_leaf = has_type & (records[:, layout.slot("schema.num_children")] <= 0)
@@ -66,9 +66,9 @@ class SchemaElements:
 
     def text(self, position: int, length: int) -> str:
         """Return a string of the schema by its position in the footer; invalid UTF-8 becomes lone surrogates."""
-        return self.content(position, length).decode("utf-8", "surrogateescape")
+        return self.binary(position, length).decode("utf-8", "surrogateescape")
 
-    def content(self, position: int, length: int) -> bytes:
+    def binary(self, position: int, length: int) -> bytes:
         """Return bytes of the schema by their position in the footer; none for position -1."""
         return self._content[position : position + length] if position >= 0 else b""
 
@@ -114,11 +114,11 @@ class Footer:
         FileMetaData in the first `length` bytes; positions in records refer to it.
     row_group_num_rows : int64 array
         Rows of each row group.
-    schema_part : SchemaElements
+    schema_elements : SchemaElements
         Schema elements, shared by footers with the same schema.
     chunks : ColumnChunks
         Column chunk metadata; -1 where a number is absent.
-    kept : BoundedCache
+    cache : BoundedCache
         Values derived from the footer alone, for later reads.
     """
 
@@ -127,12 +127,12 @@ class Footer:
         self.length = length
         self._layout, self._words = _read(data, length)
         self._bytes = memoryview(data)  # type: ignore[arg-type]
-        self.schema_part: SchemaElements = shared_schema_elements(self._layout, self._list("schema"), data[:length])
+        self.schema_elements: SchemaElements = shared_schema_elements(self._layout, self._list("schema"), data[:length])
         groups = self._list("row_groups")
         self.row_group_num_rows = groups[:, self._layout.slot("row_groups.num_rows")]
         self._check_row_groups(groups)
         self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
-        self.kept = BoundedCache(_MAX_CACHED)
+        self.cache = BoundedCache(_MAX_CACHED)
 
     def _list(self, path: str) -> np.ndarray:
         """Return the records of a list of structs: a view of shape (elements, words)."""
@@ -144,22 +144,22 @@ class Footer:
     @property
     def num_leaves(self) -> int:
         """Number of leaf columns, and of column chunks in each row group."""
-        return self.schema_part.num_leaves
+        return self.schema_elements.num_leaves
 
     @property
     def schema_records(self) -> np.ndarray:
         """Records of the schema elements: int64, shape (elements, words)."""
-        return self.schema_part.schema_records
+        return self.schema_elements.schema_records
 
     @property
     def schema_layout(self) -> RecordLayout:
         """Layout of the schema records."""
-        return self.schema_part.schema_layout
+        return self.schema_elements.schema_layout
 
     @property
     def is_leaf(self) -> np.ndarray:
         """Mask of the schema elements with a physical type and no children (bool array)."""
-        return self.schema_part.is_leaf
+        return self.schema_elements.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
         counts = groups[:, self._layout.slot("row_groups.columns") + 1].tolist()
@@ -187,7 +187,7 @@ class Footer:
         """Return a string of the footer; bytes that are not UTF-8 become lone surrogates."""
         return str(self._bytes[position : position + length], "utf-8", "surrogateescape")
 
-    def content(self, position: int, length: int) -> bytes:
+    def binary(self, position: int, length: int) -> bytes:
         """Return bytes of the footer; none for position -1."""
         return bytes(self._bytes[position : position + length]) if position >= 0 else b""
 
@@ -208,7 +208,7 @@ class Footer:
         key, value = record.slots["key"].word, record.slots["value"].word
         found: dict[str, bytes] = {}
         for pair in pairs.tolist():
-            found.setdefault(self.text(pair[key], pair[key + 1]), self.content(pair[value], pair[value + 1]))
+            found.setdefault(self.text(pair[key], pair[key + 1]), self.binary(pair[value], pair[value + 1]))
         return MappingProxyType(found)
 
     @cached_property
@@ -225,7 +225,7 @@ class Footer:
         return [names.get(mask) for mask in masks] if len(masks) == self.num_leaves else None
 
     @cached_property
-    def full(self) -> Record:
+    def record(self) -> Record:
         """The complete FileMetaData."""
         whole = thrift_layout("FileMetaData")
         return root_record(whole, read_record(self.data, self.length, whole), self.data)

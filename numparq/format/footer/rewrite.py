@@ -39,7 +39,7 @@ class FooterParts:
         ignore its statistics.
     fields : dict of int to (int, bytes)
         All fields of the struct by id, known or not: wire type and encoded value.
-    starts : list of int
+    row_group_offsets : list of int
         Offset of each RowGroup struct in the footer.
     """
 
@@ -48,7 +48,7 @@ class FooterParts:
     key_values: list[tuple[bytes, bytes | None]]
     column_orders: list[str] | None
     fields: dict[int, tuple[int, bytes]] = field(repr=False)
-    starts: list[int] = field(repr=False, default_factory=list)
+    row_group_offsets: list[int] = field(repr=False, default_factory=list)
 
     @property
     def key_value_metadata(self) -> dict[str, bytes]:
@@ -151,7 +151,7 @@ def _check_appendable(footer: Footer) -> None:
     if full.encryption_algorithm is not None or full.footer_signing_key_metadata is not None:
         raise UnsupportedError("the file is encrypted or signed: nothing can be appended to it")
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
-    facts = footer.chunks.table(groups, columns)
+    facts = footer.chunks.read_table(groups, columns)
     if facts["has_file_path"].any():
         raise UnsupportedError("the file describes row groups of other files: nothing can be appended to it")
     if facts["is_encrypted"].any():
@@ -272,7 +272,9 @@ def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThr
     parts = split_footer(footer)
     path = encode_field_header(_FILE_PATH, wire.BINARY) + encode_field("ColumnChunk", "file_path", file_path)
     found = []
-    for start, group, chunks in zip(parts.starts, parts.row_groups, footer.chunks.starts.tolist(), strict=True):
+    for start, group, chunks in zip(
+        parts.row_group_offsets, parts.row_groups, footer.chunks.starts.tolist(), strict=True
+    ):
         out, at = bytearray(), 0
         for chunk in chunks:
             out += group[at : chunk - start] + path

@@ -142,8 +142,8 @@ class FlatbufferTable:
             yield self.vector_item(number, index)
 
 
-def build_flatbuffer(root: TableFields, behind: bytes = b"") -> bytes:
-    """Encode a Flatbuffer, padded to a multiple of 8 bytes, with `behind` appended for each `AppendedPosition`."""
+def build_flatbuffer(root: TableFields, appended: bytes = b"") -> bytes:
+    """Encode a Flatbuffer, padded to a multiple of 8 bytes, with `appended` appended for each `AppendedPosition`."""
     out = bytearray(_REFERENCE)
     waiting: list[tuple[int, FlatbufferValue]] = [(0, root)]  # position and target of each open reference
     places: list[tuple[int, AppendedPosition]] = []
@@ -163,7 +163,7 @@ def build_flatbuffer(root: TableFields, behind: bytes = b"") -> bytes:
     _pad(out, ALIGNMENT)
     for place, value in places:
         struct.pack_into("<I", out, place, len(out) + value.position - place)
-    out += behind
+    out += appended
     _pad(out, ALIGNMENT)
     return bytes(out)
 

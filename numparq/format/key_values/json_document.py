@@ -19,7 +19,7 @@ class LazyPandasColumns:
         self._searches = 0
 
     def find(self, field: str) -> dict | None:
-        """Return a column's entry; None if only `all` can find it."""
+        """Return a column's entry; None if only `parse_all` can find it."""
         self._searches += 1
         if self._searches > _MAX_SEARCHES:
             return None
@@ -34,7 +34,7 @@ class LazyPandasColumns:
         whole = isinstance(entry, dict) and "numpy_type" in entry and entry.get("field_name") == field
         return entry if whole else None
 
-    def all(self) -> list:
+    def parse_all(self) -> list:
         """Parse the whole list; empty if it is invalid."""
         try:
             return json.loads(self._text)

@@ -54,7 +54,7 @@ class PandasMetadata:
 
     Attributes
     ----------
-    is_own : bool
+    is_written_by_numparq : bool
         Whether numparq wrote the file; then dtypes and labels that pyarrow loses are restored.
     index : tuple of (str or RangeIndexLevel)
         Index levels: column names of the file, or ranges.
@@ -73,7 +73,7 @@ class PandasMetadata:
         attrs: dict | None = None,
         is_written_by_numparq: bool = False,
     ) -> None:
-        self.is_own = is_written_by_numparq
+        self.is_written_by_numparq = is_written_by_numparq
         levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
         found = [_index_level(level, is_written_by_numparq) for level in levels]
         self.index = tuple(level for level in found if level is not None)
@@ -109,7 +109,7 @@ class PandasMetadata:
         if unparsed is not None and field not in self._columns:
             entry = unparsed.find(field)
             if entry is None:
-                self._columns = _by_field(_list(unparsed.all()), self.index_fields)
+                self._columns = _by_field(_list(unparsed.parse_all()), self.index_fields)
                 self._unparsed = None
             else:
                 self._columns[field] = entry
@@ -124,7 +124,7 @@ class PandasMetadata:
         """Return an index level's name; None if it has none."""
         entry = self._entry(field)
         name = entry.get("name", field)
-        if self.is_own and LABEL_KEY in _dict(entry.get("metadata")):
+        if self.is_written_by_numparq and LABEL_KEY in _dict(entry.get("metadata")):
             name = self.exact_label(field)
             return name if name is None or name.__hash__ else None
         if name == field and _UNNAMED_INDEX.match(field):
@@ -135,7 +135,7 @@ class PandasMetadata:
         """Return a label or index name with its original type, if numparq wrote it."""
         entry = self._entry(field)
         metadata = _dict(entry.get("metadata"))
-        if self.is_own and LABEL_KEY in metadata:
+        if self.is_written_by_numparq and LABEL_KEY in metadata:
             return _decode_or_default(metadata, LABEL_KEY, entry.get("name", field))
         return entry.get("name", field)
 
@@ -143,7 +143,7 @@ class PandasMetadata:
     def label_levels(self) -> list[dict]:
         """Notes by numparq on the levels of the column labels; empty if there are none."""
         notes = [_dict(_dict(level.get("metadata")).get(DTYPE_KEY)) for level in self.column_levels]
-        return notes if self.is_own and any(notes) else []
+        return notes if self.is_written_by_numparq and any(notes) else []
 
     def timezone(self, field: str) -> str | None:
         """Return a column's time zone, or None."""
@@ -167,7 +167,7 @@ class PandasMetadata:
             self._dtypes[name] = _extension_dtype(name)
         return self._dtypes[name]
 
-    def wanted(self, field: str) -> DtypeSpec | None:
+    def dtype_spec(self, field: str) -> DtypeSpec | None:
         """Return the dtype of a column or index level as its entry describes it; None if unknown."""
         if field not in self._wanted:
             entry = self._entry(field)

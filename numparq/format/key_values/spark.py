@@ -22,7 +22,7 @@ class SparkCalendar(NamedTuple):
     zone: bytes | None
 
     @classmethod
-    def of(cls, keys: KeyValues) -> SparkCalendar:
+    def from_key_values(cls, keys: KeyValues) -> SparkCalendar:
         """Return the calendar as Spark chooses it; files of other writers have the current one."""
         version = keys.get(VERSION)
         if version is None:

@@ -18,12 +18,12 @@ CastRule = Callable[[ArrowType, ArrowType], Cast]
 
 
 class CastError(Exception):
-    """A value, at position `place` of the leaf, does not fit the target type."""
+    """A value, at position `position` of the leaf, does not fit the target type."""
 
     def __init__(self, place: int, shown: str) -> None:
         super().__init__(shown)
-        self.place = place
-        self.shown = shown
+        self.position = place
+        self.value_text = shown
 
 
 def raise_first(leaf: LeafValues, bad: np.ndarray, show: Callable[[int], Any]) -> None:

@@ -137,8 +137,8 @@ def _type_name(arrow_type: ArrowType) -> str:
 
 def _message(error: CastError, leaf: LeafValues, start: int, target: ArrowType) -> str:
     """Return the message for a value that does not fit; an entry of a dictionary has no row to name."""
-    row = "" if leaf.codes is not None else f"row {start + error.place}: "
-    return f"{row}{error.shown} does not fit {_type_name(target)}"
+    row = "" if leaf.codes is not None else f"row {start + error.position}: "
+    return f"{row}{error.value_text} does not fit {_type_name(target)}"
 
 
 def _check_present(leaf: LeafValues, start: int) -> None:

@@ -32,7 +32,7 @@ class ShreddedColumn:
         self.node = node
         self._take = slice_rows
 
-    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the leaf values of rows `start` to `stop` (exclusive)."""
         with error_context(column=self.node.name):
             parts = [shred(self.node, array, to_physical) for array in self._take(start, stop)]
@@ -94,10 +94,10 @@ def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
     """Concatenate parts of a shredded leaf; their dictionaries, if any, are the same."""
     if len(parts) == 1:
         return parts[0]
-    definition, repetition = ([getattr(part, name) for part in parts] for name in ("definition", "repetition"))
+    definition, repetition = ([getattr(part, name) for part in parts] for name in ("definition_levels", "repetition_levels"))
     levels: dict[str, Any] = {
-        "definition": None if definition[0] is None else np.concatenate(definition),
-        "repetition": None if repetition[0] is None else np.concatenate(repetition),
+        "definition_levels": None if definition[0] is None else np.concatenate(definition),
+        "repetition_levels": None if repetition[0] is None else np.concatenate(repetition),
     }
     if parts[0].codes is not None:
         codes = np.concatenate([part.codes for part in parts])  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ class CalleeBinder:
         self._helpers |= {id(kernel.function) for kernel in KERNELS.values()}
         self._made: dict[int, Callable] = {}
 
-    def bound(self, function: Callable) -> Callable:
+    def bind(self, function: Callable) -> Callable:
         """Copy a function with the helpers and intrinsics that it names in compiled form."""
         assert isinstance(function, FunctionType)
         names = dict(function.__globals__)
@@ -59,7 +59,7 @@ class CalleeBinder:
             if key in self._makers:
                 self._made[key] = self._makers[key]()
             elif key in self._helpers:
-                self._made[key] = self._jit(self.bound(function), forceinline=function in INLINED)
+                self._made[key] = self._jit(self.bind(function), forceinline=function in INLINED)
             else:
                 return function
         return self._made[key]
@@ -159,7 +159,7 @@ def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> Any:
         for name, kernel in kernels.items():
             pipeline = numba_pipeline.NoAliasKernelCompiler if kernel.noalias else numba_pipeline.KernelCompiler
             signature = types.int64(*argument_types(kernel))
-            compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
+            compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bind(kernel.function))
             result = compiled.overloads[compiled.signatures[0]]
             numba_pipeline.link_library(main, result.library, linked)
             main.link_in(llvm.parse_assembly(_entry(name, kernel, main, result.fndesc.llvm_func_name)))
@@ -180,7 +180,7 @@ def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
     for name, kernel in kernels.items():
         pipeline = NoAlias if kernel.noalias else Compiler
         signature = types.int64(*argument_types(kernel))
-        compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
+        compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bind(kernel.function))
         native = compiled.overloads[compiled.signatures[0]].fndesc.llvm_func_name
         main.link_in(llvm.parse_assembly(compiled.inspect_llvm(compiled.signatures[0])))
         main.link_in(llvm.parse_assembly(_entry(name, kernel, main, native)))

@@ -64,7 +64,7 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
         # No signature: that would compile all kernels now, instead of each at its first call.
         made = {
             name: numba.njit(cache=folder is not None, nogil=not kernel.gil, error_model="numpy")(
-                binder.bound(kernel.function)
+                binder.bind(kernel.function)
             )
             for name, kernel in kernels.items()
         }

@@ -189,14 +189,14 @@ def index_fixed(values, width, count, table, table_bits, max_entries, probe_coun
 
 
 @inlined
-def is_same_entry(data, begin, length, low, high, known, entry):
+def is_same_entry(data, begin, length, low, high, entries, entry):
     """Whether entry number `entry` (from 1 on) equals a value."""
     place = np.uint64((entry - 1) * ENTRY_FIELDS)
-    differ = (known[place] ^ np.int64(low)) | (known[place + np.uint64(1)] ^ np.int64(high))
-    differ |= known[place + np.uint64(2)] ^ length
+    differ = (entries[place] ^ np.int64(low)) | (entries[place + np.uint64(1)] ^ np.int64(high))
+    differ |= entries[place + np.uint64(2)] ^ length
     if differ != 0:
         return False
-    return length <= 16 or same_bytes(data, begin, data, known[place + np.uint64(3)], length)
+    return length <= 16 or same_bytes(data, begin, data, entries[place + np.uint64(3)], length)
 
 
 @kernel("u1 x i8 i8 x i4 i8 x x x x x i4 i4")

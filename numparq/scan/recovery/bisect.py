@@ -51,10 +51,10 @@ class _KnownPageContext(ReadContext):
         super().__init__(**shared)
         self._given = raw, table
 
-    def walk(self, chunks: np.ndarray) -> PageWalk:
+    def walk_pages(self, chunks: np.ndarray) -> PageWalk:
         return _KnownPageWalk(self, chunks, *self._given)
 
-    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
         pass
 
 
@@ -106,7 +106,7 @@ def decode_intact_pages(job: DecodeJob, walked: WalkedChunk, num_rows: int) -> I
     ------
     LimitError
     """
-    return _PageBisection(job, walked, num_rows).decoded()
+    return _PageBisection(job, walked, num_rows).decode()
 
 
 class _PageBisection:
@@ -120,20 +120,20 @@ class _PageBisection:
         self._errors: dict[int, ParquetError] = {}
         self._found = IntactPages()
 
-    def decoded(self) -> IntactPages:
+    def decode(self) -> IntactPages:
         """Do it."""
         walked = self._walked
         self._check()
-        if walked.spans is None:
-            self._prefix()
+        if walked.row_ranges is None:
+            self._decode_prefix()
             return self._found
         self._found.lost.extend(walked.lost)
-        for run in self._runs(walked.spans):
-            self._bisect(run, walked.spans)
+        for run in self._runs(walked.row_ranges):
+            self._bisect(run, walked.row_ranges)
         if walked.inconsistency is not None and self._found.failed is None:
             self._drop_after_doubt(walked.inconsistency)
         for page, error in self._errors.items():
-            first, stop = walked.spans[page].tolist()
+            first, stop = walked.row_ranges[page].tolist()
             self._found.lost.append(LostRows(first, stop, error))
         return self._found
 
@@ -170,7 +170,7 @@ class _PageBisection:
         """Check rows of the page table, in place; gives the first bad one, and what is wrong with it."""
         job = self._job
         try:
-            job.context.check(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, table))
+            job.context.check_pages(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, table))
         except PageFailure as failure:
             return failure.page, failure.error
         return None
@@ -211,7 +211,7 @@ class _PageBisection:
             raise
         except ParquetError as error:
             return error
-        for status in job.failed.values():
+        for status in job.retries.values():
             self._found.failed = status
         return job
 
@@ -220,25 +220,25 @@ class _PageBisection:
         changes: dict[str, Any] = {
             "context": _KnownPageContext(job.context, self._walked.raw, table),
             "chunks": job.chunks.copy(),
-            "share": False,
-            "failed": {},
-            "pieces": [],
+            "shares_pages": False,
+            "retries": {},
+            "arrays": [],
         }
         if isinstance(job, DictionaryJob):
             changes["dictionary"] = NO_VALUES
         if isinstance(job, NestedJob):
             changes["chunks"][0, C_NUM_VALUES] = num_values
             changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_group, 0, num_rows, 0)}
-            if self._walked.spans is None:
+            if self._walked.row_ranges is None:
                 values = {item.name: getattr(job, item.name) for item in fields(job)}
                 return _UncountedNestedJob(**{**values, **changes})
         return replace(job, **changes)
 
-    def _prefix(self) -> None:
+    def _decode_prefix(self) -> None:
         """Decode the longest run of pages from the first on: rows go on from page to page, and none can be left out."""
         good, bad = 0, min([*self._errors, len(self._walked.pages)]) + 1
         best: DecodeJob | None = None
-        error = self._errors.get(bad - 1, self._walked.end or self._walked.inconsistency)
+        error = self._errors.get(bad - 1, self._walked.end_error or self._walked.inconsistency)
         middle = bad - 1
         while good < middle < bad and self._found.failed is None:
             made = self._attempt(np.arange(middle), 0)
@@ -264,8 +264,8 @@ class _PageBisection:
 
         Where no page is found to be bad, any of them may be the one whose header is wrong.
         """
-        assert self._walked.spans is not None
-        first = int(self._walked.spans[min(self._errors), 0]) if self._errors else 0
+        assert self._walked.row_ranges is not None
+        first = int(self._walked.row_ranges[min(self._errors), 0]) if self._errors else 0
         self._found.jobs = [(start, min(stop, first), job) for start, stop, job in self._found.jobs if start < first]
         self._found.lost = [LostRows(first, self._num_rows, self._errors.get(min(self._errors, default=-1), error))]
         self._errors.clear()

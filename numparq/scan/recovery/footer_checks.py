@@ -69,7 +69,7 @@ class TolerantChunkTables(ChunkTables):
         for at in np.ndindex(shape):
             row_group = self._row_groups[at[0]]
             try:
-                known = footer.chunks.table([row_group], [self._leaves[at[1]].index])
+                known = footer.chunks.read_table([row_group], [self._leaves[at[1]].index])
             except InvalidFileError as error:
                 self.faults.setdefault((row_group, at[1]), error)
                 continue
@@ -77,7 +77,7 @@ class TolerantChunkTables(ChunkTables):
                 facts[name][at] = values[0, 0]
         return facts
 
-    def _refuse(self, row_group: int, position: int, error: ParquetError) -> None:
+    def _reject(self, row_group: int, position: int, error: ParquetError) -> None:
         """Record a chunk whose sibling file is not read."""
         self.faults.setdefault((row_group, position), error)
 
@@ -87,9 +87,9 @@ class TolerantChunkTables(ChunkTables):
             for group, place in np.argwhere(failed).tolist():
                 self.faults.setdefault((self._row_groups[group], place), kind(message))
         for row_group, place in self.faults:
-            if row_group not in self._place:
+            if row_group not in self._position:
                 continue
-            at = self._place[row_group], place
+            at = self._position[row_group], place
             self._starts[at] = MAGIC_BYTES
             for name, value in (
                 ("total_compressed_size", 0),
@@ -117,7 +117,7 @@ class PageHeaderCheck:
     @cached_property
     def _row_groups(self) -> Sequence[Record] | None:
         try:
-            return self._footer.full.row_groups
+            return self._footer.record.row_groups
         except ParquetError:
             return None
 

@@ -84,14 +84,14 @@ class Losses:
                         whole[rows.out + begin - rows.start : rows.out + end - rows.start] = False
         return whole
 
-    def num_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
+    def num_lost_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
         """Return the number of output rows with a loss in these leaves."""
         if not any(self._columns.get(column) for column in columns):
             return 0
         whole = self.intact_rows(slices, columns)
         return len(whole) - int(np.count_nonzero(whole))
 
-    def listed(self, names: Sequence[str]) -> list[Lost]:
+    def to_list(self, names: Sequence[str]) -> list[Lost]:
         """Return the report, by row group, column and row; `names` are those of the leaves read."""
         found = []
         places = [(row_group, column) for column, groups in self._columns.items() for row_group in groups]

@@ -58,7 +58,7 @@ def nested_piece_with_placeholders(job: NestedJob, decoded: IntactPages, first: 
         if begin > position:
             parts.append(_placeholder_entries(job.leaf, job.target, begin - position))
         if done is not None:
-            piece = done.pieces[0]
+            piece = done.arrays[0]
             rows = np.arange(_num_rows(piece)) < end - begin  # the last row may be lost, because it is cut off
             parts.append(_take_nested_piece(piece, rows, job.leaf))
         position = end
@@ -194,8 +194,8 @@ def drop_lost_rows(
         validity = None if buffer.validity is None else _take_block(buffer.validity[None], intact)[0]
         small.values[position], small.validity[position] = values, validity
         nested = layout.targets[position].nested
-        pieces = take_nested(buffer.pieces, intact, leaf) if nested else take_pieces(buffer.pieces, intact)
-        found.append(replace(buffer, values=values, validity=validity, pieces=pieces))
+        pieces = take_nested(buffer.arrays, intact, leaf) if nested else take_pieces(buffer.arrays, intact)
+        found.append(replace(buffer, values=values, validity=validity, arrays=pieces))
     return small, found
 
 

@@ -113,14 +113,14 @@ class WalkedChunk:
         What is wrong with the dictionary page, if there is one and it is damaged.
     pages : int64 array, (pages, PAGE_FIELDS)
         The data pages whose headers are whole, in order.
-    spans : int64 array, (pages, 2), or None
+    row_ranges : int64 array, (pages, 2), or None
         Of each of them the first row and the one behind the last, counted within the row group; None where only the
         levels could tell.
     lost : list of LostRows
         The rows of pages that the walk did not find.
     inconsistency : ParquetError or None
         What is wrong where the headers do not add up: one of them is, and so are the rows of all pages behind it.
-    end : ParquetError or None
+    end_error : ParquetError or None
         What the walk ended at, where the rows behind cannot be told without the levels.
     """
 
@@ -128,10 +128,10 @@ class WalkedChunk:
     dictionary: np.ndarray = field(default_factory=lambda: _NO_PAGES)
     dictionary_error: ParquetError | None = None
     pages: np.ndarray = field(default_factory=lambda: _NO_PAGES)
-    spans: np.ndarray | None = None
+    row_ranges: np.ndarray | None = None
     lost: list[LostRows] = field(default_factory=list)
     inconsistency: ParquetError | None = None
-    end: ParquetError | None = None
+    end_error: ParquetError | None = None
 
 
 def walk_pages(
@@ -191,9 +191,9 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
         raise
     except ParquetError as error:
         trouble = error
-    _split_dictionary(walked, walk.found)
+    _split_dictionary(walked, walk.page_table)
     seen, position = int(walk.state[SCAN_VALUES]), int(walk.state[SCAN_POS])
-    passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.found)
+    passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.page_table)
     if trouble is not None and passed_over and seen <= num_values:
         seen = _drop_after_gap(walked, seen)
         trouble = CorruptPageError("the page header is of no known type, and the others do not have all values")
@@ -202,18 +202,18 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
         seen = num_rows
     if not repeated:
         first = walked.pages[:, P_ROW]
-        walked.spans = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
+        walked.row_ranges = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
         _keep_selected(walked, *wanted)
     elif (rows := _rows_by_headers(walked)) is not None:
         stops = np.cumsum([0, *rows])
-        walked.spans = np.stack([stops[:-1], stops[1:]], axis=1)
+        walked.row_ranges = np.stack([stops[:-1], stops[1:]], axis=1)
         seen = int(stops[-1])
         if trouble is None and seen != num_rows:
             walked.inconsistency = CorruptPageError("the rows of the page headers are not those of the row group")
     if trouble is None or walked.inconsistency is not None:
         return
-    if walked.spans is None:
-        walked.end = trouble
+    if walked.row_ranges is None:
+        walked.end_error = trouble
     else:
         walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
 
@@ -230,9 +230,9 @@ def _drop_after_gap(walked: WalkedChunk, seen: int) -> int:
 
 def _keep_selected(walked: WalkedChunk, start: int, stop: int) -> None:
     """Leave out the pages without a row that is wanted."""
-    assert walked.spans is not None
-    wanted = (walked.spans[:, 0] < stop) & (walked.spans[:, 1] > start)
-    walked.pages, walked.spans = walked.pages[wanted], walked.spans[wanted]
+    assert walked.row_ranges is not None
+    wanted = (walked.row_ranges[:, 0] < stop) & (walked.row_ranges[:, 1] > start)
+    walked.pages, walked.row_ranges = walked.pages[wanted], walked.row_ranges[wanted]
 
 
 def _split_dictionary(walked: WalkedChunk, table: np.ndarray) -> None:
@@ -289,7 +289,7 @@ def _walk_locations(
         pages.append(page)
         spans.append((first, stop))
     walked.pages = np.concatenate([_NO_PAGES, *pages])
-    walked.spans = np.array(spans, np.int64).reshape(-1, 2)
+    walked.row_ranges = np.array(spans, np.int64).reshape(-1, 2)
 
 
 class _PageAtLocation:
@@ -308,7 +308,7 @@ class _PageAtLocation:
         walk.state[:] = 0
         walk.state[SCAN_POS] = position
         walk.scan(self._raw, position + size)
-        return walk.found.copy()
+        return walk.page_table.copy()
 
 
 def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:

@@ -30,15 +30,15 @@ __all__ = ["TolerantContext", "TolerantJobMaker"]
 
 @dataclass
 class TolerantContext(ReadContext):
-    """The context of a read that goes on behind damages; `headers` holds page headers against the footer."""
+    """The context of a read that goes on behind damages; `header_check` holds page headers against the footer."""
 
-    headers: PageHeaderCheck | None = None
+    header_check: PageHeaderCheck | None = None
 
-    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure."""
-        if self.headers is not None:
-            self.headers.check(row_group, columns, pages)
-        super().check(row_group, columns, pages)
+        if self.header_check is not None:
+            self.header_check.check(row_group, columns, pages)
+        super().check_pages(row_group, columns, pages)
 
 
 class _CaughtJob:
@@ -87,7 +87,7 @@ class TolerantJobMaker(JobScheduler):
         self, context: TolerantContext, chunk_tables: TolerantChunkTables, memory: OutputMemory, losses: Losses
     ) -> None:
         super().__init__(context, chunk_tables, chunk_tables.leaves, memory)
-        context.headers = PageHeaderCheck(chunk_tables.footer, chunk_tables.leaves)
+        context.header_check = PageHeaderCheck(chunk_tables.footer, chunk_tables.leaves)
         self._chunk_tables = chunk_tables
         self._losses = losses
 
@@ -105,29 +105,29 @@ class TolerantJobMaker(JobScheduler):
     def _retry(self, trial: _CaughtJob) -> None:
         """Do the chunks of a failed job one by one."""
         job = trial.job
-        job.chunks, job.pieces, job.failed = trial.pristine.copy(), [], {}
+        job.chunks, job.arrays, job.retries = trial.pristine.copy(), [], {}
         for place, column in enumerate(job.columns):
             chunk = trial.pristine[place : place + 1]
             fault = self._chunk_tables.faults.get((job.row_group, column))
             if fault is not None:
-                lost = [LostRows(0, self._chunk_tables.num_rows_of(job.row_group), fault)]
-                self._take(job, place, _single_chunk_job(job, chunk, column), IntactPages(lost=lost))
+                lost = [LostRows(0, self._chunk_tables.num_rows(job.row_group), fault)]
+                self._store(job, place, _single_chunk_job(job, chunk, column), IntactPages(lost=lost))
                 continue
             again = _CaughtJob(_single_chunk_job(job, chunk, column))
             again()
             if again.error is not None:
                 alone = _single_chunk_job(job, chunk, column)
-                self._take(job, place, alone, self._decode_pages(alone, again.error))
+                self._store(job, place, alone, self._decode_pages(alone, again.error))
                 continue
-            job.failed.update(again.job.failed)
-            job.pieces.extend(again.job.pieces)
+            job.retries.update(again.job.retries)
+            job.arrays.extend(again.job.arrays)
             job.chunks[place, C_NULL_COUNT] = again.chunks[0, C_NULL_COUNT]
 
     def _decode_pages(self, alone: DecodeJob, error: ParquetError) -> IntactPages:
         """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
-        leaf, num_rows = self._chunk_tables.leaves[alone.columns[0]], self._chunk_tables.num_rows_of(alone.row_group)
+        leaf, num_rows = self._chunk_tables.leaves[alone.columns[0]], self._chunk_tables.num_rows(alone.row_group)
         try:
-            record = self._chunk_tables.footer.chunks.record(alone.row_group, leaf.index)
+            record = self._chunk_tables.footer.chunks.chunk_record(alone.row_group, leaf.index)
             start, end = alone.chunks[0, [C_START, C_END]].tolist()
             locations = read_page_locations(self._context.source, record, start, end, num_rows)
         except LimitError:
@@ -141,27 +141,27 @@ class TolerantJobMaker(JobScheduler):
             return IntactPages(lost=[LostRows(0, num_rows, error)])
         return decoded
 
-    def _take(self, job: DecodeJob, position: int, alone: DecodeJob, decoded: IntactPages) -> None:
+    def _store(self, job: DecodeJob, position: int, alone: DecodeJob, decoded: IntactPages) -> None:
         """Put what could be decoded of a chunk in the place of what a job should have decoded; the rest is lost."""
         column = alone.columns[0]
         if decoded.failed is not None:
-            job.failed[column] = decoded.failed
+            job.retries[column] = decoded.failed
             return
         first, stop = _row_range(alone)
         lost = [LostRows(max(rows.first, first), min(rows.stop, stop), rows.reason) for rows in decoded.lost]
         self._losses.add(job.row_group, column, lost)
         job.chunks[position, C_NULL_COUNT] = sum(int(done.chunks[0, C_NULL_COUNT]) for _, _, done in decoded.jobs)
-        job.pieces.extend(_pieces_with_placeholders(alone, decoded, first, stop))
+        job.arrays.extend(_pieces_with_placeholders(alone, decoded, first, stop))
 
 
 def _single_chunk_job(job: DecodeJob, chunk: np.ndarray, column: int) -> DecodeJob:
     """Make a job of one chunk of a job."""
-    changes = {"columns": [column], "chunks": chunk.copy(), "share": False, "failed": {}, "pieces": []}
+    changes = {"columns": [column], "chunks": chunk.copy(), "shares_pages": False, "retries": {}, "arrays": []}
     if isinstance(job, DictionaryJob):
         job.codes.fill(-1)
         changes["dictionary"] = NO_VALUES
     if isinstance(job, NestedJob):  # every attempt would keep a dictionary of its own
-        changes["target"] = replace(job.target, coded=False)
+        changes["target"] = replace(job.target, keep_codes=False)
     return replace(job, **changes)  # type: ignore[arg-type]
 
 
@@ -186,7 +186,7 @@ def _pieces_with_placeholders(job: DecodeJob, decoded: IntactPages, first: int, 
             continue
         if begin > position:
             made.append(placeholder_rows(begin - position))
-        for piece in done.pieces:
+        for piece in done.arrays:
             whole = isinstance(job, DictionaryJob) and len(piece) == stop - first
             made.append(slice_piece(piece, begin - first, end - first) if whole else piece)
         position = end

@@ -44,11 +44,13 @@ class SkipDamaged:
         self._starts = [0, *np.cumsum(footer.row_group_num_rows).tolist()]
         self._losses = Losses(file, self._starts)
         self._report: list[Lost] = []
-        self._kept: np.ndarray | None = None
+        self._intact: np.ndarray | None = None
         self._damaged_chunks: dict[tuple[int, str], ParquetError] = {}
         self._damaged_columns: dict[Any, ParquetError] = {}
 
-    def read(self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Sequence[str]) -> pd.DataFrame:
+    def read_with_retries(
+        self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Sequence[str]
+    ) -> pd.DataFrame:
         """Read, and retry without the damaged chunk or column, until nothing fails.
 
         `attempt` reads columns, given as by the user; the frame gets a list of `Lost` as ``attrs["numparq.lost"]``.
@@ -69,11 +71,11 @@ class SkipDamaged:
             return frame
 
     @staticmethod
-    def rows(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
+    def select(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
         """Return the rows selected by position; refuse a predicate, since a lost value cannot be tested."""
         if rows.has_predicate:
             raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
-        return rows.slices
+        return rows.selections
 
     def _drop_culprit(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
         """Record the chunk or column of an error, and return the columns to go on with.
@@ -94,13 +96,13 @@ class SkipDamaged:
             self._damaged_columns[name] = error
         return [name for name in wanted if name not in guilty]
 
-    def tables(
+    def chunk_tables(
         self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
     ) -> TolerantChunkTables:
         """Build the chunk tables."""
         return TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
 
-    def few(self, *rows: Any) -> dict[int, DecodedColumn]:
+    def decode_few(self, *rows: Any) -> dict[int, DecodedColumn]:
         """Decode nothing inline: only jobs record losses."""
         return {}
 
@@ -110,7 +112,7 @@ class SkipDamaged:
         """Build the job scheduler."""
         return TolerantJobMaker(context, tables, memory, self._losses)
 
-    def whole(
+    def drop_lost(
         self,
         layout: BlockLayout,
         buffers: list[DecodedColumn],
@@ -124,22 +126,22 @@ class SkipDamaged:
 
         Columns are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
         """
-        self._report = self._losses.listed([leaf.name for leaf in leaves])
-        self._kept = None
+        self._report = self._losses.to_list([leaf.name for leaf in leaves])
+        self._intact = None
         if not self._losses:
             return layout, buffers, labels, nested, virtual
         dropped, kept = self._choose_intact(labels, nested, slices)
         layout, buffers = drop_lost_rows(layout, buffers, leaves, kept)
         labels = [None if position in dropped else label for position, label in enumerate(labels)]
-        nested = [column for column in nested if column.places.start not in dropped]
-        self._kept = kept
+        nested = [column for column in nested if column.leaf_slice.start not in dropped]
+        self._intact = kept
         return layout, buffers, labels, nested, [(name, values.take(np.flatnonzero(kept))) for name, values in virtual]
 
     def _choose_intact(
         self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: Sequence[RowSlice]
     ) -> tuple[set[int], np.ndarray]:
         """Return the positions of leaves to drop, and for each row whether to keep it (bool array)."""
-        places = {column.places.start: range(column.places.start, column.places.stop) for column in nested}
+        places = {column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in nested}
         columns = [
             places.get(position, range(position, position + 1))
             for position, label in enumerate(labels)
@@ -148,8 +150,8 @@ class SkipDamaged:
         inside = {leaf for leaves in columns for leaf in leaves}
         kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # leaves of the exploded collection
         dropped: set[int] = set()
-        for leaves in sorted(columns, key=lambda leaves: self._losses.num_rows(slices, leaves)):
-            if not self._losses.num_rows(slices, leaves):
+        for leaves in sorted(columns, key=lambda leaves: self._losses.num_lost_rows(slices, leaves)):
+            if not self._losses.num_lost_rows(slices, leaves):
                 continue
             left = kept & self._losses.intact_rows(slices, leaves)
             if left.any():
@@ -158,10 +160,10 @@ class SkipDamaged:
                 dropped.update(leaves)
         return dropped, kept
 
-    def label(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
+    def relabel(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
         """Set the row labels that a read without losses has."""
-        if self._kept is not None and _is_range(frame.index):
-            frame.index = row_index(metadata, {}, len(self._kept))[np.flatnonzero(self._kept)]
+        if self._intact is not None and _is_range(frame.index):
+            frame.index = row_index(metadata, {}, len(self._intact))[np.flatnonzero(self._intact)]
 
 
 def _is_range(index: pd.Index) -> bool:

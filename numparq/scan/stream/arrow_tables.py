@@ -35,7 +35,7 @@ def to_arrow_arrays(
 
     The arrays own the decoded memory: do not write to it. `made` holds finished columns by first leaf position.
     """
-    nested = {column.places.start: column for column in columns.nested}
+    nested = {column.leaf_slice.start: column for column in columns.nested}
     arrays = []
     for place, label in enumerate(columns.labels):
         if label is None:
@@ -44,7 +44,7 @@ def to_arrow_arrays(
             if place in made:
                 arrays.append(_to_chunked_array(made[place]))
             elif place in nested:
-                arrays.append(_to_chunked_array(nested[place].finished(output_types, buffers)))
+                arrays.append(_to_chunked_array(nested[place].to_array(output_types, buffers)))
             else:
                 arrays.append(to_arrow(output_types[place], buffers[place], num_rows))
     return arrays
@@ -88,7 +88,7 @@ class ArrowTableBuilder:
         fields += [pa.field(name, getattr(pa, _VIRTUAL[name])(), False) for name in columns.virtual]
         self.schema = pa.schema(fields, _schema_metadata(file))
 
-    def table(
+    def to_table(
         self,
         output_types: Sequence[OutputType],
         buffers: Sequence[DecodedColumn],
@@ -136,8 +136,8 @@ def _empty_buffer(target: OutputType) -> DecodedColumn:
 
 def _is_nullable(columns: ProjectedColumns, place: int) -> bool:
     for column in columns.nested:
-        if column.places.start == place:
-            return column.column.shape.nullable
+        if column.leaf_slice.start == place:
+            return column.column.type.nullable
     return columns.leaves[place].max_definition_level > 0
 
 

@@ -71,7 +71,7 @@ class RangeLabels(NamedTuple):
     name: Any = None
 
     @classmethod
-    def of(cls, metadata: PandasMetadata | None, num_rows: int | None) -> RangeLabels:
+    def from_metadata(cls, metadata: PandasMetadata | None, num_rows: int | None) -> RangeLabels:
         """Return the labels that a single read of all rows has; `num_rows` is None if a filter is set."""
         levels = metadata.index if metadata is not None else ()
         level = levels[0] if len(levels) == 1 else None
@@ -94,17 +94,17 @@ class UnitReader(Protocol):
 
     Attributes
     ----------
-    is_exact : bool
+    has_exact_batches : bool
         Whether each batch has exactly `batch_rows` rows, rather than at most so many.
-    is_ahead : bool
+    reads_ahead : bool
         Whether a unit may be read while the previous one is in use.
     labels : RangeLabels
         For rows without an index.
     """
 
     batch_rows: int
-    is_exact: bool
-    is_ahead: bool
+    has_exact_batches: bool
+    reads_ahead: bool
     labels: RangeLabels
 
     def frames(self) -> Iterator[pd.DataFrame]:
@@ -118,7 +118,7 @@ class ArrowUnitReader(Protocol):
     """Reader of a table in units, as Arrow tables."""
 
     batch_rows: int
-    is_ahead: bool
+    reads_ahead: bool
 
     @property
     def schema(self) -> Any:
@@ -170,8 +170,10 @@ class Batches:
         if self._frames is None:
             units = self._unread()
             self._units = None
-            self._source = ReadAhead(units.frames()) if units.is_ahead else units.frames()
-            self._frames = _number_rows(_split_batches(self._source, units.batch_rows, units.is_exact), units.labels)
+            self._source = ReadAhead(units.frames()) if units.reads_ahead else units.frames()
+            self._frames = _number_rows(
+                _split_batches(self._source, units.batch_rows, units.has_exact_batches), units.labels
+            )
         return next(self._frames)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -209,7 +211,7 @@ class Batches:
 
         pa = import_pyarrow("Arrow streams need")
         units = self._unread().to_arrow()
-        tables = ReadAhead(units.tables()) if units.is_ahead else units.tables()
+        tables = ReadAhead(units.tables()) if units.reads_ahead else units.tables()
         most = units.batch_rows
         batches = chain.from_iterable(table.to_batches(max_chunksize=most) for table in tables)
         return pa.RecordBatchReader.from_batches(units.schema, batches)
@@ -245,7 +247,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
         first = frame.iloc[:0] if first is None else _check_dtypes(frame, first)
         if rest and not (rest.has_same_dtypes(frame) and (is_exact or rest.num_rows + len(frame) <= batch_rows)):
             shown += 1
-            yield rest.taken()
+            yield rest.take()
         if rest:
             head = frame.iloc[: batch_rows - rest.num_rows]
             frame = frame.iloc[len(head) :]
@@ -253,7 +255,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
             del head
             if rest.num_rows == batch_rows:
                 shown += 1
-                yield rest.taken()
+                yield rest.take()
         parts = -(-len(frame) // batch_rows)
         size = batch_rows if is_exact or not parts else -(-len(frame) // parts)
         for start in range(0, len(frame), size):
@@ -266,7 +268,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
             del batch
         del frame  # otherwise held while the next one is decoded
     if rest:
-        yield rest.taken()
+        yield rest.take()
     elif first is not None and not shown:
         yield first
 
@@ -290,7 +292,7 @@ class _BatchRemainder:
         self._frames.append(frame)
         self.num_rows += len(frame)
 
-    def taken(self) -> pd.DataFrame:
+    def take(self) -> pd.DataFrame:
         """Return all waiting rows as one frame and clear them."""
         import pandas as pd
 

@@ -52,7 +52,7 @@ class FileUnitReader:
 
     Attributes
     ----------
-    batch_rows, is_exact, is_ahead
+    batch_rows, has_exact_batches, is_ahead
         As of `MemoryShares`.
     labels : RangeLabels
         Of rows without an index.
@@ -71,10 +71,14 @@ class FileUnitReader:
         self._may_be_null = leaves_may_be_null(file, self._columns.leaves)
         self._targets = self._columns.schema_only_types(self._may_be_null)
         is_open = self._condition is not None or options.explode is not None
-        self.labels = RangeLabels.of(file.pandas_metadata, None if is_open else sum(map(len, self._slices)))
+        self.labels = RangeLabels.from_metadata(file.pandas_metadata, None if is_open else sum(map(len, self._slices)))
         self._division, shares = self._plan_units()
         self._threads = shares.threads
-        self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
+        self.batch_rows, self.has_exact_batches, self.reads_ahead = (
+            shares.batch_rows,
+            shares.has_exact_batches,
+            shares.reads_ahead,
+        )
 
     def _project_columns(self) -> ProjectedColumns:
         return drop_range_index(project_columns(self._file, self._asked, self._choices))
@@ -91,7 +95,7 @@ class FileUnitReader:
         leaves, targets = add_filter_columns(self._columns.leaves, self._targets, self._condition)
         groups = [rows.row_group for rows in self._slices]
         costs = MemoryEstimate(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
-        shares = MemoryShares([costs], costs.of(self._slices), self._sizes, self._choices.threads)
+        shares = MemoryShares([costs], costs.slice_bytes(self._slices), self._sizes, self._choices.threads)
         return FileUnitPlan(self._file, leaves, targets, self._slices, costs, shares), shares
 
     # --- frames ------------------------------------------------------------------------------------------------------
@@ -105,8 +109,8 @@ class FileUnitReader:
                 columns = self._project_columns()
                 columns.schema_only_types(self._may_be_null)
             virtual = [(name, self._virtual(rows, name)) for name in columns.virtual]
-            frame = columns.frame(layout, buffers, virtual)
-            if rows.count or not shown:
+            frame = columns.to_frame(layout, buffers, virtual)
+            if rows.num_rows or not shown:
                 shown += 1
                 yield frame
 
@@ -134,16 +138,17 @@ class FileUnitReader:
         """Give the rows of each unit as a pyarrow.Table."""
         for rows, layout, buffers in self._units():
             virtual = {
-                name: self._file.source.name if name == "file" else rows.virtual(name) for name in self._columns.virtual
+                name: self._file.source.name if name == "file" else rows.virtual_column(name)
+                for name in self._columns.virtual
             }
-            yield self._arrow.table(layout.targets, buffers, rows.count, virtual)
+            yield self._arrow.to_table(layout.targets, buffers, rows.num_rows, virtual)
 
     # --- what both are made of ---------------------------------------------------------------------------------------
 
     def _virtual(self, rows: FileRowReader, name: str) -> Any:
         if name == "file":
-            return default_string_array([self._file.source.name]).take(np.zeros(rows.count, np.intp))
-        return rows.virtual(name)
+            return default_string_array([self._file.source.name]).take(np.zeros(rows.num_rows, np.intp))
+        return rows.virtual_column(name)
 
     def _units(self) -> Iterator[tuple[FileRowReader, BlockLayout, list[DecodedColumn]]]:
         """Decode one unit after the other."""
@@ -152,12 +157,12 @@ class FileUnitReader:
         with error_context(file=self._file.source.name):
             for slices in self._division.units(self._file.check_unchanged):
                 rows, layout, buffers = self._decode(slices, left)
-                self._division.observe(rows.slices, decoded_bytes(layout, buffers))
-                if rows.count or nothing:
+                self._division.observe(rows.selections, decoded_bytes(layout, buffers))
+                if rows.num_rows or nothing:
                     nothing = False
                     yield rows, layout, buffers
                 if self._condition and left is not None:
-                    left -= rows.count
+                    left -= rows.num_rows
                     if left <= 0:
                         return
             if nothing:
@@ -165,7 +170,7 @@ class FileUnitReader:
 
     def _no_rows(self) -> list[RowSlice]:
         """Give what is decoded where there is no row: of our own files the categories, which a row group has."""
-        has_dictionaries = self._file.is_own and self._file.num_row_groups
+        has_dictionaries = self._file.is_written_by_numparq and self._file.num_row_groups
         return [RowSlice(0, 0, 0, 0)] if has_dictionaries else []
 
     def _decode(
@@ -175,12 +180,12 @@ class FileUnitReader:
         columns = self._columns
         rows = FileRowReader(self._file, columns.leaves, slices, self._condition)
         with self._named(rows), WorkerPool(self._threads) as crew:
-            rows.begin(crew, self._choices.verify_crc)
+            rows.open(crew, self._choices.verify_crc)
             with closing(rows):
-                rows.find(self._targets, limit)
-                layout = allocate_blocks(self._targets, rows.count, columns.index_leaves)
+                rows.select(self._targets, limit)
+                layout = allocate_blocks(self._targets, rows.num_rows, columns.index_leaves)
                 wanted = range(len(self._targets))
-                buffers = rows.decode(layout, [at for at in wanted if rows.count or self._targets[at].entries])
+                buffers = rows.decode(layout, [at for at in wanted if rows.num_rows or self._targets[at].entry_type])
         return rows, layout, buffers
 
     @contextmanager
@@ -189,8 +194,8 @@ class FileUnitReader:
         try:
             yield
         except ParquetError as error:
-            rows.tables.add_chunk_file(error)
+            rows.chunk_tables.add_chunk_file(error)
             raise
         except MemoryError as error:
-            what = f"{rows.count:,} rows of {len(self._columns.names)} columns"
+            what = f"{rows.num_rows:,} rows of {len(self._columns.names)} columns"
             raise LimitError(f"there is not enough memory to read {what}") from error

@@ -61,7 +61,7 @@ class PageLocator:
         self._places = IndexLocations.for_file(file)
         self._indexes = PageIndexReader(file, leaves, self._places)
 
-    def find(self, row_group: int) -> list[Leaf]:
+    def locate(self, row_group: int) -> list[Leaf]:
         """Find the pages of all chunks of a row group.
 
         Parameters
@@ -80,14 +80,16 @@ class PageLocator:
         ParquetError
             For pages that are damaged.
         """
-        tables = ChunkTables(self._file.footer, self._leaves, [row_group], self._file.footer_start, self._file.files)
-        starts, ends = (bounds[0].tolist() for bounds in tables.places([row_group]))
-        num_rows = tables.num_rows_of(row_group)
+        tables = ChunkTables(
+            self._file.footer, self._leaves, [row_group], self._file.footer_start, self._file.multi_file_source
+        )
+        starts, ends = (bounds[0].tolist() for bounds in tables.byte_ranges([row_group]))
+        num_rows = tables.num_rows(row_group)
         self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
         whole = []
         for place, leaf in enumerate(self._leaves):
-            chunk = ChunkPages.whole(starts[place], ends[place], num_rows)
-            if self._indexes.pages(chunk, row_group, leaf.index) is not None or starts[place] == ends[place]:
+            chunk = ChunkPages.unindexed(starts[place], ends[place], num_rows)
+            if self._indexes.chunk_pages(chunk, row_group, leaf.index) is not None or starts[place] == ends[place]:
                 continue
             with error_context(row_group=row_group, column=leaf.name):
                 pages = self._locate_by_walk(tables, place, chunk, row_group)
@@ -98,7 +100,7 @@ class PageLocator:
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
         """Walk over the headers of a chunk's pages; None where pages cannot be read without those before them."""
         columns = np.array([place])
-        table = tables.of_row_group(self._common[columns], columns, RowSlice(row_group, 0, chunk.num_rows, 0))
+        table = tables.row_group_table(self._common[columns], columns, RowSlice(row_group, 0, chunk.num_rows, 0))
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[place]
@@ -116,7 +118,7 @@ class PageLocator:
         if end != chunk.end:
             return None
         index = IndexKey(OFFSET_INDEX, row_group, leaf.index)
-        self._file.indexes[index] = OffsetIndex(pages.locations)
+        self._file.index_cache[index] = OffsetIndex(pages.locations)
         return pages
 
     def _count_rows(

@@ -48,7 +48,7 @@ class UnitPlan:
     ) -> None:
         self._slices = slices
         self._costs = costs
-        self._room = shares.room
+        self._room = shares.unit_bytes
         self._batch_rows = shares.batch_rows
         self._is_strict = shares.is_strict
         self._divided = unsplittable_columns
@@ -56,13 +56,13 @@ class UnitPlan:
 
     def observe(self, slices: Sequence[Any], taken: int) -> None:
         """Adjust the estimate of later units by the bytes that these rows took; never below the footer's."""
-        estimate = self._costs.of(slices)
+        estimate = self._costs.slice_bytes(slices)
         if estimate and sum(map(len, slices)) >= MIN_UNIT_ROWS:
             self.inflation = max(1.0, taken / estimate)
 
-    def bytes_of(self, slices: Sequence[Any]) -> float:
+    def estimate_bytes(self, slices: Sequence[Any]) -> float:
         """Return the estimated bytes of rows, inflation included."""
-        return self._costs.of(slices) * self.inflation
+        return self._costs.slice_bytes(slices) * self.inflation
 
     def units(self) -> Iterator[list[RowSlice]]:
         """Yield the row slices of each unit.
@@ -80,14 +80,14 @@ class UnitPlan:
                 unit.append(_move_slice(part, part.start, part.stop, unit))
                 left -= size
             else:
-                yield from self._parts(part)
+                yield from self._split_row_group(part)
         if unit:
             yield unit
 
     def _row_bytes(self, part: RowSlice) -> float:
         return self._costs.row_bytes(part.row_group) * self.inflation
 
-    def _parts(self, part: RowSlice) -> Iterator[list[RowSlice]]:
+    def _split_row_group(self, part: RowSlice) -> Iterator[list[RowSlice]]:
         """Split a row group that does not fit."""
         whole = self._divided(part.row_group)
         if whole and not self._is_strict:
@@ -129,7 +129,7 @@ def _move_slice(part: RowSlice, start: int, stop: int, before: Sequence[RowSlice
 
 
 class BatchSize:
-    """Requested size of units and batches, checked; `is_strict`: the caller gave a limit, which units must keep.
+    """Requested size of units and batches, checked; `has_limit`: the caller gave a limit, which units must keep.
 
     Raises TypeError or ValueError for invalid numbers, and for both `batch_rows` and `batch_bytes`.
     """
@@ -140,7 +140,7 @@ class BatchSize:
     def __init__(self, memory_limit: Any = None, batch_rows: Any = None, batch_bytes: Any = None) -> None:
         if batch_rows is not None and batch_bytes is not None:
             raise ValueError("batches have batch_rows or batch_bytes, not both")
-        self.is_strict = memory_limit is not None
+        self.has_limit = memory_limit is not None
         self.memory_limit = check_optional_positive_int(memory_limit, "memory_limit") or self.DEFAULT_LIMIT
         self.batch_rows = check_optional_positive_int(batch_rows, "batch_rows")
         self.batch_bytes = check_optional_positive_int(batch_bytes, "batch_bytes")
@@ -163,13 +163,13 @@ class MemoryShares:
     ----------
     threads : int
         Decoding threads, as many as memory allows.
-    room : int
+    unit_bytes : int
         Bytes of a unit.
     is_strict : bool
         Whether larger units are refused.
-    is_exact : bool
+    has_exact_batches : bool
         Whether each batch has exactly `batch_rows` rows, as requested.
-    is_ahead : bool
+    reads_ahead : bool
         Whether the next unit may be read while one is in use.
     """
 
@@ -183,12 +183,12 @@ class MemoryShares:
         left = max(limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
         largest = max((one.max_row_bytes for one in costs), default=1.0)
         self.batch_rows = sizes.batch_rows_for(largest, left)
-        self.is_exact = sizes.batch_rows is not None
-        self.is_ahead, room = True, left / 2
-        if self.is_exact:
+        self.has_exact_batches = sizes.batch_rows is not None
+        self.reads_ahead, room = True, left / 2
+        if self.has_exact_batches:
             batch = min(self.batch_rows * largest, everything)
-            self.is_ahead, room = _unit_bytes_beside_batch(batch, left)
-            if not room and not sizes.is_strict:
+            self.reads_ahead, room = _unit_bytes_beside_batch(batch, left)
+            if not room and not sizes.has_limit:
                 room = batch
             if not room:
                 raise LimitError(
@@ -196,8 +196,8 @@ class MemoryShares:
                     f"and there "
                     f"has to be room for three of them; memory_limit is {format_bytes(limit)}"
                 )
-        self.is_strict = sizes.is_strict
-        self.room = int(room)
+        self.is_strict = sizes.has_limit
+        self.unit_bytes = int(room)
         self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
 
 
@@ -230,7 +230,7 @@ class FileUnitPlan:
 
     def _unsplittable_columns(self, row_group: int) -> list[str]:
         """Locate the pages of a row group; return the columns whose rows cannot be read alone."""
-        return [leaf.name for leaf in self._finder.find(row_group)]
+        return [leaf.name for leaf in self._finder.locate(row_group)]
 
     def units(self, before: Callable[[], None] = lambda: None) -> Iterator[list[RowSlice]]:
         """Yield the row slices of each unit; `before` runs first and raises if the file has changed.
@@ -245,9 +245,9 @@ class FileUnitPlan:
                 return
             yield unit
 
-    def bytes_of(self, slices: Sequence[Any]) -> float:
+    def estimate_bytes(self, slices: Sequence[Any]) -> float:
         """Return the estimated bytes of rows, inflation included."""
-        return self._plan.bytes_of(slices)
+        return self._plan.estimate_bytes(slices)
 
     def set_inflation(self, factor: float | None) -> None:
         """Set the ratio of actual to estimated bytes, measured on similar rows; None: not measured."""

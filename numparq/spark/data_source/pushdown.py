@@ -95,7 +95,7 @@ class PushdownReader(NumparqReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Plan again with the supported filters; return all filters, for Spark to apply."""
-        reader = self._batches.reader
+        reader = self._batch_reader.split_reader
         names = {name: is_int96(reader.schema, name) for name in reader.names}
         known = [made for each in filters if (made := to_expression(each, self._schema, names)) is not None]
         if known and not self._replan(known) and len(known) > 1:
@@ -109,10 +109,10 @@ class PushdownReader(NumparqReader):
 
         request = replace(self._request, filters=_combine_filters(self._request, known))
         try:
-            table = SparkScan.of(request, self._schema)
+            table = SparkScan.plan(request, self._schema)
         except SchemaError:
             return False
-        self._request, self._splits, self._batches = request, table.splits, table.batches
+        self._request, self._splits, self._batch_reader = request, table.splits, table.batch_reader
         return True
 
 

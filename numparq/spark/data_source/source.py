@@ -29,7 +29,7 @@ class NumparqDataSource(DataSource):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self._table: SparkScan | None = None
+        self._planned_scan: SparkScan | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -38,8 +38,8 @@ class NumparqDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Plan the read; return its schema."""
-        self._table = self._plan(None)
-        return self._table.batches.schema
+        self._planned_scan = self._plan(None)
+        return self._planned_scan.batch_reader.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the splits, for the inferred schema or the caller's."""
@@ -53,9 +53,9 @@ class NumparqDataSource(DataSource):
 
     def _scan_for(self, schema: StructType) -> SparkScan:
         """Return the planned scan; plan again for another schema."""
-        if self._table is None or self._table.batches.schema != schema:
+        if self._planned_scan is None or self._planned_scan.batch_reader.schema != schema:
             return self._plan(schema)
-        return self._table
+        return self._planned_scan
 
     def _plan(self, schema: StructType | None) -> SparkScan:
         from numparq.spark.scan.plan import SparkScan
@@ -63,7 +63,7 @@ class NumparqDataSource(DataSource):
         from .read_options import plan_with_options
 
         self._request()  # raises if the options alone are invalid
-        return plan_with_options(self.options, lambda request: SparkScan.of(request, schema))
+        return plan_with_options(self.options, lambda request: SparkScan.plan(request, schema))
 
     def _request(self) -> ReadRequest:
         from .read_options import parse_read_options
@@ -86,13 +86,13 @@ class NumparqReader(DataSourceReader):
 
     def __init__(self, table: SparkScan) -> None:
         self._splits = table.splits
-        self._batches = table.batches
+        self._batch_reader = table.batch_reader
 
     def __getstate__(self) -> BatchReader:
-        return self._batches
+        return self._batch_reader
 
     def __setstate__(self, state: BatchReader) -> None:
-        self._splits, self._batches = [], state
+        self._splits, self._batch_reader = [], state
 
     def partitions(self) -> list[InputPartition]:
         """Return a partition for each split."""
@@ -101,4 +101,4 @@ class NumparqReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the record batches of a split; without splits, Spark passes one empty partition."""
         if partition.value is not None:
-            yield from self._batches.batches(partition.value)
+            yield from self._batch_reader.read(partition.value)

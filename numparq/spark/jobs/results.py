@@ -39,7 +39,7 @@ class ResultBatchBuilder:
         self._name = name
         self._is_utc = is_utc
 
-    def of(self, frame: Any) -> Iterator[pa.RecordBatch]:
+    def from_frame(self, frame: Any) -> Iterator[pa.RecordBatch]:
         """Yield a frame as record batches of the schema, cast without loss.
 
         Raises TypeError for other objects and kinds of values, ValueError for wrong columns and values that do not fit.
@@ -52,7 +52,7 @@ class ResultBatchBuilder:
         frame = self._columns(frame)
         arrays = [self._array(frame[field.name], field, nullable=field.nullable) for field in batches.schema]
         if len(frame):
-            yield from batches.of(pa.Table.from_arrays(arrays, names=batches.schema.names))
+            yield from batches.from_table(pa.Table.from_arrays(arrays, names=batches.schema.names))
 
     def _columns(self, frame: Any) -> pd.DataFrame:
         """Return a frame with the schema's columns; raise if they differ."""

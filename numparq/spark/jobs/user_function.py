@@ -48,7 +48,7 @@ class SplitMapper:
         begun = list(islice(frames, 1))
         if begun:
             for made in self._fn(_chain(begun, frames)):
-                yield from self._results.of(made)
+                yield from self._results.from_frame(made)
 
 
 class _FrameFunction:
@@ -103,7 +103,7 @@ def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilde
 
         begin_task()
         frame = table.sort_by(ROW_POSITION).drop_columns([ROW_POSITION]).to_pandas(types_mapper=_nullable)
-        return pa.Table.from_batches(list(results.of(final(frame))), RecordBatchBuilder(results.schema).schema)
+        return pa.Table.from_batches(list(results.from_frame(final(frame))), RecordBatchBuilder(results.schema).schema)
 
     call.__annotations__ = {"table": pa.Table, "return": pa.Table}
     return call

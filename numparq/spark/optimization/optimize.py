@@ -141,7 +141,7 @@ def optimize(
         before,
         FileTotals(),
         len(rewriting.folders),
-        len(rewriting.fine),
+        len(rewriting.unchanged),
         wanted.sort_by,
         wanted.cluster_by,
         wanted.bloom_filters or (),
@@ -154,7 +154,7 @@ def optimize(
         plan = OptimizePlan(rewriting, wanted, options, storage_options)
     if dry_run:
         return replace(report, status="dry run", after=plan.expected)
-    return OptimizeRun(steps, plan, path, out, place).done(report)
+    return OptimizeRun(steps, plan, path, out, place).execute(report)
 
 
 def _as_names(names: Sequence[str] | str | None) -> tuple[str, ...] | None:

@@ -70,17 +70,17 @@ class OptimizePlan:
         options: dict[str, Any],
         storage_options: dict[str, Any] | None,
     ) -> None:
-        self.rewrite_plan, self.wanted, self._options = rewrite_plan, target, options
+        self.rewrite_plan, self.target, self._options = rewrite_plan, target, options
         split_bytes = min(TASK_BYTES, max(target.file_bytes // 8, 1 << 16))
-        self.table = rewrite_plan.table(None, split_bytes, storage_options)
+        self.table = rewrite_plan.split(None, split_bytes, storage_options)
         folders = {
             path_in_split(file.file.path, rewrite_plan): folder.name
             for folder in rewrite_plan.folders
             for file in folder.files
         }
         self.pieces = split_by_folder(self.table, folders.__getitem__)
-        self.new = OutputSchema.like(self.table.prototype)
-        self._keys_of_all = merge_key_values(rewrite_plan.files, list(self.new.schema.columns))
+        self.output_schema = OutputSchema.from_schema_file(self.table.schema_file)
+        self._keys_of_all = merge_key_values(rewrite_plan.files, list(self.output_schema.schema.columns))
         self.sort_by = self._keys("sort_by", target.sort_by)
         self.cluster_by = self._keys("cluster_by", target.cluster_by)
         self.row_packer()  # raises for columns that cannot be sorted by
@@ -93,9 +93,9 @@ class OptimizePlan:
         """Return the columns to sort by, checked, without partition columns, which are constant in a directory."""
         names = [name for name in names if name not in self.rewrite_plan.keys]
         for name in names:
-            if name not in self.new.schema.columns:
-                raise unknown_column_error(name, list(self.new.flat), f"{what}: the dataset")
-            if name not in self.new.flat:
+            if name not in self.output_schema.schema.columns:
+                raise unknown_column_error(name, list(self.output_schema.leaf_columns), f"{what}: the dataset")
+            if name not in self.output_schema.leaf_columns:
                 raise SchemaError(f"{what}: rows cannot be sorted by nested values", column=name)
         return tuple(names)
 
@@ -111,22 +111,22 @@ class OptimizePlan:
 
     def num_files(self, num_bytes: float) -> int:
         """Return the number of files for so many bytes."""
-        return max(-(-int(num_bytes) // self.wanted.file_bytes), 1)
+        return max(-(-int(num_bytes) // self.target.file_bytes), 1)
 
     def writer_options(
         self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
     ) -> dict[str, Any]:
         """Return the writer options of new files."""
         options: dict[str, Any] = {
-            "schema": self.new.schema,
+            "schema": self.output_schema.schema,
             "store_schema": False,
             "max_rows_per_page": ROWS_PER_PAGE,
             "column_order": "nan_free",  # Spark skips NaN rows by bounds that exclude NaN
         }
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}
-        notes = {} if job is None else {LAYOUT_KEY: self.wanted.note(job)}
-        options["key_value_metadata"] = {**self._keys_of_all, **self.new.keys, **given, **notes}
+        notes = {} if job is None else {LAYOUT_KEY: self.target.to_json(job)}
+        options["key_value_metadata"] = {**self._keys_of_all, **self.output_schema.key_values, **given, **notes}
         if self.sort_by:
             options["sorting_columns"] = [(name, False, True) for name in self.sort_by]
         if bloom:

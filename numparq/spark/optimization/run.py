@@ -53,7 +53,7 @@ class StepTimer:
         if sys.stderr.isatty():
             print(f"numparq optimize: {name}: {self.seconds[name]:.1f} s", file=sys.stderr)
 
-    def each(self, items: Sequence[Any], do: Callable[[Any], Any], text: str) -> list[Any]:
+    def run_each(self, items: Sequence[Any], do: Callable[[Any], Any], text: str) -> list[Any]:
         """Call `do` with each item in a Spark task of its own; `text` describes the job."""
         return run_each(self.spark, items, do, describe_step(text))
 
@@ -69,7 +69,7 @@ class OptimizeRun:
     def __init__(self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any]) -> None:
         self._steps, self._plan, self._path, self._out, self._place = steps, plan, path, out, place
 
-    def done(self, report: OptimizeReport) -> OptimizeReport:
+    def execute(self, report: OptimizeReport) -> OptimizeReport:
         """Execute the plan; return the report, completed."""
         self._check_calendars()
         choices = self._tune()
@@ -99,7 +99,7 @@ class OptimizeRun:
             with self._steps.step("calendars"):
                 paths = [path_in_split(facts.file.path, rewriting) for facts in old]
                 check = partial(check_calendar, table.reader.filesystem)
-                self._steps.each(paths, check, f"days of {len(old):,} files of an old calendar")
+                self._steps.run_each(paths, check, f"days of {len(old):,} files of an old calendar")
 
     def _tune(self) -> TunedOptions:
         """Choose the options that depend on the data, by trial writes of a sample."""
@@ -108,26 +108,26 @@ class OptimizeRun:
         some = plan.pieces[step // 2 :: step]
         with self._steps.step("sample"):
             trial = partial(trial_write, plan.table.reader, plan.writer_options(()), plan.sort_by)
-            pilots: list[TrialWrite] = self._steps.each(some, trial, f"a look at {len(some)} samples")
-        return tune_options(plan.wanted, pilots, plan.new.flat, plan.sort_by)
+            pilots: list[TrialWrite] = self._steps.run_each(some, trial, f"a look at {len(some)} samples")
+        return tune_options(plan.target, pilots, plan.output_schema.leaf_columns, plan.sort_by)
 
     def _checksum(self, table: SplitTable, pieces: Sequence[RewritePiece], name: str) -> Checksum:
         with self._steps.step(name):
             text = f"{name}, {self._plan.num_rows:,} rows"
             return sum(
-                self._steps.each(group_by_task(pieces), partial(checksum_pieces, table.reader), text), Checksum()
+                self._steps.run_each(group_by_task(pieces), partial(checksum_pieces, table.reader), text), Checksum()
             )
 
     def _write(self, job: SharedJob, choices: TunedOptions) -> list[TaskMessage]:
         plan = self._plan
         reader, num_files = plan.table.reader, len(plan.rewrite_plan.files)
-        file_bytes = plan.wanted.file_bytes * 5 // 4  # a slightly larger range still becomes one file
+        file_bytes = plan.target.file_bytes * 5 // 4  # a slightly larger range still becomes one file
         if not (plan.sort_by or plan.cluster_by):
-            bins = bin_pieces(plan.pieces, max(int(plan.wanted.file_bytes / choices.shrinkage), 1))
+            bins = bin_pieces(plan.pieces, max(int(plan.target.file_bytes / choices.shrinkage), 1))
             with self._steps.step("writing"):
                 tasks = list(enumerate(group_bins_by_task(bins, TASK_BYTES)))
                 write = partial(write_in_order, job, reader, file_bytes)
-                return self._steps.each(tasks, write, f"writing {len(bins):,} files of {num_files:,}")
+                return self._steps.run_each(tasks, write, f"writing {len(bins):,} files of {num_files:,}")
         packing = plan.row_packer(self._clustering() if plan.cluster_by else None)
         ranges = plan.num_files(sum(piece.split.num_bytes for piece in plan.pieces) * choices.shrinkage)
         with self._steps.step("sorting and writing"):
@@ -139,10 +139,10 @@ class OptimizeRun:
         """Return a clustering by the quantiles of a sample."""
         columns = list(self._plan.cluster_by)
         with self._steps.step("quantiles"):
-            table = self._plan.rewrite_plan.table(columns, TASK_BYTES, self._place["storage_options"])
+            table = self._plan.rewrite_plan.split(columns, TASK_BYTES, self._place["storage_options"])
             pieces = [RewritePiece("", split) for split in table.splits]
             look = partial(sample_rows, table.reader, max(_SAMPLE_ROWS // max(len(pieces), 1), 1))
-            found = self._steps.each(pieces, look, f"quantiles of {', '.join(columns)}")
+            found = self._steps.run_each(pieces, look, f"quantiles of {', '.join(columns)}")
         bounds = []
         for name in columns:
             chunks = [chunk for one in found for chunk in one.column(name).chunks]

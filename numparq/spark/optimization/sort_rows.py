@@ -39,7 +39,7 @@ def _ordered_uint64(array: Any) -> Any:
 class RowPacker:
     """Layout of rows on their way through Spark: folder number, sort keys, then all columns encoded.
 
-    Rows are sorted by `order`: nulls first, NaN last. Raises SchemaError if Spark cannot sort by a column.
+    Rows are sorted by `sort_columns`: nulls first, NaN last. Raises SchemaError if Spark cannot sort by a column.
     """
 
     def __init__(
@@ -55,23 +55,23 @@ class RowPacker:
         self._numbers = {folder: number for number, folder in enumerate(folders)}
         self._keys: list[tuple[str, Callable[[Any], Any]]] = []  # extra sort key columns
         self._clustering, self._cluster_by = clustering, tuple(cluster_by)
-        self.order = [_FOLDER]
+        self.sort_columns = [_FOLDER]
         fields = [(_FOLDER, pa.int32())]
         if clustering is not None:
             fields.append(("place", pa.int64()))
-            self.order.append("place")
+            self.sort_columns.append("place")
         for name in sort_by:
-            self.order.append(self._key(name, fields))
-        self.schema = pa.schema([*fields, *self._carrier.carried])
+            self.sort_columns.append(self._sort_key(name, fields))
+        self.schema = pa.schema([*fields, *self._carrier.encoded_schema])
 
-    def _key(self, name: str, fields: list[tuple[str, Any]]) -> str:
+    def _sort_key(self, name: str, fields: list[tuple[str, Any]]) -> str:
         place = self._carrier.schema.get_field_index(name)
         arrow_type = self._carrier.schema.field(place).type
         if t.is_nested(arrow_type) or t.is_decimal256(arrow_type) or t.is_null(arrow_type):
             raise SchemaError(f"rows cannot be sorted by values of the type {arrow_type}", column=name)
         make = _SORTABLE.get(arrow_type)
         if make is None:
-            return self._carrier.carried.field(place).name
+            return self._carrier.encoded_schema.field(place).name
         self._keys.append((name, make))
         made = f"k{len(self._keys)}"
         fields.append((made, make(pa.array([], arrow_type)).type))
@@ -81,16 +81,16 @@ class RowPacker:
         """Yield rows of a folder in the layout."""
         columns: list[Any] = [pa.array(np.full(table.num_rows, self._numbers[folder], np.int32))]
         if self._clustering is not None:
-            columns.append(pa.array(self._clustering.places([table.column(name) for name in self._cluster_by])))
+            columns.append(pa.array(self._clustering.positions([table.column(name) for name in self._cluster_by])))
         columns += [make(_values(table.column(name))) for name, make in self._keys]
-        columns += self._carrier.pack(table)
+        columns += self._carrier.encode(table)
         yield from pa.Table.from_arrays(columns, schema=self.schema).to_batches(_BATCH_ROWS)
 
     def unpack(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Table]]:
         """Yield the decoded rows of a batch, sorted by folder, folder by folder."""
         numbers = batch.column(0).to_numpy()
         ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-        table = self._carrier.unpack(batch.columns[len(self.schema) - len(self._carrier.carried) :])
+        table = self._carrier.decode(batch.columns[len(self.schema) - len(self._carrier.encoded_schema) :])
         start = 0
         for end in ends:
             if end > start:

@@ -48,12 +48,12 @@ class _TypeTransport(NamedTuple):
     """Transport of a type: the type that Spark carries, and the functions that encode and decode arrays."""
 
     type: Any
-    there: Callable[[Any], Any]
-    back: Callable[[Any], Any]
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
 
 
 class ArrowTransport:
-    """Transport of a schema's columns through Spark: encoded as `carried`, nullable columns ``c0``, ``c1``, ...
+    """Transport of a schema's columns through Spark: encoded as `encoded_schema`, nullable columns ``c0``, ``c1``, ...
 
     `schema` is that of decoded columns, without dictionaries. Raises UnsupportedError for types that cannot be encoded.
     """
@@ -61,18 +61,18 @@ class ArrowTransport:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = pa.schema([field.with_type(_without_dictionaries(field.type)) for field in schema])
         self._ways = [_type_transport(field.type) for field in self.schema]
-        self.carried = pa.schema([(f"c{place}", way.type) for place, way in enumerate(self._ways)])
+        self.encoded_schema = pa.schema([(f"c{place}", way.type) for place, way in enumerate(self._ways)])
 
-    def pack(self, table: pa.Table) -> list[pa.ChunkedArray]:
+    def encode(self, table: pa.Table) -> list[pa.ChunkedArray]:
         """Encode the schema's columns of a table, found by name."""
         columns = (_cast(table.column(field.name), field.type) for field in self.schema)
-        return [_over(way.there, column, way.type) for column, way in zip(columns, self._ways, strict=True)]
+        return [_over(way.encode, column, way.type) for column, way in zip(columns, self._ways, strict=True)]
 
-    def unpack(self, columns: Sequence[pa.ChunkedArray | pa.Array]) -> pa.Table:
+    def decode(self, columns: Sequence[pa.ChunkedArray | pa.Array]) -> pa.Table:
         """Decode columns, whatever Spark did to the order of rows."""
         # With useLargeVarTypes, Spark returns strings and bytes with 64-bit offsets.
         arrays = [
-            _over(way.back, _cast(column, way.type), field.type)
+            _over(way.decode, _cast(column, way.type), field.type)
             for field, way, column in zip(self.schema, self._ways, columns, strict=True)
         ]
         return pa.Table.from_arrays(arrays, schema=self.schema)
@@ -158,8 +158,8 @@ def _extension(arrow_type: Any) -> _TypeTransport:
     inner = _type_transport(arrow_type.storage_type)
     return _TypeTransport(
         inner.type,
-        lambda array: inner.there(array.storage),
-        lambda array: pa.ExtensionArray.from_storage(arrow_type, inner.back(array)),
+        lambda array: inner.encode(array.storage),
+        lambda array: pa.ExtensionArray.from_storage(arrow_type, inner.decode(array)),
     )
 
 
@@ -175,8 +175,8 @@ def _struct(arrow_type: Any) -> _TypeTransport:
 
     return _TypeTransport(
         carried,
-        lambda array: made(array, carried, [way.there for way in ways]),
-        lambda array: made(array, arrow_type, [way.back for way in ways]),
+        lambda array: made(array, carried, [way.encode for way in ways]),
+        lambda array: made(array, arrow_type, [way.decode for way in ways]),
     )
 
 
@@ -186,11 +186,11 @@ def _list(arrow_type: Any) -> _TypeTransport:
 
     def there(array: Any) -> Any:
         elements, offsets = _elements(array)
-        return _list_of(carried, array, offsets, inner.there(elements))
+        return _list_of(carried, array, offsets, inner.encode(elements))
 
     def back(array: Any) -> Any:
         elements, offsets = _elements(array)
-        return _list_of(arrow_type, array, offsets, inner.back(elements))
+        return _list_of(arrow_type, array, offsets, inner.decode(elements))
 
     return _TypeTransport(carried, there, back)
 
@@ -201,10 +201,10 @@ def _fixed_list(arrow_type: Any) -> _TypeTransport:
     plain, size = pa.list_(arrow_type.value_type), arrow_type.list_size
 
     def there(array: Any) -> Any:
-        return inner.there(array.cast(plain))
+        return inner.encode(array.cast(plain))
 
     def back(array: Any) -> Any:
-        elements = inner.back(array).flatten()  # flatten drops hidden elements of null lists
+        elements = inner.decode(array).flatten()  # flatten drops hidden elements of null lists
         is_there = np.repeat(array.is_valid().to_numpy(zero_copy_only=False), size)
         if not is_there.all():
             elements = elements.take(pa.array(np.cumsum(is_there) - 1, pa.int64(), mask=~is_there))
@@ -222,13 +222,13 @@ def _map(arrow_type: Any) -> _TypeTransport:
 
     def there(array: Any) -> Any:
         bounds, start, count = _bounds(array)
-        keys, items = key.there(array.keys.slice(start, count)), item.there(array.items.slice(start, count))
+        keys, items = key.encode(array.keys.slice(start, count)), item.encode(array.items.slice(start, count))
         pairs = pa.Array.from_buffers(pair, count, [None], children=[keys, items])
         return _list_of(carried, array, bounds, pairs)
 
     def back(array: Any) -> Any:
         pairs, offsets = _elements(array)
-        children = [key.back(pairs.field(0)), item.back(pairs.field(1))]
+        children = [key.decode(pairs.field(0)), item.decode(pairs.field(1))]
         return _list_of(arrow_type, array, offsets, pa.Array.from_buffers(entry, len(pairs), [None], children=children))
 
     return _TypeTransport(carried, there, back)

@@ -114,6 +114,8 @@ def sort_and_write(
 
     with describe_jobs(spark, description), raise_worker_errors():
         rows = map_tasks(spark, tasks, _PackTask(reader, packer), from_arrow_schema(packer.schema))
-        ranges = rows.repartitionByRange(num_partitions, *packer.order).sortWithinPartitions(*packer.order)
+        ranges = rows.repartitionByRange(num_partitions, *packer.sort_columns).sortWithinPartitions(
+            *packer.sort_columns
+        )
         found = ranges.mapInArrow(_WriteTask(job, packer, file_bytes), "message binary").collect()
     return [pickle.loads(row["message"]) for row in found]

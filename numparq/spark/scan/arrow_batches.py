@@ -45,14 +45,14 @@ class RecordBatchBuilder:
         schema: StructType,
         max_rows: int | None = None,
         nanoseconds: str = "exact",
-        places: FieldFinder = find_fields,
+        field_finder: FieldFinder = find_fields,
     ) -> None:
         self.schema = worker_arrow_schema(schema)
         self._max_rows = MAX_ROWS if max_rows is None else max_rows
-        self._places = places
-        self._fitting = ArrowCaster(nanoseconds == "floor", places)
+        self._places = field_finder
+        self._fitting = ArrowCaster(nanoseconds == "floor", field_finder)
 
-    def of(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    def from_table(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a table; columns are matched by name, and missing ones are null.
 
         Raises SchemaError for unexpected types and nulls, InvalidFileError or UnsupportedError for values.
@@ -83,7 +83,7 @@ class RecordBatchBuilder:
     def _array(self, array: Any, field: pa.Field) -> Any:
         with error_context(column=field.name):
             try:
-                made = self._fitting.of(array, field.type)
+                made = self._fitting.cast(array, field.type)
             except ParquetError:
                 raise
             except (import_pyarrow().ArrowException, NotImplementedError, OverflowError) as error:

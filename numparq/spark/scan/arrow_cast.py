@@ -24,100 +24,100 @@ class ArrowCaster:
         self._floors = floors
         self._places = places
 
-    def of(self, array: Any, wanted: pa.DataType) -> Any:
+    def cast(self, array: Any, target: pa.DataType) -> Any:
         """Cast an array to one of Spark's Arrow types.
 
         Raises SchemaError for unexpected types or nulls, InvalidFileError or UnsupportedError for values.
         """
         pa = import_pyarrow()
         types, given = pa.types, array.type
-        if given == wanted and types.is_decimal(wanted):
+        if given == target and types.is_decimal(target):
             array.validate(full=True)  # too many digits would fail in Java
             return array
-        if given == wanted and not types.is_nested(wanted):
+        if given == target and not types.is_nested(target):
             return array
         if isinstance(given, pa.BaseExtensionType):
-            is_uuid = given.extension_name == "arrow.uuid" and types.is_string(wanted)
-            return _uuid_strings(array.storage) if is_uuid else self.of(array.storage, wanted)
+            is_uuid = given.extension_name == "arrow.uuid" and types.is_string(target)
+            return _uuid_strings(array.storage) if is_uuid else self.cast(array.storage, target)
         if types.is_null(given) or not len(array):
-            return pa.nulls(len(array), wanted)
+            return pa.nulls(len(array), target)
         if types.is_dictionary(given):
-            return self.of(array.dictionary_decode(), wanted)
-        if types.is_struct(wanted):
-            return self._struct(array, wanted)
-        if types.is_list(wanted):
-            return self._list(array, wanted)
-        if types.is_map(wanted):
-            return self._map(array, wanted)
-        return self._values(array, wanted)
+            return self.cast(array.dictionary_decode(), target)
+        if types.is_struct(target):
+            return self._struct(array, target)
+        if types.is_list(target):
+            return self._list(array, target)
+        if types.is_map(target):
+            return self._map(array, target)
+        return self._values(array, target)
 
     # --- nested -----------------------------------------------------------------------------------------------------
 
-    def _struct(self, array: Any, wanted: pa.StructType) -> Any:
+    def _struct(self, array: Any, target: pa.StructType) -> Any:
         pa = import_pyarrow()
-        if _is_geospatial(wanted) and not pa.types.is_struct(array.type):
-            return _geospatial(self.of(array, pa.binary()), wanted)
+        if _is_geospatial(target) and not pa.types.is_struct(array.type):
+            return _geospatial(self.cast(array, pa.binary()), target)
         if not pa.types.is_struct(array.type):
-            raise SchemaError(f"{array.type} cannot be {wanted}")
-        fields = list(wanted)
+            raise SchemaError(f"{array.type} cannot be {target}")
+        fields = list(target)
         places = self._places([field.name for field in array.type], [field.name for field in fields])
         children = array.flatten()
         made = [
-            self.of(pa.nulls(len(array)) if place is None else children[place], field.type)
+            self.cast(pa.nulls(len(array)) if place is None else children[place], field.type)
             for place, field in zip(places, fields, strict=True)
         ]
         for child, field in zip(made, fields, strict=True):
             if not field.nullable and child.null_count > array.null_count:
                 raise SchemaError(f"the field {field.name!r} has nulls, but the schema asked for says it has none")
         if not made:
-            return pa.Array.from_buffers(wanted, len(array), [array.buffers()[0]], array.null_count, array.offset)
+            return pa.Array.from_buffers(target, len(array), [array.buffers()[0]], array.null_count, array.offset)
         return pa.StructArray.from_arrays(made, fields=fields, mask=_mask(array))
 
-    def _list(self, array: Any, wanted: pa.ListType) -> Any:
+    def _list(self, array: Any, target: pa.ListType) -> Any:
         pa = import_pyarrow()
         plain = _to_list(array)
         offsets, first, count = _child_range(plain)
-        child = self.of(plain.values.slice(first, count), wanted.value_type)
-        if not wanted.value_field.nullable and child.null_count:
+        child = self.cast(plain.values.slice(first, count), target.value_type)
+        if not target.value_field.nullable and child.null_count:
             raise SchemaError("there are nulls in lists, but the schema asked for says there are none")
-        return pa.ListArray.from_arrays(offsets, child, type=wanted, mask=_mask(plain))
+        return pa.ListArray.from_arrays(offsets, child, type=target, mask=_mask(plain))
 
-    def _map(self, array: Any, wanted: pa.MapType) -> Any:
+    def _map(self, array: Any, target: pa.MapType) -> Any:
         pa = import_pyarrow()
         if not pa.types.is_map(array.type):
-            raise SchemaError(f"{array.type} cannot be {wanted}")
+            raise SchemaError(f"{array.type} cannot be {target}")
         offsets, first, count = _child_range(array)
-        keys = self.of(array.keys.slice(first, count), wanted.key_type)
-        items = self.of(array.items.slice(first, count), wanted.item_type)
+        keys = self.cast(array.keys.slice(first, count), target.key_type)
+        items = self.cast(array.items.slice(first, count), target.item_type)
         if keys.null_count:
             raise InvalidFileError("a key of a map is null")
-        if not wanted.item_field.nullable and items.null_count:
+        if not target.item_field.nullable and items.null_count:
             raise SchemaError("there are nulls in maps, but the schema asked for says there are none")
-        return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_mask(array))
+        return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=_mask(array))
 
     # --- leaves -----------------------------------------------------------------------------------------------------
 
-    def _values(self, array: Any, wanted: pa.DataType) -> Any:
+    def _values(self, array: Any, target: pa.DataType) -> Any:
         pa = import_pyarrow()
         types, given = pa.types, array.type
-        if types.is_timestamp(given) and types.is_timestamp(wanted):
-            return self._timestamps(array, wanted)
-        if types.is_duration(given) or types.is_duration(wanted):
-            return array.view(wanted)
-        if types.is_time(wanted):
-            return _check_times(array.cast(wanted))
+        if types.is_timestamp(given) and types.is_timestamp(target):
+            return self._timestamps(array, target)
+        if types.is_duration(given) or types.is_duration(target):
+            return array.view(target)
+        if types.is_time(target):
+            return _check_times(array.cast(target))
         if (types.is_large_string(given) or types.is_large_binary(given)) and _end(array) > _MAX_OFFSET:
             array = pa.concat_arrays([array])  # copies only its own bytes, offsets from 0
-        return array.cast(wanted)
+        return array.cast(target)
 
-    def _timestamps(self, array: Any, wanted: pa.DataType) -> Any:
+    def _timestamps(self, array: Any, target: pa.DataType) -> Any:
         """Cast to microseconds; the view sets the time zone, which INT96 lacks in Arrow."""
         pa = import_pyarrow()
         if array.type.unit == "ns" and self._floors:
             array = pa.compute.floor_temporal(array.view(pa.timestamp("ns")), unit="microsecond")
         elif array.type.unit == "ns":
             _check_microseconds(array)
-        return array.cast(pa.timestamp("us", array.type.tz)).view(wanted)
+        return array.cast(pa.timestamp("us", array.type.tz)).view(target)
 
 
 def _to_list(array: Any) -> Any:
@@ -177,16 +177,16 @@ def _check_times(array: Any) -> Any:
     return array
 
 
-def _is_geospatial(wanted: pa.StructType) -> bool:
-    return [field.name for field in wanted] == ["srid", "wkb"] and b"srid" in (wanted.field(1).metadata or {})
+def _is_geospatial(target: pa.StructType) -> bool:
+    return [field.name for field in target] == ["srid", "wkb"] and b"srid" in (target.field(1).metadata or {})
 
 
-def _geospatial(array: Any, wanted: pa.StructType) -> Any:
+def _geospatial(array: Any, target: pa.StructType) -> Any:
     """Build Spark's struct of WKB and the type's SRID."""
     pa = import_pyarrow()
-    number = pa.scalar(int(wanted.field(1).metadata[b"srid"]), pa.int32())
+    number = pa.scalar(int(target.field(1).metadata[b"srid"]), pa.int32())
     present = array.fill_null(b"") if array.null_count else array
-    return pa.StructArray.from_arrays([pa.repeat(number, len(array)), present], fields=list(wanted), mask=_mask(array))
+    return pa.StructArray.from_arrays([pa.repeat(number, len(array)), present], fields=list(target), mask=_mask(array))
 
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)

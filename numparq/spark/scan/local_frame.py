@@ -156,7 +156,7 @@ def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> Data
 
     None leaves it to tasks: more bytes, unsupported types, or an error, which tasks then raise when rows are needed.
     """
-    schema = table.batches.schema
+    schema = table.batch_reader.schema
     if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
         raise TypeError(f"driver_bytes is a number of bytes, not {most_bytes!r}")
     if most_bytes < 1:
@@ -192,7 +192,7 @@ def _read_batches(table: SparkScan) -> list[Any] | None:
     found: list[Any] = []
     size = 0
     for split in table.splits:
-        for batch in table.batches.batches(split):
+        for batch in table.batch_reader.read(split):
             size += batch.nbytes
             if size > _MAX_ARROW_BYTES:
                 return None

@@ -46,9 +46,9 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
         table = _split_table(request, names)
     except SchemaError:  # some are missing, or differ in case
         there = _split_table(request, None).names
-        places = [place for place in request.places(there, names) if place is not None]
+        places = [place for place in request.field_finder(there, names) if place is not None]
         return _split_table(request, [there[place] for place in dict.fromkeys(places)])
-    request.places([*table.schema.columns, *table.partitions], names)  # raises for names ambiguous in case
+    request.field_finder([*table.schema.columns, *table.partitions], names)  # raises for names ambiguous in case
     return table
 
 
@@ -130,7 +130,7 @@ def join_key_columns(
             found[name] = JoinKeyColumn(types)
         else:
             leaf = resolve_column(table.schema, name).leaf
-            found[name] = JoinKeyColumn(types, leaf, LeafArrowTypes(table.prototype).get(leaf.index))
+            found[name] = JoinKeyColumn(types, leaf, LeafArrowTypes(table.schema_file).get(leaf.index))
     return found
 
 
@@ -146,10 +146,10 @@ class SparkScan:
     """Planned scan: splits, one a task, and the reader of any of them."""
 
     splits: list[Split]
-    batches: BatchReader
+    batch_reader: BatchReader
 
     @classmethod
-    def of(cls, request: ReadRequest, schema: StructType | None = None) -> SparkScan:
+    def plan(cls, request: ReadRequest, schema: StructType | None = None) -> SparkScan:
         """Plan a request; a user's schema sets columns, order and types, and columns missing in the files are null.
 
         Raises SchemaError if a column cannot be read as the user's type, and the errors of `plan_splits`.
@@ -158,10 +158,10 @@ class SparkScan:
         _check_collations(table, request)
         inferred = spark_schema(table)
         if schema is not None:
-            check_user_schema(inferred, schema, request.places)
+            check_user_schema(inferred, schema, request.field_finder)
         made: Any = inferred if schema is None else schema
         _check_names(made.fieldNames())
-        reader = BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds, request.places)
+        reader = BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds, request.field_finder)
         return cls(table.splits, reader)
 
 
@@ -175,7 +175,7 @@ def _check_names(names: list[str]) -> None:
 def _check_collations(table: SplitTable, request: ReadRequest) -> None:
     """Refuse runtime filters on columns with a collation, by which Spark finds other keys equal."""
     if request.runtime_filters:
-        told = read_row_metadata(table.prototype.footer.key_value_metadata)
+        told = read_row_metadata(table.schema_file.footer.key_value_metadata)
         for name in (each.column for each in request.runtime_filters):
             if name in told and is_collated(told[name].dataType):
                 raise UnsupportedError("values are compared by a collation; a runtime filter knows none", column=name)

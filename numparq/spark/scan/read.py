@@ -126,14 +126,14 @@ def read(
         spark, runtime_filters, lambda names: join_key_columns(names, column_splitter(request, wanted), wanted)
     )
     request = request.with_filters(more)
-    table = SparkScan.of(request, wanted)
+    table = SparkScan.plan(request, wanted)
     if filters is not None or request.runtime_filters:
         found = local_frame.read_locally(
             spark, table, local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
         )
         if found is not None:
             return found
-    return map_tasks(spark, table.splits, _ReadSplit(table.batches), table.batches.schema)
+    return map_tasks(spark, table.splits, _ReadSplit(table.batch_reader), table.batch_reader.schema)
 
 
 class _ReadSplit:
@@ -143,7 +143,7 @@ class _ReadSplit:
         self._reader = reader
 
     def __call__(self, number: int, split: Split) -> Iterator[pa.RecordBatch]:
-        return self._reader.batches(split)
+        return self._reader.read(split)
 
 
 def _parse_schema(schema: StructType | str) -> StructType:

@@ -26,39 +26,39 @@ __all__ = ["BatchReader"]
 class BatchReader:
     """Reader of splits as record batches of Spark's schema; small and picklable."""
 
-    reader: SplitReader
+    split_reader: SplitReader
     schema: StructType
     rows_per_batch: int | None = None
     nanoseconds: str = "exact"
-    places: FieldFinder = find_fields
+    field_finder: FieldFinder = find_fields
 
-    def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the record batches of a split; none without rows.
 
         A ParquetError names file, row group, column and page as far as known.
         """
         begin_task()
         try:
-            yield from self._batches(split)
+            yield from self._read(split)
         except ParquetError as error:
             if "file" not in error.where:  # raised for several files together, or by a cast
-                self._find(error, split)
+                self._locate_error(error, split)
             raise
 
-    def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
-        made = RecordBatchBuilder(self.schema, self.rows_per_batch, self.nanoseconds, self.places)
-        if not self.reader.names:
-            yield from made.from_row_count(self.reader.count(split))
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        made = RecordBatchBuilder(self.schema, self.rows_per_batch, self.nanoseconds, self.field_finder)
+        if not self.split_reader.names:
+            yield from made.from_row_count(self.split_reader.count(split))
             return
-        for table in self.reader.tables(split):
-            yield from made.of(table)
+        for table in self.split_reader.tables(split):
+            yield from made.from_table(table)
 
-    def _find(self, error: ParquetError, split: Split) -> None:
+    def _locate_error(self, error: ParquetError, split: Split) -> None:
         """Add the file to an error, by reading the split's files one by one."""
         for part in split.parts:
             try:
                 if len(split.parts) > 1:
-                    for _ in self._batches(split._replace(parts=(part,), num_rows=None)):
+                    for _ in self._read(split._replace(parts=(part,), num_rows=None)):
                         pass
                     continue
             except ParquetError as found:

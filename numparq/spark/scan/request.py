@@ -46,7 +46,7 @@ class ReadRequest:
             raise ValueError(f"nanoseconds is {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
 
     @property
-    def places(self) -> FieldFinder:
+    def field_finder(self) -> FieldFinder:
         """Function that finds columns and fields of a schema."""
         return find_fields_exactly if self.case_sensitive else find_fields
 

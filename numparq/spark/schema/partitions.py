@@ -59,8 +59,8 @@ def infer_partition_types(
         raise ValueError(
             f"a type is given for the partition column {unknown!r}, and the files are partitioned by {known}"
         )
-    divided = listing.files.divided
-    there = [divided.partitions[each] for each in np.unique(divided.which).tolist()]
+    divided = listing.files.partition_index
+    there = [divided.partitions[each] for each in np.unique(divided.codes).tolist()]
     types: dict[str, Any] = {}
     for place, key in enumerate(listing.keys):
         if key in user_types or key in schema_types:

@@ -71,8 +71,8 @@ class _NestedArrowBuilder:
 
     def array(self, array: NestedArray, hint: ArrowHint | None) -> Any:
         """Return a node and its descendants as a pyarrow array."""
-        made = self._builders[array.shape.kind](array, hint)
-        arrow_type = hint.type if hint is not None and array.shape.kind != "leaf" else None
+        made = self._builders[array.type.kind](array, hint)
+        arrow_type = hint.type if hint is not None and array.type.kind != "leaf" else None
         if arrow_type is None or arrow_type.extension is None:
             return made
         pa = import_pyarrow()
@@ -93,13 +93,13 @@ class _NestedArrowBuilder:
         return made if known is None else _dictionary_encode(made, known)
 
     def _children(self, array: StructArray | ListArray, hint: ArrowHint | None) -> tuple[list[Any], list[Any]]:
-        hints = child_hints(array.shape, hint)
+        hints = child_hints(array.type, hint)
         arrays = [self.array(child, inner) for child, inner in zip(array.children, hints, strict=True)]
-        fields = [_field(child.shape, made) for child, made in zip(array.children, arrays, strict=True)]
+        fields = [_field(child.type, made) for child, made in zip(array.children, arrays, strict=True)]
         return fields, arrays
 
     def _struct(self, array: StructArray, hint: ArrowHint | None) -> Any:
-        if self._variants is not None and is_variant(array.shape):
+        if self._variants is not None and is_variant(array.type):
             return self._variants(array, lambda leaf: self._leaf(leaf, None))
         pa = import_pyarrow()
         fields, arrays = self._children(array, hint)

@@ -36,11 +36,11 @@ _SHAREABLE = ("text_objects", "bytes")  # conversions whose objects rows may sha
 
 
 class NestedOutput:
-    """One nested column of a read; the attributes below are set after construction, apart from `places`.
+    """One nested column of a read; the attributes below are set after construction, apart from `leaf_slice`.
 
     Attributes
     ----------
-    places : slice
+    leaf_slice : slice
         Positions of its leaves among all leaves that are read.
     null_counts : mapping of int to int
         Known null counts of leaves, by ordinal, including rows that a filter drops.
@@ -64,22 +64,22 @@ class NestedOutput:
         numpy_type: str | None = None,
     ) -> None:
         self.column = column
-        self.places = slice(first_leaf, first_leaf + len(column.leaves))
+        self.leaf_slice = slice(first_leaf, first_leaf + len(column.leaves))
         self._type = hint.type if hint is not None else None
         self._backend = dtype_backend
         self._pandas_dtype = pandas_dtype
         self._numpy_type = numpy_type
-        self._origins = leaf_arrow_types(column.whole, hint)
-        self._hint = find_hint(column.whole, hint, column.shape)
+        self._origins = leaf_arrow_types(column.full_type, hint)
+        self._hint = find_hint(column.full_type, hint, column.type)
         self._whole_hint = hint
         self.fetcher: FileReferenceReader | None = None
         self.null_counts: Mapping[int, int] = {}
         self.may_be_null: Mapping[int, bool] | None = None
         self.variants = "values"
-        self.shares_entries = dtype_backend != "pyarrow" and column.shape.leaf is None
-        self._has_variants = _has_variants(column.shape)
+        self.shares_entries = dtype_backend != "pyarrow" and column.type.leaf is None
+        self._has_variants = _has_variants(column.type)
 
-    def targets(self) -> list[OutputType]:
+    def output_types(self) -> list[OutputType]:
         """Select the output type of each leaf; InvalidFileError if a leaf's type violates the specification."""
         found = []
         inside = self._leaves_in_variants()
@@ -90,78 +90,80 @@ class NestedOutput:
                 )
             if self.may_be_null is not None:
                 target = schema_only_type(target, may_be_null=True)
-            coded = self.shares_entries and target.finish in _SHAREABLE and leaf.index not in inside
-            found.append(target.along(coded=coded and self.fetcher is None))
+            coded = self.shares_entries and target.array_kind in _SHAREABLE and leaf.index not in inside
+            found.append(target.replace_all(keep_codes=coded and self.fetcher is None))
         return found
 
-    def finished(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> Any:
-        """Return the column's array; `targets` and `buffers` are of all leaves read, other columns included.
+    def to_array(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> Any:
+        """Return the column's array; `output_types` and `buffers` are of all leaves read, other columns included.
 
         Raises InvalidFileError if the leaves are inconsistent.
         """
         by_leaf = self.output_types_by_leaf(targets)
-        return self.made(self.array(self.pieces(targets, buffers), buffers), by_leaf)
+        return self.build(self.assemble(self.leaf_pieces(targets, buffers), buffers), by_leaf)
 
     def output_types_by_leaf(self, targets: Sequence[OutputType]) -> dict[int, OutputType]:
         """Return the output types of the column's leaves, by ordinal."""
-        found = {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
+        found = {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.leaf_slice], strict=True)}
         if self.fetcher is not None:
             from .file_type import BYTES_LEAF
 
             found[BYTES_LEAF.index] = choose_nested_output_type(BYTES_LEAF, None)
         return found
 
-    def pieces(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> dict[int, NestedLeaf]:
-        """Return levels and values of each leaf, by ordinal; parameters are those of `finished`."""
+    def leaf_pieces(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> dict[int, NestedLeaf]:
+        """Return levels and values of each leaf, by ordinal; parameters are those of `to_array`."""
         return {
-            leaf.index: concat_leaves(buffer.pieces, leaf, target)
-            for leaf, target, buffer in zip(self.column.leaves, targets[self.places], buffers[self.places], strict=True)
+            leaf.index: concat_leaves(buffer.arrays, leaf, target)
+            for leaf, target, buffer in zip(
+                self.column.leaves, targets[self.leaf_slice], buffers[self.leaf_slice], strict=True
+            )
         }
 
-    def array(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
+    def assemble(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
         """Assemble the column's nested array, FILE references resolved."""
-        return self.completed(self.tree(pieces, buffers))
+        return self.resolve_files(self.assemble_stored(pieces, buffers))
 
-    def tree(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
+    def assemble_stored(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
         """Assemble the nested array as stored; InvalidFileError, with the row group, if the leaves are inconsistent."""
         try:
-            return assemble(self.column.shape, pieces)
+            return assemble(self.column.type, pieces)
         except InvalidFileError as error:
-            raise self._placed(error, buffers[self.places]) from None
+            raise self._with_row_group(error, buffers[self.leaf_slice]) from None
 
-    def completed(self, array: NestedArray) -> NestedArray:
+    def resolve_files(self, array: NestedArray) -> NestedArray:
         """Replace FILE references by their bytes if there is a `fetcher`."""
         if self.fetcher is None:
             return array
         from .file_type import resolve_references
 
-        with error_context(column=self.column.whole.name):
+        with error_context(column=self.column.full_type.name):
             return resolve_references(array, self.fetcher)
 
-    def part(self, name: str, shape: NestedType, dtype_backend: str | None = None) -> NestedOutput:
-        """Return the output of a node within this column, to be built from its nested array by `made`."""
-        column = replace(self.column, name=name, shape=shape)
-        part = NestedOutput(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
+    def child(self, name: str, shape: NestedType, dtype_backend: str | None = None) -> NestedOutput:
+        """Return the output of a node within this column, to be built from its nested array by `build`."""
+        column = replace(self.column, name=name, type=shape)
+        part = NestedOutput(column, self.leaf_slice.start, self._whole_hint, dtype_backend or self._backend)
         part.variants, part.fetcher = self.variants, self.fetcher
         return part
 
-    def made(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> Any:
+    def build(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> Any:
         """Build the array of a nested array; `by_leaf` holds the output types of its leaves, by ordinal."""
         if isinstance(array, LeafArray):
-            assert array.shape.leaf is not None
-            elsewhere = self.null_counts.get(array.shape.leaf.index, 0)
+            assert array.type.leaf is not None
+            elsewhere = self.null_counts.get(array.type.leaf.index, 0)
             return leaf_to_array(array, self._flat_output_type(array, elsewhere), elsewhere)
         variants = self._variant_columns(array, by_leaf)
         if self._backend == "pyarrow":
-            make = variants.arrow if variants else None
-            with error_context(column=self.column.whole.name):
+            make = variants.to_arrow if variants else None
+            with error_context(column=self.column.full_type.name):
                 return nested_to_arrow(array, self._hint, self._arrow_leaf, make)
         for restore in (self._intervals, self._complex_numbers):
             found = restore(array) if isinstance(array, StructArray) else None
             if found is not None:
                 return found
-        with error_context(column=self.column.whole.name):
-            return NestedObjectBuilder(by_leaf, variants.objects if variants else None).column(array)
+        with error_context(column=self.column.full_type.name):
+            return NestedObjectBuilder(by_leaf, variants.to_objects if variants else None).build(array)
 
     def _leaves_in_variants(self) -> set[int]:
         """Return the ordinals of the leaves within VARIANTs, after checking the VARIANT groups."""
@@ -169,7 +171,7 @@ class NestedOutput:
             return set()
         from numparq.to_pandas.variant.columns import variant_leaves
 
-        return set(variant_leaves(self.column.shape))
+        return set(variant_leaves(self.column.type))
 
     def _variant_columns(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> VariantColumns | None:
         if not self._has_variants:
@@ -178,13 +180,13 @@ class NestedOutput:
 
         return VariantColumns(self.variants, by_leaf, array)
 
-    def _placed(self, error: InvalidFileError, buffers: Sequence[DecodedColumn]) -> InvalidFileError:
+    def _with_row_group(self, error: InvalidFileError, buffers: Sequence[DecodedColumn]) -> InvalidFileError:
         """Add the column and the row group whose leaves are inconsistent to an error."""
-        error.where["column"] = self.column.whole.name
-        for pieces in zip(*(buffer.pieces for buffer in buffers), strict=True):
+        error.where["column"] = self.column.full_type.name
+        for pieces in zip(*(buffer.arrays for buffer in buffers), strict=True):
             try:
                 leaves = zip(self.column.leaves, pieces, strict=True)
-                assemble(self.column.shape, {leaf.index: piece for leaf, piece in leaves})
+                assemble(self.column.type, {leaf.index: piece for leaf, piece in leaves})
             except InvalidFileError:
                 error.where["row_group"] = pieces[0].row_group
                 break
@@ -196,7 +198,7 @@ class NestedOutput:
 
     def _flat_output_type(self, array: LeafArray, nulls_elsewhere: int = 0) -> OutputType:
         """Select the output type of a leaf as if it were a flat column."""
-        leaf = array.shape.leaf
+        leaf = array.type.leaf
         assert leaf is not None
         nulls = max(array.length - array.num_values, nulls_elsewhere)
         flat = replace(leaf, max_definition_level=int(array.validity is not None or nulls > 0))
@@ -210,19 +212,19 @@ class NestedOutput:
         """Return the schema-only type of a leaf; InvalidFileError for nulls that the statistics exclude."""
         assert self.may_be_null is not None
         may_be_null = self.may_be_null.get(leaf.index, True)
-        if nulls and not may_be_null and target.finish != "arrow":
+        if nulls and not may_be_null and target.array_kind != "arrow":
             raise InvalidFileError("the column has nulls, though the statistics say that it has none", column=leaf.name)
         return schema_only_type(target, may_be_null=may_be_null)
 
     def _intervals(self, array: StructArray) -> Any:
         closed = interval_closed(self._type, self._pandas_dtype)
-        if closed is None or not is_leaf_pair(self.column.shape, "left", "right"):
+        if closed is None or not is_leaf_pair(self.column.type, "left", "right"):
             return None
         targets = [self._flat_output_type(child) for child in array.children if isinstance(child, LeafArray)]
         return interval_array(array, targets, closed)
 
     def _complex_numbers(self, array: StructArray) -> Any:
-        if self._numpy_type not in _COMPLEX or not is_leaf_pair(self.column.shape, "real", "imag"):
+        if self._numpy_type not in _COMPLEX or not is_leaf_pair(self.column.type, "real", "imag"):
             return None
         return complex_array(array, np.dtype(self._numpy_type))
 

@@ -47,11 +47,11 @@ class ExplodedCollection:
 
     Attributes
     ----------
-    columns : list of Leaf or NestedProjection
+    read_columns : list of Leaf or NestedProjection
         Columns to read: those to repeat, then index columns, last the exploded one.
-    virtual : list of str
+    virtual_columns : list of str
         Virtual columns of the file's rows.
-    shown : list of Leaf or NestedProjection
+    output_columns : list of Leaf or NestedProjection
         Columns of the frame.
     """
 
@@ -65,7 +65,7 @@ class ExplodedCollection:
         categories: Collection[str],
     ) -> None:
         self._include = check_include(include, (POSITION_COLUMN,))
-        self.virtual = [name for name in self._include if name != POSITION_COLUMN]
+        self.virtual_columns = [name for name in self._include if name != POSITION_COLUMN]
         exploded, self._path = _collection_path(schema, explode)
         if columns is None:
             found: list[Sequence[Any]] = [
@@ -77,16 +77,16 @@ class ExplodedCollection:
         wanted = merge_columns(merge_parts(column for columns_of_one in found for column in columns_of_one))
         parents = [column for column in wanted if not isinstance(column, ExplodedColumn)]
         leaves = self._leaves([column for column in wanted if isinstance(column, ExplodedColumn)])
-        shape = project_leaves(exploded.whole, leaves)
+        shape = project_leaves(exploded.full_type, leaves)
         assert shape is not None
         self._lists = [kept for kept in (project_leaves(node, leaves) for node in self._path.lists) if kept is not None]
         above = [name for name in index if name != exploded.name]
-        read = NestedProjection(exploded.name, exploded.position, exploded.whole, shape, True)
-        self.columns = [*parents, *index_columns(schema, above, parents), read]
+        read = NestedProjection(exploded.name, exploded.position, exploded.full_type, shape, True)
+        self.read_columns = [*parents, *index_columns(schema, above, parents), read]
         self._outputs = [column for column in wanted if isinstance(column, ExplodedColumn) or column.name not in above]
         self._names = _unique_names(self._outputs)
-        self.shown = [
-            replace(exploded, name=name, shape=column.shape) if isinstance(column, ExplodedColumn) else column
+        self.output_columns = [
+            replace(exploded, name=name, type=column.shape) if isinstance(column, ExplodedColumn) else column
             for name, column in zip(self._names, self._outputs, strict=True)
         ]
         self._categories = set(categories)
@@ -97,14 +97,14 @@ class ExplodedCollection:
     def _selected(
         self, schema: Schema, exploded: NestedProjection, name: Any
     ) -> Sequence[Leaf | NestedProjection | ExplodedColumn]:
-        """Return the columns that one name of the ``columns`` argument selects."""
+        """Return the columns that one name of the ``read_columns`` argument selects."""
         position, path = resolve_top_level(schema, name)
         if position != exploded.position:
             return [select_column(schema, name)]
         try:
-            return self._path.items(path)
+            return self._path.select(path)
         except KeyError:
-            raise unknown_column_error(name, _paths_of(exploded.whole)) from None
+            raise unknown_column_error(name, _paths_of(exploded.full_type)) from None
 
     def _leaves(self, items: Sequence[ExplodedColumn]) -> set[int]:
         """Return the ordinals of the leaves to read, plus one for its levels if none lies in the innermost list."""
@@ -114,22 +114,22 @@ class ExplodedCollection:
             found.add(min(inside, key=lambda leaf: (leaf.max_repetition_level, leaf.physical == BYTE_ARRAY)).index)
         return found
 
-    def take(self, nested: list[NestedOutput], labels: list[str | None]) -> None:
+    def detach(self, nested: list[NestedOutput], labels: list[str | None]) -> None:
         """Remove the exploded column, the last one, from `nested`, and its label from `labels` (one a leaf)."""
         self._read = nested.pop()
-        labels[self._read.places.start] = None
+        labels[self._read.leaf_slice.start] = None
 
-    def without(self, labels: Sequence[str | None]) -> None:
+    def drop_lost(self, labels: Sequence[str | None]) -> None:
         """Drop the lost columns: those whose first leaf has no label."""
-        counts = (1 if isinstance(column, Leaf) else len(column.leaves) for column in self.columns)
+        counts = (1 if isinstance(column, Leaf) else len(column.leaves) for column in self.read_columns)
         firsts = accumulate(counts, initial=0)
-        lost = {id(column) for column, first in zip(self.columns, firsts, strict=False) if labels[first] is None}
+        lost = {id(column) for column, first in zip(self.read_columns, firsts, strict=False) if labels[first] is None}
         stays = [id(column) not in lost for column in self._outputs]
-        self._outputs, self._names, self.shown = (
-            list(compress(columns, stays)) for columns in (self._outputs, self._names, self.shown)
+        self._outputs, self._names, self.output_columns = (
+            list(compress(columns, stays)) for columns in (self._outputs, self._names, self.output_columns)
         )
 
-    def frame(
+    def to_frame(
         self,
         parents: pd.DataFrame,
         targets: Sequence[OutputType],
@@ -141,8 +141,8 @@ class ExplodedCollection:
         Raises InvalidFileError if the exploded column's leaves are inconsistent.
         """
         read = self._read
-        pieces, by_leaf = read.pieces(targets, buffers), read.output_types_by_leaf(targets)
-        arrays = {_node_key(array.shape): array for array in _nodes(read.tree(pieces, buffers))}
+        pieces, by_leaf = read.leaf_pieces(targets, buffers), read.output_types_by_leaf(targets)
+        arrays = {_node_key(array.type): array for array in _nodes(read.assemble_stored(pieces, buffers))}
         lists = [arrays[_node_key(shape)] for shape in self._lists]
         rows = _RowRepeats([array.offsets for array in lists if isinstance(array, ListArray)])
         made = []
@@ -150,10 +150,10 @@ class ExplodedCollection:
             if not isinstance(item, ExplodedColumn):
                 continue
             categorical = name in self._categories or item.full_name in self._categories
-            part = read.part(item.name, item.shape, "numpy_nullable" if categorical else None)
-            array = arrays.get(_node_key(item.shape)) or part.tree(pieces, buffers)
-            column = part.made(part.completed(array), by_leaf)
-            made.append(rows.take(to_categorical(column) if categorical else column, item.node.depth))
+            part = read.child(item.name, item.shape, "numpy_nullable" if categorical else None)
+            array = arrays.get(_node_key(item.shape)) or part.assemble_stored(pieces, buffers)
+            column = part.build(part.resolve_files(array), by_leaf)
+            made.append(rows.take(to_categorical(column) if categorical else column, item.node.repetition_level))
         made += [rows.positions() for name in self._include if name == POSITION_COLUMN]
         repeated = rows.take(parents, 0)
         if isinstance(parents.index, pd.RangeIndex):
@@ -218,13 +218,13 @@ def _collection_path(schema: Schema, explode: Any) -> tuple[NestedProjection, Co
     if isinstance(column, Leaf):
         raise SchemaError(f"explode={explode!r}: the column is no list or map")
     try:
-        return column, CollectionPath(column.whole, path)
+        return column, CollectionPath(column.full_type, path)
     except KeyError:
         raise unknown_column_error(
-            explode, [*dict.fromkeys([*collection_paths(column.whole), *_paths_of(column.whole)])]
+            explode, [*dict.fromkeys([*collection_paths(column.full_type), *_paths_of(column.full_type)])]
         ) from None
     except ValueError:
-        inside = [repr(name) for name in collection_paths(column.whole)][:5]
+        inside = [repr(name) for name in collection_paths(column.full_type)][:5]
         hint = f"; the column has {', '.join(inside)}" if inside else ""
         raise SchemaError(f"explode={explode!r}: that is no list or map{hint}") from None
 
@@ -258,7 +258,7 @@ def _nodes(array: NestedArray) -> Iterator[NestedArray]:
 
 def _node_key(shape: NestedType) -> tuple:
     """Return a key that distinguishes nodes of one column, which may have equal names."""
-    return shape.path, shape.depth, tuple(leaf.index for leaf in iter_leaves(shape))
+    return shape.path, shape.repetition_level, tuple(leaf.index for leaf in iter_leaves(shape))
 
 
 def _concat_columns(repeated: pd.DataFrame, made: Sequence[Any], is_made: Sequence[bool]) -> pd.DataFrame:

@@ -44,21 +44,21 @@ class CollectionPath:
     """
 
     def __init__(self, whole: NestedType, path: tuple[str, ...]) -> None:
-        self.whole = whole
+        self.column = whole
         dissolved = _flattened_nodes(whole, path)
         self._flattened = {id(node) for node in dissolved}
         self.lists = [node for node in dissolved if node.kind in _COLLECTIONS]
 
     def all_columns(self) -> list[ExplodedColumn]:
         """Return all columns that replace the top-level one."""
-        return list(self._items(self.whole, self.whole.name))
+        return list(self._columns(self.column, self.column.name))
 
-    def items(self, path: tuple[str, ...]) -> list[ExplodedColumn]:
+    def select(self, path: tuple[str, ...]) -> list[ExplodedColumn]:
         """Return the columns that a path of the ``columns`` argument selects; KeyError if it is unknown.
 
         Fields of structs become columns of their own; lists and maps that are not flattened stay whole.
         """
-        node, name = self.whole, self.whole.name
+        node, name = self.column, self.column.name
         while id(node) in self._flattened and len(node.path) < len(path):
             found = _children_on_path(node, path)
             if len(found[0].path) > len(path):  # the repeated group of a list or map
@@ -66,7 +66,7 @@ class CollectionPath:
             name = name if node.kind == "list" else found[0].name
             node = found[0]
         if id(node) in self._flattened:
-            return list(self._items(node, name))
+            return list(self._columns(node, name))
         while node.kind == "struct" and len(node.path) < len(path):
             node = _children_on_path(node, path)[0]
             name = node.name
@@ -77,12 +77,12 @@ class CollectionPath:
             raise KeyError(path)
         return [ExplodedColumn(name, node, kept)]
 
-    def _items(self, node: NestedType, name: str) -> Iterator[ExplodedColumn]:
+    def _columns(self, node: NestedType, name: str) -> Iterator[ExplodedColumn]:
         if id(node) not in self._flattened:
             yield ExplodedColumn(name, node, node)
             return
         for child in node.children:
-            yield from self._items(child, name if node.kind == "list" else child.name)
+            yield from self._columns(child, name if node.kind == "list" else child.name)
 
 
 def _children_on_path(node: NestedType, path: tuple[str, ...]) -> list[NestedType]:

@@ -58,11 +58,11 @@ def resolve_references(array: NestedArray, fetcher: FileReferenceReader) -> Nest
     """
     if isinstance(array, LeafArray):
         return array
-    if isinstance(array, StructArray) and is_file_group(array.shape):
-        check_fields(array.shape)
+    if isinstance(array, StructArray) and is_file_group(array.type):
+        check_fields(array.type)
         return _fetch_bytes(array, fetcher)
     children = [resolve_references(child, fetcher) for child in array.children]
-    shape = replace(array.shape, children=tuple(child.shape for child in children))
+    shape = replace(array.type, children=tuple(child.type for child in children))
     if isinstance(array, ListArray):
         return ListArray(shape, array.length, array.validity, array.offsets, children)
     return StructArray(shape, array.length, array.validity, children)
@@ -71,7 +71,7 @@ def resolve_references(array: NestedArray, fetcher: FileReferenceReader) -> Nest
 def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
     """Return the leaf of bytes that replaces a FILE group."""
     present = range(array.length) if array.validity is None else np.flatnonzero(array.validity).tolist()
-    fields = {child.shape.name: _field_values(child) for child in array.children if child.shape.name in _FIELD_TYPES}
+    fields = {child.type.name: _field_values(child) for child in array.children if child.type.name in _FIELD_TYPES}
     found: list[tuple[int, bytes | int, Any]] = []  # size; bytes or position; checksum
     offsets = np.zeros(len(present) + 1, np.int64)
     for place in present:
@@ -98,7 +98,7 @@ def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
                 fetcher.read(content, out, checksum)
         except ParquetError as error:
             raise _with_reference(error, place) from None
-    shape = _leaf_shape(array.shape)
+    shape = _leaf_shape(array.type)
     return LeafArray(shape, array.length, array.validity, [BinaryArray(offsets, data)], len(present))
 
 
@@ -107,7 +107,7 @@ def _resolve(reference: dict[str, Any], fetcher: FileReferenceReader) -> tuple[i
     checksum = reference.get("checksum")
     if not isinstance(where, FileRange):
         return len(where), where, checksum
-    position, size = fetcher.place(where)
+    position, size = fetcher.locate(where)
     return size, position, checksum
 
 
@@ -119,7 +119,7 @@ def _with_reference(error: ParquetError, place: int) -> ParquetError:
 def _field_values(array: NestedArray) -> list[Any]:
     """Return the values of a field as Python objects, None at nulls."""
     assert isinstance(array, LeafArray)
-    logical = array.shape.leaf.logical if array.shape.leaf is not None else None
+    logical = array.type.leaf.logical if array.type.leaf is not None else None
     if isinstance(array.values, np.ndarray):
         values = array.values.tolist()
     else:
@@ -141,5 +141,10 @@ def _byte_strings(piece: BinaryArray) -> list[bytes]:
 
 def _leaf_shape(shape: NestedType) -> NestedType:
     """Return the nested type of the leaf that replaces a FILE group."""
-    leaf = replace(BYTES_LEAF, path=(shape.name,), max_definition_level=shape.level, max_repetition_level=shape.depth)
+    leaf = replace(
+        BYTES_LEAF,
+        path=(shape.name,),
+        max_definition_level=shape.definition_level,
+        max_repetition_level=shape.repetition_level,
+    )
     return replace(shape, kind="leaf", children=(), leaf=leaf, logical=None)

@@ -46,7 +46,7 @@ class NestedObjectBuilder:
             "map": self._maps,
         }
 
-    def column(self, array: NestedArray) -> np.ndarray:
+    def build(self, array: NestedArray) -> np.ndarray:
         """Return an array with an object for each row, None at nulls."""
         with _gc_paused():
             return self._array(array, False)
@@ -56,18 +56,18 @@ class NestedObjectBuilder:
 
         Within a struct or map (`in_struct`), timestamps become datetime objects unless in nanoseconds.
         """
-        return self._builders[array.shape.kind](array, in_struct)
+        return self._builders[array.type.kind](array, in_struct)
 
     def _values(self, array: LeafArray) -> Any:
         """Return the values of a leaf that are not null, as the array of a flat column."""
-        leaf = array.shape.leaf
+        leaf = array.type.leaf
         assert leaf is not None
         target = self._targets[leaf.index]
         if isinstance(array.values, np.ndarray):
             if target.storage == "null":
                 return np.full(array.num_values, None, object)
             return to_array(target, DecodedColumn(array.values), array.num_values)
-        if target.coded:
+        if target.keep_codes:
             return objects_by_entry(array.values, partial(_pieces_to_array, target))
         return _pieces_to_array(target, array.values)
 
@@ -92,9 +92,9 @@ class NestedObjectBuilder:
         return _with_null_slots(values.astype(object), array).tolist()
 
     def _structs(self, array: StructArray, in_struct: bool) -> np.ndarray:
-        if self._variants is not None and is_variant(array.shape):
+        if self._variants is not None and is_variant(array.type):
             return _object_array(self._variants(array), array)
-        names = [child.shape.name for child in array.children]
+        names = [child.type.name for child in array.children]
         columns = [self._scalars(child) for child in array.children]
         if len(names) > _MAX_UNROLLED_FIELDS:
             return _object_array([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)], array)
@@ -111,7 +111,7 @@ class NestedObjectBuilder:
 
 
 def _pieces_to_array(target: OutputType, pieces: list[BinaryArray]) -> Any:
-    return to_array(target, DecodedColumn(pieces=pieces), sum(map(len, pieces)))
+    return to_array(target, DecodedColumn(arrays=pieces), sum(map(len, pieces)))
 
 
 @contextmanager

@@ -75,24 +75,24 @@ class VariantObjectBuilder:
         self._dictionaries = dictionaries
         self._targets = targets
 
-    def stored(self, value: bytes, owner: int) -> Any:
+    def from_value(self, value: bytes, owner: int) -> Any:
         """Decode an encoded value."""
         return decode_value(value, self._dictionaries.names(owner))
 
-    def typed(self, array: LeafArray) -> list:
+    def from_typed_value(self, array: LeafArray) -> list:
         """Return the objects of a leaf's values."""
-        assert array.shape.leaf is not None
-        return shredded_type(array.shape.leaf).objects(array, self._targets[array.shape.leaf.index])
+        assert array.type.leaf is not None
+        return shredded_type(array.type.leaf).to_objects(array, self._targets[array.type.leaf.index])
 
-    def array(self, items: list) -> list:
+    def build_array(self, items: list) -> list:
         """Return the items of an array as they are, a list."""
         return items
 
-    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> dict[str, Any]:
+    def build_object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> dict[str, Any]:
         """Build a dict of the fields that are not MISSING."""
         return {name: item for name, item in zip(names, items, strict=True) if item is not MISSING}
 
-    def united(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
+    def merge_fields(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
         """Merge two dicts, sorted by the bytes of their keys."""
         rest = decode_value(value, self._dictionaries.names(owner))
         _check_apart(names, rest)
@@ -108,21 +108,21 @@ class VariantBytesBuilder:
         self._dictionaries = dictionaries
         self._targets = targets
 
-    def stored(self, value: bytes, owner: int) -> bytes:
+    def from_value(self, value: bytes, owner: int) -> bytes:
         """Return an encoded value as it is."""
         return value
 
-    def typed(self, array: LeafArray) -> list[bytes]:
+    def from_typed_value(self, array: LeafArray) -> list[bytes]:
         """Encode a leaf's values."""
-        assert array.shape.leaf is not None
-        known = shredded_type(array.shape.leaf)
-        return known.encoded(array, self._targets[array.shape.leaf.index], known.kind)
+        assert array.type.leaf is not None
+        known = shredded_type(array.type.leaf)
+        return known.to_variant_bytes(array, self._targets[array.type.leaf.index], known.kind)
 
-    def array(self, items: list[bytes]) -> bytes:
+    def build_array(self, items: list[bytes]) -> bytes:
         """Encode an array."""
         return encode_array(items)
 
-    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> bytes:
+    def build_object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> bytes:
         """Encode an object of the fields that are not MISSING."""
         ids = self._dictionaries.ids(owner)
         fields = [(name, item) for name, item in zip(names, items, strict=True) if item is not MISSING]
@@ -132,13 +132,13 @@ class VariantBytesBuilder:
             message = f"a shredded field {error.args[0]!r} is none of the names in the variant's metadata"
             raise InvalidFileError(message, row=owner) from None
 
-    def united(self, item: bytes, value: bytes, names: frozenset[str], owner: int) -> bytes:
+    def merge_fields(self, item: bytes, value: bytes, names: frozenset[str], owner: int) -> bytes:
         """Encode an object of the fields of two."""
         known = self._dictionaries.names(owner)
         ours, theirs = _encoded_fields(item, known), _encoded_fields(value, known)
         _check_apart(names, theirs)
         fields = _sorted({**ours, **theirs})
-        return self.object(list(fields), list(fields.values()), owner)
+        return self.build_object(list(fields), list(fields.values()), owner)
 
 
 def _encoded_fields(value: bytes, names: Sequence[str]) -> dict[str, bytes]:
@@ -181,7 +181,7 @@ class VariantColumns:
         self._targets = targets
         self._root = root
 
-    def objects(self, array: StructArray) -> list:
+    def to_objects(self, array: StructArray) -> list:
         """Return an object for each slot of a variant, arbitrary at nulls.
 
         Raises InvalidFileError, its ``where["row"]`` set, for a variant that violates the specification.
@@ -192,13 +192,13 @@ class VariantColumns:
         values = self._bytes(array, metadata)
         return [{"metadata": key, "value": value} for key, value in zip(metadata, values, strict=True)]
 
-    def arrow(self, array: StructArray, binary_of: Callable[[LeafArray], Any]) -> Any:
+    def to_arrow(self, array: StructArray, binary_of: Callable[[LeafArray], Any]) -> Any:
         """Return an Arrow array of structs of metadata and value; `binary_of` returns that of a binary leaf."""
         pa = import_pyarrow()
-        parts = {child.shape.name: child for child in array.children}
+        parts = {child.type.name: child for child in array.children}
         metadata, value = parts["metadata"], parts.get("value")
         assert isinstance(metadata, LeafArray)
-        checked = metadata.shape.nullable or "typed_value" in parts
+        checked = metadata.type.nullable or "typed_value" in parts
         if not checked and isinstance(value, LeafArray) and value.num_values == metadata.num_values:
             values = binary_of(value)
         else:
@@ -227,7 +227,7 @@ class VariantColumns:
         self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list
     ) -> list:
         try:
-            return ShreddedVariants(kind(MetadataDictionaries(metadata), self._targets), self._targets).items(array)
+            return ShreddedVariants(kind(MetadataDictionaries(metadata), self._targets), self._targets).assemble(array)
         except ParquetError as error:
             place = error.where.get("row")
             if isinstance(place, int):
@@ -236,7 +236,7 @@ class VariantColumns:
 
     def _metadata(self, array: StructArray) -> list[bytes | None]:
         """Return the metadata of each slot, None where the variant is null."""
-        (metadata,) = (child for child in array.children if child.shape.name == "metadata")
+        (metadata,) = (child for child in array.children if child.type.name == "metadata")
         assert isinstance(metadata, LeafArray)
         found: list[Any] = list(binary_values(metadata, self._targets))
         if metadata.validity is None:

@@ -38,12 +38,12 @@ __all__ = ["ShreddedType", "shredded_type"]
 class ShreddedType:
     """Conversions of a ``typed_value`` leaf, of the VARIANT primitive type `kind`.
 
-    `objects` returns Python objects, and `encoded` VARIANT bytes, of the leaf's values that are not null.
+    `to_objects` returns Python objects, and `to_variant_bytes` VARIANT bytes, of the leaf's values that are not null.
     """
 
     kind: int
-    objects: Callable[[LeafArray, OutputType], list]
-    encoded: Callable[[LeafArray, OutputType, int], list[bytes]]
+    to_objects: Callable[[LeafArray, OutputType], list]
+    to_variant_bytes: Callable[[LeafArray, OutputType, int], list[bytes]]
 
 
 def shredded_type(leaf: Leaf) -> ShreddedType:
@@ -73,7 +73,7 @@ def _to_array(array: LeafArray, target: OutputType) -> Any:
     """Return the values that are not null, as a nested column has them."""
     if isinstance(array.values, np.ndarray):
         return to_array(target, DecodedColumn(array.values), array.num_values)
-    return to_array(target, DecodedColumn(pieces=array.values), array.num_values)
+    return to_array(target, DecodedColumn(arrays=array.values), array.num_values)
 
 
 def _to_list(array: LeafArray, target: OutputType) -> list:

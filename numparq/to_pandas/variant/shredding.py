@@ -105,19 +105,19 @@ class VariantBuilder(Protocol):
 
     null: Any  # item of a Variant null
 
-    def stored(self, value: bytes, owner: int) -> Any:
+    def from_value(self, value: bytes, owner: int) -> Any:
         """Build the item of an encoded value."""
 
-    def typed(self, array: LeafArray) -> list:
+    def from_typed_value(self, array: LeafArray) -> list:
         """Build the items of a leaf's values that are not null."""
 
-    def array(self, items: list) -> Any:
+    def build_array(self, items: list) -> Any:
         """Build the item of an array from its items."""
 
-    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> Any:
+    def build_object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> Any:
         """Build the item of an object whose names are sorted by their bytes, without MISSING fields."""
 
-    def united(self, item: Any, value: bytes, names: frozenset[str], owner: int) -> Any:
+    def merge_fields(self, item: Any, value: bytes, names: frozenset[str], owner: int) -> Any:
         """Add the fields of an encoded object, none of them in `names`, to an object's item."""
 
 
@@ -133,7 +133,7 @@ class ShreddedVariants:
             "struct": self._objects,
         }
 
-    def items(self, array: StructArray) -> list:
+    def assemble(self, array: StructArray) -> list:
         """Return an item for each slot of a variant; a missing value is a Variant null (VariantShredding.md).
 
         Raises InvalidFileError, its ``where["row"]`` set, for a value that violates the specification.
@@ -143,54 +143,54 @@ class ShreddedVariants:
 
     def _group(self, group: StructArray, variant_rows: np.ndarray) -> list:
         """Return the items of ``value`` and ``typed_value``, MISSING where there is neither."""
-        parts = {child.shape.name: child for child in group.children}
+        parts = {child.type.name: child for child in group.children}
         typed = parts.get("typed_value")
-        items = [MISSING] * group.length if typed is None else self._typed[typed.shape.kind](typed, variant_rows)
+        items = [MISSING] * group.length if typed is None else self._typed[typed.type.kind](typed, variant_rows)
         if "value" in parts:
             self._add_stored(parts["value"], typed, items, variant_rows)
         return items
 
     def _add_stored(self, value: NestedArray, typed: NestedArray | None, items: list, variant_rows: np.ndarray) -> None:
-        """Add the stored values of ``value`` to `items`, in place."""
+        """Add the stored values of ``value`` to `assemble`, in place."""
         assert isinstance(value, LeafArray)
         places = range(value.length) if value.validity is None else np.flatnonzero(value.validity).tolist()
         names = None
         if isinstance(typed, StructArray):
-            names = frozenset(child.shape.name for child in typed.children)
+            names = frozenset(child.type.name for child in typed.children)
         for place, stored in zip(places, binary_values(value, self._targets), strict=True):
             owner, item = int(variant_rows[place]), items[place]
             try:
                 if item is MISSING:
                     if names is not None and _is_object(stored):
                         raise InvalidFileError("a variant is an object, but has no typed_value, which is one")
-                    items[place] = self._maker.stored(stored, owner)
+                    items[place] = self._maker.from_value(stored, owner)
                 elif names is None:
                     raise InvalidFileError("a variant has both a value and a typed_value, which is no object")
                 elif not _is_object(stored):
                     raise InvalidFileError("a variant has a value that is no object beside shredded fields")
                 else:
-                    items[place] = self._maker.united(item, stored, names, owner)
+                    items[place] = self._maker.merge_fields(item, stored, names, owner)
             except ParquetError as error:
                 error.where.setdefault("row", owner)
                 raise
 
     def _leaf(self, array: LeafArray, variant_rows: np.ndarray) -> list:
-        return _expand(self._maker.typed(array), array)
+        return _expand(self._maker.from_typed_value(array), array)
 
     def _arrays(self, array: ListArray, variant_rows: np.ndarray) -> list:
         (elements,) = array.children
         assert isinstance(elements, StructArray)
         found = self._group(elements, np.repeat(variant_rows, np.diff(array.offsets)))
         found = [self._maker.null if item is MISSING else item for item in found]
-        offsets, make = array.offsets.tolist(), self._maker.array
+        offsets, make = array.offsets.tolist(), self._maker.build_array
         made = [make(found[start:stop]) for start, stop in pairwise(offsets)]
         return _without_nulls(made, array)
 
     def _objects(self, array: StructArray, variant_rows: np.ndarray) -> list:
-        children = sorted(array.children, key=lambda child: child.shape.name.encode())
-        names = [child.shape.name for child in children]
+        children = sorted(array.children, key=lambda child: child.type.name.encode())
+        names = [child.type.name for child in children]
         columns = [self._group(child, variant_rows) for child in children if isinstance(child, StructArray)]
-        make = self._maker.object
+        make = self._maker.build_object
         there = np.ones(array.length, bool) if array.validity is None else array.validity.view(bool)
         made = [
             make(names, items, owner) if is_there else MISSING
@@ -221,5 +221,5 @@ def _without_nulls(made: list, array: ListArray) -> list:
 
 def binary_values(array: LeafArray, targets: Mapping[int, OutputType]) -> list[bytes]:
     """Return the values of a binary leaf that are not null."""
-    assert array.shape.leaf is not None
-    return to_array(targets[array.shape.leaf.index], DecodedColumn(pieces=array.values), array.num_values).tolist()
+    assert array.type.leaf is not None
+    return to_array(targets[array.type.leaf.index], DecodedColumn(arrays=array.values), array.num_values).tolist()

@@ -33,7 +33,7 @@ class HilbertClustering:
         self._bounds = list(bounds)
         self._bits = bits_per_column(len(bounds))
 
-    def places(self, columns: Sequence[Any]) -> np.ndarray:
+    def positions(self, columns: Sequence[Any]) -> np.ndarray:
         """Return the int64 position of each row on the curve, from one Arrow array of values for each column."""
         coordinates = [_coordinates(column, bounds) for column, bounds in zip(columns, self._bounds, strict=True)]
         return hilbert_positions(coordinates, self._bits)

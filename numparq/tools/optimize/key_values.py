@@ -33,7 +33,7 @@ def files_of_hybrid_calendar(files: Iterable[FileLayout]) -> list[FileLayout]:
 
     Files without rows are ignored.
     """
-    found = [(file, SparkCalendar.of(dict(file.keys))) for file in files if file.num_rows]
+    found = [(file, SparkCalendar.from_key_values(dict(file.key_values))) for file in files if file.num_rows]
     if len({calendar for _, calendar in found}) < 2:
         return []
     return [file for file, calendar in found if calendar.legacy_dates or calendar.legacy_int96]
@@ -44,7 +44,9 @@ def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dic
 
     Files without rows count only if there are no others. Raise SchemaError if coordinate systems of a column differ.
     """
-    kinds = dict.fromkeys(file.keys for file in files if file.num_rows) or dict.fromkeys(file.keys for file in files)
+    kinds = dict.fromkeys(file.key_values for file in files if file.num_rows) or dict.fromkeys(
+        file.key_values for file in files
+    )
     found = list(map(dict, kinds))
     first = found[0] if found else {}
     made: dict[str, str | bytes] = {
@@ -62,7 +64,7 @@ def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dic
 def _merge_calendar(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
     """Return the keys of Spark's version and calendar; mixed calendars become today's."""
     versions = [keys[VERSION] for keys in found if VERSION in keys]
-    if len({SparkCalendar.of(keys) for keys in found}) > 1:  # `check_calendar` has found no ambiguous date
+    if len({SparkCalendar.from_key_values(keys) for keys in found}) > 1:  # `check_calendar` has found no ambiguous date
         newest = max(versions)
         return {} if newest < _FIRST_PROLEPTIC_DATES else {VERSION: newest}
     made: dict[str, str | bytes] = {VERSION: min(versions)} if versions else {}

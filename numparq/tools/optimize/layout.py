@@ -32,9 +32,9 @@ class FileLayout:
         Whether all column chunks have an offset index.
     bloom_filters : frozenset of str
         Top-level columns of which any chunk has a Bloom filter.
-    note : dict or None
+    recorded_layout : dict or None
         Target layout recorded in the footer.
-    keys : tuple of (str, bytes)
+    key_values : tuple of (str, bytes)
         Other key-values of the footer, without the Arrow schema and the pandas metadata.
     """
 
@@ -44,19 +44,19 @@ class FileLayout:
     num_row_groups: int
     has_index: bool
     bloom_filters: frozenset[str]
-    note: dict[str, Any] | None
-    keys: tuple[tuple[str, bytes], ...] = ()
+    recorded_layout: dict[str, Any] | None
+    key_values: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
-    def of(cls, file: DataFile, opened: OpenFile) -> FileLayout:
+    def from_footer(cls, file: DataFile, opened: OpenFile) -> FileLayout:
         """Read the layout from the footer of an open file."""
         with error_context(file=file.name):
             footer = opened.footer
             leaves = list(opened.schema)
             chunks = [(group, leaf.index) for group in range(opened.num_row_groups) for leaf in leaves]
             places = IndexLocations.for_file(opened)
-            indexed = len(places.of(OFFSET_INDEX, chunks))
-            filtered = {leaf for (_, leaf), _, _ in places.of(BLOOM_FILTER, chunks)}
+            indexed = len(places.locate(OFFSET_INDEX, chunks))
+            filtered = {leaf for (_, leaf), _, _ in places.locate(BLOOM_FILTER, chunks)}
             columns = frozenset(leaf.path[0] for leaf in leaves if leaf.index in filtered)
             note = _parse_layout(footer.key_value_metadata.get(LAYOUT_KEY))
             keys = tuple((key, value) for key, value in footer.key_value_metadata.items() if key not in _SCHEMA_KEYS)
@@ -120,18 +120,18 @@ class TargetLayout:
         """Whether a rewrite reorders rows."""
         return bool(self.sort_by or self.cluster_by)
 
-    def note(self, job: str) -> str:
+    def to_json(self, job: str) -> str:
         """Return the JSON text that files written by the job `job` record in their footers."""
-        return json.dumps({**self._words(), "job": job}, sort_keys=True)
+        return json.dumps({**self._as_dict(), "job": job}, sort_keys=True)
 
-    def _words(self) -> dict[str, Any]:
+    def _as_dict(self) -> dict[str, Any]:
         words: dict[str, Any] = {"version": 1, "file_bytes": self.file_bytes, "options": dict(self.options)}
         for name in ("sort_by", "cluster_by", "bloom_filters"):
             value = getattr(self, name)
             words[name] = None if value is None else list(value)
         return words
 
-    def has(self, folder: DatasetFolder) -> bool:
+    def matches(self, folder: DatasetFolder) -> bool:
         """Whether a folder has this layout already; True for a folder without rows."""
         if not folder.num_rows:
             return True
@@ -140,11 +140,11 @@ class TargetLayout:
     def _is_recorded(self, files: Sequence[FileLayout]) -> bool:
         """Whether one job wrote all the files for this layout."""
         jobs = set()
-        words = self._words()
+        words = self._as_dict()
         for file in files:
-            if file.note is None or {**file.note, "job": ""} != {**words, "job": ""}:
+            if file.recorded_layout is None or {**file.recorded_layout, "job": ""} != {**words, "job": ""}:
                 return False
-            jobs.add(file.note.get("job"))
+            jobs.add(file.recorded_layout.get("job"))
         return len(jobs) == 1
 
     def _is_acceptable(self, files: Sequence[FileLayout]) -> bool:

@@ -43,7 +43,7 @@ class RewritePlan:
 
     Attributes
     ----------
-    fine : list of DatasetFolder
+    unchanged : list of DatasetFolder
         Folders that stay unchanged.
     keys : tuple of str
         Partition columns.
@@ -51,7 +51,7 @@ class RewritePlan:
 
     listing: DatasetListing
     folders: list[DatasetFolder]
-    fine: list[DatasetFolder]
+    unchanged: list[DatasetFolder]
     keys: tuple[str, ...]
 
     @property
@@ -64,7 +64,7 @@ class RewritePlan:
         """Paths of the files to replace."""
         return [file.file.path for file in self.files]
 
-    def table(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
+    def split(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
         """Split the files to replace into splits of about `split_bytes`, without partition columns.
 
         `columns` None: all columns. `storage_options` are ignored if the listing has a filesystem.
@@ -81,7 +81,7 @@ class RewritePlan:
 
 def plan_rewrite(
     path: Any,
-    wanted: TargetLayout,
+    target: TargetLayout,
     *,
     where: Any = None,
     force: bool = False,
@@ -100,7 +100,7 @@ def plan_rewrite(
         raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
     folders = group_by_folder(listing, _read_layouts(listing, files, storage_options))
-    fine = [folder for folder in folders if not folder.num_rows or (not force and wanted.has(folder))]
+    fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]
     left = {folder.name for folder in fine}
     return RewritePlan(listing, [folder for folder in folders if folder.name not in left], fine, listing.keys)
 
@@ -113,8 +113,8 @@ def _read_layouts(
         some = list(files[start : start + _FILES_AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)
         try:
-            for facts in map(FileLayout.of, some, opened):
-                yield replace(facts, keys=known.setdefault(facts.keys, facts.keys))
+            for facts in map(FileLayout.from_footer, some, opened):
+                yield replace(facts, key_values=known.setdefault(facts.key_values, facts.key_values))
         finally:
             for file in opened:
                 file.close()
@@ -176,18 +176,18 @@ class OutputSchema:
     ----------
     schema : UserSchema
         Parquet and Arrow type of each column.
-    keys : dict of str to (str or bytes)
+    key_values : dict of str to (str or bytes)
         Footer key-values: pandas metadata and, if the files had it, the Arrow schema.
-    flat : dict of str to Leaf
+    leaf_columns : dict of str to Leaf
         Columns with a single leaf, by which rows can be sorted.
     """
 
     schema: UserSchema
-    keys: dict[str, str | bytes]
-    flat: dict[str, Any]
+    key_values: dict[str, str | bytes]
+    leaf_columns: dict[str, Any]
 
     @classmethod
-    def like(cls, schema_file: OpenFile) -> OutputSchema:
+    def from_schema_file(cls, schema_file: OpenFile) -> OutputSchema:
         """Take the schema from the merged schema file; raise SchemaError for a group without fields."""
         fields = fields_of(schema_file)
         for name, field in zip(schema_file.schema.columns, fields, strict=True):
@@ -203,7 +203,7 @@ class OutputSchema:
             inner = {} if notes is None else {"pandas": notes}
             keys["ARROW:schema"] = encode_arrow_schema([to_arrow_field(field) for field in known], inner)
         columns = {field.name: UserColumn(to_schema_node(field), to_arrow_field(field)) for field in known}
-        return cls(UserSchema(columns, complete=True), keys, _leaf_columns(schema_file.schema))
+        return cls(UserSchema(columns, is_complete=True), keys, _leaf_columns(schema_file.schema))
 
 
 def _leaf_columns(schema: Schema) -> dict[str, Any]:

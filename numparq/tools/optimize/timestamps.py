@@ -133,7 +133,7 @@ def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
     made = copy.copy(file)
     for derived in ("schema", "metadata", "arrow_schema", "pandas_metadata"):
         made.__dict__.pop(derived, None)
-    made.footer, made.indexes = Footer(footer, len(footer)), {}
+    made.footer, made.index_cache = Footer(footer, len(footer)), {}
     return made
 
 

@@ -34,9 +34,9 @@ class KeyBounds:
     known: np.ndarray
 
     @classmethod
-    def none(cls, kind: ValueKind, count: int) -> KeyBounds:
+    def unknown(cls, kind: ValueKind, count: int) -> KeyBounds:
         """Make those of runs of which nothing is known."""
-        nothing = np.zeros(count, kind.keys)
+        nothing = np.zeros(count, kind.key_dtype)
         return cls(nothing, nothing.copy(), np.zeros(count, np.bool_))
 
 
@@ -60,7 +60,7 @@ def trusted_key_bounds(statistics: PruningStatistics, leaf: Leaf, kind: ValueKin
         Without bounds of the wrong length, that are no value of the type, NaN, or contradict each other.
     """
     if statistics.order.kind != domain.kind:
-        return KeyBounds.none(kind, len(statistics))
+        return KeyBounds.unknown(kind, len(statistics))
     if has_numeric_keys(domain):
         return _numeric_bounds(statistics, kind, domain)
     return _object_bounds(statistics, kind, domain)
@@ -76,7 +76,7 @@ def _numeric_bounds(statistics: PruningStatistics, kind: ValueKind, domain: KeyD
     known &= (low >= least) & (low <= most) & (high >= least) & (high <= most) & (low <= high)
     low, high = np.where(known, low, 0), np.where(known, high, 0)
     if not domain.is_float:
-        dtype = object if kind.keys == "object" else kind.keys
+        dtype = object if kind.key_dtype == "object" else kind.key_dtype
         return KeyBounds(low.astype(dtype), high.astype(dtype), known)
     return KeyBounds(keys_to_floats(domain, low), keys_to_floats(domain, high), known)
 
@@ -95,9 +95,9 @@ def _bound_keys(statistics: PruningStatistics, domain: KeyDomain, places: np.nda
 
 
 def _object_bounds(statistics: PruningStatistics, kind: ValueKind, domain: KeyDomain) -> KeyBounds:
-    found = KeyBounds.none(kind, len(statistics))
+    found = KeyBounds.unknown(kind, len(statistics))
     for place in range(len(statistics)):
-        facts = statistics.facts(place)
+        facts = statistics.container(place)
         low, high = facts.min_value, facts.max_value
         if low is None or high is None or (domain.width and not len(low) == len(high) == domain.width):
             continue

@@ -89,7 +89,7 @@ def build_profile(
     """Build the profile of a dataset; `values` has the values of the partition columns `keys` by file ordinal."""
     files = [partial.files[at] for at in sorted(partial.files)]
     compressed = sum(file.compressed for file in files)
-    paths = sorted(partial.columns, key=lambda path: partial.columns[path].place)
+    paths = sorted(partial.columns, key=lambda path: partial.columns[path].position)
     columns = [
         _profile_column(escape_surrogates(".".join(path)), partial.columns[path], partial, compressed) for path in paths
     ]
@@ -158,8 +158,8 @@ def _profile_column(name: str, column: PartialColumnProfile, partial: PartialPro
         bloom_bytes=column.bloom_bytes,
         distrusted=_sorted_counts(column.distrusted),
         mean_length=column.text_bytes / column.text_values if column.text_values else None,
-        min_length=column.shortest,
-        max_length=column.longest,
+        min_length=column.min_length,
+        max_length=column.max_length,
         rows_in_order=column.in_order,
         rows_out_of_order=column.out_of_order,
         pages_in_order=column.pages_in_order,
@@ -183,8 +183,8 @@ def _python_bounds(values: ValueSummary, kind: ValueKind | None) -> dict[str, An
     if kind is None or values.low is None or values.unbounded:
         return {}
     return {
-        "min": kind.value(values.low),
-        "max": kind.value(values.high),
+        "min": kind.to_python(values.low),
+        "max": kind.to_python(values.high),
         "min_exact": values.low_exact,
         "max_exact": values.high_exact,
     }
@@ -215,7 +215,7 @@ def _count_distinct(
 
 def _max_distinct(values: ValueSummary, kind: ValueKind, column: PartialColumnProfile) -> int:
     """Return an upper limit of distinct values by the bounds."""
-    if kind.keys == "float64" or values.low is None or values.unbounded:
+    if kind.key_dtype == "float64" or values.low is None or values.unbounded:
         return column.num_values
     if isinstance(values.low, (bytes, str)):
         return 1 if values.low == values.high else column.num_values

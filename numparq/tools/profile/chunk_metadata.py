@@ -86,11 +86,11 @@ class ChunkMetadataTable:
         return self._chunks[..., _fields().slot(f"{_META}.statistics")] > 0
 
     @property
-    def is_whole(self) -> np.ndarray:
+    def has_metadata(self) -> np.ndarray:
         """Which chunks have metadata that can be read, as encrypted ones do not; bool."""
         return self._has_meta
 
-    def encodings(self, leaf: int) -> Counter:
+    def count_encodings(self, leaf: int) -> Counter:
         """Count the chunks of a leaf that have each encoding."""
         slot = _fields().slot(_LIST_FIELDS[0])
         found: Counter = Counter()
@@ -98,7 +98,7 @@ class ChunkMetadataTable:
             found.update(set(self._arena[max(first, 0) : max(first, 0) + count].tolist()))
         return Counter({_enum_name("Encoding", number): count for number, count in found.items()})
 
-    def pages(self, leaf: int) -> list[Counter | None]:
+    def count_data_pages(self, leaf: int) -> list[Counter | None]:
         """Count the data pages of each chunk of a leaf by their encodings (numbers); None where it does not tell."""
         wanted = _fields()
         slot, record = wanted.slot(_LIST_FIELDS[1]), wanted.record_layout(_LIST_FIELDS[1])
@@ -113,7 +113,7 @@ class ChunkMetadataTable:
             found.append(pages if stats else None)
         return found
 
-    def present(self, leaf: int) -> np.ndarray:
+    def count_non_null(self, leaf: int) -> np.ndarray:
         """Count the values of each chunk of a leaf that are no nulls, by its level histogram; -1 where it has none."""
         slot, found = _fields().slot(_LIST_FIELDS[2]), np.full(len(self._chunks), -1, np.int64)
         num_values = self["num_values"][:, leaf].tolist()
@@ -123,7 +123,7 @@ class ChunkMetadataTable:
                 found[group] = levels[-1]
         return found
 
-    def sorted_by(self) -> list[list[tuple[int, bool]]]:
+    def sorting_columns(self) -> list[list[tuple[int, bool]]]:
         """Give for each row group the leaves that it is said to be sorted by, and whether downwards."""
         wanted = _fields()
         record = wanted.record_layout(_ROW_GROUP_FIELDS[0])

@@ -59,7 +59,7 @@ class ProfileOptions(NamedTuple):
 class ColumnProfiler:
     """Profile of one column of one file, built when the object is made.
 
-    The results are `part` and `troubles`, the messages of what could not be read.
+    The results are `partial` and `troubles`, the messages of what could not be read.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ColumnProfiler:
             pages,
             options,
         )
-        self.part = PartialColumnProfile((ordinal, leaf.index), is_nested=leaf.is_nested)
+        self.partial = PartialColumnProfile((ordinal, leaf.index), is_nested=leaf.is_nested)
         self.troubles: list[str] = []
         self._groups = range(file.num_row_groups)
         self._num_values = np.maximum(chunk_metadata["num_values"][:, leaf.index], 0)
@@ -96,20 +96,20 @@ class ColumnProfiler:
     # --- storage ----------------------------------------------------------------------------------------------------
 
     def _profile_storage(self) -> None:
-        part, facts, at = self.part, self._facts, self._leaf.index
+        part, facts, at = self.partial, self._facts, self._leaf.index
         part.types[type_names(self._leaf)] += len(self._groups)
-        part.codecs += count_codecs(facts["codec"][facts.is_whole[:, at], at])
-        part.encodings += facts.encodings(at)
+        part.codecs += count_codecs(facts["codec"][facts.has_metadata[:, at], at])
+        part.encodings += facts.count_encodings(at)
         part.chunks = len(self._groups)
         part.num_values = int(self._num_values.sum())
         part.compressed = int(np.maximum(facts["compressed"][:, at], 0).sum())
         part.uncompressed = int(np.maximum(facts["uncompressed"][:, at], 0).sum())
         part.with_statistics = int(facts.has_statistics[:, at].sum())
-        part.with_column_index = self._pages.count(COLUMN_INDEX, self._leaf)
-        part.with_offset_index = self._pages.count(OFFSET_INDEX, self._leaf)
+        part.with_column_index = self._pages.count_indexes(COLUMN_INDEX, self._leaf)
+        part.with_offset_index = self._pages.count_indexes(OFFSET_INDEX, self._leaf)
         blooms = facts["bloom_offset"][:, at] > 0
         part.with_bloom, part.bloom_bytes = int(blooms.sum()), int(facts["bloom_length"][blooms, at].clip(0).sum())
-        self._page_counts = facts.pages(at)
+        self._page_counts = facts.count_data_pages(at)
         told = [pages for pages in self._page_counts if pages]
         part.paged, part.pages = len(told), sum(sum(pages.values()) for pages in told)
         part.dictionary_pages = sum(map(count_dictionary_pages, told))
@@ -129,14 +129,14 @@ class ColumnProfiler:
         runs = row_group_statistics(self._file, leaf, self._groups)
         self._bounds = trusted_key_bounds(runs, leaf, self._kind, key_domain(leaf))
         self._nulls = self._trusted_null_counts(runs.null_counts).copy()
-        self._nans = runs.nan_counts.copy() if self._kind.keys == "float64" else np.zeros_like(self._num_values)
+        self._nans = runs.nan_counts.copy() if self._kind.key_dtype == "float64" else np.zeros_like(self._num_values)
         flags = facts["low_exact"][:, at], facts["high_exact"][:, at]
         # Without is_min_value_exact, bounds of fixed size are exact; those of BYTE_ARRAY may be truncated.
         self._low_exact, self._high_exact = (flag == 1 if leaf.physical == BYTE_ARRAY else flag != 0 for flag in flags)
         for bug in statistics_quirks(self._file.footer.created_by, leaf):
-            if bug.name and {MIN_MAX, NULL_COUNT} & set(bug.what) and self.part.with_statistics:
-                what = "bounds" if MIN_MAX in bug.what else "null counts"
-                self.part.distrusted[f"{what}: {bug.why}"] += self.part.with_statistics
+            if bug.name and {MIN_MAX, NULL_COUNT} & set(bug.untrusted) and self.partial.with_statistics:
+                what = "bounds" if MIN_MAX in bug.untrusted else "null counts"
+                self.partial.distrusted[f"{what}: {bug.why}"] += self.partial.with_statistics
 
     def _trusted_null_counts(self, said: np.ndarray) -> np.ndarray:
         """Return the null count of each chunk, `UNKNOWN` if it is not certain.
@@ -148,9 +148,9 @@ class ColumnProfiler:
             return np.zeros_like(self._num_values)
         if not leaf.is_nested:
             return said
-        present = self._facts.present(leaf.index)
+        present = self._facts.count_non_null(leaf.index)
         counted = np.where(present >= 0, self._num_values - present, UNKNOWN)
-        return np.where((counted < 0) & self._file.is_own, said, counted)
+        return np.where((counted < 0) & self._file.is_written_by_numparq, said, counted)
 
     # --- data -------------------------------------------------------------------------------------------------------
 
@@ -201,22 +201,22 @@ class ColumnProfiler:
         if not (bounds.known[group] and has_values and self._low_exact[group] and self._high_exact[group]):
             return
         low, high = bounds.lows[group], bounds.highs[group]
-        if self._kind.keys == "float64" or self._kind.name.startswith("bytes("):
+        if self._kind.key_dtype == "float64" or self._kind.name.startswith("bytes("):
             return  # a zero bound stands for -0.0 and 0.0, and chunks may have NaNs
         if low == high or self._kind.name == "bool":
-            self._sketches[group] = DistinctSketch.of(hash_keys(self._kind, [low, high])), True
+            self._sketches[group] = DistinctSketch.from_hashes(hash_keys(self._kind, [low, high])), True
 
     def _add_dictionary(self, group: int, found: ChunkValueSummary) -> None:
         self._sketches[group] = found.sketch, False
-        self.part.shortest = _choose_present(min, self.part.shortest, found.shortest)
-        self.part.longest = _choose_present(max, self.part.longest, found.longest)
-        if not found.nans:
+        self.partial.min_length = _choose_present(min, self.partial.min_length, found.min_length)
+        self.partial.max_length = _choose_present(max, self.partial.max_length, found.max_length)
+        if not found.nan_count:
             self._nans[group] = 0
         if not self._bounds.known[group] and found.low is not None:
             self._set_bounds(group, found, exact=False)
 
     def _add_values(self, group: int, found: ChunkValueSummary) -> None:
-        nulls = int(self._num_values[group]) - found.present
+        nulls = int(self._num_values[group]) - found.num_non_null
         if self._nulls[group] >= 0 and nulls != self._nulls[group]:
             self._report_contradiction(group, f"{self._nulls[group]:,} nulls are claimed, and there are {nulls:,}")
         bounds = self._bounds
@@ -227,9 +227,9 @@ class ColumnProfiler:
         ):
             self._report_contradiction(group, "there are values outside of the bounds")
         self._read[group] = found
-        self._nulls[group], self._nans[group] = nulls, found.nans
+        self._nulls[group], self._nans[group] = nulls, found.nan_count
         self._sketches[group] = found.sketch, True
-        self._text[group] = found.text_bytes
+        self._text[group] = found.num_bytes
         self._set_bounds(group, found, exact=True)
 
     def _report_contradiction(self, group: int, message: str) -> None:
@@ -247,23 +247,25 @@ class ColumnProfiler:
     # --- summary ----------------------------------------------------------------------------------------------------
 
     def _summarize(self) -> None:
-        part, nulls = self.part, self._nulls
+        part, nulls = self.partial, self._nulls
         known = nulls >= 0
         part.nulls, part.nulls_unknown = int(nulls[known].sum()), int(self._num_values[~known].sum())
         told = self._nans >= 0
         part.nans, part.nans_unknown = int(self._nans[told].sum()), int(self._non_null_counts()[~told].sum())
         self._add_lengths()
-        orders = [found.in_order for found in self._read.values() if found.in_order is not None]
+        orders = [found.is_sorted for found in self._read.values() if found.is_sorted is not None]
         part.read, part.in_order, part.out_of_order = len(self._read), sum(orders), len(orders) - sum(orders)
         part.kinds = {self._kind.name: self._kind}
-        part.values = {self._kind.name: self._values()}
+        part.values = {self._kind.name: self._merge_values()}
         num_rows = self._file.footer.row_group_num_rows.tolist()
-        chunks = [self._pages.of(group, self._leaf, rows) for group, rows in zip(self._groups, num_rows, strict=True)]
+        chunks = [
+            self._pages.summarize(group, self._leaf, rows) for group, rows in zip(self._groups, num_rows, strict=True)
+        ]
         orders_of_pages = [chunk.order for chunk in chunks if chunk.order is not None]
         part.pages_in_order = sum(order != 0 for order in orders_of_pages)
         part.pages_out_of_order = len(orders_of_pages) - part.pages_in_order
         if self._groups:
-            part.runs = {
+            part.row_groups = {
                 self._ordinal: prunable_row_groups(
                     self._kind, self._bounds, self._non_null_counts(), chunks, self._facts, self._leaf
                 )
@@ -274,7 +276,7 @@ class ColumnProfiler:
         return self._num_values - np.maximum(self._nulls, 0)
 
     def _add_lengths(self) -> None:
-        part = self.part
+        part = self.partial
         if self._leaf.physical != BYTE_ARRAY:
             return
         for group, length in enumerate(self._text):
@@ -282,10 +284,10 @@ class ColumnProfiler:
                 part.text_bytes += length
                 part.text_values += int(self._non_null_counts()[group])
         read = self._read.values()
-        part.shortest = _choose_present(min, part.shortest, *(found.shortest for found in read))
-        part.longest = _choose_present(max, part.longest, *(found.longest for found in read))
+        part.min_length = _choose_present(min, part.min_length, *(found.min_length for found in read))
+        part.max_length = _choose_present(max, part.max_length, *(found.max_length for found in read))
 
-    def _values(self) -> ValueSummary:
+    def _merge_values(self) -> ValueSummary:
         """Merge the bounds and sketches of all chunks."""
         found = ValueSummary()
         values = self._non_null_counts() - np.maximum(self._nans, 0)

@@ -45,7 +45,7 @@ def hash_stored_values(
             values, np.ascontiguousarray(starts), np.ascontiguousarray(ends), len(starts), hashes
         )
         return hashes
-    if kind.keys == "float64":
+    if kind.key_dtype == "float64":
         floats = values.view("<f2") if leaf.physical == FIXED_LEN_BYTE_ARRAY else values
         return _hash_words(floats.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
     if leaf.physical == FIXED_LEN_BYTE_ARRAY:
@@ -56,10 +56,10 @@ def hash_stored_values(
 
 def hash_keys(kind: ValueKind, keys: Sequence[Any]) -> np.ndarray:
     """Return the hashes of values given as keys, equal to those of `hash_stored_values`."""
-    if kind.keys == "float64":
+    if kind.key_dtype == "float64":
         return _hash_words(np.array(keys, np.float64) + 0.0)
-    if kind.keys != "object":
-        return _hash_words(np.array(keys, kind.keys))
+    if kind.key_dtype != "object":
+        return _hash_words(np.array(keys, kind.key_dtype))
     if kind.name.startswith("decimal"):
         return _hash_integers(list(keys))
     data = np.frombuffer(b"".join(keys) + bytes(8), np.uint8)
@@ -141,7 +141,7 @@ class DistinctSketch:
     registers: np.ndarray | None = None
 
     @classmethod
-    def of(cls, hashes: np.ndarray) -> DistinctSketch:
+    def from_hashes(cls, hashes: np.ndarray) -> DistinctSketch:
         """Build a sketch of uint64 hashes, in any order, with any repeats."""
         some = np.unique(hashes[: 2 * _MAX_HASHES])
         if len(some) <= _MAX_HASHES:
@@ -157,7 +157,7 @@ class DistinctSketch:
 
     def __add__(self, other: DistinctSketch) -> DistinctSketch:
         if self.registers is None and other.registers is None:
-            return DistinctSketch.of(np.concatenate([self.hashes, other.hashes]))
+            return DistinctSketch.from_hashes(np.concatenate([self.hashes, other.hashes]))
         one, two = (
             each.registers if each.registers is not None else _fill_registers(each.hashes) for each in (self, other)
         )

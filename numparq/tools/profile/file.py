@@ -42,10 +42,10 @@ def profile_file(
     for leaf in chosen:
         with error_context(file=file.source.name, column=leaf.name):
             reader = ColumnProfiler(file, ordinal, leaf, facts, pages, options)
-        columns[leaf.path] = reader.part
+        columns[leaf.path] = reader.partial
         troubles += reader.troubles
-    sorted_by = Counter(_describe_sort_order(file, keys) for keys in facts.sorted_by() if keys)
-    for keys in facts.sorted_by():
+    sorted_by = Counter(_describe_sort_order(file, keys) for keys in facts.sorting_columns() if keys)
+    for keys in facts.sorting_columns():
         first = [leaf for leaf in chosen if keys and leaf.index == keys[0][0]]
         if first:
             columns[first[0].path].declared += 1
@@ -54,7 +54,7 @@ def profile_file(
     found = PartialProfile(
         {ordinal: entry}, Counter({file.footer.created_by or UNKNOWN_WRITER: 1}), sorted_by, columns=columns
     )
-    return found + PartialProfile.failed(ordinal, file.source.name, troubles) if troubles else found
+    return found + PartialProfile.from_errors(ordinal, file.source.name, troubles) if troubles else found
 
 
 def _describe_sort_order(file: OpenFile, keys: Sequence[tuple[int, bool]]) -> str:

@@ -55,10 +55,10 @@ class ProfileTask:
     files: tuple[DataFile, ...]
     filesystem: Any
     columns: tuple[str | tuple[str, ...], ...] | None
-    how: ProfileOptions
+    options: ProfileOptions
     strict: bool
 
-    def part(self) -> PartialProfile:
+    def run(self) -> PartialProfile:
         """Profile the files and merge the results.
 
         With `strict`, raise ParquetError or OSError if a file cannot be read.
@@ -66,33 +66,35 @@ class ProfileTask:
         parts = []
         for start in range(0, len(self.files), _FILES_AT_ONCE):
             places = range(start, min(start + _FILES_AT_ONCE, len(self.files)))
-            for place, file in self._opened(places):
+            for place, file in self._open_files(places):
                 parts.append(file if isinstance(file, PartialProfile) else self._profile_file(place, file))
         return merge_profiles(parts)
 
-    def _opened(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
+    def _open_files(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
         """Yield each file, opened together if possible, else one by one, or a failed partial profile."""
         try:
-            opened: Sequence[OpenFile | None] = self._open(places)
+            opened: Sequence[OpenFile | None] = self._open_together(places)
         except (ParquetError, OSError):
             opened = [None] * len(places)
         for place, file in zip(places, opened, strict=True):
             yield place, self._open_one(place) if file is None else file
 
-    def _open(self, places: Sequence[int]) -> list[OpenFile]:
+    def _open_together(self, places: Sequence[int]) -> list[OpenFile]:
         files = [self.files[place] for place in places]
         return open_files(DatasetListing(files, filesystem=self.filesystem), files)  # type: ignore[arg-type]
 
     def _open_one(self, place: int) -> OpenFile | PartialProfile:
         try:
-            return self._open([place])[0]
+            return self._open_together([place])[0]
         except (ParquetError, OSError) as error:
             return self._record_failure(place, error)
 
     def _profile_file(self, place: int, file: OpenFile) -> PartialProfile:
         try:
             with closing(file):
-                found = profile_file(file, self.first + place, self.files[place].size, self._select_leaves, self.how)
+                found = profile_file(
+                    file, self.first + place, self.files[place].size, self._select_leaves, self.options
+                )
         except (ParquetError, OSError) as error:
             return self._record_failure(place, error)
         if self.strict and found.troubles:
@@ -102,7 +104,7 @@ class ProfileTask:
     def _record_failure(self, place: int, error: Exception) -> PartialProfile:
         if self.strict:
             raise error
-        return PartialProfile.failed(self.first + place, self.files[place].name, [str(error)])
+        return PartialProfile.from_errors(self.first + place, self.files[place].name, [str(error)])
 
     def _select_leaves(self, leaves: Sequence[Leaf]) -> Sequence[Leaf]:
         return leaves if self.columns is None else [leaf for leaf in leaves if is_selected(leaf, self.columns, leaves)]
@@ -170,7 +172,7 @@ def profile_files(
     >>> found["s"].nulls, found["s"].distinct, found["n"].min, found["n"].max
     (1, 2, 1, 3)
     """
-    job = ProfileJob.of(
+    job = ProfileJob.from_path(
         path,
         columns,
         data=data,
@@ -182,8 +184,8 @@ def profile_files(
         verify_crc=verify_crc,
         threads=threads,
     )
-    (work,) = job.divided(1)
-    return job.profile([work.part()])
+    (work,) = job.split(1)
+    return job.profile([work.run()])
 
 
 @dataclass(frozen=True)
@@ -198,13 +200,13 @@ class ProfileJob:
         Files to profile.
     keys : tuple of str
         Selected partition columns.
-    places : tuple of int
+    key_positions : tuple of int
         Position of each partition column in `DataFile.values`.
     filesystem : fsspec or pyarrow file system, or None
         File system of the files; None for the local one.
     columns : tuple of (str or tuple of str), or None
         As in `profile_files`.
-    how : ProfileOptions
+    options : ProfileOptions
         What to read of each file.
     strict : bool
         Whether to raise an error for a damaged file.
@@ -213,14 +215,14 @@ class ProfileJob:
     path: str
     files: Sequence[DataFile]
     keys: tuple[str, ...]
-    places: tuple[int, ...]
+    key_positions: tuple[int, ...]
     filesystem: Any
     columns: tuple[str | tuple[str, ...], ...] | None
-    how: ProfileOptions
+    options: ProfileOptions
     strict: bool
 
     @classmethod
-    def of(
+    def from_path(
         cls,
         path: Any,
         columns: Sequence[str | tuple[str, ...]] | None = None,
@@ -252,7 +254,7 @@ class ProfileJob:
         """Number of files."""
         return len(self.files)
 
-    def divided(self, parts: int) -> list[ProfileTask]:
+    def split(self, parts: int) -> list[ProfileTask]:
         """Divide the files into tasks of neighbouring files.
 
         Parameters
@@ -268,7 +270,9 @@ class ProfileJob:
         count = max(min(parts, self.num_files), 1)
         edges = [self.num_files * at // count for at in range(count + 1)]
         return [
-            ProfileTask(start, self._absolute_paths(start, stop), self.filesystem, self.columns, self.how, self.strict)
+            ProfileTask(
+                start, self._absolute_paths(start, stop), self.filesystem, self.columns, self.options, self.strict
+            )
             for start, stop in pairwise(edges)
         ]
 
@@ -301,7 +305,7 @@ class ProfileJob:
         values = {}
         for at in part.files:
             known = self.files[at].values
-            values[at] = tuple(known[place] for place in self.places)
+            values[at] = tuple(known[place] for place in self.key_positions)
         return build_profile(self.path, self.num_files, part, self.keys, values)
 
     def _check(self, part: PartialProfile) -> None:

@@ -30,9 +30,9 @@ class PrunableContainers:
         Non-null values; containers without any are never read.
     costs : float64 array, (containers, costs)
         Cost of reading a whole container, in several units.
-    within : float64 array, (containers, costs)
+    read_share : float64 array, (containers, costs)
         Share of the cost of one look-up that reads the container; below 1 if pages can be skipped.
-    chance : float64 array
+    read_probability : float64 array
         Probability of reading a container that the bounds do not prune and that is not the value's own; below 1 with
         a Bloom filter.
     files : int64 array
@@ -44,11 +44,11 @@ class PrunableContainers:
     known: np.ndarray
     rows: np.ndarray
     costs: np.ndarray
-    within: np.ndarray
-    chance: np.ndarray
+    read_share: np.ndarray
+    read_probability: np.ndarray
     files: np.ndarray
 
-    def at(self, chosen: np.ndarray) -> PrunableContainers:
+    def take(self, chosen: np.ndarray) -> PrunableContainers:
         """Return the containers at some indices."""
         return PrunableContainers(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
@@ -66,32 +66,32 @@ class ExpectedReads:
     range_files: float
 
 
-def expected_reads(runs: PrunableContainers, num_files: int, points: int = _NUM_LOOKUPS) -> ExpectedReads:
+def expected_reads(containers: PrunableContainers, num_files: int, points: int = _NUM_LOOKUPS) -> ExpectedReads:
     """Return the shares that look-ups read; zero if there are no values.
 
     `num_files` includes files without containers. At most `points` look-ups are tried, spread evenly by rows.
     """
-    total = np.maximum(runs.costs.sum(axis=0), 1e-300)
-    live = runs.at(np.flatnonzero(runs.rows > 0))
+    total = np.maximum(containers.costs.sum(axis=0), 1e-300)
+    live = containers.take(np.flatnonzero(containers.rows > 0))
     if not len(live.rows):
         return ExpectedReads(np.zeros(len(total)), np.zeros(len(total)), 0.0, 0.0)
     if not live.known.any():
         share = live.costs.sum(axis=0) / total
         in_files = len(np.unique(live.files)) / num_files
         return ExpectedReads(share, share, in_files, in_files)
-    asked = _SampledLookups.of(live, points)
+    asked = _SampledLookups.sample(live, points)
     point, point_files = _point_reads(live, asked)
     small_range, range_files = _range_reads(live, asked)
     return ExpectedReads(point / total, small_range / total, point_files / num_files, range_files / num_files)
 
 
-def expected_point_reads(runs: PrunableContainers, points: int) -> list[float]:
+def expected_point_reads(containers: PrunableContainers, points: int) -> list[float]:
     """Return only `ExpectedReads.point`; parameters as in `expected_reads`."""
-    live = runs.at(np.flatnonzero(runs.rows > 0))
+    live = containers.take(np.flatnonzero(containers.rows > 0))
     if not len(live.rows) or not live.known.any():
-        return expected_reads(runs, 1, points).point.tolist()
-    cost, _ = _point_reads(live, _SampledLookups.of(live, points))
-    return (cost / np.maximum(runs.costs.sum(axis=0), 1e-300)).tolist()
+        return expected_reads(containers, 1, points).point.tolist()
+    cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
+    return (cost / np.maximum(containers.costs.sum(axis=0), 1e-300)).tolist()
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ class _SampledLookups:
     highs: np.ndarray
 
     @classmethod
-    def of(cls, runs: PrunableContainers, points: int) -> _SampledLookups:
-        places = np.flatnonzero(runs.known)
-        rows = runs.rows[places]
+    def sample(cls, containers: PrunableContainers, points: int) -> _SampledLookups:
+        places = np.flatnonzero(containers.known)
+        rows = containers.rows[places]
         each = 1
         if len(places) <= points:
             each = max(1, min(_MAX_LOOKUPS_PER_CONTAINER, points // len(places)))
@@ -118,47 +118,47 @@ class _SampledLookups:
             origins = places[np.minimum(np.searchsorted(edges, wanted), len(places) - 1)]
             weights = np.ones(points)
         shares = (np.arange(len(origins)) % each + 0.5) / each
-        values = _interpolate(runs.lows[origins], runs.highs[origins], shares)
-        everything = np.concatenate([runs.lows[places], runs.highs[places], values])
+        values = _interpolate(containers.lows[origins], containers.highs[origins], shares)
+        everything = np.concatenate([containers.lows[places], containers.highs[places], values])
         _, ranks = np.unique(everything, return_inverse=True)
-        lows, highs = np.zeros(len(runs.rows), np.int64), np.full(len(runs.rows), len(everything), np.int64)
+        lows, highs = np.zeros(len(containers.rows), np.int64), np.full(len(containers.rows), len(everything), np.int64)
         lows[places], highs[places] = ranks[: len(places)], ranks[len(places) : 2 * len(places)]
         found = ranks[2 * len(places) :]
         order = np.argsort(found, kind="stable")
         return cls(found[order], origins[order], weights[order] / weights.sum(), lows, highs)
 
-    def ends(self) -> np.ndarray:
+    def range_ends(self) -> np.ndarray:
         """Return for each value the rank at the end of the range that starts there and has 1 % of the rows."""
         edges = np.cumsum(self.weights)
         return self.ranks[np.minimum(np.searchsorted(edges, edges + SMALL_RANGE_SHARE), len(self.ranks) - 1)]
 
 
-def _point_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
+def _point_reads(containers: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
     """Return the mean cost and the mean number of files that look-ups of one value read."""
-    costs, files = runs.costs * runs.within, 0.0
+    costs, files = containers.costs * containers.read_share, 0.0
     cost = np.zeros(costs.shape[1])
-    for turn in _batches(len(sample.ranks), len(runs.rows)):
+    for turn in _batches(len(sample.ranks), len(containers.rows)):
         ranks, weights = sample.ranks[turn, None], sample.weights[turn]
-        hits = ((sample.lows <= ranks) & (sample.highs >= ranks)) * runs.chance
+        hits = ((sample.lows <= ranks) & (sample.highs >= ranks)) * containers.read_probability
         hits[np.arange(len(ranks)), sample.origins[turn]] = 1.0
         cost += (weights @ hits) @ costs
-        files += _count_files(hits, weights, runs.files)
+        files += _count_files(hits, weights, containers.files)
     return cost, files
 
 
-def _range_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
+def _range_reads(containers: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
     """Return the mean cost and the mean number of files that small ranges read, starting at each value."""
-    ends, span = sample.ends(), np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
-    cost, files = np.zeros(runs.costs.shape[1]), 0.0
-    for turn in _batches(len(sample.ranks), len(runs.rows)):
+    ends, span = sample.range_ends(), np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
+    cost, files = np.zeros(containers.costs.shape[1]), 0.0
+    for turn in _batches(len(sample.ranks), len(containers.rows)):
         start, stop, weights = sample.ranks[turn, None], ends[turn, None], sample.weights[turn]
         hits = ((sample.lows <= stop) & (sample.highs >= start)).astype(np.float64)
         covered = np.clip(np.minimum(sample.highs, stop) - np.maximum(sample.lows, start), 0, None) / span
         for place in range(len(cost)):
-            one = runs.within[:, place]  # share for one value; the rest in proportion to the range
+            one = containers.read_share[:, place]  # share for one value; the rest in proportion to the range
             share = (one + covered * (1 - one)) * hits
-            cost[place] += (weights @ share) @ runs.costs[:, place]
-        files += _count_files(hits, weights, runs.files)
+            cost[place] += (weights @ share) @ containers.costs[:, place]
+        files += _count_files(hits, weights, containers.files)
     return cost, files
 
 

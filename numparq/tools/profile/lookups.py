@@ -47,8 +47,8 @@ def prunable_row_groups(
         rows,
         np.maximum(chunk_metadata["compressed"], 0).sum(axis=1),
         np.ones(len(rows), np.int64),
-        np.array([chunk.number for chunk in pages], np.int64),
-        np.array([chunk.share for chunk in pages]),
+        np.array([chunk.num_pages for chunk in pages], np.int64),
+        np.array([chunk.byte_share for chunk in pages]),
         np.array([chunk.page_share for chunk in pages]),
         np.where(has_bloom, np.maximum(chunk_metadata["bloom_length"][:, leaf.index], _UNKNOWN_BLOOM_BYTES), 0),
     )
@@ -96,7 +96,7 @@ def _lookup_shares(row_groups: PrunableRowGroups, part: np.ndarray) -> list[floa
     """Return the shares of bytes and pages that a look-up reads of some row groups, one of which has the value."""
     count = len(part)
     costs = np.stack([row_groups.num_bytes[part], np.maximum(row_groups.pages[part], 1)], axis=1).astype(np.float64)
-    within = np.stack([row_groups.share[part], row_groups.page_share[part]], axis=1)
+    within = np.stack([row_groups.byte_share[part], row_groups.page_share[part]], axis=1)
     stretches = PrunableContainers(
         row_groups.lows[part],
         row_groups.highs[part],
@@ -121,8 +121,8 @@ class FileOrderCounts(NamedTuple):
 def count_file_orders(column: PartialColumnProfile) -> FileOrderCounts:
     """Count how files are ordered inside and among each other, by the bounds of row groups."""
     orders, hulls = [], []
-    for at in sorted(column.runs):
-        runs = column.runs[at]
+    for at in sorted(column.row_groups):
+        runs = column.row_groups[at]
         live = runs.rows > 0
         if not live.any() or not runs.known[live].all():
             continue
@@ -155,7 +155,7 @@ def estimate_lookups(
 
     `distinct` None: all values are taken as distinct. `is_mixed`: files differ in value kind, so bounds do not compare.
     """
-    runs = [(at, column.runs[at]) for at in sorted(column.runs)]
+    runs = [(at, column.row_groups[at]) for at in sorted(column.row_groups)]
     totals = np.array([[file.compressed, file.row_groups] for file in files.values()]).sum(axis=0)
     if not runs or not totals.all():
         return None, None
@@ -187,7 +187,7 @@ def _prunable_containers(
         lows = highs = np.zeros(len(rows))
         known = np.zeros(len(rows), np.bool_)
     costs = np.stack([num_bytes, groups, np.maximum(pages, 1)], axis=1).astype(np.float64)
-    within = np.stack([joined("share"), np.ones(len(rows)), joined("page_share")], axis=1)
+    within = np.stack([joined("byte_share"), np.ones(len(rows)), joined("page_share")], axis=1)
     files = np.repeat([at for at, _ in row_groups], [len(found.rows) for _, found in row_groups])
     chance = _read_probabilities(rows, groups, joined("bloom_bytes"), distinct)
     return PrunableContainers(lows, highs, known, rows.astype(np.float64), costs, within, chance, files)

@@ -32,16 +32,16 @@ class ChunkPageSummary(NamedTuple):
 
     Attributes
     ----------
-    number : int
+    num_pages : int
         Number of data pages; 0 without a trusted offset index.
-    share, page_share : float
+    byte_share, page_share : float
         Share of the chunk's bytes and pages that a look-up of one of its values reads.
     order : int or None
         1 if the bounds of pages ascend, -1 if they descend, 0 if neither; None if unknown or with fewer than two pages.
     """
 
-    number: int = 0
-    share: float = 1.0
+    num_pages: int = 0
+    byte_share: float = 1.0
     page_share: float = 1.0
     order: int | None = None
 
@@ -54,16 +54,18 @@ class FilePageIndexes:
         self._facts = chunk_metadata
         self._indexes = PageIndexReader(file, leaves, IndexLocations(file))
         chunks = [(group, leaf.index) for leaf in leaves for group in range(file.num_row_groups)]
-        self._there = {what: set(self._indexes.there(what, chunks)) for what in (COLUMN_INDEX, OFFSET_INDEX)}
+        self._there = {
+            what: set(self._indexes.chunks_with_index(what, chunks)) for what in (COLUMN_INDEX, OFFSET_INDEX)
+        }
         self._indexes.load({what: sorted(several) for what, several in self._there.items()})
 
-    def count(self, what: str, leaf: Leaf) -> int:
+    def count_indexes(self, what: str, leaf: Leaf) -> int:
         """Count the chunks of a leaf column that have the index `what` (COLUMN_INDEX or OFFSET_INDEX)."""
         return sum(index == leaf.index for _, index in self._there[what])
 
-    def of(self, group: int, leaf: Leaf, num_rows: int) -> ChunkPageSummary:
+    def summarize(self, group: int, leaf: Leaf, num_rows: int) -> ChunkPageSummary:
         """Summarize the pages of the chunk of a leaf column in a row group of `num_rows` rows."""
-        pages = self._indexes.pages(self._unindexed_pages(group, leaf, num_rows), group, leaf.index)
+        pages = self._indexes.chunk_pages(self._unindexed_pages(group, leaf, num_rows), group, leaf.index)
         if pages is None:
             return ChunkPageSummary()
         count, sizes, rows = pages.num_pages, pages.sizes, np.diff(pages.first_rows, append=num_rows)
@@ -84,7 +86,7 @@ class FilePageIndexes:
             int(self._facts[name][group, leaf.index]) for name in ("data_page", "dictionary_page", "compressed")
         )
         start = dictionary if _MAGIC_BYTES <= dictionary < data else data
-        return Pages.whole(start, start + max(size, 0), num_rows)
+        return Pages.unindexed(start, start + max(size, 0), num_rows)
 
 
 def _lookup_shares(bounds: KeyBounds, rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:

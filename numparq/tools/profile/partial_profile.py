@@ -53,7 +53,7 @@ class PrunableRowGroups(NamedTuple):
         Non-null values; all values where the null count is unknown.
     num_bytes, row_groups, pages : int64 array
         Bytes of all columns, row groups, and pages of this column (0: unknown).
-    share, page_share : float64 array
+    byte_share, page_share : float64 array
         Share of the bytes and pages that a look-up of a value in the item reads.
     bloom_bytes : int64 array
         Bytes of Bloom filters; 0 if any row group of the item has none.
@@ -67,7 +67,7 @@ class PrunableRowGroups(NamedTuple):
     num_bytes: np.ndarray
     row_groups: np.ndarray
     pages: np.ndarray
-    share: np.ndarray
+    byte_share: np.ndarray
     page_share: np.ndarray
     bloom_bytes: np.ndarray
 
@@ -135,7 +135,7 @@ class PartialColumnProfile:
 
     Attributes
     ----------
-    place : (int, int)
+    position : (int, int)
         Ordinal of the first file with the column, and of the leaf in it; the order of the profile's columns.
     types, codecs, encodings, distrusted : Counter
         Number of chunks with each; `distrusted` counts those whose statistics a writer quirk makes worthless.
@@ -157,15 +157,15 @@ class PartialColumnProfile:
         Row groups with the column as first sorting column.
     text_bytes, text_values : int
         Bytes and number of values of BYTE_ARRAY chunks with known length.
-    shortest, longest : int or None
+    min_length, max_length : int or None
         Bytes of the shortest and longest value, where data or dictionaries were read.
     values, kinds : dict
         By name of the value kind.
-    runs : dict of int to PrunableRowGroups
+    row_groups : dict of int to PrunableRowGroups
         By file ordinal.
     """
 
-    place: tuple[int, int]
+    position: tuple[int, int]
     types: Counter = field(default_factory=Counter)
     codecs: Counter = field(default_factory=Counter)
     encodings: Counter = field(default_factory=Counter)
@@ -198,11 +198,11 @@ class PartialColumnProfile:
     declared: int = 0
     text_bytes: int = 0
     text_values: int = 0
-    shortest: int | None = None
-    longest: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
     values: dict[str, ValueSummary] = field(default_factory=dict)
     kinds: dict[str, Any] = field(default_factory=dict)
-    runs: dict[int, PrunableRowGroups] = field(default_factory=dict)
+    row_groups: dict[int, PrunableRowGroups] = field(default_factory=dict)
 
     def __add__(self, other: PartialColumnProfile) -> PartialColumnProfile:
         merged = {name: _MERGES.get(name, _add)(getattr(self, name), getattr(other, name)) for name in _COLUMN_FIELDS}
@@ -232,13 +232,13 @@ def _max_present(one: int | None, two: int | None) -> int | None:
 
 _COLUMN_FIELDS = tuple(entry.name for entry in fields(PartialColumnProfile))
 _MERGES: dict[str, Any] = {
-    "place": min,
+    "position": min,
     "is_nested": lambda one, two: one or two,
     "values": _merge_adding,
     "kinds": _merge_disjoint,
-    "runs": _merge_disjoint,
-    "shortest": _min_present,
-    "longest": _max_present,
+    "row_groups": _merge_disjoint,
+    "min_length": _min_present,
+    "max_length": _max_present,
 }
 
 
@@ -280,7 +280,7 @@ class PartialProfile:
         )
 
     @classmethod
-    def failed(cls, file: int, name: str, messages: list[str]) -> PartialProfile:
+    def from_errors(cls, file: int, name: str, messages: list[str]) -> PartialProfile:
         """Return the partial profile of errors in one file.
 
         Parameters

@@ -27,15 +27,15 @@ class ValueKind:
     name : str
         ``"int"``, ``"uint64"``, ``"float"``, ``"text"``, ``"decimal(2)"``, ``"timestamp(us, UTC)"`` and the like. Only
         values of kinds with the same name are compared and counted together.
-    keys : str
+    key_dtype : str
         dtype of keys, which compare as the values do: ``"int64"``, ``"uint64"``, ``"float64"``, or ``"object"`` of ints
         or bytes.
     """
 
     name: str
-    keys: str
+    key_dtype: str
 
-    def value(self, key: Any) -> Any:
+    def to_python(self, key: Any) -> Any:
         """Return the Python value of a key; the key itself if Python cannot represent the value."""
         head, _, rest = self.name.partition("(")
         make = _CONVERTERS.get(head)

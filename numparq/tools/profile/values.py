@@ -42,27 +42,27 @@ class ChunkValueSummary(NamedTuple):
 
     Attributes
     ----------
-    present : int
+    num_non_null : int
         Number of non-null values, or of dictionary entries.
     low, high : key or None
         Smallest and largest value; None without values other than NaN, or if the type has no order.
     sketch : DistinctSketch
         Distinct values without NaNs.
-    in_order : bool or None
+    is_sorted : bool or None
         Whether values ascend; None for lists, dictionaries, and types without order.
-    text_bytes, shortest, longest : int
+    num_bytes, min_length, max_length : int
         Bytes of all values, of the shortest and of the longest one, for BYTE_ARRAY.
     """
 
-    present: int
-    nans: int
+    num_non_null: int
+    nan_count: int
     low: Any
     high: Any
     sketch: DistinctSketch
-    in_order: bool | None
-    text_bytes: int = 0
-    shortest: int | None = None
-    longest: int | None = None
+    is_sorted: bool | None
+    num_bytes: int = 0
+    min_length: int | None = None
+    max_length: int | None = None
 
 
 def summarize_values(
@@ -71,11 +71,11 @@ def summarize_values(
     """Summarize the stored values of a chunk, or with `is_dictionary` the entries of its dictionary."""
     found = _NonNullValues(leaf, values)
     order = "numbers" if found.values.dtype.kind == "M" else leaf_order(leaf).kind
-    keep = ~np.isnan(found.numbers) if kind.keys == "float64" else None
+    keep = ~np.isnan(found.as_numbers) if kind.key_dtype == "float64" else None
     nans = 0 if keep is None else int((~keep).sum() if found.codes is None else (~keep)[found.codes].sum())
     low, high = (None, None) if order == "none" else _key_bounds(leaf, kind, found, keep)
-    hashed = found.values if keep is None or keep.all() else found.numbers[keep].view(found.values.dtype)
-    sketch = DistinctSketch.of(hash_stored_values(leaf, kind, hashed, found.starts, found.ends))
+    hashed = found.values if keep is None or keep.all() else found.as_numbers[keep].view(found.values.dtype)
+    sketch = DistinctSketch.from_hashes(hash_stored_values(leaf, kind, hashed, found.starts, found.ends))
     asks_order = not (is_dictionary or leaf.max_repetition_level or order == "none")
     in_order = _is_sorted(leaf, kind, found, keep) if asks_order else None
     return ChunkValueSummary(found.count, nans, low, high, sketch, in_order, *found.lengths())
@@ -100,7 +100,7 @@ class _NonNullValues:
         elif found.codes is not None:
             self._drop_unused_entries(found.codes)
         elif found.validity is not None:
-            there = np.asarray(found.validity[: self._items], np.bool_)
+            there = np.asarray(found.validity[: self._num_items], np.bool_)
             if is_binary:
                 assert self.starts is not None
                 assert self.ends is not None
@@ -109,7 +109,7 @@ class _NonNullValues:
                 self.values = self._rows()[there]
         if not is_binary:
             self.values = np.ascontiguousarray(self._rows()).reshape(-1)
-        self.count = self._items if self.codes is None else len(self.codes)
+        self.count = self._num_items if self.codes is None else len(self.codes)
 
     def _drop_unused_entries(self, codes: np.ndarray) -> None:
         """Keep the entries that codes refer to, and renumber the codes."""
@@ -127,11 +127,11 @@ class _NonNullValues:
         return values
 
     @property
-    def _items(self) -> int:
+    def _num_items(self) -> int:
         return len(self.starts) if self.starts is not None else len(self._rows())
 
     @property
-    def numbers(self) -> np.ndarray:
+    def as_numbers(self) -> np.ndarray:
         """Values as a numeric array, for types that are numbers in NumPy."""
         values, leaf = self.values, self._leaf
         if leaf.physical == FIXED_LEN_BYTE_ARRAY:
@@ -149,7 +149,7 @@ class _NonNullValues:
         total = lengths.sum() if self.codes is None else lengths[self.codes].sum()
         return int(total), int(lengths.min()), int(lengths.max())
 
-    def plain(self) -> Iterator[bytes]:
+    def plain_values(self) -> Iterator[bytes]:
         """Yield each value as bytes; with codes, each entry."""
         if self.starts is None or self.ends is None:
             yield from (bytes(item) for item in self.values.tolist())
@@ -167,13 +167,13 @@ def _key_bounds(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.nda
     """Return the keys of the smallest and the largest value."""
     if not _is_numeric(leaf, found):
         return _byte_string_bounds(leaf, found)
-    numbers = found.numbers if keep is None else found.numbers[keep]
+    numbers = found.as_numbers if keep is None else found.as_numbers[keep]
     if not len(numbers):
         return None, None
     low, high = numbers.min().item(), numbers.max().item()
     if found.values.dtype.kind == "M" and np.datetime_data(found.values.dtype)[0] == "us":
         return low * _NS_OF_US, high * _NS_OF_US
-    return (low, high) if kind.keys != "float64" else (float(low), float(high))
+    return (low, high) if kind.key_dtype != "float64" else (float(low), float(high))
 
 
 def _byte_string_bounds(leaf: Leaf, found: _NonNullValues) -> tuple[Any, Any]:
@@ -200,12 +200,12 @@ def _contiguous(places: np.ndarray | None) -> np.ndarray | None:
 def _is_sorted(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndarray | None) -> bool:
     """Whether no value is less than the one before."""
     if _is_numeric(leaf, found):
-        numbers = found.numbers if keep is None else found.numbers[keep]
+        numbers = found.as_numbers if keep is None else found.as_numbers[keep]
         return bool((numbers[1:] >= numbers[:-1]).all())
     key = key_domain(leaf).key
     if found.codes is None:
-        return all(one <= two for one, two in pairwise(map(key, found.plain())))
-    ranks = _ranks([key(item) for item in found.plain()])[found.codes]
+        return all(one <= two for one, two in pairwise(map(key, found.plain_values())))
+    ranks = _ranks([key(item) for item in found.plain_values()])[found.codes]
     return bool((ranks[1:] >= ranks[:-1]).all())
 
 
@@ -227,11 +227,11 @@ def summarize_chunk(
     Raise ParquetError if the chunk is damaged or not supported.
     """
     with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
-        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start, file.files)
-        num_rows = tables.num_rows_of(row_group)
+        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start, file.multi_file_source)
+        num_rows = tables.num_rows(row_group)
         if not num_rows:
             return summarize_values(leaf, kind, _empty_values(leaf))
-        plan = ReadPlan.whole([leaf.name], [num_rows], *tables.places([row_group]), [row_group])
+        plan = ReadPlan.read_all([leaf.name], [num_rows], *tables.byte_ranges([row_group]), [row_group])
         faults = page_quirks(file.footer.created_by)
         with WorkerPool(threads) as crew:
             context = ReadContext(
@@ -239,7 +239,7 @@ def summarize_chunk(
             )
             with closing(context):
                 asked = FilterColumns(context, tables, [leaf])
-                values = asked.values(plan[row_group], RowRanges.all(num_rows), [0])[leaf.index]
+                values = asked.decode(plan[row_group], RowRanges.all(num_rows), [0])[leaf.index]
                 return summarize_values(leaf, kind, values)
 
 
@@ -262,7 +262,7 @@ def summarize_dictionary(
         return None
     with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
         tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start)
-        starts, ends = tables.places([row_group])
+        starts, ends = tables.byte_ranges([row_group])
         start, end = int(starts[0, 0]), int(ends[0, 0])
         if not start < first_page < end:
             return None

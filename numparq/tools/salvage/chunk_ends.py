@@ -40,7 +40,7 @@ class ChunkEnd:
 
     Attributes
     ----------
-    page : int
+    end_page : int
         Page after the chunk (exclusive end).
     codecs : tuple of int
         Codecs in which all its pages decode, the most likely first.
@@ -50,7 +50,7 @@ class ChunkEnd:
         Whether the next page cannot belong to the chunk.
     """
 
-    page: int
+    end_page: int
     num_rows: int
     num_values: int
     codecs: tuple[int, ...]
@@ -75,7 +75,7 @@ class ChunkEndFinder:
     ----------
     codecs : tuple of int
         Candidate codecs, the most likely first.
-    found : list of ChunkEnd
+    ends : list of ChunkEnd
         Ends found so far.
     is_open : bool
         Whether the pages ran out before the chunk had to end.
@@ -87,7 +87,7 @@ class ChunkEndFinder:
     start: int
     codecs: tuple[int, ...]
     scratch: Scratch
-    found: list[ChunkEnd] = field(default_factory=list)
+    ends: list[ChunkEnd] = field(default_factory=list)
     is_open: bool = False
     _page: int = 0
     _rows: int = 0
@@ -102,10 +102,10 @@ class ChunkEndFinder:
     def find(self, num_rows: int | None) -> list[ChunkEnd]:
         """Find the ends up to `num_rows` rows (None: all) and return all ends found so far."""
         while not self._is_done and (num_rows is None or self._rows <= num_rows):
-            self._step()
-        return self.found
+            self._decode_next_page()
+        return self.ends
 
-    def _step(self) -> None:
+    def _decode_next_page(self) -> None:
         """Decode the next page and record the end after it."""
         pages = self.walk.pages
         if self._page >= len(pages):
@@ -116,7 +116,7 @@ class ChunkEndFinder:
         if not is_first and (page.header["type"] == DICTIONARY_PAGE or self._page in self.walk.chunk_boundaries):
             self._finish()
             return
-        taken = self._take(page)
+        taken = self._decode_page(page)
         if taken is None:
             self._is_done = True
             return
@@ -124,34 +124,36 @@ class ChunkEndFinder:
         if page.header["type"] == DICTIONARY_PAGE:
             return
         self._rows, self._values = self._rows + taken.num_rows, self._values + taken.num_entries
-        if taken.repetition is not None and taken.num_entries and taken.repetition[0] and self.found:
-            self.found.pop()  # the last row continues: not an end
+        if taken.repetition_levels is not None and taken.num_entries and taken.repetition_levels[0] and self.ends:
+            self.ends.pop()  # the last row continues: not an end
         codecs = tuple(reading.codec for reading in self._trials)
-        self.found.append(ChunkEnd(self._page, self._rows, self._values, codecs, self._is_certain, False))
+        self.ends.append(ChunkEnd(self._page, self._rows, self._values, codecs, self._is_certain, False))
 
     def _finish(self) -> None:
         self._is_done = True
-        if self.found:
-            last = self.found.pop()
-            self.found.append(ChunkEnd(last.page, last.num_rows, last.num_values, last.codecs, last.is_certain, True))
+        if self.ends:
+            last = self.ends.pop()
+            self.ends.append(
+                ChunkEnd(last.end_page, last.num_rows, last.num_values, last.codecs, last.is_certain, True)
+            )
 
-    def _take(self, page: StoredPage) -> PageValues | None:
+    def _decode_page(self, page: StoredPage) -> PageValues | None:
         """Decode a page with all remaining codecs; None if it cannot belong to the chunk."""
-        about = page.about
+        about = page.type_header
         is_dictionary = page.header["type"] == DICTIONARY_PAGE
         allowed = (PLAIN, PLAIN_DICTIONARY) if is_dictionary else ENCODING_PHYSICAL_TYPES
         if about["encoding"] not in allowed or (not is_dictionary and not self._allows_encoding(about["encoding"])):
             return None
-        size = page.end - page.body
+        size = page.end - page.body_offset
         raw = allocate(size + SLACK)
-        self.source.read_into(page.body, raw[:size])
+        self.source.read_into(page.body_offset, raw[:size])
         raw[size:] = 0
         left: list[_CodecTrial] = []
         decoded: list[PageValues] = []
         for reading in self._trials:
             if reading.codec == UNCOMPRESSED and page.header["uncompressed_page_size"] != size:
                 continue
-            values = self._decode(reading, raw, page)
+            values = self._try_codec(reading, raw, page)
             if values is not None:
                 left.append(reading)
                 decoded.append(values)
@@ -164,28 +166,28 @@ class ChunkEndFinder:
     def _allows_encoding(self, encoding: int) -> bool:
         return self.leaf.physical in ENCODING_PHYSICAL_TYPES[encoding]
 
-    def _decode(self, reading: _CodecTrial, raw: np.ndarray, page: StoredPage) -> PageValues | None:
+    def _try_codec(self, reading: _CodecTrial, raw: np.ndarray, page: StoredPage) -> PageValues | None:
         try:
             if page.header["type"] == DICTIONARY_PAGE:
-                reading.dictionary = reading.decoder.dictionary(raw, page.header)
+                reading.dictionary = reading.decoder.decode_dictionary_page(raw, page.header)
                 found = reading.dictionary
                 return PageValues(None, None, 0, 0, found.count, found.values, found.starts, found.ends)
-            values = reading.decoder.data(raw, page.header, reading.dictionary)
+            values = reading.decoder.decode_data_page(raw, page.header, reading.dictionary)
         except PageDecodeError:
             return None
-        about = page.about
+        about = page.type_header
         if page.header["type"] == DATA_PAGE_V2 and (
             about["num_rows"] != values.num_rows or about["num_nulls"] != values.num_entries - values.num_values
         ):
             return None
-        return None if values.unused else values
+        return None if values.num_trailing_bytes else values
 
 
 def _are_equal(one: PageValues, other: PageValues) -> bool:
     """Whether two decodings of a page have the same values, levels and codes."""
     if (one.num_entries, one.num_rows, one.num_values) != (other.num_entries, other.num_rows, other.num_values):
         return False
-    parts = ("definition", "repetition", "starts", "ends", "codes")
+    parts = ("definition_levels", "repetition_levels", "starts", "ends", "codes")
     for name in parts:
         mine, theirs = getattr(one, name), getattr(other, name)
         if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):

@@ -171,8 +171,8 @@ def _with_new_ordinals(footer: Footer, kept: list[int]) -> list[Any]:
     """Return the structs of the row groups in `kept`; re-encode those whose ordinal changes."""
     structs: list[Any] = list(split_footer(footer).row_groups)
     for place, number in enumerate(kept):
-        if place != number and footer.full.row_groups[number].ordinal is not None:
-            structs[number] = footer.full.row_groups[number].to_dict() | {"ordinal": place}
+        if place != number and footer.record.row_groups[number].ordinal is not None:
+            structs[number] = footer.record.row_groups[number].to_dict() | {"ordinal": place}
     return [structs[number] for number in kept]
 
 

@@ -31,13 +31,13 @@ class SalvageSchema:
     ----------
     footer : Footer
         Source of the new footer's fields, except its row groups.
-    codecs : dict of int to int
+    codec_guesses : dict of int to int
         Likely codec of each leaf column, by its index.
     """
 
     leaves: list[Leaf]
     footer: Footer
-    codecs: dict[int, int] = field(default_factory=dict)
+    codec_guesses: dict[int, int] = field(default_factory=dict)
 
 
 def schema_from_footer(data: bytes) -> SalvageSchema:

@@ -29,7 +29,7 @@ def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -
         "columns": [{"file_offset": 0, "meta_data": chunk} for chunk in chunks],
         "total_byte_size": sum(chunk["total_uncompressed_size"] for chunk in chunks),
         "num_rows": found.num_rows,
-        "file_offset": walk.pages[found.chunks[0].first].offset,
+        "file_offset": walk.pages[found.chunks[0].first_page].offset,
         "total_compressed_size": sum(chunk["total_compressed_size"] for chunk in chunks),
         "ordinal": ordinal if ordinal < 1 << 15 else None,
     }
@@ -37,10 +37,10 @@ def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -
 
 def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str, Any]:
     """Build the ColumnMetaData struct of a column chunk from its page headers, without statistics."""
-    pages = walk.pages[chunk.first : chunk.end.page]
-    counts = Counter((page.header["type"], page.about["encoding"]) for page in pages)
+    pages = walk.pages[chunk.first_page : chunk.end.end_page]
+    counts = Counter((page.header["type"], page.type_header["encoding"]) for page in pages)
     levels = {
-        page.about.get(f"{kind}_level_encoding", RLE)
+        page.type_header.get(f"{kind}_level_encoding", RLE)
         for page in pages
         if page.header["type"] == DATA_PAGE
         for kind in ("definition", "repetition")
@@ -54,7 +54,7 @@ def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str
         "codec": chunk.codec,
         "num_values": chunk.end.num_values,
         "total_uncompressed_size": sum(
-            page.body - page.offset + page.header["uncompressed_page_size"] for page in pages
+            page.body_offset - page.offset + page.header["uncompressed_page_size"] for page in pages
         ),
         "total_compressed_size": pages[-1].end - pages[0].offset,
         "data_page_offset": data.offset,
@@ -93,7 +93,7 @@ def salvage_missing_footer(
             "the columns are known: name a file that has the same ones as `schema`"
         )
     walk = walk_file_pages(source, start)
-    finder = RowGroupFinder(source, walk, known.leaves, dict(known.codecs), codec, row_group_size)
+    finder = RowGroupFinder(source, walk, known.leaves, dict(known.codec_guesses), codec, row_group_size)
     groups = _find_row_groups(finder, walk, saved)
     if not groups and start == len(MAGIC):
         raise InvalidFileError(saved.lost[0] if saved.lost else "there is no page in the file: nothing can be saved")
@@ -118,7 +118,7 @@ def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged
         try:
             found = finder.find(page)
         except AmbiguousPagesError as error:
-            reason = f"{error.message}; {error.what}=... would settle it"
+            reason = f"{error.message}; {error.argument}=... would settle it"
             break
         except ParquetError as error:
             reason = error.message

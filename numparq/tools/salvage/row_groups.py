@@ -21,7 +21,7 @@ class AmbiguousPagesError(Exception):
 
     Attributes
     ----------
-    what : str
+    argument : str
         Argument of `salvage` that decides: ``"row_group_size"`` or ``"codec"``.
     message : str
         The possible divisions.
@@ -29,16 +29,16 @@ class AmbiguousPagesError(Exception):
 
     def __init__(self, what: str, message: str) -> None:
         super().__init__(what, message)
-        self.what = what
+        self.argument = what
         self.message = message
 
 
 @dataclass(frozen=True)
 class SalvagedChunk:
-    """Column chunk found by its pages; `first` is its first page."""
+    """Column chunk found by its pages; `first_page` is its first page."""
 
     leaf: Leaf
-    first: int
+    first_page: int
     end: ChunkEnd
 
     @property
@@ -57,7 +57,7 @@ class SalvagedRowGroup:
     @property
     def end_page(self) -> int:
         """Page after the row group (exclusive end)."""
-        return self.chunks[-1].end.page
+        return self.chunks[-1].end.end_page
 
 
 @dataclass
@@ -96,7 +96,7 @@ class RowGroupFinder:
         complete: list[SalvagedRowGroup] = []
         is_open = False
         for first in self._first_ends(start):
-            group, goes_on = self._with(start, first)
+            group, goes_on = self._complete_row_group(start, first)
             is_open |= goes_on
             if group is None:
                 continue
@@ -130,11 +130,11 @@ class RowGroupFinder:
             else None
         )
 
-    def _with(self, start: int, first: ChunkEnd) -> tuple[SalvagedRowGroup | None, bool]:
+    def _complete_row_group(self, start: int, first: ChunkEnd) -> tuple[SalvagedRowGroup | None, bool]:
         """Return the row group whose first chunk ends at `first` (or None), and whether the file may end within it."""
         chunks = [SalvagedChunk(self.leaves[0], start, first)]
         for leaf in self.leaves[1:]:
-            page = chunks[-1].end.page
+            page = chunks[-1].end.end_page
             if page >= len(self.walk.pages):
                 return None, True
             ends = self._chunk_end_finder(leaf.index, page)

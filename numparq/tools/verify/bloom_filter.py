@@ -29,7 +29,7 @@ class BloomFilterChecker:
         self._leaf = leaf
         self._filter = bloom_filter
         self._num_probed = 0
-        self.missing = 0
+        self.num_missing = 0
 
     def __call__(self, page: PageValues) -> None:
         """Probe for the values of a page; with a dictionary, for the entries that occur."""
@@ -39,14 +39,14 @@ class BloomFilterChecker:
         if page.codes is not None:
             hashes = hashes[np.unique(page.codes)]
         self._num_probed += len(hashes)
-        self.missing += int(np.count_nonzero(~np.asarray(self._filter.might_contain(hashes), bool)))
+        self.num_missing += int(np.count_nonzero(~np.asarray(self._filter.might_contain(hashes), bool)))
 
     def report(self, findings: Findings, location: Location) -> None:
         """Add a deviation if the filter denied any value."""
-        if self.missing:
+        if self.num_missing:
             findings.add(
                 "bloom-value",
-                f"the Bloom filter denies {self.missing:,} of {self._num_probed:,} values that are "
+                f"the Bloom filter denies {self.num_missing:,} of {self._num_probed:,} values that are "
                 "in the chunk: readers will not find them",
                 location,
             )

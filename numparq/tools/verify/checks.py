@@ -11,7 +11,7 @@ class Check(NamedTuple):
     """Severity of a check and the requirement it verifies."""
 
     severity: str
-    asks: str
+    requirement: str
 
 
 def _errors(**checks: str) -> dict[str, Check]:

@@ -42,36 +42,36 @@ class ColumnChunkChecker:
 
     Attributes
     ----------
-    limit : int
+    data_end : int
         End of the data, where the footer begins; in an external file, its size.
     num_rows : int
         Rows of the row group.
     chunk : dict
         ColumnChunk struct.
-    faults : PageQuirks
+    quirks : PageQuirks
         Known quirks of the writer.
     regions : dict of str to list of FileRegion
         Byte ranges in use by file path (empty: the file itself); those of the chunk are added.
     collectors : list
         Callables that get each decoded page.
-    files : SiblingFiles or None
+    sibling_files : SiblingFiles or None
         Opener of external column chunks; None: they are not checked.
     """
 
     source: Source
-    limit: int
+    data_end: int
     leaf: Leaf
     order: ColumnOrder
     num_rows: int
     chunk: dict[str, Any]
-    faults: PageQuirks
-    place: Location
+    quirks: PageQuirks
+    location: Location
     findings: Findings
     scratch: Scratch
     budget: DecodeBudget
     regions: dict[str, list[FileRegion]]
     collectors: list[Any] = field(default_factory=list)
-    files: SiblingFiles | None = None
+    sibling_files: SiblingFiles | None = None
 
     def run(self) -> None:
         """Check the metadata of the chunk, then its pages, statistics, indexes and Bloom filter."""
@@ -92,27 +92,27 @@ class ColumnChunkChecker:
                 "chunk-path",
                 f"the column chunk is that of {path!r} by its path, where the schema has {self.leaf.name!r}",
             )
-        with self._opened() as source:
-            bounds = None if source is None else self._bounds(facts)
+        with self._open_chunk_file() as source:
+            bounds = None if source is None else self._byte_range(facts)
             if bounds is not None:
                 self._check_pages(facts, *bounds)
 
     def _add(self, check: str, message: str) -> None:
-        self.findings.add(check, message, self.place)
+        self.findings.add(check, message, self.location)
 
     @contextmanager
-    def _opened(self) -> Iterator[Source | None]:
+    def _open_chunk_file(self) -> Iterator[Source | None]:
         """Open the file of the chunk; yield None if it cannot be opened or is not to be checked."""
         path = self.chunk.get("file_path")
         if not path:
             yield self.source
             return
-        if self.files is None:
+        if self.sibling_files is None:
             self._add("not-checked", f"the column chunk is in another file, {path!r}")
             yield None
             return
         try:
-            source = self.files.open(path)
+            source = self.sibling_files.open(path)
         except ParquetError as error:
             self._add("chunk-file", error.message)
             yield None
@@ -120,17 +120,17 @@ class ColumnChunkChecker:
         try:
             if path not in self.regions:
                 self.regions[path] = []
-                self.budget.left += MAX_DECODED_PER_BYTE * source.size
-            self.source, self.limit = source, source.size
+                self.budget.remaining += MAX_DECODED_PER_BYTE * source.size
+            self.source, self.data_end = source, source.size
             yield source
         finally:
             source.close()
 
     def _add_region(self, begin: int, end: int, what: str) -> None:
         """Record a byte range of the chunk."""
-        self.regions.setdefault(self.chunk.get("file_path", ""), []).append((begin, end, what, self.place))
+        self.regions.setdefault(self.chunk.get("file_path", ""), []).append((begin, end, what, self.location))
 
-    def _bounds(self, metadata: dict[str, Any]) -> tuple[int, int] | None:
+    def _byte_range(self, metadata: dict[str, Any]) -> tuple[int, int] | None:
         """Return the chunk's byte range by the footer; None if the footer has no valid one."""
         first, size = metadata.get("data_page_offset"), metadata.get("total_compressed_size")
         if first is None or size is None or "codec" not in metadata or "num_values" not in metadata:
@@ -146,15 +146,15 @@ class ColumnChunkChecker:
             if not start:
                 return None
         end = start + size
-        if start < _MAGIC_BYTES or size < 0 or end > self.limit:
+        if start < _MAGIC_BYTES or size < 0 or end > self.data_end:
             self._add(
                 "chunk-place",
                 f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
-                f"end at {self.limit:,}",
+                f"end at {self.data_end:,}",
             )
-            if not _MAGIC_BYTES <= start < self.limit or size < 0:
+            if not _MAGIC_BYTES <= start < self.data_end or size < 0:
                 return None
-            end = min(end, self.limit)
+            end = min(end, self.data_end)
         if size:
             self._add_region(start, end, "the pages")
         return start, end
@@ -162,9 +162,9 @@ class ColumnChunkChecker:
     # --- pages --------------------------------------------------------------------------------------------------------
 
     def _check_pages(self, metadata: dict[str, Any], start: int, end: int) -> None:
-        offsets = self._index("OffsetIndex")
-        columns = self._index("ColumnIndex")
-        bloom, length = read_bloom_filter(self.source, metadata, self.leaf, self.limit, self.findings, self.place)
+        offsets = self._read_index("OffsetIndex")
+        columns = self._read_index("ColumnIndex")
+        bloom, length = read_bloom_filter(self.source, metadata, self.leaf, self.data_end, self.findings, self.location)
         if length:
             place = metadata["bloom_filter_offset"]
             self._add_region(place, place + length, "the Bloom filter")
@@ -175,47 +175,47 @@ class ColumnChunkChecker:
             self.leaf,
             self.order,
             metadata["codec"],
-            self.place,
+            self.location,
             self.findings,
             self.scratch,
             self.budget,
-            self.faults,
+            self.quirks,
             watchers,
         )
         resume = sorted(location.get("offset", 0) for location in offsets["page_locations"]) if offsets else []
-        complete = self._take(pages, start, end, resume)
+        complete = self._walk_pages(pages, start, end, resume)
         whole = complete and self._check_counts(metadata, pages)
         if complete:
             self._check_offsets(metadata, pages, start)
             self._check_encodings(metadata, pages)
         self._check_statistics(metadata, pages, distinct, whole)
         if bloom is not None:
-            bloom.report(self.findings, self.place)
+            bloom.report(self.findings, self.location)
         if complete:  # a skipped page would shift all items
             self._check_indexes(offsets, columns, pages)
 
-    def _index(self, struct: str) -> dict[str, Any] | None:
-        found = read_page_index(struct, self.source, self.chunk, self.limit, self.findings, self.place)
+    def _read_index(self, struct: str) -> dict[str, Any] | None:
+        found = read_page_index(struct, self.source, self.chunk, self.data_end, self.findings, self.location)
         if found is not None:
             stem = "column_index" if struct == "ColumnIndex" else "offset_index"
             offset = self.chunk[f"{stem}_offset"]
             self._add_region(offset, offset + self.chunk[f"{stem}_length"], f"the {stem}")
         return found
 
-    def _take(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
+    def _walk_pages(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
         """Check the pages; return whether all page headers were readable."""
-        furthest = min(end + self.faults.missing_bytes, self.limit)
-        walk = walk_chunk_pages(self.source, start, furthest, self.limit, resume, self.findings, self.place)
+        furthest = min(end + self.quirks.missing_bytes, self.data_end)
+        walk = walk_chunk_pages(self.source, start, furthest, self.data_end, resume, self.findings, self.location)
         complete = True
         wanted = self.chunk["meta_data"]["num_values"]
         for page in walk:
             if page is None:
                 complete = False
                 continue
-            if page.offset >= end and sum(facts.num_entries for facts in pages.facts) >= wanted:
+            if page.offset >= end and sum(facts.num_entries for facts in pages.pages) >= wanted:
                 break  # all values found: the footer's size misses no page (PARQUET-816)
-            pages.take(page)
-            if self.budget.left < 0:
+            pages.check(page)
+            if self.budget.remaining < 0:
                 self._add(
                     "not-checked", "what the file claims to have is far more than its size, and is not all looked at"
                 )
@@ -224,13 +224,13 @@ class ColumnChunkChecker:
 
     def _check_counts(self, metadata: dict[str, Any], pages: PageChecker) -> bool:
         """Compare counts and sizes with those of the pages; return whether all pages could be decoded."""
-        found = sum(page.num_entries for page in pages.facts)
+        found = sum(page.num_entries for page in pages.pages)
         if found != metadata["num_values"]:
             self._add(
                 "chunk-values", f"the footer says {metadata['num_values']:,} values, and the pages have {found:,}"
             )
-        whole = all(page.num_values is not None for page in pages.facts)
-        rows = sum(page.num_rows or 0 for page in pages.facts)
+        whole = all(page.num_values is not None for page in pages.pages)
+        rows = sum(page.num_rows or 0 for page in pages.pages)
         if whole and rows != self.num_rows:
             self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, and {rows:,} begin in the pages")
         stored, plain = pages.sizes
@@ -242,15 +242,15 @@ class ColumnChunkChecker:
             if said is None or said == actual:
                 continue
             message = f"{name} is {said:,}, and the pages have {actual:,}"
-            if 0 <= actual - said <= self.faults.missing_bytes:
+            if 0 <= actual - said <= self.quirks.missing_bytes:
                 self._add("size-legacy", f"{message} (PARQUET-816)")
             else:
                 self._add(check, message)
         return whole
 
     def _check_offsets(self, metadata: dict[str, Any], pages: PageChecker, start: int) -> None:
-        if pages.facts:
-            first = pages.facts[0].stored
+        if pages.pages:
+            first = pages.pages[0].stored
             said = metadata["data_page_offset"]
             dictionary = pages.dictionary_page
             if dictionary is not None and said == dictionary.offset and not metadata.get("dictionary_page_offset"):
@@ -265,7 +265,7 @@ class ColumnChunkChecker:
                 )
         wanted = metadata.get("dictionary_page_offset")
         actual = None if pages.dictionary_page is None else pages.dictionary_page.offset
-        if wanted and wanted != actual and (actual is not None or wanted != start or pages.facts):
+        if wanted and wanted != actual and (actual is not None or wanted != start or pages.pages):
             there = "there is none in the chunk" if actual is None else f"it begins at {actual:,}"
             self._add("chunk-dictionary-offset", f"the dictionary page is said to begin at {wanted:,}, and {there}")
 
@@ -274,14 +274,14 @@ class ColumnChunkChecker:
     def _check_encodings(self, metadata: dict[str, Any], pages: PageChecker) -> None:
         counts: Counter[tuple[int, int]] = Counter()
         levels: set[int] = set()
-        for page in pages.facts:
-            about = page.stored.about
+        for page in pages.pages:
+            about = page.stored.type_header
             counts[page.stored.header["type"], about["encoding"]] += 1
             levels |= self._level_encodings(page)
         self._check_listed(metadata, pages, {encoding for _, encoding in counts}, levels)
         dictionary = pages.dictionary_page
-        if dictionary is not None and "encoding" in dictionary.about:
-            counts[dictionary.header["type"], dictionary.about["encoding"]] += 1
+        if dictionary is not None and "encoding" in dictionary.type_header:
+            counts[dictionary.header["type"], dictionary.type_header["encoding"]] += 1
         stats = metadata.get("encoding_stats")
         if stats is None:
             return
@@ -305,7 +305,7 @@ class ColumnChunkChecker:
         kinds = (
             ("chunk-encodings", used - listed, "are used by data pages and not listed"),
             ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not listed"),
-            ("chunk-encodings-unused", unused if pages.facts else set(), "are listed and used by no page"),
+            ("chunk-encodings-unused", unused if pages.pages else set(), "are listed and used by no page"),
         )
         for check, wrong, what in kinds:
             if wrong:
@@ -315,7 +315,7 @@ class ColumnChunkChecker:
     def _level_encodings(self, page: CheckedPage) -> set[int]:
         if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
             return set()  # levels of version 2 are always RLE, which need not be listed
-        about, found = page.stored.about, set()
+        about, found = page.stored.type_header, set()
         if self.leaf.max_definition_level:
             found.add(about.get("definition_level_encoding", RLE))
         if self.leaf.max_repetition_level:
@@ -328,7 +328,7 @@ class ColumnChunkChecker:
         self, metadata: dict[str, Any], pages: PageChecker, distinct: DistinctValueCounter | None, whole: bool
     ) -> None:
         """Compare the chunk's statistics with the pages; unless all were decoded, only the bounds."""
-        known = [page for page in pages.facts if page.bounds is not None and page.num_values is not None]
+        known = [page for page in pages.pages if page.bounds is not None and page.num_values is not None]
         check = BoundsChecker(self.order, self.findings)
         bounds = _merge_bounds(self.order, known)
         entries = sum(page.num_entries for page in known)
@@ -336,15 +336,15 @@ class ColumnChunkChecker:
         stats = metadata.get("statistics")
         if stats is not None and whole:
             count = None if distinct is None else distinct.count
-            check_statistics(stats, ActualStatistics(bounds, nulls, entries, count), check, self.leaf, self.place)
+            check_statistics(stats, ActualStatistics(bounds, nulls, entries, count), check, self.leaf, self.location)
         elif stats is not None and self.order.kind != "none":
-            check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.place)
+            check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.location)
         sizes = metadata.get("size_statistics")
         if sizes is None or not whole:
             return
-        definition = [sum(level) for level in zip(*(page.definition or () for page in known), strict=False)]
-        repetition = [sum(level) for level in zip(*(page.repetition or () for page in known), strict=False)]
-        total = sum(page.byte_array_bytes or 0 for page in known)
+        definition = [sum(level) for level in zip(*(page.definition_histogram or () for page in known), strict=False)]
+        repetition = [sum(level) for level in zip(*(page.repetition_histogram or () for page in known), strict=False)]
+        total = sum(page.num_byte_array_bytes or 0 for page in known)
         check_size_statistics(
             sizes,
             self.leaf,
@@ -352,7 +352,7 @@ class ColumnChunkChecker:
             repetition or [0] * (self.leaf.max_repetition_level + 1),
             total,
             self.findings,
-            self.place,
+            self.location,
         )
 
     def _check_indexes(
@@ -362,10 +362,10 @@ class ColumnChunkChecker:
             self._add("column-index-alone", "there is a column index, and no offset index that says where pages are")
         if offsets is not None:
             self.findings.checked_counts["offset indexes"] += 1
-            check_offset_index(offsets, self.leaf, pages.facts, self.findings, self.place)
+            check_offset_index(offsets, self.leaf, pages.pages, self.findings, self.location)
         if columns is not None:
             self.findings.checked_counts["column indexes"] += 1
-            check_column_index(columns, self.leaf, pages.facts, BoundsChecker(self.order, self.findings), self.place)
+            check_column_index(columns, self.leaf, pages.pages, BoundsChecker(self.order, self.findings), self.location)
 
 
 def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:

@@ -45,7 +45,7 @@ class Deviation:
     page: int | None = None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Row group, column and page in words; empty if the whole file is meant."""
         parts = []
         if self.row_group is not None:
@@ -57,7 +57,7 @@ class Deviation:
         return ", ".join(parts)
 
     def __str__(self) -> str:
-        place = f"{self.place}: " if self.place else ""
+        place = f"{self.location}: " if self.location else ""
         return f"{self.severity}: {place}{self.message} [{self.check}]"
 
 

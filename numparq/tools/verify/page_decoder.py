@@ -119,7 +119,7 @@ class PageDecoder:
         chunk[C_QUIRKS] = quirks.page_flags | (quirks.string_flags if leaf.physical in _STRINGS else 0)
         self._chunk = chunk
 
-    def dictionary(self, raw: np.ndarray, header: dict[str, Any]) -> PageDictionary:
+    def decode_dictionary_page(self, raw: np.ndarray, header: dict[str, Any]) -> PageDictionary:
         """Decode a dictionary page; `raw` is its body followed by SLACK bytes.
 
         Raise PageDecodeError if it is damaged.
@@ -142,8 +142,10 @@ class PageDecoder:
         values = piece.data[: len(piece) * self._width]
         return PageDictionary(values.view(_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
 
-    def data(self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None) -> PageValues:
-        """Decode a data page, which may continue a row of the page before; `raw` as in `dictionary`.
+    def decode_data_page(
+        self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None
+    ) -> PageValues:
+        """Decode a data page, which may continue a row of the page before; `raw` as in `decode_dictionary_page`.
 
         Raise PageDecodeError if it is damaged.
         """
@@ -171,7 +173,7 @@ class PageDecoder:
             is_denied = bool(row[P_IS_COMPRESSED]) and not says_so
         found = self._decode_page(pages, dictionary)
         if is_denied:
-            found.faults.append(
+            found.deviations.append(
                 (
                     "writer-compressed",
                     "the page is compressed, and its header says that it is not, as parquet-cpp wrote it (ARROW-10353)",
@@ -205,17 +207,17 @@ class PageDecoder:
     def _decode_page(self, pages: Pages, dictionary: PageDictionary | None) -> PageValues:
         try:
             placement = PageBatches(pages)
-            decompressed = self._scratch.take("decompressed", placement.decompressed)
+            decompressed = self._scratch.buffer("decompressed", placement.decompressed)
             decompress_pages(pages, placement.batches[0], decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-decompressed") from None
         turned = self._reverse_level_bits(pages, decompressed)
         try:
-            found = self._levels(pages, decompressed)
+            found = self._decode_levels(pages, decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-levels") from None
         if turned:
-            found.faults.append(
+            found.deviations.append(
                 (
                     "writer-level-bits",
                     "the bits of the levels, which are BIT_PACKED, begin with the "
@@ -231,20 +233,20 @@ class PageDecoder:
         if goes_on:
             row[P_ROW] = pages.chunks[0, C_ROW_START] = 1  # row 0 is the last string of the page before
             pages.chunks[0, C_ROW_STOP] += 1
-            self._scratch.strings.clear()
-            self._scratch.strings[0, 1] = self._last_string or b""
+            self._scratch.carried_prefixes.clear()
+            self._scratch.carried_prefixes[0, 1] = self._last_string or b""
         try:
-            self._values(pages, decompressed, dictionary, found)
+            self._decode_values(pages, decompressed, dictionary, found)
         except (PageFailure, ParquetError, MemoryError) as error:
             if goes_on and self._last_string is None:
                 raise PageDecodeError(
                     "not-checked", "the strings go on from a page that could not be decoded"
                 ) from None
             raise _decode_error(error, "page-values") from None
-        self._last_string = self._scratch.strings.pop((0, found.num_values + 1)) if goes_on else b""
+        self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
         self._check_deltas(row, pages.raw, decompressed, found)
         if row[P_ENCODING] == PLAIN:
-            found.unused = max(size - self._plain_size(found), 0)
+            found.num_trailing_bytes = max(size - self._plain_size(found), 0)
         return found
 
     def _reverse_level_bits(self, pages: Pages, decompressed: np.ndarray) -> bool:
@@ -267,16 +269,16 @@ class PageDecoder:
         if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
             widest = max_delta_bits(body.tobytes())
             if widest > _INT32_BITS:
-                found.faults.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
+                found.deviations.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
         elif encoding == DELTA_BYTE_ARRAY and (shared := first_delta_value(body.tobytes())):
-            found.faults.append(
+            found.deviations.append(
                 (
                     "writer-prefixes",
                     f"the first string begins with {shared:,} bytes of the last one of a page before (PARQUET-246)",
                 )
             )
 
-    def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
+    def _decode_levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
         """Decode the levels of a page, placed after the last entry's levels, as it may continue that row."""
         leaf, count = self._leaf, int(pages.pages[0, P_NUM_VALUES])
         before = int(self._began)
@@ -324,7 +326,7 @@ class PageDecoder:
             return 4 * found.num_values + int((found.ends - found.starts).sum())
         return found.num_values * self._width if self._width else (found.num_values + 7) // 8
 
-    def _values(
+    def _decode_values(
         self, pages: Pages, decompressed: np.ndarray, dictionary: PageDictionary | None, found: PageValues
     ) -> None:
         if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:
@@ -337,7 +339,7 @@ class PageDecoder:
             found.codes = out[: 4 * found.num_values].view(np.int32)
             found.values, found.starts, found.ends = dictionary.values, dictionary.starts, dictionary.ends
         elif self._leaf.physical == BYTE_ARRAY:
-            piece = self._binary(pages, decompressed, found.num_values)
+            piece = self._decode_binary(pages, decompressed, found.num_values)
             self._check_text(piece)
             found.values, found.starts, found.ends = piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy()
         else:
@@ -349,7 +351,7 @@ class PageDecoder:
         self, pages: Pages, decompressed: np.ndarray, dictionary: np.ndarray, count: int, item: int
     ) -> np.ndarray:
         out = allocate(count * item + SLACK)
-        dense, unused = self._scratch.take("dense", count * max(item, 8)), self._scratch.take("levels", count)
+        dense, unused = self._scratch.buffer("dense", count * max(item, 8)), self._scratch.buffer("levels", count)
         state = np.zeros(STATE_FIELDS, np.int64)
         for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
             status = kernels.decode_fixed_pages(
@@ -369,11 +371,11 @@ class PageDecoder:
             check_page(status, state)
         return out
 
-    def _binary(self, pages: Pages, decompressed: np.ndarray, count: int) -> BinaryArray:
+    def _decode_binary(self, pages: Pages, decompressed: np.ndarray, count: int) -> BinaryArray:
         offsets = allocate(count + 1, "i8")
         offsets[0] = 0
-        indices, unused = self._scratch.take("indices", 4 * count), self._scratch.take("levels", count)
-        validity = self._scratch.take("validity", count)
+        indices, unused = self._scratch.buffer("indices", 4 * count), self._scratch.buffer("levels", count)
+        validity = self._scratch.buffer("validity", count)
         out = allocate(len(pages.raw) + SLACK)
         state = np.zeros(STATE_FIELDS, np.int64)
         for part in transcode(pages, (0, 1, False), decompressed, self._scratch):

@@ -20,7 +20,7 @@ _MAX_INDEX_BYTES = 1 << 30
 
 
 def read_page_index(
-    struct: str, source: Source, chunk: dict[str, Any], data_end: int, findings: Findings, place: Location
+    struct: str, source: Source, chunk: dict[str, Any], data_end: int, findings: Findings, location: Location
 ) -> dict[str, Any] | None:
     """Read the ColumnIndex or OffsetIndex of a column chunk; None if missing or unusable.
 
@@ -42,7 +42,7 @@ def read_page_index(
             "index-place",
             f"the {stem.replace('_', ' ')} is said to have {length} bytes at {offset}, which "
             "is not within the file's data",
-            place,
+            location,
         )
         return None
     noted: list[tuple[str, str]] = []
@@ -51,13 +51,15 @@ def read_page_index(
             struct, read_bytes(source, offset, length), lambda check, text: noted.append((check, text))
         )
     except ThriftDecodeError as error:
-        findings.add("thrift-struct", f"the {stem.replace('_', ' ')} cannot be read: {error}", place)
+        findings.add("thrift-struct", f"the {stem.replace('_', ' ')} cannot be read: {error}", location)
         return None
     for check, text in noted:
-        findings.add(check, text, place)
+        findings.add(check, text, location)
     if end != length:
         findings.add(
-            "index-place", f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says {length:,}", place
+            "index-place",
+            f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says {length:,}",
+            location,
         )
     return None if any(check == "thrift-required" for check, _ in noted) else found
 
@@ -101,21 +103,23 @@ def check_offset_index(
     _check_value_bytes(index, pages, findings, place)
 
 
-def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings: Findings, place: Location) -> None:
+def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings: Findings, location: Location) -> None:
     said = index.get("unencoded_byte_array_data_bytes")
     if not said:
         return
     if len(said) != len(pages):
         findings.add(
-            "index-pages", f"the offset index has the sizes of {len(said):,} pages, the chunk has {len(pages):,}", place
+            "index-pages",
+            f"the offset index has the sizes of {len(said):,} pages, the chunk has {len(pages):,}",
+            location,
         )
         return
     for size, page in zip(said, pages, strict=True):
-        if page.byte_array_bytes is not None and page.byte_array_bytes != size:
+        if page.num_byte_array_bytes is not None and page.num_byte_array_bytes != size:
             findings.add(
                 "offset-index-bytes",
-                f"the offset index says {size:,} bytes of values, and they have {page.byte_array_bytes:,}",
-                place._replace(page=page.stored.ordinal),
+                f"the offset index says {size:,} bytes of values, and they have {page.num_byte_array_bytes:,}",
+                location._replace(page=page.stored.ordinal),
             )
 
 
@@ -123,7 +127,7 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
 
 
 def check_column_index(
-    index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], check: BoundsChecker, place: Location
+    index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], check: BoundsChecker, location: Location
 ) -> None:
     """Compare a ColumnIndex with the data pages of its chunk."""
     findings = check.findings
@@ -133,29 +137,31 @@ def check_column_index(
         findings.add(
             "index-pages",
             f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, the chunk has {len(pages):,} data pages",
-            place,
+            location,
         )
         return
-    bounds = check.over("the column index", "column-index-min", "column-index-max", "column-index-bound")
+    bounds = check.with_checks("the column index", "column-index-min", "column-index-max", "column-index-bound")
     for number, page in enumerate(pages):
-        _check_page(index, number, page, bounds, place._replace(page=page.stored.ordinal))
-    _check_order(index, bounds, place)
+        _check_page(index, number, page, bounds, location._replace(page=page.stored.ordinal))
+    _check_order(index, bounds, location)
     for kind, most in (("repetition", leaf.max_repetition_level), ("definition", leaf.max_definition_level)):
-        _check_histograms(index, kind, most + 1, pages, findings, place)
+        _check_histograms(index, kind, most + 1, pages, findings, location)
 
 
-def _check_page(index: dict[str, Any], number: int, page: CheckedPage, check: BoundsChecker, place: Location) -> None:
+def _check_page(
+    index: dict[str, Any], number: int, page: CheckedPage, check: BoundsChecker, location: Location
+) -> None:
     findings, is_null = check.findings, index["null_pages"][number]
     low, high = index["min_values"][number], index["max_values"][number]
     if page.num_values is not None and is_null != (page.num_values == 0):
         values = "has no value" if page.num_values == 0 else f"has {page.num_values:,} values"
         said = "a null page" if is_null else "no null page"
-        findings.add("column-index-null-pages", f"the column index calls the page {said}, and it {values}", place)
+        findings.add("column-index-null-pages", f"the column index calls the page {said}, and it {values}", location)
     elif is_null:
         if low or high:
-            findings.add("column-index-bound", "the column index has bounds of a page without values", place)
+            findings.add("column-index-bound", "the column index has bounds of a page without values", location)
     elif page.bounds is not None and check.order.kind != "none":
-        check.check(low, high, page.bounds, place)
+        check.check(low, high, page.bounds, location)
     counts = (
         ("null_counts", "column-index-null-counts", "nulls", page.null_count),
         ("nan_counts", "column-index-nan-counts", "NaNs", page.bounds and page.bounds.nan_count),
@@ -165,15 +171,15 @@ def _check_page(index: dict[str, Any], number: int, page: CheckedPage, check: Bo
             findings.add(
                 "stats-unknown",
                 f"the column index says {index[name][number]} {things}, which stands for an unknown number",
-                place,
+                location,
             )
         elif name in index and actual is not None and index[name][number] != actual:
             findings.add(
-                which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}", place
+                which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}", location
             )
 
 
-def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -> None:
+def _check_order(index: dict[str, Any], check: BoundsChecker, location: Location) -> None:
     """Check that the bounds of non-null pages follow the boundary order."""
     wanted = index["boundary_order"]
     if wanted not in (ASCENDING, DESCENDING) or check.order.kind == "none":
@@ -190,13 +196,13 @@ def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -
                     "column-index-order",
                     f"the column index is called {direction}, and item {place_of} "
                     f"of its {name} does not follow the one before",
-                    place,
+                    location,
                 )
                 return
 
 
 def _check_histograms(
-    index: dict[str, Any], kind: str, size: int, pages: list[CheckedPage], findings: Findings, place: Location
+    index: dict[str, Any], kind: str, size: int, pages: list[CheckedPage], findings: Findings, location: Location
 ) -> None:
     counts = index.get(f"{kind}_level_histograms")
     if not counts:
@@ -206,14 +212,14 @@ def _check_histograms(
             "index-pages",
             f"the histograms of {kind} levels in the column index have {len(counts):,} items, "
             f"and should have {size * len(pages):,}",
-            place,
+            location,
         )
         return
     for number, page in enumerate(pages):
-        actual = getattr(page, kind)
+        actual = getattr(page, f"{kind}_histogram")
         if actual is not None and counts[number * size : (number + 1) * size] != actual:
             findings.add(
                 "column-index-histograms",
                 f"the histogram of {kind} levels in the column index is not that of the page",
-                place._replace(page=page.stored.ordinal),
+                location._replace(page=page.stored.ordinal),
             )

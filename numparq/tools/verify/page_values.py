@@ -38,20 +38,20 @@ class PageValues:
 
     Attributes
     ----------
-    definition, repetition : uint8 array, or None
+    definition_levels, repetition_levels : uint8 array, or None
         Levels of each entry; None if the schema has none.
     num_entries, num_rows, num_values : int
         Entries, entries that begin a row, and non-null values.
     values, starts, ends, codes
         Non-null values as in `numparq.column.leaf_values.LeafValues`; with `codes`, the dictionary's.
-    unused : int
+    num_trailing_bytes : int
         Trailing bytes after the values, as far as known.
-    faults : list of (str, str)
+    deviations : list of (str, str)
         Check and message of defects that did not prevent decoding.
     """
 
-    definition: np.ndarray | None
-    repetition: np.ndarray | None
+    definition_levels: np.ndarray | None
+    repetition_levels: np.ndarray | None
     num_entries: int
     num_rows: int
     num_values: int
@@ -59,8 +59,8 @@ class PageValues:
     starts: np.ndarray | None = None
     ends: np.ndarray | None = None
     codes: np.ndarray | None = None
-    unused: int = 0
-    faults: list[tuple[str, str]] = field(default_factory=list)
+    num_trailing_bytes: int = 0
+    deviations: list[tuple[str, str]] = field(default_factory=list)
 
 
 class DistinctValueCounter:

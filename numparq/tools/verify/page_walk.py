@@ -57,7 +57,7 @@ class StoredPage:
     ----------
     ordinal : int
         Ordinal within its chunk.
-    offset, body : int
+    offset, body_offset : int
         Offset of the header and of the body.
     header : dict
         PageHeader struct.
@@ -65,16 +65,16 @@ class StoredPage:
 
     ordinal: int
     offset: int
-    body: int
+    body_offset: int
     header: dict[str, Any]
 
     @property
     def end(self) -> int:
         """Exclusive end of the page in the file."""
-        return self.body + self.header["compressed_page_size"]
+        return self.body_offset + self.header["compressed_page_size"]
 
     @property
-    def about(self) -> dict[str, Any]:
+    def type_header(self) -> dict[str, Any]:
         """Header of the page's type."""
         return self.header[_TYPE_HEADERS[self.header["type"]]]
 
@@ -218,10 +218,13 @@ def _page_defect(source: Source, page: StoredPage) -> str:
     """Return the defect of a page in words; empty if it is sound."""
     if page.header["type"] not in _KINDS:
         return "it is of a type that there is not"
-    if has_negative_counts(page.about):
+    if has_negative_counts(page.type_header):
         return "its header is damaged"
     crc = page.header.get("crc")
-    if crc is not None and zlib.crc32(read_bytes(source, page.body, page.end - page.body)) != crc & 0xFFFFFFFF:
+    if (
+        crc is not None
+        and zlib.crc32(read_bytes(source, page.body_offset, page.end - page.body_offset)) != crc & 0xFFFFFFFF
+    ):
         return "its checksum is that of other bytes"
     return ""
 
@@ -267,7 +270,7 @@ def describe_remains(source: Source) -> list[str]:
     if not walk.pages:
         return [*lines, f"there is no page behind it, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
     dictionaries = sum(page.header["type"] == DICTIONARY_PAGE for page in walk.pages)
-    values = sum(page.about["num_values"] for page in walk.pages if page.header["type"] != DICTIONARY_PAGE)
+    values = sum(page.type_header["num_values"] for page in walk.pages if page.header["type"] != DICTIONARY_PAGE)
     lines.append(
         f"from byte {start:,} to {walk.end:,} there are {len(walk.pages):,} pages that look whole ({dictionaries:,} of "
         f"them dictionaries, {walk.num_checksums:,} with a checksum that is right), with {values:,} values"

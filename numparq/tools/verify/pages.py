@@ -51,12 +51,12 @@ _HEADER_STRUCTS = {
 class DecodeBudget:
     """Bytes and values that may still be decoded; limits the time that a hostile file can take."""
 
-    left: int
+    remaining: int
 
-    def take(self, amount: int) -> bool:
+    def spend(self, amount: int) -> bool:
         """Spend `amount`; return whether the budget covered it."""
-        self.left -= amount
-        return self.left >= 0
+        self.remaining -= amount
+        return self.remaining >= 0
 
 
 @dataclass
@@ -71,9 +71,9 @@ class CheckedPage:
         First row within the row group.
     num_values : int or None
         Non-null values.
-    definition, repetition : list of int or None
+    definition_histogram, repetition_histogram : list of int or None
         Histograms of the levels.
-    byte_array_bytes : int or None
+    num_byte_array_bytes : int or None
         Total bytes of BYTE_ARRAY values.
     begins_row : bool
         Whether the first entry begins a row.
@@ -85,9 +85,9 @@ class CheckedPage:
     num_rows: int | None = None
     num_values: int | None = None
     bounds: ValueBounds | None = None
-    definition: list[int] | None = None
-    repetition: list[int] | None = None
-    byte_array_bytes: int | None = None
+    definition_histogram: list[int] | None = None
+    repetition_histogram: list[int] | None = None
+    num_byte_array_bytes: int | None = None
     begins_row: bool = True
 
     @property
@@ -102,11 +102,11 @@ class PageChecker:
 
     Attributes
     ----------
-    faults : PageQuirks
+    quirks : PageQuirks
         Known quirks of the writer.
     collectors : list
         Callables that get the values of each decoded page.
-    facts : list of CheckedPage
+    pages : list of CheckedPage
         Data pages so far.
     sizes : (int, int)
         Bytes of all pages as stored and uncompressed, headers included.
@@ -116,13 +116,13 @@ class PageChecker:
     leaf: Leaf
     order: ColumnOrder
     codec: int
-    place: Location
+    location: Location
     findings: Findings
     scratch: Scratch
     budget: DecodeBudget
-    faults: PageQuirks
+    quirks: PageQuirks
     collectors: list[Any] = field(default_factory=list)
-    facts: list[CheckedPage] = field(default_factory=list)
+    pages: list[CheckedPage] = field(default_factory=list)
     dictionary_page: StoredPage | None = None
     sizes: tuple[int, int] = (0, 0)
     _dictionary: PageDictionary | None = None
@@ -130,24 +130,24 @@ class PageChecker:
     _added: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch, self.faults)
-        self._bounds = BoundsChecker(self.order, self.findings, what="the statistics in the page header")
+        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch, self.quirks)
+        self._bounds = BoundsChecker(self.order, self.findings, subject="the statistics in the page header")
 
-    def take(self, page: StoredPage) -> None:
+    def check(self, page: StoredPage) -> None:
         """Check a page and record its sizes and, for a data page, its values."""
-        place = self.place._replace(page=page.ordinal)
-        header_size = page.body - page.offset
+        place = self.location._replace(page=page.ordinal)
+        header_size = page.body_offset - page.offset
         self.sizes = (
             self.sizes[0] + page.end - page.offset,
             self.sizes[1] + header_size + page.header["uncompressed_page_size"],
         )
         self.findings.checked_counts["pages"] += 1
         size = page.header["compressed_page_size"]
-        if not self.budget.take(_PAGE_COST + size):
+        if not self.budget.spend(_PAGE_COST + size):
             return
         try:
             raw = allocate(size + SLACK)
-            self.source.read_into(page.body, raw[:size])
+            self.source.read_into(page.body_offset, raw[:size])
         except LimitError as error:
             self.findings.add("not-checked", error.message, place)
             return
@@ -162,7 +162,7 @@ class PageChecker:
         crc = page.header.get("crc")
         if crc is None:
             return
-        if crc == 0 and not self.faults.has_checksums:
+        if crc == 0 and not self.quirks.has_checksums:
             self._add_once("writer-checksum", "the checksum is 0, as Parquet.jl writes it everywhere", location)
             return
         self.findings.checked_counts["checksums"] += 1
@@ -182,8 +182,8 @@ class PageChecker:
             self.findings.add(check, message, location)
 
     def _check_dictionary_page(self, page: StoredPage, raw: np.ndarray, location: Location) -> None:
-        about = page.about
-        if self.dictionary_page is not None or self.facts:
+        about = page.type_header
+        if self.dictionary_page is not None or self.pages:
             self.findings.add(
                 "page-dictionary",
                 "the dictionary page is not the first page of the chunk, or not the only dictionary",
@@ -199,7 +199,7 @@ class PageChecker:
         if not self._has_counts(page, location) or not self._may_decode(page, about):
             return
         try:
-            self._dictionary = self._decoder.dictionary(raw, page.header)
+            self._dictionary = self._decoder.decode_dictionary_page(raw, page.header)
         except PageDecodeError as trouble:
             self.findings.add(trouble.check, trouble.message, location)
             return
@@ -216,19 +216,19 @@ class PageChecker:
             starts=dictionary.starts,
             ends=dictionary.ends,
         )
-        keys = [self.order.key(value) for value in each.min_values if value is not None]
+        keys = [self.order.sort_key(value) for value in each.min_values if value is not None]
         if any(after < before for before, after in pairwise(keys)):
             self.findings.add("dictionary-sorted", "the dictionary is called sorted, and is not", location)
 
     # --- data pages ---------------------------------------------------------------------------------------------------
 
     def _check_data_page(self, page: StoredPage, raw: np.ndarray, location: Location) -> None:
-        about = page.about
+        about = page.type_header
         if not self._has_counts(page, location):
             self._skip_page()
             return
         facts = CheckedPage(page, about["num_values"], self._next_row)
-        self.facts.append(facts)
+        self.pages.append(facts)
         self._check_sizes(page, location)
         if self.leaf.physical not in ENCODING_PHYSICAL_TYPES.get(about["encoding"], ()):
             name = enum_value("Type", self.leaf.physical)
@@ -241,20 +241,20 @@ class PageChecker:
             self._skip_page()
             return
         try:
-            values = self._decoder.data(raw, page.header, self._dictionary)
+            values = self._decoder.decode_data_page(raw, page.header, self._dictionary)
         except PageDecodeError as trouble:
             if trouble.check != "page-dictionary" or self.dictionary_page is None:  # damage: reported before
                 self.findings.add(trouble.check, trouble.message, location)
             self._skip_page()
             return
         self._record_values(facts, values)
-        self._check(facts, values, location)
+        self._check_values(facts, values, location)
         for watcher in self.collectors:
             watcher(values)
 
     def _has_counts(self, page: StoredPage, location: Location) -> bool:
         """Check that a page header has its required fields (reported before) and no negative counts."""
-        about = page.about
+        about = page.type_header
         required = [
             item.name for item in load_idl().structs[_HEADER_STRUCTS[page.header["type"]]].fields if item.required
         ]
@@ -266,7 +266,7 @@ class PageChecker:
         return True
 
     def _may_decode(self, page: StoredPage, type_header: dict[str, Any]) -> bool:
-        return self.budget.take(page.header["uncompressed_page_size"] + type_header["num_values"])
+        return self.budget.spend(page.header["uncompressed_page_size"] + type_header["num_values"])
 
     def _skip_page(self) -> None:
         self._decoder.skip_page()
@@ -285,20 +285,22 @@ class PageChecker:
     def _record_values(self, facts: CheckedPage, values: PageValues) -> None:
         leaf = self.leaf
         facts.num_rows, facts.num_values = values.num_rows, values.num_values
-        facts.begins_row = values.repetition is None or not values.num_entries or values.repetition[0] == 0
+        facts.begins_row = (
+            values.repetition_levels is None or not values.num_entries or values.repetition_levels[0] == 0
+        )
         if facts.first_row is not None and not facts.begins_row:
             facts.first_row -= 1
         if self._next_row is not None:
             self._next_row += values.num_rows
         facts.bounds = _page_bounds(values, self.order)
-        facts.definition = _histogram(values.definition, leaf.max_definition_level, values.num_entries)
-        facts.repetition = _histogram(values.repetition, leaf.max_repetition_level, values.num_entries)
+        facts.definition_histogram = _histogram(values.definition_levels, leaf.max_definition_level, values.num_entries)
+        facts.repetition_histogram = _histogram(values.repetition_levels, leaf.max_repetition_level, values.num_entries)
         if leaf.physical == BYTE_ARRAY and values.starts is not None and values.ends is not None:
             lengths = values.ends - values.starts
-            facts.byte_array_bytes = int((lengths if values.codes is None else lengths[values.codes]).sum())
+            facts.num_byte_array_bytes = int((lengths if values.codes is None else lengths[values.codes]).sum())
 
-    def _check(self, facts: CheckedPage, values: PageValues, location: Location) -> None:
-        about = facts.stored.about
+    def _check_values(self, facts: CheckedPage, values: PageValues, location: Location) -> None:
+        about = facts.stored.type_header
         nulls = values.num_entries - values.num_values
         if "num_nulls" in about and about["num_nulls"] != nulls:
             check = "writer-null-count" if about["num_nulls"] in (0, NOT_COUNTED) else "page-null-count"
@@ -310,12 +312,12 @@ class PageChecker:
                 f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in the page",
                 location,
             )
-        for check, message in values.faults:
+        for check, message in values.deviations:
             self._add_once(check, message, location)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
             self.findings.add("page-row-start", "the page goes on with a row of the page before", location)
-        if values.unused:
-            self.findings.add("page-bytes", f"{values.unused:,} bytes stand behind the values", location)
+        if values.num_trailing_bytes:
+            self.findings.add("page-bytes", f"{values.num_trailing_bytes:,} bytes stand behind the values", location)
         assert facts.bounds is not None
         check_value_range(self.leaf, self.order, facts.bounds, self.findings, location)
         if "statistics" in about:

@@ -52,7 +52,7 @@ class SortKeyCollector:
         if page.codes is not None:
             keys = keys[page.codes]
         most = self._leaf.max_definition_level
-        present = np.ones(page.num_entries, bool) if page.definition is None else page.definition == most
+        present = np.ones(page.num_entries, bool) if page.definition_levels is None else page.definition_levels == most
         self._present.append(present)
         self._keys.append(keys)
 
@@ -69,7 +69,7 @@ class SortKeyCollector:
             data = page.values.tobytes()
             items = [data[place : place + width] for place in range(0, len(data), width)] if width else []
         keys = np.empty(len(items), object)
-        keys[:] = [self._order.key(item) for item in items]
+        keys[:] = [self._order.sort_key(item) for item in items]
         return keys
 
     def ranks(self, descending: bool, nulls_first: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +159,7 @@ def check_row_groups(
             continue
         keys = sort_key_collectors(group, leaves, orders, findings, place)
         for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
-            if leaf is not None and budget.left >= 0:
+            if leaf is not None and budget.remaining >= 0:
                 ColumnChunkChecker(
                     source,
                     tail.start,

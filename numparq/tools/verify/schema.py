@@ -104,7 +104,7 @@ def _leaf(node: SchemaTreeNode, index: int, column: int, definition: int, lists:
         definition,
         len(lists) - 1,
         node.repetition,
-        node.number,
+        node.ordinal,
         lists,
     )
 

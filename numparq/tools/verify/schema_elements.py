@@ -137,8 +137,8 @@ def check_value_range(
     if low is None or high is None:
         return
     for value in (actual.min_value, actual.max_value):
-        if not low <= order.key(value) <= high:
-            findings.add("page-range", f"the value {order.key(value):,} is none of {logical}", location)
+        if not low <= order.sort_key(value) <= high:
+            findings.add("page-range", f"the value {order.sort_key(value):,} is none of {logical}", location)
             return
 
 
@@ -161,7 +161,7 @@ class SchemaTreeNode:
     """Schema element with its children."""
 
     element: dict[str, Any]
-    number: int
+    ordinal: int
     path: tuple[str, ...]
     children: list[SchemaTreeNode] = field(default_factory=list)
 

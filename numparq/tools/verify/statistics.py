@@ -37,7 +37,7 @@ def format_value(value: bytes, order: ColumnOrder) -> str:
     if order.kind == "float" and len(value) in _FLOATS:
         return repr(struct.unpack(_FLOATS[len(value)], value)[0])
     if order.kind in ("signed", "unsigned", "boolean", "decimal"):
-        return f"{order.key(value):,}"
+        return f"{order.sort_key(value):,}"
     return f"{value[:_SHOWN_BYTES]!r}" + (f"... ({len(value):,} bytes)" if len(value) > _SHOWN_BYTES else "")
 
 
@@ -45,7 +45,7 @@ def format_value(value: bytes, order: ColumnOrder) -> str:
 class BoundsChecker:
     """Compares bounds with the actual smallest and largest value.
 
-    `min_check`, `max_check` and `bound_check` are names of checks; `what` names the source of the bounds in messages.
+    `min_check`, `max_check` and `bound_check` are names of checks; `subject` names where the bounds stand.
     """
 
     order: ColumnOrder
@@ -53,9 +53,9 @@ class BoundsChecker:
     min_check: str = "stats-min"
     max_check: str = "stats-max"
     bound_check: str = "stats-bound"
-    what: str = CHUNK_STATISTICS
+    subject: str = CHUNK_STATISTICS
 
-    def check(self, low: bytes | None, high: bytes | None, actual: ValueBounds, place: Location) -> None:
+    def check(self, low: bytes | None, high: bytes | None, actual: ValueBounds, location: Location) -> None:
         """Check a lower and an upper bound; either may be None."""
         for bound, name, is_low in ((low, "minimum", True), (high, "maximum", False)):
             if bound is None:
@@ -63,33 +63,33 @@ class BoundsChecker:
             if not self._is_value(bound):
                 self.findings.add(
                     self.bound_check,
-                    f"{self.what} have a {name} of {len(bound)} bytes, which is no value of the column",
-                    place,
+                    f"{self.subject} have a {name} of {len(bound)} bytes, which is no value of the column",
+                    location,
                 )
                 continue
             found = actual.min_value if is_low else actual.max_value
-            self._check_bound(bound, found, name, is_low, place)
+            self._check_bound(bound, found, name, is_low, location)
 
     def _is_value(self, bound: bytes) -> bool:
         return len(bound) == self.order.width if self.order.width else bool(bound) or self.order.kind == "bytes"
 
-    def _check_bound(self, bound: bytes, found: bytes | None, name: str, is_low: bool, place: Location) -> None:
+    def _check_bound(self, bound: bytes, found: bytes | None, name: str, is_low: bool, location: Location) -> None:
         if self.order.is_float and not self.order.total:
             number = struct.unpack(_FLOATS[len(bound)], bound)[0]
             if math.isnan(number):
-                self.findings.add("stats-nan", f"the {name} of {self.what} is NaN, which readers ignore", place)
+                self.findings.add("stats-nan", f"the {name} of {self.subject} is NaN, which readers ignore", location)
                 return
-            if self.what == CHUNK_STATISTICS and number == 0 and (math.copysign(1, number) < 0) != is_low:
-                self.findings.add("stats-zero", f"the {name} of {self.what} is {number}", place)
+            if self.subject == CHUNK_STATISTICS and number == 0 and (math.copysign(1, number) < 0) != is_low:
+                self.findings.add("stats-zero", f"the {name} of {self.subject} is {number}", location)
         if found is None or not self.exceeds(bound, found, is_low):
             return
         side = "below" if is_low else "above"
         check = self.min_check if is_low else self.max_check
         self.findings.add(
             check,
-            f"{self.what} have the {name} {format_value(bound, self.order)}, and the value "
+            f"{self.subject} have the {name} {format_value(bound, self.order)}, and the value "
             f"{format_value(found, self.order)} is {side} it",
-            place,
+            location,
         )
 
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
@@ -100,15 +100,15 @@ class BoundsChecker:
     def _key(self, value: bytes) -> Any:
         if self.order.is_float and not self.order.total:
             return struct.unpack(_FLOATS[len(value)], value)[0]
-        return self.order.key(value)
+        return self.order.sort_key(value)
 
-    def same(self, one: bytes, other: bytes) -> bool:
+    def are_equal(self, one: bytes, other: bytes) -> bool:
         """Whether two bounds are equal in the column's order."""
         return self._key(one) == self._key(other)
 
-    def over(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
+    def with_checks(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
         """Return a checker for bounds of the same column from another source."""
-        return replace(self, what=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
+        return replace(self, subject=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
 
 
 def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
@@ -139,10 +139,10 @@ class ActualStatistics:
 
 
 def check_statistics(
-    stats: dict[str, Any], truth: ActualStatistics, check: BoundsChecker, leaf: Leaf, place: Location
+    stats: dict[str, Any], truth: ActualStatistics, check: BoundsChecker, leaf: Leaf, location: Location
 ) -> None:
     """Compare a Statistics struct with the data."""
-    findings, what = check.findings, check.what
+    findings, what = check.findings, check.subject
     counts = (
         ("null_count", "stats-null-count", "nulls", truth.null_count),
         ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
@@ -151,20 +151,20 @@ def check_statistics(
     for name, which, things, actual in counts:
         said = stats.get(name)
         if said is not None and said < 0:
-            findings.add("stats-unknown", f"{what} say {said} {things}, which stands for an unknown number", place)
+            findings.add("stats-unknown", f"{what} say {said} {things}, which stands for an unknown number", location)
         elif said is not None and actual is not None and said != actual:
-            findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", place)
+            findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", location)
     low, high = stats.get("min_value"), stats.get("max_value")
     if check.order.kind == "none":  # no order, or an unknown one: bounds cannot be checked
         if leaf_order(leaf).kind == "none" and (low is not None or high is not None):
-            findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", place)
+            findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", location)
         return
-    check.check(low, high, truth.bounds, place)
-    _check_exact_flags(stats, truth.bounds, check, place)
-    _check_deprecated_bounds(stats, truth.bounds, check, place)
+    check.check(low, high, truth.bounds, location)
+    _check_exact_flags(stats, truth.bounds, check, location)
+    _check_deprecated_bounds(stats, truth.bounds, check, location)
 
 
-def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, place: Location) -> None:
+def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, location: Location) -> None:
     for side, found in (("min", actual.min_value), ("max", actual.max_value)):
         bound = stats.get(f"{side}_value")
         if not stats.get(f"is_{side}_value_exact") or bound is None or found is None:
@@ -172,11 +172,13 @@ def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: Bounds
         if check.order.width and len(bound) != check.order.width:
             continue  # reported as stats-bound
         is_low = side == "min"
-        if not check.same(bound, found) and not check.exceeds(bound, found, is_low):
-            check.findings.add("stats-exact", f"{check.what} call {side}_value exact, and no value is it", place)
+        if not check.are_equal(bound, found) and not check.exceeds(bound, found, is_low):
+            check.findings.add("stats-exact", f"{check.subject} call {side}_value exact, and no value is it", location)
 
 
-def _check_deprecated_bounds(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, place: Location) -> None:
+def _check_deprecated_bounds(
+    stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, location: Location
+) -> None:
     """Check the deprecated min and max of types whose order is the old, signed one."""
     if check.order.kind not in ("signed", "float", "boolean") or check.order.total:
         return
@@ -185,7 +187,7 @@ def _check_deprecated_bounds(stats: dict[str, Any], actual: ValueBounds, check: 
         if bound is None or found is None or len(bound) != check.order.width:
             continue
         if check.exceeds(bound, found, side == "min"):
-            check.findings.add("stats-legacy", f"the old {side} of {check.what} does not bound all values", place)
+            check.findings.add("stats-legacy", f"the old {side} of {check.subject} does not bound all values", location)
 
 
 def check_size_statistics(
@@ -195,7 +197,7 @@ def check_size_statistics(
     repetition: list[int],
     byte_array_bytes: int | None,
     findings: Findings,
-    place: Location,
+    location: Location,
 ) -> None:
     """Compare the SizeStatistics of a chunk with the data."""
     said = sizes.get("unencoded_byte_array_data_bytes")
@@ -203,14 +205,14 @@ def check_size_statistics(
         actual = byte_array_bytes if leaf.physical == BYTE_ARRAY else None
         if said != actual:
             there = "the column has no BYTE_ARRAY values" if actual is None else f"they have {actual:,}"
-            findings.add("stats-size", f"the size statistics say {said:,} bytes of values, and {there}", place)
+            findings.add("stats-size", f"the size statistics say {said:,} bytes of values, and {there}", location)
     for name, counts in (("definition", definition), ("repetition", repetition)):
         histogram = sizes.get(f"{name}_level_histogram")
         if histogram and histogram != counts:
             findings.add(
                 "stats-histogram",
                 f"the histogram of {name} levels is {_short(histogram)}, and the levels are {_short(counts)}",
-                place,
+                location,
             )
 
 

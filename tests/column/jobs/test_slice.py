@@ -93,7 +93,7 @@ def test_fixed(small, threads):
             assert out[[0, 1, -2, -1]].tolist() == [7] * 4
             assert mask[[0, 1, -2, -1]].tolist() == [9] * 4
             assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
-            assert not job.failed
+            assert not job.retries
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -111,7 +111,7 @@ def test_binary(small, threads):
             )
             job()
             rows = chunk.rows[start:stop]
-            assert [row for piece in job.pieces for row in values_of(piece)] == rows
+            assert [row for piece in job.arrays for row in values_of(piece)] == rows
             assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
 
 
@@ -145,7 +145,7 @@ def test_dictionary(small):
             )
             job()
             rows: list[bytes | None] = []
-            for piece in job.pieces:
+            for piece in job.arrays:
                 if isinstance(piece, BinaryArray):  # a page of the chunk is PLAIN
                     rows += values_of(piece)
                 else:

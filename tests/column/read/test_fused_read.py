@@ -162,7 +162,7 @@ def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch,
     counted = FusedReadCounter(monkeypatch)
     frame, *asked = read()
     assert counted.left
-    monkeypatch.setattr(FusedRead, "of", lambda *arguments: None)
+    monkeypatch.setattr(FusedRead, "prepare", lambda *arguments: None)
     again, *in_steps = read()
     pd.testing.assert_frame_equal(frame, again)
     assert asked == in_steps
@@ -193,10 +193,10 @@ def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
             chunk.byte_ranges(np.array([1])) for chunk in file.plan(filters=col("key") == 450).row_groups[0].chunks
         ]
     places = np.concatenate([np.arange(start, stop) for ranges in pages for start, stop in ranges.tolist()])
-    of = FusedRead.of
+    of = FusedRead.prepare
 
     def outcome(damaged: bytes, verify: bool, steps: bool) -> Any:
-        monkeypatch.setattr(fused_read.FusedRead, "of", (lambda *arguments: None) if steps else of)
+        monkeypatch.setattr(fused_read.FusedRead, "prepare", (lambda *arguments: None) if steps else of)
         try:
             return numparq.read_parquet(damaged, filters=col("key") == 450, verify_crc=verify).to_dict()
         except numparq.ParquetError as error:

@@ -48,7 +48,7 @@ def test_a_directory_has_pyarrows_files_in_pyarrows_order(root):
     assert len(listing.files) == 10
     assert listing.base == str(root)
     assert not listing.is_single_file
-    assert sorted(Path(path).name + ("/" if path.endswith("/") else "") for path in listing.hidden) == [
+    assert sorted(Path(path).name + ("/" if path.endswith("/") else "") for path in listing.hidden_paths) == [
         ".d/",
         ".x",
         "_d/",

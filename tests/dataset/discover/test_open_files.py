@@ -202,7 +202,7 @@ def test_hidden_remote_files(store):
         store.pipe(name, b"")
     listing = list_files("/d", filesystem=store)
     assert [file.path for file in listing.files] == ["/d/k=0/0000.parquet"]
-    assert sorted(listing.hidden) == sorted(names)
+    assert sorted(listing.hidden_paths) == sorted(names)
     assert listing.metadata_file.path == "/d/_metadata"
     assert listing.common_metadata_file is None
     assert [file.path for file in list_files("/d/**", filesystem=store).files] == ["/d/k=0/0000.parquet"]
@@ -239,7 +239,7 @@ def test_file_systems_of_pyarrow(tmp_path):
         (file,) = open_files(listing, listing.files)
         assert file.num_rows == 1000
         assert listing.keys == ("k",)
-        assert len(listing.hidden) == 1
+        assert len(listing.hidden_paths) == 1
         file.close()
     with pytest.raises(FileNotFoundError):
         list_files("nowhere", filesystem=fs.SubTreeFileSystem(str(tmp_path), local))
@@ -256,7 +256,7 @@ def folder(tmp_path):
 
 
 def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
-    pool = FilePool(most_open=4)
+    pool = FilePool(max_open=4)
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
@@ -286,7 +286,7 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
 
 
 def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
-    pool = FilePool(most_open=1)
+    pool = FilePool(max_open=1)
     first, second = (PooledFileSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
     assert not first.is_open
     assert second.is_open
@@ -303,7 +303,7 @@ def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
 
 
 def test_a_file_that_is_forgotten_is_no_more_counted(folder):
-    pool = FilePool(most_open=2)
+    pool = FilePool(max_open=2)
     for name in ("00.parquet", "01.parquet", "02.parquet", "03.parquet"):
         source = PooledFileSource(str(folder / name), pool=pool)
         source._file.close()

@@ -40,7 +40,7 @@ def empty(**types):
 def rows(expression, file, prototype, keys=NO_KEYS, values=(), runtime=()):
     """The numbers of the rows of a file that a filter leaves."""
     made = DatasetFilter(expression, StubSchemaByName(prototype), keys)
-    return matching_row_numbers(file, made.condition(file, stub_partition(*values), runtime))
+    return matching_row_numbers(file, made.scan_predicate(file, stub_partition(*values), runtime))
 
 
 # --- narrower columns -------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_a_column_of_the_null_type_is_null_in_every_row():
 )
 def test_partition_keys_are_decided(expression, values, expected):
     file = opened(a=[1, 2])
-    found = DatasetFilter(expression, StubSchemaByName(file), YEARS).bound(file, stub_partition(*values))
+    found = DatasetFilter(expression, StubSchemaByName(file), YEARS).bind_file(file, stub_partition(*values))
     assert found == Constant(expected)
 
 
@@ -253,11 +253,11 @@ def test_a_partition_key_wins_over_a_column():
 def test_keys_and_columns_together():
     file = opened(a=[1, 2, None])
     made = DatasetFilter((col("year") == 2024) | (col("a") == 2), StubSchemaByName(file), YEARS)
-    assert made.bound(file, stub_partition("2024", "x")) == Constant(True)
-    assert made.condition(file, stub_partition("2024", "x")) is None
-    left = made.bound(file, stub_partition("2023", "x"))
+    assert made.bind_file(file, stub_partition("2024", "x")) == Constant(True)
+    assert made.scan_predicate(file, stub_partition("2024", "x")) is None
+    left = made.bind_file(file, stub_partition("2023", "x"))
     assert [test.leaf.path for test in bound_predicates(left)] == [("a",)]
-    assert matching_row_numbers(file, made.condition(file, stub_partition("2023", "x"))) == [1]
+    assert matching_row_numbers(file, made.scan_predicate(file, stub_partition("2023", "x"))) == [1]
     assert (made.keys, made.names) == (["year"], ["a"])
 
 
@@ -282,7 +282,7 @@ def test_keys_of_other_types():
         (col("t") > "2024-05-01 10:00", False),
         (col("n") == "1.5", True),
     ]:
-        assert DatasetFilter(expression, StubSchemaByName(file), keys).bound(file, place) == Constant(expected), (
+        assert DatasetFilter(expression, StubSchemaByName(file), keys).bind_file(file, place) == Constant(expected), (
             expression
         )
 
@@ -311,7 +311,7 @@ def test_names_and_literals_are_checked_at_once():
 def test_files_written_alike_share_what_is_bound():
     files = [opened(a=[1, number]) for number in range(3)]
     made = DatasetFilter(col("a") > 1, StubSchemaByName(files[0]), YEARS)
-    found = [made.bound(file, stub_partition("2024", "x")) for file in files]
+    found = [made.bind_file(file, stub_partition("2024", "x")) for file in files]
     assert found[1] is found[0]
     assert found[2] is found[0]
 
@@ -323,14 +323,14 @@ def test_runtime_filters_on_keys_and_missing_columns_let_all_rows_pass_or_none()
     file, prototype = opened(a=[1, 2]), empty(a=pa.int64(), b=pa.int64())
     late = [RuntimeFilter("year"), RuntimeFilter("b")]
     made = DatasetFilter(None, StubSchemaByName(prototype), YEARS)
-    conditions = [made.condition(file, stub_partition(year, "x"), late[:1]) for year in ("2024", "2023", None)]
-    missing = made.condition(file, stub_partition("2024", "x"), late[1])
-    assert [condition.now() for condition in conditions] == [None] * 3
+    conditions = [made.scan_predicate(file, stub_partition(year, "x"), late[:1]) for year in ("2024", "2023", None)]
+    missing = made.scan_predicate(file, stub_partition("2024", "x"), late[1])
+    assert [condition.current() for condition in conditions] == [None] * 3
     assert [condition.leaves for condition in (*conditions, missing)] == [[]] * 4
     assert matching_row_numbers(file, missing) == [0, 1]
     late[0].arrive([2024, 2025])
     late[1].arrive(low=0)
-    assert [condition.now() for condition in conditions] == [Constant(True), Constant(False), Constant(False)]
+    assert [condition.current() for condition in conditions] == [Constant(True), Constant(False), Constant(False)]
     assert [matching_row_numbers(file, condition) for condition in conditions] == [[0, 1], [], []]
     assert matching_row_numbers(file, missing) == []
 
@@ -354,17 +354,17 @@ def test_runtime_filters_that_are_for_no_column():
     file = opened(a=[1], s=[{"a": 1}])
     made = DatasetFilter(None, StubSchemaByName(file), YEARS)
     with pytest.raises(SchemaError, match="has no column 'c'"):
-        made.condition(file, stub_partition("1", "x"), RuntimeFilter("c"))
+        made.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("c"))
     with pytest.raises(SchemaError, match="a column of simple values"):
-        made.condition(file, stub_partition("1", "x"), RuntimeFilter("s"))
+        made.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("s"))
     with pytest.raises(TypeError, match=r"a list of numparq\.RuntimeFilter"):
-        made.condition(file, stub_partition("1", "x"), [3])
+        made.scan_predicate(file, stub_partition("1", "x"), [3])
 
 
 def test_without_a_filter_there_is_no_condition():
     file = opened(a=[1])
-    assert DatasetFilter(None, StubSchemaByName(file), YEARS).condition(file, stub_partition("1", "x")) is None
-    assert DatasetFilter(col("year") == 1, StubSchemaByName(file), YEARS).bound(
+    assert DatasetFilter(None, StubSchemaByName(file), YEARS).scan_predicate(file, stub_partition("1", "x")) is None
+    assert DatasetFilter(col("year") == 1, StubSchemaByName(file), YEARS).bind_file(
         file, stub_partition("1", "x")
     ) == Constant(True)
 
@@ -380,8 +380,8 @@ def test_frames_of_pandas_agree():
 
 def left_of(files, expression, **how):
     """The rows of each of some files that a filter leaves, by the schema of all."""
-    made = DatasetFilter(expression, DatasetSchema.of(files, **how), DatasetPartitions((), [()] * len(files)))
-    return [matching_row_numbers(file, made.condition(file, stub_partition())) for file in files]
+    made = DatasetFilter(expression, DatasetSchema.from_files(files, **how), DatasetPartitions((), [()] * len(files)))
+    return [matching_row_numbers(file, made.scan_predicate(file, stub_partition())) for file in files]
 
 
 def test_columns_are_found_by_position_and_by_field_id():
@@ -436,11 +436,11 @@ def test_types_of_partitions_are_inferred():
     values = [("2024", "07"), ("2023", "x"), (None, "é")]
     partitions = DatasetPartitions(("year", "zone"), values)
     file = opened(a=[1])
-    schema = DatasetSchema.of([file])
+    schema = DatasetSchema.from_files([file])
 
     def decided(expression):
         made = DatasetFilter(expression, schema, partitions)
-        return [made.bound(file, stub_partition(*each)).value for each in values]
+        return [made.bind_file(file, stub_partition(*each)).value for each in values]
 
     assert decided(col("year") >= 2024) == [True, False, False]
     assert decided(col("zone") == "07") == [True, False, False]
@@ -477,8 +477,8 @@ def test_partition_values_of_every_type_are_what_their_texts_say(name):
     partitions = DatasetPartitions(("k",), [(raw,), (None,)], {"k": name})
 
     def answers(expression):
-        made = DatasetFilter(expression, DatasetSchema.of([file]), partitions)
-        return [made.bound(file, stub_partition(value)).value for value in (raw, None)]
+        made = DatasetFilter(expression, DatasetSchema.from_files([file]), partitions)
+        return [made.bind_file(file, stub_partition(value)).value for value in (raw, None)]
 
     assert answers(col("k") == literal) == [True, False]
     assert answers(col("k") != literal) == [False, False]
@@ -493,6 +493,6 @@ def test_partition_values_may_be_asked_of_bloom_filters():
     partitions = DatasetPartitions(("k",), [("7",), ("8",), (None,)])
     bloom = BloomFilter.build(hash_values(partitions.leaf("k"), np.array([7], "i4")))
     file, late = opened(a=[1]), RuntimeFilter("k", bloom_filter=bloom)
-    made = DatasetFilter(None, DatasetSchema.of([file]), partitions)
-    found = [made.condition(file, stub_partition(value), late).now() for value in ("7", "8", None)]
+    made = DatasetFilter(None, DatasetSchema.from_files([file]), partitions)
+    found = [made.scan_predicate(file, stub_partition(value), late).current() for value in ("7", "8", None)]
     assert found == [Constant(True), Constant(False), Constant(False)]

@@ -103,7 +103,7 @@ class Case:
         self.places = [stub_partition(*values, name=f"{at}.parquet") for at, values in enumerate(partitions)]
         self.tables = [self._table(rng, at == 0) for at in range(count)]
         self.files = [self._file(rng, table) for table in self.tables]
-        self.schema = DatasetSchema.of(self.files)
+        self.schema = DatasetSchema.from_files(self.files)
         self.partitions = DatasetPartitions(("p", "q"), partitions, {"p": "int32"})
         self.worths = self._worths()
 
@@ -227,7 +227,7 @@ def check(case: Case, predicate: Any) -> None:
     start = 0
     for at, (place, file, table) in enumerate(zip(case.places, case.files, case.tables, strict=True)):
         expected = [row for row in range(table.num_rows) if truths[start + row]]
-        got = matching_row_numbers(file, made.condition(file, place))
+        got = matching_row_numbers(file, made.scan_predicate(file, place))
         assert got == expected, (predicate.expression(), place.values, table.to_pydict(), table.schema)
         if expected:
             assert by_partition[at], (predicate.expression(), place.values)

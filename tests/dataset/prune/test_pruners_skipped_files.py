@@ -58,7 +58,9 @@ def parts(files):
 def left_by_statistics(folder, filters, runtime=()):
     listing = list_files(folder)
     opened = {file.path: OpenFile(file.path) for file in listing.files}
-    made = DatasetFilter(filters, DatasetSchema.of(list(opened.values())), DatasetPartitions.of(listing))
+    made = DatasetFilter(
+        filters, DatasetSchema.from_files(list(opened.values())), DatasetPartitions.from_listing(listing)
+    )
     mask = StatisticsPruner(made, opened, runtime).keep(listing.files)
     for file in opened.values():
         file.close()
@@ -75,7 +77,13 @@ def left_by_metadata(folder, filters, runtime=(), **listed):
         return made
 
     pruner = build_metadata_file_pruner(
-        listing, listing.files, filters, DatasetPartitions.of(listing), runtime, opened=opened, united=DatasetSchema.of
+        listing,
+        listing.files,
+        filters,
+        DatasetPartitions.from_listing(listing),
+        runtime,
+        open_files=opened,
+        merge_schemas=DatasetSchema.from_files,
     )
     mask = np.ones(len(listing.files), bool) if pruner is None else pruner.keep(listing.files)
     for file in files:

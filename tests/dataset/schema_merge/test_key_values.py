@@ -30,15 +30,15 @@ def test_index_columns_are_kept_where_all_files_have_them() -> None:
     second = framed(pd.DataFrame({"a": [2], "b": [3]}, index=pd.Index(["y"], name="i")))
     third = framed(pd.DataFrame({"a": [1], "i": ["z"]}))
     bare = open_table({"a": [1], "i": ["z"]})
-    assert DatasetSchema.of([first, second]).prototype.pandas_metadata.index == ("i",)
-    assert DatasetSchema.of([first, bare]).prototype.pandas_metadata.index == ("i",)
-    assert DatasetSchema.of([first, third]).prototype.pandas_metadata.index == ()
+    assert DatasetSchema.from_files([first, second]).schema_file.pandas_metadata.index == ("i",)
+    assert DatasetSchema.from_files([first, bare]).schema_file.pandas_metadata.index == ("i",)
+    assert DatasetSchema.from_files([first, third]).schema_file.pandas_metadata.index == ()
 
 
 def test_dtypes_are_noted_of_columns_that_are_not_widened() -> None:
     first = framed(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "Int32")}))
     second = framed(pd.DataFrame({"b": pd.array([1], "Int32"), "a": [1.5], "c": pd.array([1], "Int16")}))
-    metadata = DatasetSchema.of([first, second]).prototype.pandas_metadata
+    metadata = DatasetSchema.from_files([first, second]).schema_file.pandas_metadata
     assert metadata.extension_dtype("a") is None
     assert (metadata.extension_dtype("b"), metadata.extension_dtype("c")) == (pd.Int32Dtype(), pd.Int16Dtype())
     assert metadata.index == ()
@@ -47,13 +47,13 @@ def test_dtypes_are_noted_of_columns_that_are_not_widened() -> None:
 def test_nullable_numbers_stay_nullable_when_they_are_widened() -> None:
     first = framed(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "UInt8")}))
     second = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": pd.array([1], "Float32")}))
-    metadata = DatasetSchema.of([first, second]).prototype.pandas_metadata
+    metadata = DatasetSchema.from_files([first, second]).schema_file.pandas_metadata
     assert (metadata.extension_dtype("a"), metadata.extension_dtype("b")) == (pd.Int64Dtype(), pd.Float32Dtype())
 
 
 def test_labels_are_kept_when_columns_are_widened() -> None:
     files = [framed(pd.DataFrame({1: pd.array([1], dtype), 2: ["a"]})) for dtype in ("int32", "int64")]
-    metadata = DatasetSchema.of(files).prototype.pandas_metadata
+    metadata = DatasetSchema.from_files(files).schema_file.pandas_metadata
     assert metadata.label("1") == files[0].pandas_metadata.label("1")
 
 
@@ -64,11 +64,11 @@ def test_geometries_of_two_crs_do_not_unite() -> None:
         return open_table(table, crs)
 
     first, second, third = located("A", bbox=[0, 0, 1, 1]), located("A", bbox=[2, 2, 3, 3]), located("B")
-    assert DatasetSchema.of([first, second]).schema is DatasetSchema.of([first]).schema
+    assert DatasetSchema.from_files([first, second]).schema is DatasetSchema.from_files([first]).schema
     other = open_table({"x": [1]})
-    assert DatasetSchema.of([other, first, second]).prototype.geospatial["g"].crs == "A"
+    assert DatasetSchema.from_files([other, first, second]).schema_file.geospatial["g"].crs == "A"
     with pytest.raises(numparq.SchemaError, match="CRS") as raised:
-        DatasetSchema.of([first, third])
+        DatasetSchema.from_files([first, third])
     assert raised.value.where == {"file": "B", "column": "g"}
 
 
@@ -77,9 +77,9 @@ def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
         logical = LogicalType("DECIMAL", precision=precision, scale=scale)
         return open_nodes(SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=logical))
 
-    assert "DECIMAL(800, 300)" in first_column_line(DatasetSchema.of([decimals(500, 0), decimals(600, 300)]))
+    assert "DECIMAL(800, 300)" in first_column_line(DatasetSchema.from_files([decimals(500, 0), decimals(600, 300)]))
     with pytest.raises(numparq.SchemaError):
-        DatasetSchema.of([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)])
+        DatasetSchema.from_files([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)])
 
 
 def test_metadata_of_any_form_do_no_harm() -> None:
@@ -95,7 +95,7 @@ def test_metadata_of_any_form_do_no_harm() -> None:
     for text in notes:
         bare = open_table(pa.table({"a": [1]}).replace_schema_metadata({"pandas": text}))
         for files in ([bare, other], [other, bare]):
-            metadata = DatasetSchema.of(files).prototype.pandas_metadata
+            metadata = DatasetSchema.from_files(files).schema_file.pandas_metadata
             assert metadata.extension_dtype("a") == pd.Int64Dtype()
             assert metadata.index == ()
 
@@ -103,20 +103,20 @@ def test_metadata_of_any_form_do_no_harm() -> None:
 def test_durations_within_others_have_one_unit() -> None:
     files = [open_column(pa.list_(pa.duration(unit))) for unit in ("s", "ns")]
     with pytest.raises(numparq.SchemaError, match=r"duration\[ns\] here"):
-        DatasetSchema.of(files)
+        DatasetSchema.from_files(files)
     with pytest.raises(numparq.SchemaError, match=r"duration\[s\] here"):
-        DatasetSchema.of(files, schema=pa.schema([("a", pa.list_(pa.duration("ns")))]))
+        DatasetSchema.from_files(files, schema=pa.schema([("a", pa.list_(pa.duration("ns")))]))
 
 
 def test_arrow_types_are_kept_where_they_agree() -> None:
     words = pa.dictionary(pa.int8(), pa.string())
     first = open_table({"d": pa.nulls(1, words), "e": pa.nulls(1, words), "t": pa.nulls(1, pa.duration("s"))})
     second = open_table({"d": pa.nulls(1, words), "e": pa.nulls(1, pa.string()), "t": pa.nulls(1, pa.duration("ns"))})
-    arrow_schema = DatasetSchema.of([first, second]).prototype.arrow_schema
+    arrow_schema = DatasetSchema.from_files([first, second]).schema_file.arrow_schema
     assert arrow_schema.field_type(0).dictionary is not None
     assert arrow_schema.field_type(1) == ArrowType("utf8")
     assert arrow_schema.field_type(2) == ArrowType("duration", unit="ns")
-    matches = match_columns(DatasetSchema.of([first, second]), first)
+    matches = match_columns(DatasetSchema.from_files([first, second]), first)
     assert [match.is_same for match in matches] == [True, True, False]
 
 
@@ -125,5 +125,5 @@ def test_files_are_own_where_numparq_wrote_all() -> None:
         return OpenFile(numparq.to_parquet(frame))
 
     first, second = own(pd.DataFrame({"a": [1]})), own(pd.DataFrame({"b": [1]}))
-    assert DatasetSchema.of([first, second]).prototype.is_own
-    assert not DatasetSchema.of([first, open_table({"b": [1]})]).prototype.is_own
+    assert DatasetSchema.from_files([first, second]).schema_file.is_written_by_numparq
+    assert not DatasetSchema.from_files([first, open_table({"b": [1]})]).schema_file.is_written_by_numparq

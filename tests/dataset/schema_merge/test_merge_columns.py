@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 
 def test_columns_come_in_the_order_of_their_first_appearance() -> None:
     first, second = open_table({"b": [1], "a": ["x"]}), open_table({"c": [1.5], "a": ["y"], "b": [2]})
-    schema = DatasetSchema.of([first, second])
+    schema = DatasetSchema.from_files([first, second])
     assert schema.schema.columns == ["b", "a", "c"]
     assert [match.is_same for match in match_columns(schema, first)] == [True, True, False]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
@@ -33,11 +33,11 @@ def test_what_is_missing_somewhere_is_optional() -> None:
     first = open_table(pa.table({"a": [1], "b": [2]}, required))
     second = open_table(pa.table({"a": [1]}, required.remove(1)))
     third = open_table({"b": pa.nulls(1, pa.int64()), "a": [1]})
-    assert str(DatasetSchema.of([first, second]).schema).split("\n")[1:3] == [
+    assert str(DatasetSchema.from_files([first, second]).schema).split("\n")[1:3] == [
         "  required int64 a;",
         "  optional int64 b;",
     ]
-    schema = DatasetSchema.of([first, third])
+    schema = DatasetSchema.from_files([first, third])
     assert all(leaf.repetition == OPTIONAL for leaf in schema.schema)
     assert match_columns(schema, first) == [
         MappedColumn(first.schema.leaf(0), True),
@@ -47,28 +47,28 @@ def test_what_is_missing_somewhere_is_optional() -> None:
 
 def test_columns_of_nothing_but_nulls_are_missing() -> None:
     first, second = open_column(pa.null()), open_column(pa.list_(pa.int64()))
-    schema = DatasetSchema.of([first, second])
+    schema = DatasetSchema.from_files([first, second])
     assert match_columns(schema, first) == [MappedColumn(None, False)]
     assert match_columns(schema, second)[0].is_same
-    assert match_columns(DatasetSchema.of([first, first]), first)[0].is_same
+    assert match_columns(DatasetSchema.from_files([first, first]), first)[0].is_same
 
 
 def test_the_first_file_stands_for_files_with_one_schema() -> None:
     files = [open_table(pa.Table.from_pandas(pd.DataFrame({"a": range(count), "b": 1.5}))) for count in (3, 7, 1000)]
-    schema = DatasetSchema.of(files)
+    schema = DatasetSchema.from_files(files)
     assert schema.schema is files[0].schema
-    assert schema.prototype.num_row_groups == 1
-    assert schema.prototype.pandas_metadata.index == ()
+    assert schema.schema_file.num_row_groups == 1
+    assert schema.schema_file.pandas_metadata.index == ()
     assert files[0].pandas_metadata.index != ()
-    assert DatasetSchema.of(files[:1]).prototype is files[0]
+    assert DatasetSchema.from_files(files[:1]).schema_file is files[0]
     for file in files:
         assert all(match.is_same for match in match_columns(schema, file))
-    assert not DatasetSchema.of([*files, open_table({"a": [1]})]).prototype.num_row_groups
+    assert not DatasetSchema.from_files([*files, open_table({"a": [1]})]).schema_file.num_row_groups
 
 
 def test_same_columns_do_not_need_the_same_bytes() -> None:
     first, second = open_table({"a": [1]}), open_table({"a": [1]}, store_schema=False)
-    schema = DatasetSchema.of([first, second])
+    schema = DatasetSchema.from_files([first, second])
     assert match_columns(schema, first)[0].is_same
     assert match_columns(schema, second)[0].is_same
 
@@ -80,36 +80,36 @@ def test_two_columns_of_one_name_are_told_apart_by_position_only() -> None:
         open_table(pa.table([[1], ["x"], [1.5]], names=["a", "a", "b"]), "second"),
     )
     with pytest.raises(numparq.SchemaError, match="two columns called 'a'"):
-        DatasetSchema.of([first, second])
-    assert all(match.is_same for match in match_columns(DatasetSchema.of([first, first]), first))
+        DatasetSchema.from_files([first, second])
+    assert all(match.is_same for match in match_columns(DatasetSchema.from_files([first, first]), first))
 
 
 def test_fields_of_structs_are_united_by_name() -> None:
     first = open_table({"s": [{"x": 1, "y": "a"}]})
     second = open_table({"s": [{"z": 1.5, "x": 2}]})
-    schema = DatasetSchema.of([first, second])
+    schema = DatasetSchema.from_files([first, second])
     assert [leaf.name for leaf in schema.schema] == ["s.x", "s.y", "s.z"]
     whole, part = match_columns(schema, second, ["s"])[0], match_columns(schema, second, ["s.x"])[0]
     assert not whole.is_same
     assert [leaf.name for leaf in whole.column.leaves] == ["s.z", "s.x"]
     assert part.is_same
     assert part.column.name == "x"
-    assert part.column.shape.kind == "leaf"
+    assert part.column.type.kind == "leaf"
     assert match_columns(schema, second, ["s.y"]) == [MappedColumn(None, False)]
 
 
 def test_what_is_around_a_missing_field_is_read_from_another() -> None:
     first = open_table({"l": pa.array([[{"x": [1, 2], "y": 1}]])})
     second = open_table({"l": pa.array([[{"x": [1, 2], "z": 1}]])})
-    schema = DatasetSchema.of([first, second])
+    schema = DatasetSchema.from_files([first, second])
     (match,) = match_columns(schema, second, ["l.list.element.y"])
     assert not match.is_same
     assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]  # not x, which has a list more
-    given = DatasetSchema.of([second], schema=pa.schema([("l", pa.list_(pa.struct([("y", pa.int64())])))]))
+    given = DatasetSchema.from_files([second], schema=pa.schema([("l", pa.list_(pa.struct([("y", pa.int64())])))]))
     (match,) = match_columns(given, second)
     assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]
     assert not match.is_same
-    assert match.column.shape.children[0].children[0].name not in ("y", "z")  # nobody takes it for the field wanted
+    assert match.column.type.children[0].children[0].name not in ("y", "z")  # nobody takes it for the field wanted
 
 
 LIST, MAP = LogicalType("LIST"), LogicalType("MAP")
@@ -125,12 +125,12 @@ def test_a_list_is_a_list_however_it_is_expressed() -> None:
     bag = open_nodes(a_list(SchemaNode("bag", REPEATED, children=(SchemaNode("array_element", OPTIONAL, INT32),))))
     two = open_nodes(a_list(SchemaNode("array", REPEATED, INT32)))
     bare = open_nodes(SchemaNode("l", REPEATED, INT32))
-    schema = DatasetSchema.of([bag, today, two, bare])
+    schema = DatasetSchema.from_files([bag, today, two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.bag.array_element"]
     assert match_columns(schema, today)[0].is_same
     assert match_columns(schema, bag)[0].is_same
     assert not match_columns(schema, two)[0].is_same  # whose elements are never null: other levels
-    schema = DatasetSchema.of([two, bare])
+    schema = DatasetSchema.from_files([two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.list.element"]
     assert match_columns(schema, two)[0].is_same
     assert not match_columns(schema, bare)[0].is_same
@@ -143,7 +143,7 @@ def test_values_of_maps_are_widened() -> None:
             SchemaNode("m", OPTIONAL, logical=MAP, children=(SchemaNode("key_value", REPEATED, children=pair),))
         )
 
-    schema = DatasetSchema.of([a_map(INT32), a_map(DOUBLE)])
+    schema = DatasetSchema.from_files([a_map(INT32), a_map(DOUBLE)])
     assert [leaf.physical for leaf in schema.schema] == [BYTE_ARRAY, DOUBLE]
     assert match_columns(schema, a_map(DOUBLE))[0].is_same
     assert not match_columns(schema, a_map(INT32))[0].is_same
@@ -153,16 +153,16 @@ def test_values_of_maps_are_widened() -> None:
 def test_by_position_names_are_those_of_the_first_file() -> None:
     first = open_table({"a": [1], "s": [{"x": 1}]})
     second = open_table({"p": pa.array([1], pa.int32()), "q": [{"u": 1, "v": 2}], "r": ["x"]})
-    schema = DatasetSchema.of([first, second], resolve="position")
+    schema = DatasetSchema.from_files([first, second], resolve="position")
     assert [leaf.name for leaf in schema.schema] == ["a", "s.x", "s.v", "r"]
     a, s, r = match_columns(schema, second)
     assert (a.column.name, a.is_same, r.column.name, r.is_same) == ("p", False, "r", True)
-    assert [child.name for child in s.column.shape.children] == ["x", "v"]
+    assert [child.name for child in s.column.type.children] == ["x", "v"]
     assert s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
     with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
-        DatasetSchema.of([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
+        DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
 
 
 def with_ids(**columns: int) -> OpenFile:
@@ -173,18 +173,18 @@ def with_ids(**columns: int) -> OpenFile:
 
 def test_by_field_id_columns_may_be_renamed_and_reordered() -> None:
     first, second = with_ids(a=1, b=2), with_ids(x=3, y=1)
-    schema = DatasetSchema.of([first, second], resolve="field_id")
+    schema = DatasetSchema.from_files([first, second], resolve="field_id")
     assert schema.schema.columns == ["a", "b", "x"]
     assert [match.column and match.column.name for match in match_columns(schema, second)] == ["y", None, "x"]
     assert schema.schema.field_id(3) == 3
     with pytest.raises(numparq.SchemaError, match="two different columns are called 'b'"):
-        DatasetSchema.of([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
+        DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
 
 
 def test_by_field_id_all_files_have_to_have_them() -> None:
     for files in ([open_table({"a": [1]}, "without")], [with_ids(a=1), open_table({"a": [1]}, "without")]):
         with pytest.raises(numparq.SchemaError, match="no field id") as raised:
-            DatasetSchema.of(files, resolve="field_id")
+            DatasetSchema.from_files(files, resolve="field_id")
         assert raised.value.where == {"file": "without", "column": "a"}
     with pytest.raises(ValueError, match="resolve is one of"):
-        DatasetSchema.of([with_ids(a=1)], resolve="names")
+        DatasetSchema.from_files([with_ids(a=1)], resolve="names")

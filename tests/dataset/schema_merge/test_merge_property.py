@@ -157,7 +157,7 @@ def exact(value: Any) -> Any:
 
 def arrow_type(schema: DatasetSchema, name: str) -> Any:
     """Give the type that a column has in the dataset: that of a file without rows."""
-    frame = schema.prototype.source
+    frame = schema.schema_file.source
     data = np.empty(frame.size, np.uint8)
     frame.read_into(0, data)
     found = pq.read_schema(pa.BufferReader(data.tobytes())).field(name).type
@@ -169,7 +169,7 @@ def arrow_type(schema: DatasetSchema, name: str) -> Any:
 def test_each_value_is_the_one_that_was_written(seed: int, backend: str, tmp_path: Path) -> None:
     tables = Schemas(seed).write(tmp_path)
     files = [numparq.ParquetFile(tmp_path / f"{number}.parquet") for number in range(len(tables))]
-    schema = DatasetSchema.of(files)
+    schema = DatasetSchema.from_files(files)
     names = list(dict.fromkeys(name for table in tables for name in table.column_names))
     assert schema.schema.columns == names
     frame = numparq.Dataset(tmp_path).read(dtype_backend=backend)

@@ -52,9 +52,9 @@ WIDENED = [
 @pytest.mark.parametrize(("first", "second"), WIDENED, ids=str)
 def test_types_are_widened_as_pyarrow_does(first: Any, second: Any) -> None:
     for one, other in ((first, second), (second, first)):
-        schema = DatasetSchema.of([open_column(one), open_column(other)])
+        schema = DatasetSchema.from_files([open_column(one), open_column(other)])
         wanted = pa.unify_schemas([pa.schema([("a", one)]), pa.schema([("a", other)])], promote_options="permissive")
-        same = DatasetSchema.of([open_column(wanted.field("a").type)])
+        same = DatasetSchema.from_files([open_column(wanted.field("a").type)])
         assert str(schema.schema) == str(same.schema)
 
 
@@ -72,7 +72,7 @@ OURS = [
 @pytest.mark.parametrize(("first", "second", "line"), OURS, ids=str)
 def test_more_types_are_widened(first: Any, second: Any, line: str) -> None:
     for one, other in ((first, second), (second, first)):
-        schema = DatasetSchema.of([open_column(one), open_column(other)])
+        schema = DatasetSchema.from_files([open_column(one), open_column(other)])
         assert line.lower() in first_column_line(schema).lower()
 
 
@@ -100,7 +100,7 @@ def test_a_conflict_names_both_files_the_column_and_the_types(first: Any, second
         open_column(second, "last.parquet"),
     ]
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.of(files)
+        DatasetSchema.from_files(files)
     assert raised.value.where == {"file": "last.parquet", "column": "a"}
     assert one in str(raised.value)
     assert other in str(raised.value)
@@ -110,23 +110,25 @@ def test_a_conflict_names_both_files_the_column_and_the_types(first: Any, second
 def test_a_conflict_within_a_column_names_the_path() -> None:
     files = [open_column(pa.list_(pa.struct([("x", kind)]))) for kind in (pa.int64(), pa.string())]
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.of(files)
+        DatasetSchema.from_files(files)
     assert raised.value.where["column"] == "a.element.x"
 
 
 def test_what_types_unite_to_does_not_depend_on_the_order_of_files() -> None:
     kinds = [pa.int32(), pa.uint32(), pa.float64()]  # the integers alone would be int64, which no float holds
     for order in (kinds, kinds[::-1], [kinds[1], kinds[2], kinds[0]]):
-        assert first_column_line(DatasetSchema.of([open_column(kind) for kind in order])) == "optional double a;"
+        assert (
+            first_column_line(DatasetSchema.from_files([open_column(kind) for kind in order])) == "optional double a;"
+        )
 
 
 def test_int96_unites_with_timestamps() -> None:
     int96 = open_table({"a": pa.nulls(1, pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True)
     assert int96.schema.leaf(0).physical == INT96
     for unit, word in (("ms", "MICROS"), ("us", "MICROS"), ("ns", "NANOS")):
-        schema = DatasetSchema.of([int96, open_column(pa.timestamp(unit))])
+        schema = DatasetSchema.from_files([int96, open_column(pa.timestamp(unit))])
         assert first_column_line(schema) == f"optional int64 a (TIMESTAMP({word}, local));"
-    assert match_columns(DatasetSchema.of([int96, int96]), int96)[0].is_same
+    assert match_columns(DatasetSchema.from_files([int96, int96]), int96)[0].is_same
 
 
 def decimal(precision: int, scale: int) -> LogicalType:
@@ -160,7 +162,7 @@ def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same
 
     files = [stored(*first), stored(*second)]
     for order in (files, files[::-1]):
-        schema = DatasetSchema.of(order)
+        schema = DatasetSchema.from_files(order)
         assert line in first_column_line(schema)
         found = tuple(match_columns(schema, file)[0].is_same for file in files)
         assert found == same if same is not None else sum(found) == 1
@@ -174,6 +176,6 @@ def test_bytes_that_are_something_of_their_own_do_not_become_any_bytes(logical: 
         open_nodes(SchemaNode("a", OPTIONAL, *kind)),
     ]
     with pytest.raises(numparq.SchemaError, match=logical):
-        DatasetSchema.of(files)
-    given = DatasetSchema.of(files, schema=files[1].schema)
+        DatasetSchema.from_files(files)
+    given = DatasetSchema.from_files(files, schema=files[1].schema)
     assert all(match_columns(given, file)[0].is_same for file in files)

@@ -36,9 +36,9 @@ def ints(*names: str, rows: int = 2) -> dict:
 
 
 def test_files_with_equal_schemas_share_a_prototype():
-    first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    again = DatasetSchema.of([stored(pa.table(ints("a", rows=5))), stored(pa.table(ints("a", "b", rows=3)))])
-    assert again.prototype is first.prototype
+    first = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    again = DatasetSchema.from_files([stored(pa.table(ints("a", rows=5))), stored(pa.table(ints("a", "b", rows=3)))])
+    assert again.schema_file is first.schema_file
     assert again is not first
     assert again.schema.columns == ["a", "b"]
 
@@ -55,12 +55,12 @@ def test_files_with_equal_schemas_share_a_prototype():
     ],
 )
 def test_what_differs_is_made_anew(others, how):
-    first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    made = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
-    assert made.prototype is not first.prototype
+    first = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    made = DatasetSchema.from_files([stored(pa.table(one)) for one in others], **how)
+    assert made.schema_file is not first.schema_file
     dataset_schema._kept = type(dataset_schema._kept)(16)
     fields._kept = type(fields._kept)(64)
-    alone = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
+    alone = DatasetSchema.from_files([stored(pa.table(one)) for one in others], **how)
     assert alone.schema.columns == made.schema.columns
     assert list(alone.fields) == list(made.fields)
 
@@ -69,11 +69,11 @@ def test_what_differs_is_made_anew(others, how):
 def test_notes_of_files_count(key):
     plain, note = ints("a", "b"), {"pandas": {"index_columns": ["b"], "columns": []}, "PANDAS_ATTRS": {"x": 1}}
     with_note = {key: json.dumps(note.get(key, {"primary_column": "a", "columns": {}}))}
-    made = DatasetSchema.of([noted(ints("a")), noted(plain)])
-    other = DatasetSchema.of([noted(ints("a")), noted(plain, **with_note)])
-    assert other.prototype is not made.prototype
-    assert key in other.prototype.footer.key_value_metadata
-    assert key not in made.prototype.footer.key_value_metadata
+    made = DatasetSchema.from_files([noted(ints("a")), noted(plain)])
+    other = DatasetSchema.from_files([noted(ints("a")), noted(plain, **with_note)])
+    assert other.schema_file is not made.schema_file
+    assert key in other.schema_file.footer.key_value_metadata
+    assert key not in made.schema_file.footer.key_value_metadata
 
 
 def test_the_index_of_one_file_and_of_many(tmp_path):
@@ -94,17 +94,17 @@ def test_own_files_and_others(tmp_path):
             write(frame, folder / f"{number}.parquet")
     for _ in range(2):
         with numparq.Dataset(own) as mine, numparq.Dataset(other) as theirs:
-            kinds = [each._contents.schema_of([0, 1]).prototype.is_own for each in (mine, theirs)]
+            kinds = [each._contents.schema_of([0, 1]).schema_file.is_written_by_numparq for each in (mine, theirs)]
             assert kinds == [True, False]
 
 
 def test_large_and_many_schemas_are_not_kept(monkeypatch):
     monkeypatch.setattr(dataset_schema, "MAX_SHARED_GROUPS", 2)
-    DatasetSchema.of([stored(pa.table(ints("a", name))) for name in "bcd"])
+    DatasetSchema.from_files([stored(pa.table(ints("a", name))) for name in "bcd"])
     assert not len(dataset_schema._kept)
     monkeypatch.setattr(schema_groups, "MAX_SHARED_BYTES", 10)
     monkeypatch.setattr(fields, "_KEPT_BYTES", 10)
-    made = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    made = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
     assert not len(dataset_schema._kept)
     assert made.schema.columns == ["a", "b"]
 

@@ -29,7 +29,7 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
             SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=STRING), node, SchemaNode("d", OPTIONAL, DOUBLE)
         ).schema,
     ):
-        schema = DatasetSchema.of([file], schema=given)
+        schema = DatasetSchema.from_files([file], schema=given)
         assert str(schema.schema).split("\n")[1:-1] == [
             "  optional binary a (STRING);",
             "  optional int64 b;",
@@ -37,11 +37,11 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
         ]
         a, b, d = match_columns(schema, file)
         assert (a.is_same, b.is_same, d) == (True, False, MappedColumn(None, False))
-    assert DatasetSchema.of([], schema=pa.schema([("a", pa.int8())])).schema.columns == ["a"]
+    assert DatasetSchema.from_files([], schema=pa.schema([("a", pa.int8())])).schema.columns == ["a"]
     with pytest.raises(ValueError, match="no file"):
-        DatasetSchema.of([])
+        DatasetSchema.from_files([])
     with pytest.raises(ValueError, match="'a' twice"):
-        DatasetSchema.of([file], schema=[("a", pa.string()), ("a", pa.string())])
+        DatasetSchema.from_files([file], schema=[("a", pa.string()), ("a", pa.string())])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
 )
 def test_files_have_to_fit_a_given_schema(have: Any, asked: Any, words: tuple[str, str]) -> None:
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.of([open_column(have, "one.parquet")], schema=pa.schema([("a", asked)]))
+        DatasetSchema.from_files([open_column(have, "one.parquet")], schema=pa.schema([("a", asked)]))
     assert raised.value.where == {"file": "one.parquet", "column": "a"}
     assert words[0] in str(raised.value)
     assert words[1] in str(raised.value)
@@ -66,19 +66,21 @@ def test_files_have_to_fit_a_given_schema(have: Any, asked: Any, words: tuple[st
 def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
     int96 = open_table({"a": pa.nulls(1, pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True)
     berlin = pa.timestamp("us", "Europe/Berlin")
-    schema = DatasetSchema.of([int96, open_column(pa.timestamp("us", "UTC"))], schema=pa.schema([("a", berlin)]))
-    assert schema.prototype.arrow_schema.field_type(0).timezone == "Europe/Berlin"
+    schema = DatasetSchema.from_files(
+        [int96, open_column(pa.timestamp("us", "UTC"))], schema=pa.schema([("a", berlin)])
+    )
+    assert schema.schema_file.arrow_schema.field_type(0).timezone == "Europe/Berlin"
     with pytest.raises(numparq.SchemaError):
-        DatasetSchema.of([int96, open_column(berlin)])
+        DatasetSchema.from_files([int96, open_column(berlin)])
 
 
 def test_a_schema_out_of_a_file_has_what_the_files_say_besides() -> None:
     file = open_table(
         {"a": pa.nulls(1, pa.duration("s")), "b": pa.nulls(1, pa.list_(pa.timestamp("us", "Asia/Tokyo")))}
     )
-    schema = DatasetSchema.of([file], schema=file.schema)
-    assert schema.prototype.arrow_schema.field_type(0) == ArrowType("duration", unit="s")
-    assert schema.prototype.arrow_schema.field_hint(1).children(1)[0].type.timezone == "Asia/Tokyo"
+    schema = DatasetSchema.from_files([file], schema=file.schema)
+    assert schema.schema_file.arrow_schema.field_type(0) == ArrowType("duration", unit="s")
+    assert schema.schema_file.arrow_schema.field_hint(1).children(1)[0].type.timezone == "Asia/Tokyo"
     assert all(match.is_same for match in match_columns(schema, file))
 
 
@@ -94,16 +96,16 @@ def test_fields_of_pyarrow_s_may_have_field_ids() -> None:
         )
     )
     given = pa.schema([numbered("t", inner, 2), numbered("b", pa.int64(), 1)])
-    schema = DatasetSchema.of([first], schema=given, resolve="field_id")
+    schema = DatasetSchema.from_files([first], schema=given, resolve="field_id")
     s, a = match_columns(schema, first)
     assert (s.column.name, a.column.name, a.is_same, s.is_same) == ("t", "a", True, True)
-    assert [child.name for child in s.column.shape.children] == ["u"]
+    assert [child.name for child in s.column.type.children] == ["u"]
     assert [leaf.name for leaf in s.column.leaves] == ["s.x"]
     with pytest.raises(numparq.SchemaError, match="no field id"):
-        DatasetSchema.of([first], schema=pa.schema([("a", pa.int64())]), resolve="field_id")
+        DatasetSchema.from_files([first], schema=pa.schema([("a", pa.int64())]), resolve="field_id")
 
 
 def test_a_required_column_that_a_file_lacks_becomes_optional() -> None:
     asked = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64(), False)])
-    schema = DatasetSchema.of([open_table(pa.table({"a": [1]}, pa.schema([asked.field(0)])))], schema=asked)
+    schema = DatasetSchema.from_files([open_table(pa.table({"a": [1]}, pa.schema([asked.field(0)])))], schema=asked)
     assert [leaf.repetition for leaf in schema.schema] == [REQUIRED, OPTIONAL]

@@ -177,7 +177,7 @@ def test_of_several_attempts_only_the_one_that_is_named_counts(tmp_path):
     side_by_side.write(frame(0))
     first, second = write_by_task(job, "00000", 0), write_by_task(job, "00000", 0)
     slow = side_by_side.close()
-    assert len({file.staged for message in (first, second, slow) for file in message.files}) == 6
+    assert len({file.staged_name for message in (first, second, slow) for file in message.files}) == 6
     job.commit([second, write_by_task(job, "00001", 10)])
     assert read_numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13]
     assert staged_leftovers(tmp_path) == []

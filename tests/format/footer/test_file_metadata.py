@@ -90,7 +90,7 @@ def agree(footer: Footer, thing: Any) -> None:
         pairs.setdefault(pair.key, (pair.value or "").encode())
     assert footer.key_value_metadata == pairs
     shape = len(thing.row_groups), footer.num_leaves
-    table = footer.chunks.table(range(shape[0]), range(shape[1]))
+    table = footer.chunks.read_table(range(shape[0]), range(shape[1]))
     for name, path in CHUNK_FIELDS.items():
         expected = [[number(chunk, path) for chunk in group.columns] for group in thing.row_groups]
         assert table[name].tolist() == expected, name
@@ -123,8 +123,8 @@ def test_facts_by_row_group_and_column():
     assert values[1, [3, 0, 3]].tolist() == [103, 100, 103]
     assert values[[0, 1, 2], 2].tolist() == [2, 102, 202]
     assert values[[], 2].tolist() == []
-    assert footer.chunks.table([2, 0], [1])["num_values"].tolist() == [[201], [1]]
-    assert footer.chunks.record(1, 2) == footer.full.row_groups[1].columns[2]
+    assert footer.chunks.read_table([2, 0], [1])["num_values"].tolist() == [[201], [1]]
+    assert footer.chunks.chunk_record(1, 2) == footer.record.row_groups[1].columns[2]
     assert footer.key_value_metadata == {"k": b"one", "é": b""}
 
 
@@ -144,7 +144,7 @@ def test_no_object_is_made_for_each_chunk():
     footer = opened(data)
     schema = Schema(footer)
     leaf = schema.flat_leaf(schema.positions["c77"])
-    footer.chunks.table(range(20), [leaf.index])
+    footer.chunks.read_table(range(20), [leaf.index])
     assert sys.getallocatedblocks() - before < 1500, "about one for each column's name, and not for 10,000 chunks"
 
 
@@ -158,10 +158,10 @@ def test_damage_in_one_chunk_is_the_trouble_of_those_who_read_it():
     assert footer.chunks["num_values"][1, [0, 1, 3]].tolist() == [100, 101, 103]
     assert footer.chunks["num_values"][2, 2] == 202
     with pytest.raises(InvalidFileError, match="column chunk 2: a required Thrift field is missing") as caught:
-        footer.chunks.table([0, 1], [0, 2])
+        footer.chunks.read_table([0, 1], [0, 2])
     assert caught.value.where == {"row_group": 1}
     with pytest.raises(InvalidFileError, match=r"required.*at byte"):
-        footer.full  # noqa: B018
+        footer.record  # noqa: B018
 
 
 def test_a_long_footer_is_read_in_two_parts(tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_a_long_footer_is_read_in_two_parts(tmp_path, monkeypatch):
         for source in (path, content):
             with ParquetFile(source) as file:
                 assert file.num_rows == 30
-                assert file.metadata == opened(encoded(example())).full
+                assert file.metadata == opened(encoded(example())).record
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def look_at_everything(data: bytes) -> None:
     schema = Schema(footer)
     str(schema)
     list(schema)
-    footer.chunks.table(range(len(footer.row_group_num_rows)), range(footer.num_leaves))
-    repr(footer.full.to_dict())
+    footer.chunks.read_table(range(len(footer.row_group_num_rows)), range(footer.num_leaves))
+    repr(footer.record.to_dict())
     assert footer.key_value_metadata is not None
     assert footer.created_by is None or isinstance(footer.created_by, str)
 

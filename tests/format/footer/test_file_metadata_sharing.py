@@ -46,11 +46,11 @@ def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -
     length = int.from_bytes(data[-8:-4], "little")
     view = np.frombuffer(data, np.uint8)[-8 - length : -8]
     footer = parse_footer(view, length)
-    names = footer.schema_part.text
+    names = footer.schema_elements.text
     view[:] = 0
     assert parse_footer(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
     assert names is not None
-    assert footer.content(0, 4) == bytes(footer.data[:4])
+    assert footer.binary(0, 4) == bytes(footer.data[:4])
 
 
 def test_a_large_footer_is_not_kept() -> None:
@@ -94,13 +94,13 @@ def test_files_with_one_footer_and_other_indexes_are_read_by_their_own(tmp_path:
 
 def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
     index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
-    whole = ChunkPages.whole(100, 400, 30)
+    whole = ChunkPages.unindexed(100, 400, 30)
     pages = index_pages(index, whole)
     assert pages is not None
     assert index_pages(index, whole) is pages
-    assert index_pages(index, ChunkPages.whole(100, 401, 30)) is None
-    assert index_pages(index, ChunkPages.whole(100, 400, 15)) is None
-    assert index_pages(index, ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
+    assert index_pages(index, ChunkPages.unindexed(100, 401, 30)) is None
+    assert index_pages(index, ChunkPages.unindexed(100, 400, 15)) is None
+    assert index_pages(index, ChunkPages.unindexed(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
 
 
 def written(*columns: str, attrs: dict | None = None, **options: object) -> bytes:

@@ -92,7 +92,7 @@ def test_a_large_document_says_the_same(attrs):
     assert columns is not None
     assert "columns" not in document
     assert document == {key: value for key, value in json.loads(text).items() if key != "columns"}
-    assert columns.all() == json.loads(text)["columns"]
+    assert columns.parse_all() == json.loads(text)["columns"]
     assert columns.find(PLAIN)["numpy_type"] == "Int8"
     assert columns.find(WITH_BRACE) is None
     few, whole = PandasMetadata.parse(text), PandasMetadata(json.loads(text))

@@ -95,7 +95,7 @@ def test_row_groups_without_keys_are_not_read(spark, stored_folder, monkeypatch)
     for limit in (runtime_filters.MAX_VALUES, 5):
         monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
         filters = build_runtime_filters(spark, {"id": small})
-        table = SparkScan.of(ReadRequest(stored_folder, runtime_filters=filters))
+        table = SparkScan.plan(ReadRequest(stored_folder, runtime_filters=filters))
         groups = {group.row_group for split in table.splits for part in split.parts for group in part.groups}
         assert groups == {1}
 

@@ -104,7 +104,7 @@ def test_what_travels_is_small(spark, stored_folder):
     from numparq.spark.scan.plan import SparkScan
     from numparq.spark.scan.request import ReadRequest
 
-    table = SparkScan.of(ReadRequest(stored_folder, split_bytes=1))
+    table = SparkScan.plan(ReadRequest(stored_folder, split_bytes=1))
     reader = NumparqReader(table)
     sizes = [len(pickle.dumps(each)) for each in reader.partitions()]
     assert len(sizes) > 20

@@ -277,7 +277,7 @@ def test_no_class_is_imported_because_a_file_names_it(tmp_path, monkeypatch):
 
 def made(table, schema=None, **options):
     schema = spark_schema(table.schema) if schema is None else types.StructType.fromDDL(schema)
-    batches = list(RecordBatchBuilder(schema, **options).of(table))
+    batches = list(RecordBatchBuilder(schema, **options).from_table(table))
     for batch in batches:
         batch.validate(full=True)
         assert batch.schema.equals(worker_arrow_schema(schema), check_metadata=True)
@@ -359,7 +359,7 @@ def test_nulls_where_there_are_none(column, schema):
     if "array" in schema:
         kind = types.StructType([types.StructField("a", types.ArrayType(types.LongType(), False))])
     with pytest.raises(SchemaError, match=r"nulls.*column 'a'"):
-        list(RecordBatchBuilder(kind).of(pa.table({"a": column})))
+        list(RecordBatchBuilder(kind).from_table(pa.table({"a": column})))
 
 
 def test_names_that_differ_in_case_only():

@@ -13,7 +13,11 @@ from numparq.format.logical_type import LogicalType
 from numparq.format.page_bounds import compute_page_bounds
 from numparq.format.schema_node import SchemaNode
 
-TEXT, BYTES, WHOLE = ColumnOrder("bytes", cut="text"), ColumnOrder("bytes", cut="bytes"), ColumnOrder("bytes")
+TEXT, BYTES, WHOLE = (
+    ColumnOrder("bytes", truncation="text"),
+    ColumnOrder("bytes", truncation="bytes"),
+    ColumnOrder("bytes"),
+)
 NAN = float("nan")
 
 

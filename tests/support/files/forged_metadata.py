@@ -414,7 +414,7 @@ def _release_before(before: tuple[int, ...] | None) -> str:
 BUGGY = {
     f"{created_by} ({bug.columns})": _written_by(created_by)
     for bug in STATISTICS_QUIRKS
-    for created_by in [f"{bug.name or 'somebody'} version {_release_before(bug.before)}"]
+    for created_by in [f"{bug.name or 'somebody'} version {_release_before(bug.fixed_in)}"]
 }
 
 

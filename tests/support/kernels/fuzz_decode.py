@@ -64,7 +64,7 @@ KINDS = [
 class ExactScratch(scratch_module.Scratch):
     """Buffers of exactly the size that was asked for, and SLACK."""
 
-    def take(self, purpose: str, size: int) -> np.ndarray:
+    def buffer(self, purpose: str, size: int) -> np.ndarray:
         buffer = self._buffers.get(purpose)
         if buffer is None or len(buffer) < size + t.SLACK:
             self._buffers[purpose] = buffer = GUARDED.allocate(size + t.SLACK)
@@ -144,7 +144,7 @@ def decode(subject: DecodeSubject, data: bytes) -> str:
                 entries = read_dictionary.decode_binary_dictionary(pages, scratch)
             if request.conversion == t.CODES or column.physical != BYTE_ARRAY:
                 placement = PageBatches(pages)
-                dictionary = scratch.take("dictionary", placement.dictionary)
+                dictionary = scratch.buffer("dictionary", placement.dictionary)
                 read_decode.decode_fixed(pages, placement, output, dictionary, scratch)
             else:
                 piece = read_decode.decode_binary(pages, entries, 0, scratch)

@@ -87,7 +87,7 @@ def _bounds(low: bytes | None, high: bytes | None, order: ColumnOrder) -> tuple[
         if (low is not None and is_nan(low)) or (high is not None and is_nan(high)):
             return None, None
         low, high = _widen_zeros(low, high)
-    if low is not None and high is not None and order.key(low) > order.key(high):
+    if low is not None and high is not None and order.sort_key(low) > order.sort_key(high):
         return None, None
     return low, high
 

@@ -27,7 +27,7 @@ def test_quantiles_divide_evenly():
     random = np.random.default_rng(1)
     values = pa.array(random.normal(size=40_000))
     clustering = HilbertClustering([quantiles(values, 1)])
-    counts = np.bincount(clustering.places([values]))
+    counts = np.bincount(clustering.positions([values]))
     assert len(counts) == 1 << 12
     assert counts.max() < 40
 
@@ -47,7 +47,7 @@ def test_quantiles_divide_evenly():
 def test_coordinates_are_in_the_order_of_values(values):
     array = pa.array(values)
     array = array.cast(pa.int64()) if pa.types.is_null(array.type) else array
-    places = HilbertClustering([quantiles(array, 1)]).places([pa.chunked_array([array])]).tolist()
+    places = HilbertClustering([quantiles(array, 1)]).positions([pa.chunked_array([array])]).tolist()
 
     def key(value):
         return (0,) if value is None else (2,) if value != value else (1, value)
@@ -63,21 +63,21 @@ def test_texts_are_clustered_by_their_values(kind):
     array = pa.array(["b", "a", None, "c"])
     other = array.cast(kind) if kind != pa.dictionary(pa.int32(), pa.string()) else array.dictionary_encode()
     clustering = HilbertClustering([quantiles(other, 1)])
-    assert clustering.places([other]).tolist() == clustering.places([array]).tolist() == [1, 0, 0, 2]
+    assert clustering.positions([other]).tolist() == clustering.positions([array]).tolist() == [1, 0, 0, 2]
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE.column_names if not pa.types.is_nested(TABLE[name].type)])
 def test_columns_of_all_types(name):
     if name in ("nothing", "view"):
         return
-    places = HilbertClustering([quantiles(TABLE[name], 1)]).places([TABLE[name]])
+    places = HilbertClustering([quantiles(TABLE[name], 1)]).positions([TABLE[name]])
     assert len(set(places.tolist())) > 1
 
 
 def test_a_stretch_of_the_curve_is_small_in_all_columns():
     random = np.random.default_rng(2)
     columns = [pa.array(random.random(20_000)), pa.array([f"{n:06}" for n in random.integers(0, 10**6, 20_000)])]
-    places = HilbertClustering([quantiles(column, 2) for column in columns]).places(columns)
+    places = HilbertClustering([quantiles(column, 2) for column in columns]).positions(columns)
     order = np.argsort(places)
     for column in (columns[0].to_numpy(), np.array(columns[1].to_pylist()).astype(int) / 1e6):
         parts = np.array_split(column[order], 100)

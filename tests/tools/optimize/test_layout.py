@@ -111,7 +111,7 @@ def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
     assert [one.name for one in found.folders] == ["k=a"]
     found = plan_rewrite(tmp_path, TargetLayout(), force=True)
     folders = {file.file.path: one.name for one in found.folders for file in one.files}
-    table = found.table(None, split_bytes)
+    table = found.split(None, split_bytes)
     pieces = split_by_folder(table, folders.__getitem__)
     rows = {}
     for piece in pieces:
@@ -127,7 +127,7 @@ def test_bins(tmp_path):
         written(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
     found = plan_rewrite(tmp_path, TargetLayout())
     folders = {file.file.path: one.name for one in found.folders for file in one.files}
-    pieces = split_by_folder(found.table(None, 1), folders.__getitem__)
+    pieces = split_by_folder(found.split(None, 1), folders.__getitem__)
     size = pieces[0].split.num_bytes
     bins = bin_pieces(pieces, 4 * size)
     assert [(one[0].folder, len(one)) for one in bins] == [("k=a", 3), ("k=a", 4), ("k=a", 3), ("k=b", 2)]
@@ -141,11 +141,11 @@ def test_new_files_say_what_old_ones_said(tmp_path):
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
     for name in "ab":
         numparq.to_parquet(frame, tmp_path / f"{name}.parquet")
-    new = OutputSchema.like(plan_rewrite(tmp_path, TargetLayout()).table(None, 1 << 20).prototype)
+    new = OutputSchema.from_schema_file(plan_rewrite(tmp_path, TargetLayout()).split(None, 1 << 20).schema_file)
     assert list(new.schema.columns) == ["a", "b"]
-    assert list(new.flat) == ["a", "b"]
+    assert list(new.leaf_columns) == ["a", "b"]
     with numparq.ParquetWriter(
-        tmp_path / "new.parquet", schema=new.schema, store_schema=False, key_value_metadata=new.keys
+        tmp_path / "new.parquet", schema=new.schema, store_schema=False, key_value_metadata=new.key_values
     ) as writer:
         for _ in range(2):
             writer.write(frame.astype({"a": "str"}), index=False)

@@ -41,23 +41,23 @@ def shown(job: ProfileJob, part: PartialProfile) -> dict:
 @pytest.mark.parametrize("data", ["auto", True, False])
 def test_parts_add_up_in_any_order(tmp_path: Path, data: bool | str) -> None:
     files(tmp_path)
-    job = ProfileJob.of(tmp_path, data=data)
-    (whole,) = job.divided(1)
-    wanted = shown(job, whole.part())
+    job = ProfileJob.from_path(tmp_path, data=data)
+    (whole,) = job.split(1)
+    wanted = shown(job, whole.run())
     for count in (2, 3, 7, 50):
-        parts = [work.part() for work in job.divided(count)]
+        parts = [work.run() for work in job.split(count)]
         assert len(parts) == min(count, 7)
         assert shown(job, merge_profiles(parts)) == wanted
         assert shown(job, merge_profiles(parts[::-1])) == wanted
         assert shown(job, sum(parts, PartialProfile())) == wanted
-    a, b, c = (work.part() for work in job.divided(3))
+    a, b, c = (work.run() for work in job.split(3))
     for one, two, three in itertools.permutations((a, b, c)):
         assert shown(job, (one + two) + three) == shown(job, one + (two + three)) == wanted
 
 
 def test_work_and_parts_travel(tmp_path: Path) -> None:
     files(tmp_path)
-    job = pickle.loads(pickle.dumps(ProfileJob.of(tmp_path)))
+    job = pickle.loads(pickle.dumps(ProfileJob.from_path(tmp_path)))
     works = [pickle.loads(pickle.dumps(work)) for work in job.divided(3)]
     parts = [pickle.loads(pickle.dumps(work.part())) for work in works]
     found = pickle.loads(pickle.dumps(job.profile(parts)))
@@ -69,24 +69,24 @@ def test_a_part_is_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": rng.integers(0, 2**62, 100_000), "x": rng.random(100_000)})
     numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=1000)
-    (work,) = ProfileJob.of(tmp_path).divided(1)
-    assert len(pickle.dumps(work.part())) < 64 << 10  # of a file of 1.6 MB in 100 row groups
+    (work,) = ProfileJob.from_path(tmp_path).split(1)
+    assert len(pickle.dumps(work.run())) < 64 << 10  # of a file of 1.6 MB in 100 row groups
 
 
 def test_nothing_adds_nothing(tmp_path: Path) -> None:
     files(tmp_path)
-    job = ProfileJob.of(tmp_path)
-    (work,) = job.divided(1)
-    part = work.part()
+    job = ProfileJob.from_path(tmp_path)
+    (work,) = job.split(1)
+    part = work.run()
     assert shown(job, PartialProfile() + part) == shown(job, part + PartialProfile()) == shown(job, part)
     assert merge_profiles([]) == PartialProfile()
 
 
 def test_files_are_divided_among_processes(tmp_path: Path) -> None:
     files(tmp_path, count=10)
-    job = ProfileJob.of(tmp_path)
+    job = ProfileJob.from_path(tmp_path)
     for parts in (1, 3, 10, 99):
-        works = job.divided(parts)
+        works = job.split(parts)
         assert [file.path for work in works for file in work.files] == [file.path for file in job.files]
         assert [work.first for work in works] == np.cumsum([0, *(len(work.files) for work in works[:-1])]).tolist()
 
@@ -104,11 +104,11 @@ def test_sketches_do_not_depend_on_the_order(sizes: list[int], seed: int) -> Non
     everything = hashes(seed, 2000)
     rng = np.random.default_rng(seed)
     parts = [rng.choice(everything, size) for size in sizes]
-    wanted = DistinctSketch.of(np.concatenate(parts))
+    wanted = DistinctSketch.from_hashes(np.concatenate(parts))
     forwards, backwards = DistinctSketch(), DistinctSketch()
     for part in parts:
-        forwards = forwards + DistinctSketch.of(part)
-        backwards = DistinctSketch.of(part) + backwards
+        forwards = forwards + DistinctSketch.from_hashes(part)
+        backwards = DistinctSketch.from_hashes(part) + backwards
     assert wanted == forwards == backwards
     distinct = len(np.unique(np.concatenate(parts)))
     assert wanted.is_exact == (distinct <= 1024)
@@ -117,7 +117,7 @@ def test_sketches_do_not_depend_on_the_order(sizes: list[int], seed: int) -> Non
 
 @pytest.mark.parametrize("count", [1_025, 3_000, 20_000, 300_000])
 def test_estimates_are_as_good_as_said(count: int) -> None:
-    errors = [DistinctSketch.of(hashes(seed, count)).count() / count - 1 for seed in range(20)]
+    errors = [DistinctSketch.from_hashes(hashes(seed, count)).count() / count - 1 for seed in range(20)]
     assert abs(np.mean(errors)) < 0.012  # 1.15 % / sqrt(20) is 0.26 %
     assert np.std(errors) < 0.02
 
@@ -125,9 +125,12 @@ def test_estimates_are_as_good_as_said(count: int) -> None:
 def test_parts_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files(tmp_path)
     monkeypatch.chdir(tmp_path.parent)
-    job = ProfileJob.of(tmp_path.name)
-    works = job.divided(3)
+    job = ProfileJob.from_path(tmp_path.name)
+    works = job.split(3)
     monkeypatch.chdir("/")
     found = job.profile([work.part() for work in pickle.loads(pickle.dumps(works))])
     assert found.damaged_files == 1, "the one that is"
-    assert found.num_rows == ProfileJob.of(tmp_path).profile([ProfileJob.of(tmp_path).divided(1)[0].part()]).num_rows
+    assert (
+        found.num_rows
+        == ProfileJob.from_path(tmp_path).profile([ProfileJob.from_path(tmp_path).split(1)[0].run()]).num_rows
+    )

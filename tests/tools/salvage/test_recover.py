@@ -48,7 +48,7 @@ def appended(raw: bytes, table: pa.Table) -> bytes:
     pq.write_table(table, made, compression="none", write_page_index=True)
     more = made.getvalue()
     footer, start = read_footer(BytesSource(more))
-    group = shifted(footer.full.row_groups[0].to_dict(), len(raw) - 4)
+    group = shifted(footer.record.row_groups[0].to_dict(), len(raw) - 4)
     parts = split_footer(read_footer(BytesSource(raw))[0])
     new = parts.encode([*parts.row_groups, group], parts.num_rows + len(table), {}, "x")
     return raw + more[4:start] + new + struct.pack("<I", len(new)) + b"PAR1"
