@@ -94,7 +94,9 @@ def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
     """Concatenate parts of a shredded leaf; their dictionaries, if any, are the same."""
     if len(parts) == 1:
         return parts[0]
-    definition, repetition = ([getattr(part, name) for part in parts] for name in ("definition_levels", "repetition_levels"))
+    definition, repetition = (
+        [getattr(part, name) for part in parts] for name in ("definition_levels", "repetition_levels")
+    )
     levels: dict[str, Any] = {
         "definition_levels": None if definition[0] is None else np.concatenate(definition),
         "repetition_levels": None if repetition[0] is None else np.concatenate(repetition),
