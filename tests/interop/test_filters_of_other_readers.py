@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import numparq
@@ -94,8 +94,8 @@ COMPARE = {
 def test_pyarrow(drawn):
     kind, table, options, operation, value = drawn
     floating = kind.startswith("float")
-    if kind == "float16" or (floating and operation == "!="):
-        return  # pyarrow compares no float16, and takes bounds for those of NaNs too, also in files of its own
+    # pyarrow compares no float16, and takes bounds for those of NaNs too, also in files of its own.
+    assume(kind != "float16" and not (floating and operation == "!="))
     data = written(table, options)
     scalar = pa.scalar(value, table["value"].type)
     wanted = table.filter(COMPARE[operation](table["value"], scalar))

@@ -164,7 +164,7 @@ def test_links_stay_links(tmp_path):
     assert file_names(tmp_path) == ["link", "there"]
     assert file_names(tmp_path / "there") == ["a"]
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(OSError) as raised:
+    with pytest.raises(OSError, match="loop") as raised:
         open_sink(tmp_path / "loop")
     assert raised.value.errno == errno.ELOOP
 

@@ -211,7 +211,8 @@ def test_a_batch_ends_while_it_is_on_its_way():
     with prefetched(source, [[0, 1000]], [[1000, 2000]], most_bytes=1000) as ahead:
         ahead.begin(0)
         ahead.end(0)
-        assert ahead.bytes_held == 1000 and len(source.loads) <= 1, "its memory is taken until the request is over"
+        assert len(source.loads) <= 1
+        assert ahead.bytes_held == 1000, "its memory is taken until the request is over"
         source.gate.set()
         ahead.begin(1)
         for _ in range(2):  # the first load's end asks for the next

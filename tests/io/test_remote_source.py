@@ -211,7 +211,8 @@ def test_row_groups_fetched_ahead():
                 for start, stop in batch.tolist():
                     assert ahead.view(start, stop - start, SLACK)[: stop - start].tobytes() == DATA[start:stop]
                 ahead.end(number)
-        assert store.round_trips == 1 and len(store.requests) == 5, "the next ones are asked for along with the first"
+        assert len(store.requests) == 5
+        assert store.round_trips == 1, "the next ones are asked for along with the first"
 
 
 # --- where files are --------------------------------------------------------------------------------------------------

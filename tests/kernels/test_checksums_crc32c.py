@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+pytestmark = engines
 
 
 def twin(data: bytes) -> int:

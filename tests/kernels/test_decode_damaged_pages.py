@@ -22,12 +22,11 @@ from support.kernels.damaged_chunks import (
     whole_chunk,
 )
 from support.kernels.decode_pages import decode_binary, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 from support.kernels.value_cases import CASES, ValueCase
 from support.oracles.pages import UNCOMPRESSED, Chunk, random_chunk
 from support.oracles.plain import BYTE_ARRAY, ColumnType, keep
 
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -77,6 +76,7 @@ def test_damage(engine, case):
 @engines
 def test_cut_at_every_byte(engine):
     """The body of a data page, or of a dictionary page, ends anywhere, and its header says so."""
+    num_compared = 0
     for chunk, convert, request in list(chunks_to_truncate())[:: 1 if engine.name == "compiled" else 7]:
         for number, page in enumerate(chunk.pages):
             for cut in range(len(page.body)):
@@ -86,6 +86,8 @@ def test_cut_at_every_byte(engine):
                 bad = replace(chunk, pages=[shorter if i == number else other for i, other in enumerate(chunk.pages)])
                 if not refused_by_the_walk(engine, bad):
                     compare(engine, bad, request, convert)
+                    num_compared += 1
+    assert num_compared >= 500
 
 
 def fuzz(seed: int, count: int) -> str:

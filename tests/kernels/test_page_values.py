@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
 from support.oracles import encoders as twin
-
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 def validities(rng, count):

@@ -23,6 +23,7 @@ from support.kernels.strategies import few
 from support.kernels.thrift_structs import read_struct, to_dict
 from support.oracles import Damaged
 from support.oracles import thrift as twin
+from support.oracles.hybrid_rle import uleb
 from support.oracles.pages import idl, to_bytes
 
 
@@ -330,17 +331,12 @@ def test_nesting_has_an_end(engine, kind, depth):
 def test_lists_that_claim_too_much(engine, count):
     for element, field in ((twin.STRUCT, 2), (twin.STRUCT, 4), (twin.I32, 60)):
         encoded = (
-            b"\x15\x02"
-            + bytes([twin.LIST])
-            + twin.zigzag(field)
-            + bytes([0xF0 | element])
-            + twin.varint(count)
-            + b"\0" * 2000
+            b"\x15\x02" + bytes([twin.LIST]) + twin.zigzag(field) + bytes([0xF0 | element]) + uleb(count) + b"\0" * 2000
         )
         assert read_struct(engine, thrift_layout("FileMetaData"), encoded)[0] == kernels_status.BAD_LENGTH
     for head in (b"\x0b\x76", b"\x08\x76"):  # a map, and a string, of field 59
         assert (
-            read_struct(engine, thrift_layout("ColumnChunk"), head + twin.varint(count) + b"\x33" * 99)[0]
+            read_struct(engine, thrift_layout("ColumnChunk"), head + uleb(count) + b"\x33" * 99)[0]
             == kernels_status.BAD_LENGTH
         )
 

@@ -1,4 +1,4 @@
-"""The order of imports, and what a plain import brings along."""
+"""The order of imports, what a plain import brings along, and tests that lie as the package does."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ import numparq.spark
 from numparq.kernels.groups import GROUPS
 
 PACKAGE = Path(numparq.__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
+# Folders whose tests hold promises of the public API, or of the whole; those in the others are each of one module.
+BY_BEHAVIOUR = {
+    "benchmarks",
+    "conformance",
+    "hostile",
+    "interop",
+    "project",
+    "read",
+    "spark/jvm",
+    "without_pyarrow",
+    "write",
+}
 
 # From the bottom up: a package imports from lower floors only, not from others on its own.
 FLOORS = [
@@ -205,3 +218,50 @@ def test_plain_import_is_light() -> None:
     code = f"import sys, numparq; print([name for name in {heavy} if name in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert output.stdout.strip() == "[]"
+
+
+def test_test_modules_are_named_like_what_they_test() -> None:
+    """``tests/prune/test_lookup_x.py`` is of ``numparq/prune/lookup.py``, or of a package ``numparq/prune/lookup/``."""
+    num_mirrored, wrong = 0, []
+    for path in sorted(TESTS.rglob("test_*.py")):
+        folder = path.relative_to(TESTS).parent
+        if folder.as_posix() in BY_BEHAVIOUR:
+            continue
+        package = PACKAGE / folder
+        names = {each.stem for each in package.glob("*.py")} | {each.parent.name for each in package.glob("*/*.py")}
+        if not any(path.stem == f"test_{name}" or path.stem.startswith(f"test_{name}_") for name in names):
+            wrong.append(path.relative_to(TESTS).as_posix())
+        num_mirrored += 1
+    assert wrong == []
+    assert num_mirrored > 150
+
+
+def test_helpers_of_tests_are_in_support_only() -> None:
+    """No module of tests imports a test module or a `conftest`, and what is neither lies in ``tests/support``."""
+    num_modules, wrong = 0, []
+    for path in sorted(TESTS.rglob("*.py")):
+        is_helper = path.relative_to(TESTS).parts[0] == "support"
+        if not is_helper and path.name != "conftest.py" and not path.name.startswith("test_"):
+            wrong.append(f"{path.relative_to(TESTS)} is a helper outside of support/")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                if node.level and is_helper:
+                    continue
+                names = [f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            for name in names:
+                parts = name.split(".")
+                beginnings = [Path(*parts[:end]).with_suffix(".py") for end in range(1, len(parts) + 1)]
+                found = [
+                    folder / each for folder in {TESTS, path.parent} for each in beginnings if (folder / each).exists()
+                ]
+                if name.startswith(".") or (found and parts[0] != "support" and not is_helper):
+                    wrong.append(f"{path.relative_to(TESTS)} imports {name}")
+                if any(part.startswith("test_") or part == "conftest" for part in parts[:-1]):
+                    wrong.append(f"{path.relative_to(TESTS)} imports {name}")
+        num_modules += 1
+    assert wrong == []
+    assert num_modules > 300

@@ -285,7 +285,7 @@ def test_batches_that_do_not_fit_are_refused(data):
     ],
 )
 def test_sizes_of_no_use(data, options):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"batch_rows|batch_bytes|memory_limit"):
         numparq.ParquetFile(data).iter_batches(**options)
     with pytest.raises((TypeError, ValueError)):
         numparq.ParquetFile(data).iter_batches(**dict.fromkeys(options, "many"))

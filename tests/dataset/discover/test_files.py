@@ -361,5 +361,5 @@ def test_partitionings_that_are_none(root):
         with pytest.raises(TypeError):
             list_files("d", partitioning=wrong)
     for wrong in ("hives", [], ["a", "a"]):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="partitioning"):
             list_files("d", partitioning=wrong)

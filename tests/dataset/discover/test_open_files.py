@@ -55,7 +55,8 @@ def test_a_small_file_is_one_request_and_its_size_is_known_by_the_listing(store)
     names = fill(store, 40)
     files = opened(store, coalescing=NEAR)
     assert [file.source.name for file in files] == sorted(names)
-    assert store.requests == [(0, len(DATA))] * 40 and store.infos <= 1, "what /d is, but no file of it"
+    assert store.requests == [(0, len(DATA))] * 40
+    assert store.infos <= 1, "what /d is, but no file of it"
     assert [file.num_rows for file in files] == [1000] * 40
     assert all(file.source.is_remote and file.coalescing == NEAR for file in files)
     assert [file.source.num_requests for file in files] == [1] * 40

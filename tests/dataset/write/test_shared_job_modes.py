@@ -32,7 +32,8 @@ def test_modes(tmp_path, mode, after):
     with job.task("0") as writer:
         writer.write(pd.DataFrame({"key": [1, 0], "n": [13, 10]}))
     job.commit([writer.message])
-    assert read_numbers(tmp_path) == after and staged_leftovers(tmp_path) == [], "_metadata would not be true any more"
+    assert read_numbers(tmp_path) == after, "_metadata would not be true any more"
+    assert staged_leftovers(tmp_path) == []
 
 
 def test_a_dataset_that_may_not_be_there(tmp_path):
@@ -72,9 +73,8 @@ def test_named_files_are_replaced(tmp_path):
     job, message = replacing(tmp_path, names)
     write_numbers(tmp_path, append=True)
     job.commit([message])
-    assert read_numbers(tmp_path) == [0, 1, 1, 2, 3, 3, 100] and staged_leftovers(tmp_path) == [], (
-        "what came meanwhile stays"
-    )
+    assert read_numbers(tmp_path) == [0, 1, 1, 2, 3, 3, 100], "what came meanwhile stays"
+    assert staged_leftovers(tmp_path) == []
     assert not set(names) & set(visible_files(tmp_path))
 
 

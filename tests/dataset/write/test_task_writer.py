@@ -226,7 +226,7 @@ def test_frames_keep_their_index(tmp_path):
 
 def test_columns_have_to_be_the_same_in_all_folders(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
-    with pytest.raises(SchemaError), job.task("0") as writer:
+    with pytest.raises(SchemaError, match="'n'"), job.task("0") as writer:
         writer.write(pa.table({"key": [1], "n": [1]}))
         writer.flush()
         writer.write(pa.table({"key": [2], "n": ["1"]}))

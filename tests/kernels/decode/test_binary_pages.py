@@ -14,7 +14,7 @@ from numparq.kernels.status import BAD_DICTIONARY, BAD_LENGTH, NO_DICTIONARY, TR
 from support.kernels.binary_values import compare_strings
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.oracles.pages import (
     PLAIN,
     RLE_DICTIONARY,
@@ -26,8 +26,6 @@ from support.oracles.pages import (
     random_chunk,
 )
 from support.oracles.plain import BYTE_ARRAY, ColumnType, random_values
-
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 @engines

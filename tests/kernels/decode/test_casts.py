@@ -12,7 +12,7 @@ from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_VALUE, INEXACT
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 from support.oracles import Damaged, Inexact
 from support.oracles.pages import PLAIN, RLE_DICTIONARY, UNCOMPRESSED, Chunk, data_page, dictionary_page
 from support.oracles.plain import (
@@ -27,7 +27,7 @@ from support.oracles.plain import (
     widen_to_float,
 )
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+pytestmark = engines
 
 
 def decode(engine, column, values, conversion, dictionary=False):

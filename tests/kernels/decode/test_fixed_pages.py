@@ -14,7 +14,7 @@ from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.status import BAD_COUNT, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.value_cases import CASES, FILLS, compare_values
 from support.oracles.pages import (
     PLAIN,
@@ -38,7 +38,6 @@ from support.oracles.plain import (
     random_values,
 )
 
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 cases = pytest.mark.parametrize("case", CASES, ids=repr)
 
 

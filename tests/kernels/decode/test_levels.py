@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from numparq.kernels import enums
@@ -158,12 +158,9 @@ def test_levels_that_cannot_be(way, data):
     assert status == (0 if nested.are_valid_levels(levels, most, element_levels) else BAD_LEVELS)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("high", [False, True])
+@pytest.mark.parametrize(("version", "high"), [(1, False), (1, True), (2, False)])
 def test_pages_that_are_cut(way, version, high):
     """Wherever the body ends, the kernel stays inside of it (the checked engine sees to that) and says so."""
-    if version == 2 and high:
-        return
     levels = [(number % 6, 0) for number in range(24)]
     element_levels, most = [0, 2, 4], 5
     row, body = page(levels, element_levels, most, version, high, values=b"")
@@ -186,8 +183,7 @@ def test_pages_that_are_cut(way, version, high):
 @given(data=st.data())
 def test_validity_and_offsets(way, data):
     element_levels, most, levels = data.draw(leaves())
-    if len(element_levels) == 1:
-        return
+    assume(len(element_levels) > 1)
     definition = np.array([d for d, _ in levels], np.uint8)
     repetition = np.array([r for _, r in levels], np.uint8)
     depth = data.draw(st.integers(0, len(element_levels) - 2))

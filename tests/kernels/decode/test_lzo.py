@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq.kernels.status import BAD_COMPRESSED_DATA
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.oracles import Damaged, lzo
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+pytestmark = engines
 
 
 def decompress(engine, block, room, seed=0):

@@ -12,7 +12,7 @@ from numparq.kernels import enums
 from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, MISSING_FIELD
 from support.kernels.chunk_tables import DecodeRequest, chunk_table, scan_page_headers
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 from support.kernels.guarded_buffers import with_slack
 from support.oracles.pages import (
     DATA_PAGE,
@@ -29,7 +29,7 @@ from support.oracles.pages import (
 )
 from support.oracles.plain import INT64, ColumnType, random_values
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+pytestmark = engines
 
 
 def one_page(rng):

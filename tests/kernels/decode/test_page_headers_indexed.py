@@ -162,7 +162,8 @@ def test_places_of_other_pages(engine):
         lying = located.copy()
         lying[other, column] += difference
         status, page, _ = scan_located(engine, data, lying, *flat)
-        assert status < 0 and page == other, (column, difference)
+        assert status < 0, (column, difference)
+        assert page == other, (column, difference)
     both = located.copy()  # a place that two pages have together
     both[other, [L_START, L_END]] = located[one, L_START], located[other, L_END]
     assert scan_located(engine, data, both, *flat)[:2] == (BAD_PAGE, other)

@@ -12,7 +12,7 @@ from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import engines
 from support.oracles import hybrid_rle
 from support.oracles.pages import (
     BIT_PACKED,
@@ -27,7 +27,7 @@ from support.oracles.pages import (
 )
 from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, ColumnType
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+pytestmark = engines
 
 NULL = b"\xff" * 8
 DICTIONARY = dictionary_page(ColumnType(INT64), [bytes(8)], UNCOMPRESSED, np.random.default_rng(0))

@@ -13,7 +13,7 @@ from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRUNCATED
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.strategies import random_numbers, random_strings
 from support.kernels.value_cases import CASES, FILLS, ValueCase, expected_values
 from support.oracles import delta
@@ -21,7 +21,6 @@ from support.oracles.hybrid_rle import uleb
 from support.oracles.pages import RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, Page, data_page, dictionary_page
 from support.oracles.plain import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, ColumnType, random_values
 
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 FIXED = [case for case in CASES if case.column.physical in delta.ENCODINGS and case.conversion != t.CODES]
 NUMBERS, LENGTHS, STRINGS, STREAMS = 5, 6, 7, 9
 

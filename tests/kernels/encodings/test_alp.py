@@ -17,14 +17,13 @@ from numparq.kernels.encodings.alp_scaling import INVERSE_INDEX, SAMPLE_SIZE, SC
 from numparq.kernels.status import BAD_ALP, BAD_COUNT, TRUNCATED, UNSUPPORTED_ENCODING
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_fixed
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.oracles import Damaged, alp
 from support.oracles.alp import ALP, LARGEST_EXPONENT, AlpVector
 from support.oracles.pages import UNCOMPRESSED, Chunk, Page
 from support.oracles.plain import DOUBLE, FLOAT, ColumnType
 
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 sizes = pytest.mark.parametrize("size", [4, 8])
 PHYSICAL = {4: FLOAT, 8: DOUBLE}
 LETTERS = {4: "f", 8: "d"}

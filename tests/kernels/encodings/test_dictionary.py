@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
 from numparq.kernels.status import NO_DICTIONARY
 from support.kernels.binary_values import lay_out_strings, random_strings
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
@@ -20,7 +20,6 @@ from support.oracles import encoders
 from support.oracles import encoders as twin
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33, 50)
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 def bits_for(room: int) -> int:

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
-from support.kernels.engines import COMPILED, ENGINES
+from support.kernels.engines import COMPILED, ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.oracles import hybrid_rle as twin
-
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 def encode(engine, values, bit_width, item="i4", seed=0):

@@ -8,14 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.kernels.binary_values import lay_out_strings, random_strings
-from support.kernels.engines import COMPILED, ENGINES
+from support.kernels.engines import COMPILED, ENGINES, engines
 from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
 from support.oracles import encoders
 from support.oracles import encoders as twin
-
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 def compare(engine, values, start, stop, seed):

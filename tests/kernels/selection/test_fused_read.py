@@ -21,12 +21,11 @@ from numparq.kernels.tables import L_END, L_ROW, L_ROWS
 from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 from support.kernels.chunk_tables import DecodeRequest, chunk_table, page_locations, page_table
 from support.kernels.decode_rows import STRINGS, TAKEN, expected_rows
-from support.kernels.engines import ENGINES
+from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer, with_slack
 from support.oracles.pages import PLAIN, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, data_page, dictionary_page
 from support.oracles.plain import INT64, ColumnType, random_values
 
-engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 LARGE = 1 << 16
 
 

@@ -55,6 +55,7 @@ def test_the_parent_has_no_threads(daemon_report):
 
 
 def test_all_is_loaded_before_the_first_task(daemon_report):
+    assert len(daemon_report["workers"]) == 2
     for worker in daemon_report["workers"]:
         assert {"pandas", "numparq.api", "numparq.dataset.splits.table", "numparq.spark.jobs.pandas_jobs"} <= set(
             worker["loaded"]
@@ -64,6 +65,7 @@ def test_all_is_loaded_before_the_first_task(daemon_report):
 
 
 def test_settings_reach_the_workers(daemon_report):
+    assert len(daemon_report["workers"]) == 2
     for worker in daemon_report["workers"]:
         assert worker["threads"] == 1
         assert worker["numba threads"] == "1"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from support.oracles import thrift
+from support.oracles.hybrid_rle import uleb
 from support.oracles.thrift import (
     BINARY,
     DOUBLE,
@@ -259,7 +260,7 @@ def _longer(rng: Generator, value: tuple) -> Any:
         inner = b"".join(thrift.encode(element, item) for item in items[:50])
         size = len(items)
         count = int(_pick(rng, [size + 1, max(size - 1, 0), 0, 1 << 20, (1 << 31) - 1, 1 << 32, (1 << 64) - 1]))
-        return EncodedValue(bytes([0xF0 | element]) + thrift.varint(count) + inner)
+        return EncodedValue(bytes([0xF0 | element]) + uleb(count) + inner)
     many = items * (1 + int(rng.integers(1, 400)) // (len(items) // 8 + 1))
     return element, [[], items[:-1], items + items, items[::-1], many, items[1:]][kind]
 
@@ -307,7 +308,7 @@ def _overlong(rng: Generator, owner: list, index: int, places: list[Place]) -> N
     value = _value(owner, index)
     if isinstance(value, (bool, float)) or not isinstance(value, (int, bytes)) or isinstance(value, EncodedValue):
         return _other(rng, owner, index, places)
-    plain = thrift.zigzag(value) if isinstance(value, int) else thrift.varint(len(value))
+    plain = thrift.zigzag(value) if isinstance(value, int) else uleb(len(value))
     padding = int(_pick(rng, [1, 2, 10 - len(plain), 11 - len(plain), 40]))
     end = b"\x80" * max(padding - 1, 0) + bytes([int(_pick(rng, [0, 0, 1, 127]))])
     longer = plain[:-1] + bytes([plain[-1] | 0x80]) + end

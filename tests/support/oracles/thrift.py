@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 from . import Damaged
+from .hybrid_rle import uleb
 
 STOP, TRUE, FALSE, I8, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(14)
 MAX_SKIPPED_DEPTH = 64
@@ -21,16 +22,8 @@ _BITS = {I16: 16, I32: 32, I64: 64}
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
 def zigzag(number: int) -> bytes:
-    return varint(2 * number if number >= 0 else -2 * number - 1)
+    return uleb(2 * number if number >= 0 else -2 * number - 1)
 
 
 class EncodedValue(bytes):
@@ -50,7 +43,7 @@ def encode(kind: int, value: Any) -> bytes:
     if kind == DOUBLE:
         return struct.pack("<d", value)
     if kind == BINARY:
-        return varint(len(value)) + value
+        return uleb(len(value)) + value
     if kind == UUID:
         return value
     if kind == STRUCT:
@@ -58,9 +51,9 @@ def encode(kind: int, value: Any) -> bytes:
     if kind == MAP:
         key, inner, pairs = value
         types = bytes([key << 4 | inner]) if pairs else b""
-        return varint(len(pairs)) + types + b"".join(encode(key, k) + encode(inner, v) for k, v in pairs)
+        return uleb(len(pairs)) + types + b"".join(encode(key, k) + encode(inner, v) for k, v in pairs)
     element, values = value
-    head = bytes([len(values) << 4 | element]) if len(values) < 15 else bytes([0xF0 | element]) + varint(len(values))
+    head = bytes([len(values) << 4 | element]) if len(values) < 15 else bytes([0xF0 | element]) + uleb(len(values))
     return head + b"".join(encode(element, item) for item in values)
 
 

@@ -146,12 +146,14 @@ def check_distinct(column: object, distinct: int, data: bool | str) -> None:
 def check_bounds(column: object, low: object, high: object, data: bool | str) -> None:
     about = column, low, high
     if low is None:
-        assert column.min is None and column.max is None, about
+        assert column.min is None, about
+        assert column.max is None, about
         return
     assert column.min == low if column.min_exact else column.min is not None and column.min <= low, about
     assert column.max == high if column.max_exact else column.max is not None and column.max >= high, about
     if data is True:
-        assert column.min_exact and column.max_exact, about
+        assert column.min_exact, about
+        assert column.max_exact, about
 
 
 WRITERS = {

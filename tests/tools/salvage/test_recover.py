@@ -149,7 +149,8 @@ def test_nothing_to_recover(tmp_path, raw):
     path = put(tmp_path, raw)
     with pytest.raises(InvalidFileError) as raised:
         recover(path)
-    assert raised.value.where["file"] == str(path) and path.read_bytes() == raw, "it is as it was"
+    assert raised.value.where["file"] == str(path)
+    assert path.read_bytes() == raw, "it is as it was"
 
 
 def test_work_has_a_bound(tmp_path):
@@ -208,6 +209,7 @@ def test_what_a_killed_writer_leaves(tmp_path):
     assert leftovers(path) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names of leftovers are told apart by POSIX boot ids")
 def test_leftovers_of_other_systems(tmp_path):
     path = tmp_path / "a"
     names = {
@@ -221,6 +223,5 @@ def test_leftovers_of_other_systems(tmp_path):
         (tmp_path / name).write_bytes(b"")
         os.utime(tmp_path / name, (when, when))
     found = [str(tmp_path / name) for name in list(names)[:2]]
-    if os.name == "posix":
-        assert leftovers(path) == found[:1]
-        assert leftovers(path, of_other_systems=True) == found
+    assert leftovers(path) == found[:1]
+    assert leftovers(path, of_other_systems=True) == found
