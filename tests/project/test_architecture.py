@@ -33,7 +33,7 @@ BY_BEHAVIOUR = {
 
 # From the bottom up: a package imports from lower floors only, not from others on its own.
 FLOORS = [
-    ["errors", "util"],
+    ["errors", "typing", "util"],
     ["kernels"],
     ["io", "crypto"],
     ["format"],
