@@ -359,7 +359,9 @@ def to_parquet(
         )
         return None
     if existing_data_behavior != "error":
-        raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
+        raise ValueError(
+            "existing_data_behavior needs a dataset; use partition_cols=[] to write one without partitions"
+        )
     from .file.writer import ParquetWriter  # lazy: reads do not import the writer
 
     with ParquetWriter(path, **options) as writer:
@@ -384,7 +386,7 @@ def _open_table(
     from .dataset.dataset import Dataset
 
     if not isinstance(path, (str, os.PathLike, list, tuple)):
-        raise TypeError("schema and resolve go with files that have names: a path, or a list of these")
+        raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
     dataset = Dataset(path, partitioning=partitioning, schema=schema, resolve=resolve, categories=categories, **opening)
     source = dataset.single_source() if is_plain else None
     if source is None:
@@ -405,9 +407,9 @@ def _is_one_file(path: Any, filesystem: Any) -> bool:
 # Options of a single file that datasets lack: default, and advice for the error message.
 _SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
     "explode": (None, "read the files one by one"),
-    "row_groups": (None, "row groups are those of one file; row_range counts over all of them"),
+    "row_groups": (None, "use row_range, which counts over all files"),
     "on_error": ("raise", "read the files one by one"),
-    "external_files": (False, "the files of a dataset are opened by themselves"),
+    "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
 }
 
 
@@ -415,7 +417,7 @@ def _reject_single_file_options(**arguments: Any) -> None:
     for name, value in arguments.items():
         default, advice = _SINGLE_FILE_OPTIONS[name]
         if value != default:
-            raise UnsupportedError(f"{name}={value!r} goes with one file, and the path stands for many: {advice}")
+            raise UnsupportedError(f"{name}={value!r} needs a single file, but the path is a dataset; {advice}")
 
 
 def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
@@ -424,7 +426,7 @@ def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
         return ParquetFile(path, **options)
     except InvalidFileError as error:
         if on_error == "skip":
-            error.message += "; without its footer a file is lost, unless `numparq salvage` can make a new one"
+            error.message += "; a file needs its footer: `numparq salvage` may rebuild it"
         raise
 
 

@@ -102,7 +102,7 @@ def projection_of(columns: Sequence[Leaf | NestedProjection]) -> Projection:
 def check_names(columns: Any) -> list[Any]:
     """Return the `columns` argument as a list; TypeError for a single string."""
     if isinstance(columns, (str, bytes)):
-        raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
+        raise TypeError(f"columns must be a list of names, not {columns!r}; use [{columns!r}] for one column")
     return list(columns)
 
 
@@ -195,16 +195,17 @@ def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
 def unknown_column_error(name: Any, known: Sequence[str], where: str = "the file") -> SchemaError:
     """Return the error for an unknown column, with similar names, or else the existing ones."""
     close = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; there {_list_names(known)}"
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; {_list_names(known)}"
     return SchemaError(f"{where} has no column {name!r}{hint}")
 
 
 def _list_names(names: Sequence[str]) -> str:
     """Return the names as text, only the first of many."""
     if not names:
-        return "are none"
+        return "it has no columns"
+    subject = "its column is" if len(names) == 1 else "its columns are"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"{'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:_MAX_LISTED_NAMES]))}{more}"
+    return f"{subject} {', '.join(map(repr, names[:_MAX_LISTED_NAMES]))}{more}"
 
 
 _MAX_LISTED_NAMES = 8  # in an error message
@@ -216,7 +217,7 @@ def check_include(include: Any, of_rows: Sequence[str] = ()) -> list[str]:
     known = (*VIRTUAL_COLUMNS, *of_rows)
     for name in names:
         if name == POSITION_COLUMN and name not in known:
-            raise ValueError(f"include={name!r} is the position of an element in its list: it needs explode=...")
+            raise ValueError(f"include={name!r}, the position of an element in its list, needs explode=...")
         if name not in known:
-            raise ValueError(f"include takes {', '.join(map(repr, known))}, not {name!r}")
+            raise ValueError(f"include must name one of {', '.join(map(repr, known))}, not {name!r}")
     return list(dict.fromkeys(names))

@@ -101,5 +101,5 @@ def allocate(size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
         return np.empty(size, dtype)
     except (MemoryError, ValueError):
         raise LimitError(
-            f"the file asks for {size * np.dtype(dtype).itemsize:,} bytes of memory at once; read fewer columns or rows"
+            f"a buffer of {size * np.dtype(dtype).itemsize:,} bytes cannot be allocated; read fewer columns or rows"
         ) from None

@@ -39,8 +39,8 @@ class Expression:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self!r} is neither true nor false before it meets a row: combine expressions by &, | and ~ instead of "
-            "and, or and not, each in parentheses, and write between() instead of a < column < b"
+            f"the truth value of {self!r} is undefined; combine expressions by &, | and ~ in parentheses, not by "
+            "and, or and not, and use between() instead of a < column < b"
         )
 
 
@@ -142,7 +142,7 @@ class ColumnReference:
         return hash((ColumnReference, self.name))
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} alone is no condition: compare it with something, as in {self!r} == True")
+        raise TypeError(f"{self!r} alone is not a predicate; compare it with a literal, as in {self!r} == True")
 
     def __eq__(self, other: Any) -> ColumnPredicate:  # type: ignore[override]
         return comparison(self.name, "==", other)
@@ -250,7 +250,7 @@ class ColumnReference:
             If `prefix` is neither.
         """
         if not isinstance(prefix, (str, bytes)):
-            raise TypeError(f"startswith takes a string, or bytes for a column of bytes, not {prefix!r}")
+            raise TypeError(f"startswith() takes a string, or bytes for a column of bytes, not {prefix!r}")
         return ColumnPredicate(self.name, "startswith", prefix)
 
     def like(self, pattern: str | bytes, escape: str | bytes | None = None) -> ColumnPredicate:
@@ -275,9 +275,11 @@ class ColumnReference:
             If `escape` is not one character of the pattern's type.
         """
         if not isinstance(pattern, (str, bytes)):
-            raise TypeError(f"like takes a string, or bytes for a column of bytes, not {pattern!r}")
+            raise TypeError(f"like() takes a string, or bytes for a column of bytes, not {pattern!r}")
         if escape is not None and (type(escape) is not type(pattern) or len(escape) != 1):
-            raise ValueError(f"escape is one character of the kind that the pattern has, not {escape!r}")
+            raise ValueError(
+                f"escape must be one character of the pattern's type, {type(pattern).__name__}, not {escape!r}"
+            )
         return ColumnPredicate(self.name, "like", (pattern, escape))
 
     def contains(self, value: Any) -> ColumnPredicate:
@@ -328,9 +330,9 @@ def col(name: ColumnName) -> ColumnReference:
     """
     if isinstance(name, tuple):
         if not name or not all(isinstance(step, str) for step in name):
-            raise TypeError(f"a path to a column is a tuple of names, not {name!r}")
+            raise TypeError(f"a path to a column must be a tuple of names, not {name!r}")
     elif not isinstance(name, str):
-        raise TypeError(f"a column is named by a string or a tuple of them, not by {name!r}")
+        raise TypeError(f"a column name must be a string or a tuple of strings, not {name!r}")
     return ColumnReference(name)
 
 
@@ -348,24 +350,22 @@ def is_null_literal(value: Any) -> bool:
 
 def _literal(name: ColumnName, op: str, value: Any) -> Any:
     if isinstance(value, (ColumnReference, Expression)):
-        raise TypeError(
-            f"{ColumnReference(name)!r} {op} {value!r}: a column is compared with a literal, not with another one"
-        )
+        raise TypeError(f"{ColumnReference(name)!r} {op} {value!r}: a column can only be compared with a literal")
     if is_null_literal(value):
         raise TypeError(
-            f"{ColumnReference(name)!r} {op} {value!r} is true of no row: nulls are found by is_null(), and what is "
-            "not null by is_not_null()"
+            f"{ColumnReference(name)!r} {op} {value!r} matches no row; use is_null() to match nulls, is_not_null() to "
+            "match values"
         )
     return value
 
 
 def _listed(values: Any, what: str) -> tuple[Any, ...]:
     if isinstance(values, (str, bytes, ColumnReference, Expression)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} takes a list of values, not {values!r}")
+        raise TypeError(f"{what}() takes a list of values, not {values!r}")
     listed = tuple(values)
     for value in listed:
         if isinstance(value, (ColumnReference, Expression)):
-            raise TypeError(f"{what} takes a list of literals; {value!r} is a column")
+            raise TypeError(f"{what}() takes a list of literals, but {value!r} is a column")
     return tuple(value for value in listed if not is_null_literal(value))
 
 

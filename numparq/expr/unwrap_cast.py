@@ -91,4 +91,4 @@ def _float(key: int, width: int) -> float:
 
 
 def _other(wide: KeyDomain, narrow: KeyDomain) -> LiteralError:
-    return LiteralError(f"values of type {narrow.type.kind} are none of type {wide.type.kind}")
+    return LiteralError(f"values of type {narrow.type.kind} are not comparable with type {wide.type.kind}")

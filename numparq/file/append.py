@@ -92,25 +92,24 @@ def _extend_index(before: list, after: list, num_rows: int | None) -> list:
     if not any(_is_range(level) for level in (*before, *after)):
         if before == after:
             return before
-        raise SchemaError(f"the index of the file is in its columns {before}, that of the frame in {after}")
+        raise SchemaError(f"the index columns differ: the file has {before}, the frame {after}")
     if before and after:
         if len(before) == len(after) == 1 and _is_range(before[0]) and _is_range(after[0]):
             return [_extend_range(before[0], after[0])]
         raise SchemaError(
-            f"the frame has {_describe_level(after[0])} for its index, the file {_describe_level(before[0])}"
+            f"the indexes differ: the file has {_describe_level(before[0])}, the frame {_describe_level(after[0])}"
         )
     if not before:  # the file keeps no index
         if _is_default(after[0]) or not len(_range(after[0])):
             return []
         raise SchemaError(
-            f"the file keeps no index, and the frame has {_describe_level(after[0])}: write it with index=False, or "
-            f"reset_index"
+            f"the file has no index, but the frame has {_describe_level(after[0])}; use index=False or reset_index()"
         )
     if num_rows is not None:
         return [_extend_range(before[0], _level(range(num_rows), None))]
     if _is_default(before[0]):
         return []
-    raise SchemaError(f"the file has {_describe_level(before[0])} for its index, and the frame was written without one")
+    raise SchemaError(f"the file has the index {_describe_level(before[0])}, but the frame was written without one")
 
 
 def _extend_range(before: dict, after: dict) -> dict:
@@ -127,8 +126,7 @@ def _extend_range(before: dict, after: dict) -> dict:
         return _level(range(first.start, first.start + first.step * (len(first) + len(second)), first.step), name)
     raise SchemaError(
         f"the index of the frame, {_describe_level(after)}, neither continues that of the file, "
-        f"{_describe_level(before)}, nor starts "
-        "anew: write it with index=False, or reset_index"
+        f"{_describe_level(before)}, nor starts over; use index=False or reset_index()"
     )
 
 
@@ -144,7 +142,7 @@ def _is_default(level: Any) -> bool:
 def _range(level: dict) -> range:
     numbers = [level.get(key) for key in ("start", "stop", "step")]
     if not all(type(number) is int for number in numbers) or not numbers[2]:
-        raise SchemaError(f"the file's index is no range that can be continued: {level}")
+        raise SchemaError(f"the index of the file is not a valid range to continue: {level}")
     return range(*numbers)  # type: ignore[arg-type]
 
 
@@ -179,7 +177,7 @@ def _extend_column(before: dict, after: dict | None) -> dict:
         return before
     if bool(mine.get("ordered")) != bool(theirs.get("ordered")):
         raise SchemaError(
-            "the categories are ordered in one of the file and the frame, and unordered in the other",
+            f"the categories are {_describe_order(mine)} in the file, but {_describe_order(theirs)} in the frame",
             column=str(before.get("field_name")),
         )
     counts = [about.get("num_categories") for about in (mine, theirs)]
@@ -188,6 +186,10 @@ def _extend_column(before: dict, after: dict | None) -> dict:
     codes = [entry.get("numpy_type") for entry in (before, after)]
     widest = max(codes, key=_CODE_TYPES.index) if all(code in _CODE_TYPES for code in codes) else codes[0]
     return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
+
+
+def _describe_order(categorical: dict) -> str:
+    return "ordered" if categorical.get("ordered") else "unordered"
 
 
 # --- ARROW:schema ---------------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def open_existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingF
     """Open the file to append to; None if it does not exist yet."""
     local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
     if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
-        raise ValueError("append=True needs a local file: elsewhere, nothing can be copied without sending it through")
+        raise ValueError("append=True needs the path of a local file; rewrite other files instead")
     with error_context(file=os.fsdecode(path)):
         try:
             return ExistingFile(path)

@@ -119,7 +119,7 @@ class ParquetFile(OpenFile):
             if on_error == "raise":
                 return FileScan(self, columns, choices).to_frame(RaiseOnDamage())
             if on_error != "skip":
-                raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+                raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
             from numparq.scan.recovery.skip_damaged import SkipDamaged
 
             recovery = SkipDamaged(self.source.name, self.footer)

@@ -71,9 +71,9 @@ class WriterOptions:
         """
         named = self._check_names(leaves)
         if self.column_order not in COLUMN_ORDERS:
-            raise ValueError(f"column_order is one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
+            raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
         if self.data_page_version not in _VERSIONS:
-            raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
+            raise ValueError(f"data_page_version must be '1.0' or '2.0', not {self.data_page_version!r}")
         for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
             check_positive_int(getattr(self, name), name)
         of_type: dict[int, ColumnOptions] = {}  # for leaves that no option names
@@ -151,7 +151,7 @@ class WriterOptions:
         if isinstance(self.bloom_filter_options, Mapping):
             for name, options in self.bloom_filter_options.items():
                 if _bloom_options(options) and all(leaf.physical == BOOLEAN for leaf in below[name]):
-                    raise SchemaError("a BOOLEAN column can have no Bloom filter", column=name)
+                    raise SchemaError("a BOOLEAN column cannot have a Bloom filter", column=name)
         return all_named
 
 
@@ -159,7 +159,7 @@ def _unknown_column_error(option: str, name: Any, known: Iterable[str]) -> Schem
     """Build the error for a missing column, with similar names."""
     close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"{option} names a column {name!r}, which is not there{hint}")
+    return SchemaError(f"{option} names the column {name!r}, which does not exist{hint}")
 
 
 def _is_encodable(encoding: int, leaf: Leaf) -> bool:
@@ -172,7 +172,7 @@ def _check_encoding(name: str, option: Any, leaves: list[Leaf]) -> None:
     if encoding is None or any(_is_encodable(encoding, leaf) for leaf in leaves):
         return
     types = " and ".join(dict.fromkeys(PHYSICAL_NAMES[leaf.physical] for leaf in leaves))
-    raise ValueError(f"column {name!r} is of physical type {types}, which {option} is not for")
+    raise ValueError(f"column {name!r} of physical type {types} cannot be written in encoding {option}")
 
 
 def _option_names(leaf: Leaf) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _codec(name: Any) -> int:
         raise ValueError(f"compression {name!r} is not one of {', '.join(_CODECS)}, or None")
     if codec == enums.LZ4:
         warnings.warn(
-            "lz4_hadoop writes the deprecated LZ4 codec, whose framing readers do not agree on; lz4 is read by all",
+            "lz4_hadoop writes the deprecated LZ4 codec, which some readers misread; use lz4",
             DeprecationWarning,
             stacklevel=6,
         )
@@ -215,14 +215,14 @@ def _bloom_options(option: Any) -> BloomFilterOptions | None:
     if option is True:
         return BloomFilterOptions()
     if not isinstance(option, Mapping) or not set(option) <= set(_BLOOM_OPTIONS):
-        raise TypeError(f"bloom_filter_options of a column are True or a dict of 'fpp' and 'ndv', not {option!r}")
+        raise TypeError(f"bloom_filter_options of a column must be True or a dict of 'fpp' and 'ndv', not {option!r}")
     options = BloomFilterOptions(
         **{name: _BLOOM_OPTIONS[name](value) for name, value in option.items() if value is not None}
     )
     if not 0 < options.fpp < 1:
-        raise ValueError(f"fpp, the share of false positives, is between 0 and 1, not {options.fpp}")
+        raise ValueError(f"fpp, the false positive rate, must be between 0 and 1, not {options.fpp}")
     if options.ndv is not None and options.ndv < 1:
-        raise ValueError(f"ndv, the number of distinct values, is at least 1, not {options.ndv}")
+        raise ValueError(f"ndv, the number of distinct values, must be at least 1, not {options.ndv}")
     return options
 
 
@@ -244,7 +244,7 @@ def _sorting_column(item: Any, places: dict[str, int]) -> dict[str, Any]:
         return {"column_idx": item.column_index, "descending": item.descending, "nulls_first": item.nulls_first}
     name, *rest = (item,) if isinstance(item, str) else item
     if name not in places:
-        raise SchemaError(f"sorting_columns names a column {name!r}, which is not there")
+        raise SchemaError(f"sorting_columns names the column {name!r}, which does not exist")
     order: Callable[[Any], bool] = lambda value: value.startswith("desc") if isinstance(value, str) else bool(value)  # noqa: E731
     descending = order(rest[0]) if rest else False
     nulls_first = bool(rest[1]) if len(rest) > 1 else False

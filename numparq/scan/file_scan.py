@@ -128,7 +128,7 @@ class FileScan:
             raise
         except MemoryError as error:
             what = f"{rows.num_rows:,} rows of {len(columns.names)} columns"
-            raise LimitError(f"there is not enough memory to read {what}") from error
+            raise LimitError(f"not enough memory to read {what}") from error
 
     def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""

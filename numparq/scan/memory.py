@@ -152,8 +152,7 @@ def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], th
     if needed > limit:
         raise LimitError(
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
-            f"{format_bytes(limit)}: read "
-            "fewer columns, or fewer rows (filters, row_range, nrows), or a batch after the other (iter_batches)"
+            f"{format_bytes(limit)}; read fewer columns or rows (filters, row_range, nrows), or batches (iter_batches)"
         )
 
 

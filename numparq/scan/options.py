@@ -47,7 +47,7 @@ class ScanOptions:
         for name, words in _ALLOWED_VALUES.items():
             value = getattr(self, name)
             if value not in words:
-                raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
     @property
     def has_only_filters(self) -> bool:
@@ -61,7 +61,7 @@ class ScanOptions:
     def categorical_names(self) -> set[str]:
         """Names of the columns to read as Categorical."""
         if isinstance(self.categories, str):
-            raise TypeError(f"categories is a list of column names, not {self.categories!r}")
+            raise TypeError(f"categories must be a list of column names, not {self.categories!r}")
         return set(self.categories or ())
 
 
@@ -96,10 +96,10 @@ def _check_row_groups(row_groups: Any, count: int) -> list[int]:
     try:
         wanted = [index(group) for group in row_groups]
     except TypeError:
-        raise TypeError(f"row_groups is a list of ordinals, not {row_groups!r}") from None
+        raise TypeError(f"row_groups must be a list of ordinals, not {row_groups!r}") from None
     for group in wanted:
         if not 0 <= group < count:
-            raise ValueError(f"there is no row group {group}: the file has {count}, counted from 0")
+            raise ValueError(f"row group {group} does not exist; the file has {count}, counted from 0")
     return wanted
 
 
@@ -113,7 +113,7 @@ def _check_row_range(row_range: Any) -> tuple[int, int | None]:
     try:
         first, stop = row_range
     except (TypeError, ValueError):
-        raise TypeError(f"row_range is a pair (first, stop), not {row_range!r}") from None
+        raise TypeError(f"row_range must be a pair (first, stop), not {row_range!r}") from None
     begin = 0 if first is None else check_row_count(first, "the start of row_range")
     end = None if stop is None else check_row_count(stop, "the stop of row_range")
     if end is not None and end < begin:

@@ -169,7 +169,7 @@ class PointLookup:
         self._labels, self._metadata, self._separate = read.labels, read.metadata, read.index_leaves
         self._leaves = read.leaves if self._asked in read.leaves else [*read.leaves, self._asked]
         if len(self._leaves) > MAX_CHUNKS:
-            raise UnsupportedError("of many columns nothing is prepared")
+            raise UnsupportedError(f"a prepared look-up has at most {MAX_CHUNKS} columns, not {len(self._leaves)}")
         self._place = self._leaves.index(self._asked)
         groups = range(file.num_row_groups)
         # Chunks in other files are refused here, and left to others.
@@ -184,7 +184,7 @@ class PointLookup:
         self._chunks = BoundedCache(_MOST_KEPT)
         self.is_usable = True
         if not self._is_simple():
-            raise UnsupportedError("of nested columns, and of keys that are no integers, nothing is prepared")
+            raise UnsupportedError("a prepared look-up needs flat columns and integer keys")
         self._pages = KeyPageFinder(file, self._leaves, self._asked, self._domain, self._tables)
 
     def _is_simple(self) -> bool:

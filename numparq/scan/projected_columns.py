@@ -91,7 +91,7 @@ class ProjectedColumns:
         self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
         for name in self.virtual:
             if name in self.labels:
-                raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
+                raise SchemaError(f"include={name!r} cannot be added: the file already has a column of that name")
 
     @property
     def index_leaves(self) -> list[int]:

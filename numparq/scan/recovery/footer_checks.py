@@ -152,7 +152,7 @@ class PageHeaderCheck:
         wrong |= first_version & optional & _is_level_encoding_not_allowed(table[:, P_DEFINITION_ENCODING], allowed)
         wrong |= first_version & repeated & _is_level_encoding_not_allowed(table[:, P_REPETITION_ENCODING], allowed)
         if wrong.any():
-            message = "the page header names an encoding that the footer does not name for the column chunk"
+            message = "the page header has an encoding that the footer does not list for the column chunk"
             raise PageFailure(int(np.argmax(wrong)), error=CorruptPageError(message))
 
 

@@ -119,7 +119,7 @@ class FileUnitReader:
     def to_arrow(self) -> FileUnitReader:
         """Give the same rows as Arrow tables."""
         if self._choices.explode is not None:
-            raise UnsupportedError("explode=... gives no Arrow stream yet: use the frames")
+            raise UnsupportedError("explode is not supported for Arrow streams yet; iterate over the DataFrames")
         return FileUnitReader(self._file, self._asked, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
 
     @cached_property
@@ -198,4 +198,4 @@ class FileUnitReader:
             raise
         except MemoryError as error:
             what = f"{rows.num_rows:,} rows of {len(self._columns.names)} columns"
-            raise LimitError(f"there is not enough memory to read {what}") from error
+            raise LimitError(f"not enough memory to read {what}") from error
