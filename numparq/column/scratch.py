@@ -81,7 +81,8 @@ class ThreadScratch:
     def get(self) -> Scratch:
         """Return the calling thread's buffers."""
         try:
-            return self._local.scratch
+            found: Scratch = self._local.scratch
+            return found
         except AttributeError:
             scratch = self._local.scratch = borrow_scratch()
             self._taken.append(scratch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expression, Or, col, comparison
@@ -9,7 +10,7 @@ from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expr
 _OPERATORS = (*COMPARISONS, "=", "in", "not in")
 
 
-def as_expression(filters: Any) -> Expression:
+def as_expression(filters: object) -> Expression:
     """Return the `filters` argument as an expression: an Expression, a tuple, or a list in disjunctive normal form.
 
     Raises TypeError for other types, ValueError for empty lists, tuples without three items and unknown operators.
@@ -21,7 +22,7 @@ def as_expression(filters: Any) -> Expression:
     return from_dnf(filters)
 
 
-def from_dnf(filters: Any) -> Expression:
+def from_dnf(filters: object) -> Expression:
     """Return filters in disjunctive normal form as an expression: tuples of a list are ANDed, lists are ORed.
 
     A tuple is ``(column, operator, value)``; errors as in `as_expression`.
@@ -48,21 +49,21 @@ def from_dnf(filters: Any) -> Expression:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _is_predicate(item: tuple) -> bool:
+def _is_predicate(item: tuple[Any, ...]) -> bool:
     """Whether a tuple is a predicate, not a sequence of them: it begins with a name, or a path and an operator."""
     if not item:
         return False
     return isinstance(item[0], str) or (len(item) > 1 and isinstance(item[1], str))
 
 
-def _conjunction(items: Any, where: str) -> Expression:
+def _conjunction(items: Sequence[object], where: str) -> Expression:
     if not items:
         raise ValueError(f"{where} is empty; it needs at least one tuple (column, operator, value)")
     parts = [_predicate(item, f"{where}[{place}]") for place, item in enumerate(items)]
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _predicate(item: Any, where: str) -> Expression:
+def _predicate(item: object, where: str) -> Expression:
     if not isinstance(item, tuple):
         raise TypeError(f"{where} must be a tuple (column, operator, value), not {item!r}")
     if len(item) != 3:
@@ -85,7 +86,7 @@ def _test(column: ColumnReference, operator: str, value: Any) -> ColumnPredicate
     return comparison(column.name, "==" if operator == "=" else operator, value)
 
 
-def _shown(filters: Any) -> str:
+def _shown(filters: object) -> str:
     """Return the invalid `filters` for a message: its repr, or its type name if that is long (Series, frame)."""
     text = repr(filters)
     return text if len(text) <= 100 and "\n" not in text else type(filters).__name__

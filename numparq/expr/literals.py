@@ -161,7 +161,8 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
     key = order.sort_key(packed)
 
     def value(key: int) -> float:
-        return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
+        bits = float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True)
+        return float(struct.unpack(code, bits)[0])
 
     # Rounding may have given a neighbour's key.
     while key > domain.low and value(key - 1) >= number:

@@ -95,11 +95,11 @@ class RuntimeFilter:
     def __init__(
         self,
         column: ColumnName,
-        values: Iterable[Any] | None = None,
+        values: Iterable[object] | None = None,
         *,
-        low: Any = None,
-        high: Any = None,
-        ranges: Iterable[tuple[Any, Any]] | None = None,
+        low: object = None,
+        high: object = None,
+        ranges: Iterable[tuple[object, object]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         self.column = col(column).name
@@ -124,11 +124,11 @@ class RuntimeFilter:
 
     def arrive(
         self,
-        values: Iterable[Any] | None = None,
+        values: Iterable[object] | None = None,
         *,
-        low: Any = None,
-        high: Any = None,
-        ranges: Iterable[tuple[Any, Any]] | None = None,
+        low: object = None,
+        high: object = None,
+        ranges: Iterable[tuple[object, object]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         """Set the values that pass; running reads apply them from now on.

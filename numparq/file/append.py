@@ -18,6 +18,7 @@ from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import LockedFile
 from numparq.io.open import open_source
 from numparq.io.sink import Sink
+from numparq.typing import PathOrBuffer, StorageOptions
 
 from .append_schema import conform_to_file
 
@@ -79,7 +80,7 @@ def _parse_pandas(metadata: Metadata) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _get_list(document: dict[str, Any], key: str) -> list:
+def _get_list(document: dict[str, Any], key: str) -> list[Any]:
     found = document.get(key)
     return found if isinstance(found, list) else []
 
@@ -87,7 +88,7 @@ def _get_list(document: dict[str, Any], key: str) -> list:
 # --- index levels ---------------------------------------------------------------------------------------------------
 
 
-def _extend_index(before: list, after: list, num_rows: int | None) -> list:
+def _extend_index(before: list[Any], after: list[Any], num_rows: int | None) -> list[Any]:
     """Merge two lists of index levels."""
     if not any(_is_range(level) for level in (*before, *after)):
         if before == after:
@@ -112,7 +113,7 @@ def _extend_index(before: list, after: list, num_rows: int | None) -> list:
     raise SchemaError(f"the file has the index {_describe_level(before[0])}, but the frame was written without one")
 
 
-def _extend_range(before: dict, after: dict) -> dict:
+def _extend_range(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Append one range to another."""
     first, second = _range(before), _range(after)
     name = before.get("name") if after.get("name") in (before.get("name"), None) else None
@@ -139,14 +140,14 @@ def _is_default(level: Any) -> bool:
     return _is_range(level) and level.get("name") is None and (_range(level).start, _range(level).step) == (0, 1)
 
 
-def _range(level: dict) -> range:
+def _range(level: dict[str, Any]) -> range:
     numbers = [level.get(key) for key in ("start", "stop", "step")]
     if not all(type(number) is int for number in numbers) or not numbers[2]:
         raise SchemaError(f"the index of the file is not a valid range to continue: {level}")
     return range(*numbers)  # type: ignore[arg-type]
 
 
-def _level(numbers: range, name: Any) -> dict:
+def _level(numbers: range, name: Any) -> dict[str, Any]:
     return {"kind": "range", "name": name, "start": numbers.start, "stop": numbers.stop, "step": numbers.step}
 
 
@@ -160,7 +161,7 @@ def _describe_level(level: Any) -> str:
 # --- categorical columns --------------------------------------------------------------------------------------------
 
 
-def _extend_columns(before: list, after: list) -> list:
+def _extend_columns(before: list[Any], after: list[Any]) -> list[Any]:
     """Merge the entries of categorical columns: number of categories, and type of the codes."""
     by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
     return [
@@ -169,7 +170,7 @@ def _extend_columns(before: list, after: list) -> list:
     ]
 
 
-def _extend_column(before: dict, after: dict | None) -> dict:
+def _extend_column(before: dict[str, Any], after: dict[str, Any] | None) -> dict[str, Any]:
     if after is None or before.get("pandas_type") != "categorical" or after.get("pandas_type") != "categorical":
         return before
     mine, theirs = before.get("metadata"), after.get("metadata")
@@ -188,7 +189,7 @@ def _extend_column(before: dict, after: dict | None) -> dict:
     return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
 
 
-def _describe_order(categorical: dict) -> str:
+def _describe_order(categorical: dict[str, Any]) -> str:
     return "ordered" if categorical.get("ordered") else "unordered"
 
 
@@ -263,13 +264,14 @@ class ExistingFile:
         self._lock.close()
 
 
-def open_existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingFile | None:
+def open_existing(path: PathOrBuffer | None, storage_options: StorageOptions, filesystem: Any) -> ExistingFile | None:
     """Open the file to append to; None if it does not exist yet."""
-    local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
-    if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
+    name = os.fsdecode(path) if isinstance(path, (str, os.PathLike)) else None
+    is_local = name is not None and ("://" not in name or name.startswith("file://"))
+    if name is None or not is_local or storage_options or filesystem is not None:
         raise ValueError("append=True needs the path of a local file; rewrite other files instead")
-    with error_context(file=os.fsdecode(path)):
+    with error_context(file=name):
         try:
-            return ExistingFile(path)
+            return ExistingFile(name)
         except FileNotFoundError:
             return None

@@ -18,6 +18,7 @@ from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
+from numparq.typing import PathOrBuffer, SortingColumns, StorageOptions
 from numparq.util.arguments import check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.transaction import TransactionalWriter
@@ -118,20 +119,20 @@ class ParquetWriter(TransactionalWriter):
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrBuffer | None,
         schema: Any = None,
         *,
         row_group_size: int | None = None,
         row_group_bytes: int | None = None,
         row_group_alignment: int | None = None,
-        sorting_columns: Sequence[Any] | None = None,
+        sorting_columns: SortingColumns = None,
         key_value_metadata: Mapping[str, str | bytes] | None = None,
         store_schema: bool = True,
         checkpoint_row_groups: int | None = None,
         append: bool = False,
         threads: int | None = None,
         progress: bool | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         context: WriterContext | None = None,
         **options: Any,

@@ -20,6 +20,7 @@ from numparq.scan.options import ScanOptions, select_row_slices
 from numparq.scan.projected_columns import ProjectedColumns, project_columns
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.strings import default_string_array
+from numparq.typing import Columns
 from numparq.util.arguments import check_row_count
 from numparq.util.worker_pool import WorkerPool
 
@@ -58,7 +59,7 @@ class FileUnitReader:
         Of rows without an index.
     """
 
-    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions, sizes: BatchSize) -> None:
+    def __init__(self, file: OpenFile, columns: Columns, options: ScanOptions, sizes: BatchSize) -> None:
         self._file = file
         self._asked = columns
         self._choices = options
