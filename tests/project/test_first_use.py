@@ -19,7 +19,7 @@ ENTRY_POINTS = {
     "virtual columns": "numparq.read_parquet(path, include=['file', 'row_number'])",
     "glob": "numparq.read_parquet(path.replace('rides', 'rides*'))",
     "ParquetFile": "numparq.ParquetFile(path).plan(filters=numparq.col('a') == 1).explain()",
-    "iter_batches": "list(numparq.ParquetFile(path).iter_batches(batch_size=2))",
+    "iter_batches": "list(numparq.ParquetFile(path).iter_batches(batch_rows=2))",
     "explode": "numparq.read_parquet(path, ['c'], explode='c.list.element')",
     "Dataset": "numparq.Dataset([path]).read(filters=[('a', '=', 2)])",
     "to_parquet": "numparq.to_parquet(frame, f'{path}{thread}')",
