@@ -87,9 +87,9 @@ class PartialStream:
         self.most, self.data = most, b""
 
     def write(self, data) -> int | None:
-        taken = bytes(data)[: self.most]
-        self.data += taken
-        return None if self.most is None else len(taken)
+        accepted = bytes(data)[: self.most]
+        self.data += accepted
+        return None if self.most is None else len(accepted)
 
 
 @pytest.mark.parametrize("most", [None, 7])
