@@ -36,11 +36,11 @@ def frames():
 
 @pytest.fixture
 def paths(frames, tmp_path):
-    made = []
+    file_paths = []
     for number, one in enumerate(frames):
         numparq.to_parquet(one, tmp_path / f"{number}.parquet", row_group_size=10)
-        made.append(str(tmp_path / f"{number}.parquet"))
-    return pd.Series(made, index=["a", "b", "c", "d"])
+        file_paths.append(str(tmp_path / f"{number}.parquet"))
+    return pd.Series(file_paths, index=["a", "b", "c", "d"])
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_dtypes_are_schema_only():
 
 
 def test_cells_of_different_schemas(tmp_path):
-    made = [to_bytes(pd.DataFrame({"a": [1]})), to_bytes(pd.DataFrame({"b": ["x"], "a": [2]}))]
-    cells = pd.Series(made, dtype=object)
+    contents = [to_bytes(pd.DataFrame({"a": [1]})), to_bytes(pd.DataFrame({"b": ["x"], "a": [2]}))]
+    cells = pd.Series(contents, dtype=object)
     got = decode_bytes(cells)
     assert got["a"].tolist() == [1, 2]
     assert got["b"].isna().tolist() == [True, False]

@@ -242,13 +242,13 @@ def test_commits_are_atomic_for_readers(tmp_path):
 
     thread = threading.Thread(target=replace)
     thread.start()
-    seen: set[frozenset[str]] = set()
+    write_names: set[frozenset[str]] = set()
     try:
-        while len(seen) < 4:
+        while len(write_names) < 4:
             files = list_files(tmp_path).files
             assert len(files) == 20
-            seen.add(frozenset(file.name.rpartition("/")[2] for file in files))
-            assert all(len(names) == 1 for names in seen), "all files belong to one write"
+            write_names.add(frozenset(file.name.rpartition("/")[2] for file in files))
+            assert all(len(names) == 1 for names in write_names), "all files belong to one write"
     finally:
         stop.set()
         thread.join()

@@ -108,11 +108,11 @@ def test_order_of_commit_requests():
     write(location, [1, 2], 0)
     location[1].asked.clear()
     write(location, [1, 3], 10, existing_data_behavior="delete_matching")
-    asked = [(what, path.rpartition("/")[2].partition("-")[0]) for what, path in location[1].asked]
+    requests = [(what, path.rpartition("/")[2].partition("-")[0]) for what, path in location[1].asked]
     record, part = "_numparq_commit", "part"
-    assert asked[0] == ("put", record)
-    assert asked.count(("complete", part)) == 2
-    assert asked[-3:] == [("put", record), ("delete", part), ("delete", record)]
+    assert requests[0] == ("put", record)
+    assert requests.count(("complete", part)) == 2
+    assert requests[-3:] == [("put", record), ("delete", part), ("delete", record)]
 
 
 def test_concurrent_replacements_raise(location):

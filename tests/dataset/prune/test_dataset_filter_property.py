@@ -100,7 +100,7 @@ class Case:
         self.kinds = kinds(self.wide_floats)
         count = int(rng.integers(1, 6))
         partitions = [(pick(rng, "1", "2", "10", None), pick(rng, "a", "b", "ab", None)) for _ in range(count)]
-        self.places = [stub_partition(*values, name=f"{at}.parquet") for at, values in enumerate(partitions)]
+        self.data_files = [stub_partition(*values, name=f"{at}.parquet") for at, values in enumerate(partitions)]
         self.tables = [self._table(rng, at == 0) for at in range(count)]
         self.files = [self._file(rng, table) for table in self.tables]
         self.schema = DatasetSchema.from_files(self.files)
@@ -155,7 +155,7 @@ class Case:
     def _comparable(self) -> dict[Any, list[Any]]:
         """Return the comparable values of all rows, by column."""
         found: dict[Any, list[Any]] = {name: [] for name in (*self.kinds, "l", "st", ("st", "a"), "st.b", "p", "q")}
-        for table, place in zip(self.tables, self.places, strict=True):
+        for table, data_file in zip(self.tables, self.data_files, strict=True):
             rows = table.num_rows
             for name, about in self.kinds.items():
                 found[name] += [None if v is None else about.to_comparable(v) for v in _column(table, name, rows)]
@@ -164,8 +164,8 @@ class Case:
             found["st"] += structs
             for name, field in ((("st", "a"), "a"), ("st.b", "b")):
                 found[name] += [None if one is None else one.get(field) for one in structs]
-            found["p"] += [None if place.values[0] is None else int(place.values[0])] * rows
-            found["q"] += [place.values[1]] * rows
+            found["p"] += [None if data_file.values[0] is None else int(data_file.values[0])] * rows
+            found["q"] += [data_file.values[1]] * rows
         return found
 
     def question(self, rng: Rng) -> Comparison:
@@ -221,17 +221,17 @@ def random_predicate(rng: Rng, case: Case, depth: int = 2) -> Any:
 def check(case: Case, predicate: Any) -> None:
     truths = predicate.truths(case.comparable)
     dataset_filter = DatasetFilter(predicate.expression(), case.schema, case.partitions)
-    open_files = dict(zip([place.path for place in case.places], case.files, strict=True))
-    by_partition = PartitionPruner(predicate.expression(), case.partitions).keep(case.places)
-    by_statistics = StatisticsPruner(dataset_filter, open_files).keep(case.places)
+    open_files = dict(zip([data_file.path for data_file in case.data_files], case.files, strict=True))
+    by_partition = PartitionPruner(predicate.expression(), case.partitions).keep(case.data_files)
+    by_statistics = StatisticsPruner(dataset_filter, open_files).keep(case.data_files)
     start = 0
-    for at, (place, file, table) in enumerate(zip(case.places, case.files, case.tables, strict=True)):
+    for at, (data_file, file, table) in enumerate(zip(case.data_files, case.files, case.tables, strict=True)):
         expected = [row for row in range(table.num_rows) if truths[start + row]]
-        got = matching_row_numbers(file, dataset_filter.scan_predicate(file, place))
-        assert got == expected, (predicate.expression(), place.values, table.to_pydict(), table.schema)
+        got = matching_row_numbers(file, dataset_filter.scan_predicate(file, data_file))
+        assert got == expected, (predicate.expression(), data_file.values, table.to_pydict(), table.schema)
         if expected:
-            assert by_partition[at], (predicate.expression(), place.values)
-            assert by_statistics[at], (predicate.expression(), place.values, table.to_pydict())
+            assert by_partition[at], (predicate.expression(), data_file.values)
+            assert by_statistics[at], (predicate.expression(), data_file.values, table.to_pydict())
         start += table.num_rows
 
 

@@ -171,10 +171,10 @@ def test_damaged_page_names_its_file(tmp_path, page):
     path = tmp_path / "3.parquet"
     chunk = pq.read_metadata(path).row_group(0).column(0)
     data = bytearray(path.read_bytes())
-    place = data.index(b"one", chunk.dictionary_page_offset) if page == "dictionary" else chunk.data_page_offset
+    position = data.index(b"one", chunk.dictionary_page_offset) if page == "dictionary" else chunk.data_page_offset
     if page == "data":
-        place = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
-    data[place] ^= 1
+        position = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
+    data[position] ^= 1
     path.write_bytes(data)
     with pytest.raises(CorruptPageError) as caught:
         numparq.read_parquet(tmp_path)
