@@ -146,7 +146,7 @@ TESTS = {
         "kernels/selection/test_fused_read.test_any_run_of_rows",
         "kernels/selection/test_fused_read.test_strings_that_are_cut",
     ),
-    "coalesce_ranges": KernelTests("io/test_coalesce.test_any_byte_ranges"),
+    "coalesce_ranges": KernelTests("io/test_coalesce.test_coalesce_kernels_equal_reference"),
 }
 # Kernels that are handed bytes as they stand in the file, whose structure they follow.
 PARSERS = {
