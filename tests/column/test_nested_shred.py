@@ -152,7 +152,7 @@ def int_lists(lists: list, validity: list | None = None) -> UnshreddedList:
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_array_of_arrays_of_impalas_document():
+def test_array_of_arrays_of_the_impala_document():
     """Every definition and repetition level that array<array<int>> can have."""
     node = listed("array_col", listed("item", leaf("item")))
     inner = int_lists([None, [], [None], [1, None], [2], [3]])
@@ -164,7 +164,7 @@ def test_the_array_of_arrays_of_impalas_document():
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("required", [False, True])
-def test_the_optional_groups_of_impalas_document(required):
+def test_optional_groups_of_the_impala_document(required):
     """a.b.c: where the first null is; a required b adds no level."""
     b = SchemaNode("b", REQUIRED if required else OPTIONAL, children=(leaf("c"),))
     node = SchemaNode("a", children=(b,))
@@ -176,7 +176,7 @@ def test_the_optional_groups_of_impalas_document(required):
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_address_book_of_impalas_document():
+def test_address_book_of_the_impala_document():
     """contacts.phoneNumber and contacts.name, in groups that are repeated without a LIST around them."""
     name, phone = SchemaNode("name", REQUIRED, BYTE_ARRAY), SchemaNode("phoneNumber", OPTIONAL, BYTE_ARRAY)
     node = SchemaNode("contacts", REPEATED, children=(name, phone))
@@ -197,7 +197,7 @@ def texts(values: LeafValues) -> list[bytes]:
 
 
 @pytest.mark.usefixtures("engine")
-def test_values_are_views_where_nothing_is_left_out():
+def test_contiguous_values_are_views():
     numbers = np.arange(10, dtype=np.int32)
     lists = UnshreddedList(2, None, np.array([2, 4, 7]), (UnshreddedLeaf(10, LeafValues(numbers)),))
     (got,) = shred(listed("c", leaf("element")), lists)
@@ -206,7 +206,7 @@ def test_values_are_views_where_nothing_is_left_out():
 
 
 @pytest.mark.usefixtures("engine")
-def test_codes_and_items_of_any_width_are_picked():
+def test_values_under_nulls_are_dropped():
     offsets, validity = np.array([0, 1, 3]), np.array([1, 0, 1], np.uint8)
     codes = UnshreddedLeaf(
         3, LeafValues(np.array([5, 6], np.int32), codes=np.array([1, 0, 0], np.int32), validity=validity)
@@ -232,7 +232,7 @@ def test_codes_and_items_of_any_width_are_picked():
         (listed("c", leaf("element"), REQUIRED), "c.list"),
     ],
 )
-def test_a_null_that_the_schema_does_not_allow(node, where):
+def test_null_in_a_required_field_is_refused(node, where):
     with pytest.raises(SchemaError, match="null") as caught:
         shred(node, int_lists([[1], None] if where == "c.list" else [[None]]))
     assert caught.value.where == {"column": where}
@@ -243,13 +243,13 @@ def test_a_null_that_the_schema_does_not_allow(node, where):
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_struct_without_fields():
+def test_struct_without_fields_is_refused():
     with pytest.raises(SchemaError, match="without fields"):
         shred(SchemaNode("c"), UnshreddedStruct(1, None, ()))
 
 
 @pytest.mark.usefixtures("engine")
-def test_levels_have_an_end():
+def test_level_limit():
     node, array = leaf("x"), UnshreddedLeaf(1, LeafValues(np.zeros(1, np.int32)))
     for _ in range(254):
         node, array = SchemaNode("g", children=(node,)), UnshreddedStruct(1, None, (array,))
@@ -261,7 +261,7 @@ def test_levels_have_an_end():
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("offsets", [[0, 4], [2, 1], [-1, 1]])
-def test_lists_that_are_not_within_their_elements(offsets):
+def test_list_offsets_outside_the_elements(offsets):
     """Nothing is read there: Arrow data that nobody has validated may be such."""
     lists = UnshreddedList(1, None, np.array(offsets), (UnshreddedLeaf(3, LeafValues(np.zeros(3, np.int32))),))
     with pytest.raises(SchemaError, match="length"):

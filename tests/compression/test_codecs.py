@@ -50,7 +50,7 @@ def refused(codec, data, size):
 
 @every_form
 @pytest.mark.parametrize("data", [TEXT, b"x", b"", bytes(300_000)], ids=["text", "one byte", "nothing", "zeros"])
-def test_whole(form, data):
+def test_decompress_whole_data(form, data):
     codec, compress = FRAMINGS[form]
     assert decompressed(codec, compress(data), len(data)) == data
 
@@ -64,7 +64,7 @@ def test_cut_at_every_byte(form):
 
 
 @every_form
-def test_another_size_than_the_header_says(form):
+def test_wrong_uncompressed_size_is_refused(form):
     codec, compress = FRAMINGS[form]
     packed = compress(TEXT)
     for size in (0, 1, len(TEXT) - 1, len(TEXT) + 1, 2 * len(TEXT)):
@@ -75,7 +75,7 @@ def test_another_size_than_the_header_says(form):
 # cramjam stops where Brotli's data end, and does not say where that is.
 @pytest.mark.parametrize("form", [form for form in FRAMINGS if form != "brotli"])
 @pytest.mark.parametrize("more", [b"\x00", b"\x07", b"\x11", b"\x28\xb5", bytes(9), b"\xff" * 300])
-def test_something_behind(form, more):
+def test_trailing_bytes_are_refused(form, more):
     codec, compress = FRAMINGS[form]
     if more == bytes(9) and form == "lz4 of hadoop":
         more = bytes(10)  # nothing is what lengths of zero are; see below
@@ -85,7 +85,7 @@ def test_something_behind(form, more):
 
 
 @pytest.mark.parametrize("form", ["gzip", "zstd", "zstd with a checksum", "zstd without its size", "lz4 frame"])
-def test_several_parts(form):
+def test_concatenated_frames(form):
     codec, compress = FRAMINGS[form]
     parts = [TEXT, b"", b"x", TEXT * 2, b""]
     packed = b"".join(map(compress, parts))
@@ -96,7 +96,7 @@ def test_several_parts(form):
     refused(codec, compress(TEXT) * 2, len(TEXT))
 
 
-def test_frames_of_zstd_that_are_to_be_skipped():
+def test_zstd_skippable_frames():
     skipped = [(0x184D2A50 + low).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"xyz" for low in range(16)]
     packed = zstd(TEXT).join(skipped)
     assert decompressed(ZSTD, packed, 15 * len(TEXT)) == TEXT * 15
@@ -105,7 +105,7 @@ def test_frames_of_zstd_that_are_to_be_skipped():
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 19, 22])
-def test_where_frames_of_zstd_end(level):
+def test_zstd_frame_ends(level):
     """Frames of many blocks of all kinds, and every form of their headers."""
     rng = np.random.default_rng(0)
     for size in (1, 200, 255, 256, 300, 65791, 65792, 70_000, 300_000):
@@ -119,7 +119,7 @@ def test_where_frames_of_zstd_end(level):
                 refused(ZSTD, packed + packed[:5], len(data))
 
 
-def test_a_block_of_lz4_that_seems_to_begin_with_its_length():
+def test_lz4_block_that_looks_length_prefixed():
     for codec in (LZ4_RAW, LZ4):
         out = decompressed(codec, BLOCK, 84)
         assert out[:12] == bytes.fromhex("000000fa0000000000000000")
@@ -134,7 +134,7 @@ BLOCKS = pytest.mark.parametrize(("codec", "block"), [(LZ4, lz4_block), (LZO, lz
 @BLOCKS
 @pytest.mark.parametrize("cuts", [(), (1,), (100, 200, 900), (1, 500)])
 @pytest.mark.parametrize("inner", [None, 64, 100])
-def test_lengths_and_blocks(codec, block, cuts, inner):
+def test_hadoop_blocks(codec, block, cuts, inner):
     packed = hadoop(TEXT, block, cuts, inner)
     assert decompressed(codec, packed, len(TEXT)) == TEXT
     refused(codec, packed, len(TEXT) + 1)
@@ -144,7 +144,7 @@ def test_lengths_and_blocks(codec, block, cuts, inner):
 
 
 @BLOCKS
-def test_nothing_in_blocks(codec, block):
+def test_empty_hadoop_data(codec, block):
     """Hadoop writes the length alone, Arrow a block all the same."""
     for packed in (b"", bytes(4), bytes(8), bytes(4) + big_endian(len(block(b""))) + block(b"")):
         assert decompressed(codec, packed, 0) == b""
@@ -153,7 +153,7 @@ def test_nothing_in_blocks(codec, block):
 
 
 @BLOCKS
-def test_lengths_that_lie(codec, block):
+def test_wrong_hadoop_lengths_are_refused(codec, block):
     packed = block(TEXT)
     size, length = len(TEXT), len(packed)
     for stream in (
@@ -171,14 +171,14 @@ def test_lengths_that_lie(codec, block):
         refused(codec, stream, size)
 
 
-def test_lzo_whose_header_is_another():
+def test_python_lzo_headers():
     packed = python_lzo(TEXT)
     refused(LZO, b"\xf2" + packed[1:], len(TEXT))
     refused(LZO, packed[:1] + big_endian(len(TEXT) + 1) + packed[5:], len(TEXT))
     assert decompressed(LZO, b"\xf1" + packed[1:], len(TEXT)) == TEXT
 
 
-def test_lzo_by_its_library():
+def test_lzo_written_by_lzallright():
     library = pytest.importorskip("lzallright").LZOCompressor()
     data = np.random.default_rng(1).integers(0, 9, 600_000, np.uint8).tobytes()
     assert decompressed(LZO, hadoop(data, library.compress, (), 256 << 10), len(data)) == data
@@ -211,7 +211,7 @@ def v2(values, nulls=0, section=b""):
 
 
 @every_form
-def test_pages_of_both_versions(form):
+def test_data_pages_v1_and_v2(form):
     codec, compress = FRAMINGS[form]
     assert column_of([packed_page(data_page(len(NUMBERS), WHOLE), compress)], codec) == NUMBERS
     half = len(NUMBERS) // 2
@@ -220,7 +220,7 @@ def test_pages_of_both_versions(form):
 
 
 @every_form
-def test_dictionaries(form):
+def test_dictionary_pages(form):
     codec, compress = FRAMINGS[form]
     entries = [b"one", b"", b"three" * 9]
     codes = [0, 1, 2, 2, 1, 0, 0, 0]
@@ -247,7 +247,7 @@ def test_empty_pages(form):
 
 
 @every_form
-def test_value_sections_of_no_bytes(form):
+def test_empty_value_sections_of_v2_pages(form):
     """Pages of version 2 that hold nothing but nulls: compressed, as the header says, or not at all."""
     codec, compress = FRAMINGS[form]
     section = encode_indices([0] * 8, 1)
@@ -261,7 +261,7 @@ def test_value_sections_of_no_bytes(form):
 
 
 @every_form
-def test_damaged_pages_are_named(form):
+def test_error_names_the_damaged_page(form):
     codec, compress = FRAMINGS[form]
     for change in (lambda body: body[:-1], lambda body: body[:1]):
         whole = packed_page(data_page(len(NUMBERS), WHOLE), compress)

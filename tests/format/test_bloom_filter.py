@@ -64,7 +64,7 @@ def test_hashes_of_every_length(engine):
     assert len(hash_values(leaf(3), np.zeros(24, np.uint8))) == 2
 
 
-def test_what_cannot_be_hashed():
+def test_unhashable_columns_are_refused():
     with pytest.raises(SchemaError, match="BOOLEAN"):
         hash_values(leaf(0), np.zeros(3, np.uint8))
     with pytest.raises(TypeError, match="starts"):
@@ -77,7 +77,7 @@ def test_what_cannot_be_hashed():
     others=st.lists(st.integers(0, (1 << 64) - 1), max_size=20),
     num_blocks=st.integers(1, 9),
 )
-def test_bits(hashes, others, num_blocks):
+def test_insert_and_probe_bits(hashes, others, num_blocks):
     for each in ENGINES:
         made = BloomFilter(np.zeros(32 * num_blocks, np.uint8))
         with pytest.MonkeyPatch.context() as patch:
@@ -91,25 +91,25 @@ def test_bits(hashes, others, num_blocks):
             assert all(made.might_contain(value) is True for value in hashes)
 
 
-def test_a_bitset_of_blocks_only():
+def test_bitset_must_be_whole_blocks():
     for size in (0, 31, 33):
         with pytest.raises(ValueError, match="32 bytes"):
             BloomFilter(np.zeros(size, np.uint8))
 
 
 @pytest.mark.parametrize(("bits", "rate"), RATES)
-def test_the_table_of_the_specification(bits, rate):
+def test_specification_false_positive_table(bits, rate):
     assert false_positive_rate(8 * MAX_BYTES / bits, MAX_BYTES) == pytest.approx(rate, rel=0.02)
 
 
-def test_the_example_of_the_specification():
+def test_specification_example():
     rates = [false_positive_rate(count, 1024 * 32) for count in (26_214, 52_428, 13_107)]
     assert rates == pytest.approx([0.0126, 0.18, 0.0004], rel=0.06)
     assert false_positive_rate(0, 32) == 0
     assert false_positive_rate(1e9, 32) == 1
 
 
-def test_sizes():
+def test_optimal_num_bytes():
     assert optimal_num_bytes(0) == optimal_num_bytes(1, 0.5) == 32
     assert optimal_num_bytes(1 << 40) == MAX_BYTES
     assert optimal_num_bytes(1 << 40, max_bytes=1000) == 512
@@ -126,7 +126,7 @@ def test_sizes():
 
 
 @pytest.mark.parametrize(("fpp", "count"), [(0.1, 10_900), (0.01, 6_200), (0.001, 15_500), (0.01, 200)])
-def test_the_measured_rate_is_the_one_asked_for(fpp, count):
+def test_measured_false_positive_rate(fpp, count):
     """Counts that just fit in a power of two, so that little is rounded up."""
     inserted = numbers(0, count)
     made = BloomFilter.build(inserted, fpp)
@@ -136,7 +136,7 @@ def test_the_measured_rate_is_the_one_asked_for(fpp, count):
     assert measured == pytest.approx(false_positive_rate(count, len(made.bitset)), rel=0.15)
 
 
-def test_it_is_as_large_as_the_different_values_want():
+def test_size_follows_the_distinct_values():
     inserted = np.tile(numbers(0, 5_000), 100)
     made = BloomFilter.build(inserted, 0.01)
     asked = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
@@ -148,12 +148,12 @@ def test_it_is_as_large_as_the_different_values_want():
     assert "8192 bytes, about 49" in repr(made)
 
 
-def test_the_header():
+def test_header_roundtrip():
     made = BloomFilter.build(numbers(0, 100))
     assert read_header(encode_struct("BloomFilterHeader", made.header))[0] == made.header
 
 
-def test_pyarrow_makes_the_same(tmp_path):
+def test_equal_to_pyarrow(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -171,7 +171,7 @@ def test_pyarrow_makes_the_same(tmp_path):
         assert mine.to_bytes() == found[name].to_bytes()
 
 
-def test_those_of_duckdb_answer(tmp_path):
+def test_duckdb_filters_are_read(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "a.parquet"
     duckdb.sql(

@@ -31,7 +31,7 @@ TABLE = {
 
 @pytest.mark.parametrize("given", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
 @pytest.mark.parametrize("absent", ["left out", "null", "empty"])
-def test_the_table_of_the_specification(given, absent):
+def test_resolution_table_of_the_specification(given, absent):
     reference = {name: SET[name] for name in given}
     if absent != "left out":
         reference = dict.fromkeys(REFERENCE_FIELDS) | reference
@@ -52,12 +52,12 @@ def test_empty_inline_bytes_are_set():
 
 
 @pytest.mark.parametrize("field", ["offset", "size"])
-def test_negative_numbers(field):
+def test_negative_offset_and_size_are_refused(field):
     with pytest.raises(InvalidFileError, match=f"negative {field}"):
         resolve_reference({"offset": 0, "size": 0, field: -1})
 
 
-def test_numbers_of_any_sort():
+def test_numpy_integers_floats_and_nan():
     """Out of a frame come NumPy's integers, and NaN for nulls."""
     assert resolve_reference({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == FileRange(None, 5, 0)
     assert resolve_reference({"offset": 5.0, "size": np.float64(0)}) == FileRange(None, 5, 0)
@@ -76,7 +76,7 @@ def test_numbers_of_any_sort():
         {"uri": "x", "size": True},
     ],
 )
-def test_what_is_no_reference(reference):
+def test_invalid_references_are_refused(reference):
     with pytest.raises(TypeError, match="FILE reference"):
         resolve_reference(reference)
 
@@ -119,10 +119,10 @@ def test_checksums(algorithm):
 
 
 @pytest.mark.parametrize("checksum", ['ETAG:"abc"', "ETAG:", "SHA-512:00", "md5:00", "", None, ":", "XX:y:z"])
-def test_checksums_that_say_nothing(checksum):
+def test_unknown_checksums_are_ignored(checksum):
     assert fetched(inline=DATA, checksum=checksum) == DATA
 
 
-def test_a_checksum_without_an_algorithm():
+def test_checksum_without_algorithm_is_refused():
     with pytest.raises(InvalidFileError, match="does not say its algorithm"):
         fetched(inline=DATA, checksum="d41d8cd9")

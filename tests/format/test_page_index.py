@@ -47,7 +47,7 @@ def read_back(struct, encoded):
     return {name: value for name, value in found.items() if value is not None}
 
 
-def test_a_column_index():
+def test_column_index():
     sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
     found = build_column_index(float_bounds("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
     assert found == {
@@ -69,7 +69,7 @@ def test_a_column_index():
     encode_struct("SizeStatistics", build_size_statistics(sizes))
 
 
-def test_an_offset_index():
+def test_offset_index():
     found = build_offset_index(
         np.array([4, 90]), [86, 20], [0, 7], PageSizeStatistics(byte_array_bytes=np.array([3, 4]))
     )
@@ -84,7 +84,7 @@ def test_an_offset_index():
     assert list(build_offset_index([4], [86], [0])) == ["page_locations"]
 
 
-def test_when_there_is_none():
+def test_column_index_is_omitted():
     assert build_column_index(float_bounds("type", [1.0], [NAN, NAN]), [0, 0]) is None
     assert build_column_index(float_bounds("type", [1.0], []), [0, 3]) is not None
     assert (
@@ -98,7 +98,7 @@ def test_when_there_is_none():
     assert build_column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
 
 
-def test_pages_of_nans_under_the_total_order():
+def test_nan_pages_in_total_order():
     found = build_column_index(float_bounds("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
     assert found["min_values"] == [double_bytes(1.0), double_bytes(-NAN)]
     assert found["max_values"] == [double_bytes(1.0), double_bytes(NAN)]
@@ -127,7 +127,7 @@ def test_boundary_order(kind, lows, highs, wanted):
     assert boundary_order(ColumnOrder(kind, 4), low, high) == wanted
 
 
-def test_pyarrow_makes_the_same(tmp_path):
+def test_equal_to_pyarrow(tmp_path):
     pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -150,7 +150,7 @@ def test_pyarrow_makes_the_same(tmp_path):
             assert mine[name] == theirs[name], (leaf.name, name)
 
 
-def test_intervals_have_none():
+def test_intervals_have_no_column_index():
     interval = SchemaNode("a", 1, 7, 12, LogicalType("INTERVAL"))
     assert (
         build_column_index(compute_page_bounds(leaf_order(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
@@ -164,7 +164,7 @@ def struct_at(kind: str, data: bytes, position: int):
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_places_of_pages(version: str):
+def test_page_locations_match_the_written_pages(version: str):
     lists = [[i, i + 1] if i % 3 else [] for i in range(1000)]
     df = pd.DataFrame({"coded": [f"v{i % 9}" for i in range(1000)], "plain": range(1000), "lists": lists})
     data = numparq.to_parquet(

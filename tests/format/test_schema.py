@@ -60,7 +60,7 @@ def as_pyarrow_says(logical: dict[str, Any]) -> LogicalType | None:
     return LogicalType(_KINDS.get(kind, kind.upper()), **found)
 
 
-def test_every_file_as_pyarrow_sees_it(parquet_testing):
+def test_schemas_of_all_files_equal_pyarrow(parquet_testing):
     parquet = pytest.importorskip("pyarrow.parquet")
     compared = 0
     for path in sorted(parquet_testing.rglob("*.parquet")):
@@ -160,12 +160,12 @@ def test_random_trees(columns):
         ),
     ],
 )
-def test_what_is_no_tree(elements, message):
+def test_invalid_trees_are_refused(elements, message):
     with pytest.raises(InvalidFileError, match=message):
         schema_of(elements)
 
 
-def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
+def test_invalid_columns_raise_only_when_read():
     elements = [
         group("root", 5, None),
         value("a", 99),
@@ -187,7 +187,7 @@ def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
     assert "optional ? a;" in str(schema)
 
 
-def test_a_group_without_anything_in_it_has_no_leaf():
+def test_empty_group_has_no_leaves():
     schema = schema_of([group("root", 3, None), value("a"), IDL.SchemaElement(name="g", repetition_type=1), value("b")])
     assert schema.num_leaves == 2
     assert schema.columns == ["a", "g", "b"]
@@ -198,13 +198,13 @@ def test_a_group_without_anything_in_it_has_no_leaf():
     assert not schema.is_flat
 
 
-def test_of_equal_names_the_first_counts():
+def test_first_of_equal_names_is_found():
     schema = schema_of([group("root", 3, None), value("a"), value("b"), value("a")])
     assert schema.positions == {"a": 0, "b": 1}
     assert schema.leaf(2).name == "a"
 
 
-def test_names_that_are_not_utf8_are_kept():
+def test_names_that_are_not_utf8_are_preserved():
     fields = [(4, twin.BINARY, b"\xff\xfeA"), (1, twin.I32, 1), (3, twin.I32, 0)]
     whole = [
         (1, twin.I32, 1),

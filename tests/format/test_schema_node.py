@@ -112,7 +112,7 @@ def shown(value: object) -> str:
 
 
 @pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=shown)
-def test_as_pyarrow_writes_it(node, kind):
+def test_elements_equal_pyarrow(node, kind):
     ours = [
         {name: value for name, value in element.items() if value is not None} for element in to_schema_elements([node])
     ]
@@ -148,7 +148,7 @@ CONVERTED = [
 
 
 @pytest.mark.parametrize(("node", "converted"), CONVERTED, ids=lambda value: str(getattr(value, "logical", "")))
-def test_converted_types_beside_logical_ones(node, converted):
+def test_converted_types(node, converted):
     element = to_schema_elements([node])[1]
     assert element.get("converted_type") == converted
     assert ("logicalType" in element) == (node.logical is not None and node.logical.kind != "INTERVAL")
@@ -158,7 +158,7 @@ def test_converted_types_beside_logical_ones(node, converted):
     pq.read_metadata(io.BytesIO(build_empty_file([node])))  # it does not throw
 
 
-def test_decimals_have_their_digits_in_the_element_too():
+def test_decimal_precision_and_scale_are_in_the_element():
     element = to_schema_elements([leaf(INT32, decimal(7, 2))])[1]
     assert (element["precision"], element["scale"]) == (7, 2)
     assert element["logicalType"] == {"DECIMAL": {"precision": 7, "scale": 2}}
@@ -176,7 +176,7 @@ def test_variant_groups():
     assert pq.read_metadata(io.BytesIO(build_empty_file([node]))).num_columns == 2
 
 
-def test_the_order_of_a_tree():
+def test_elements_are_in_depth_first_order():
     deep = SchemaNode(
         "d", children=(leaf(INT32, name="x"), SchemaNode("e", REPEATED, children=(leaf(FLOAT, name="y", field_id=7),)))
     )
@@ -198,7 +198,7 @@ def test_no_columns():
     assert pq.read_schema(io.BytesIO(build_empty_file([]))).names == []
 
 
-def test_as_deep_as_may_be():
+def test_maximum_depth():
     node = leaf(INT32, name="x")
     for _ in range(250):
         node = SchemaNode("g", OPTIONAL, children=(node,))
@@ -235,7 +235,7 @@ def test_as_deep_as_may_be():
         (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", algorithm="FLAT")), "no algorithm FLAT"),
     ],
 )
-def test_what_cannot_be(node, message):
+def test_invalid_nodes_are_refused(node, message):
     with pytest.raises(SchemaError, match=message) as raised:
         to_schema_elements([SchemaNode("top", children=(node,))])
     assert raised.value.where == {"column": f"top.{node.name}"}

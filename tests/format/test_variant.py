@@ -29,7 +29,7 @@ UTC = datetime.UTC
 
 @settings(max_examples=200)
 @given(values, st.booleans(), st.sampled_from([1, 2, 3, 4]))
-def test_what_the_twin_encodes_in_the_widest_form(value, backwards, width):
+def test_values_encoded_by_the_oracle(value, backwards, width):
     metadata, data = twin.metadata(NAMES, width), twin.encode(value, IDS, backwards)
     expected = twin.to_python(value)
     assert (
@@ -81,7 +81,7 @@ def test_encode_then_decode(value):
     assert metadata[0] >> 4 & 1 == bool(known)  # sorted, and says so
 
 
-def test_smallest_types():
+def test_smallest_types_are_chosen():
     kinds = [
         (None, 0),
         (True, 1),
@@ -138,13 +138,13 @@ def test_smallest_types():
         (np.datetime64(10**15, "s"), ValueError, "is out of range"),
     ],
 )
-def test_what_cannot_be_encoded(value, kind, message):
+def test_unencodable_values_are_refused(value, kind, message):
     with pytest.raises(kind) as caught:
         variant.encode(value)
     assert message in str(caught.value)
 
 
-def test_values_that_are_too_deep_to_encode():
+def test_encoding_depth_limit():
     value = []
     for _ in range(10_000):
         value = [value]
@@ -194,7 +194,7 @@ def test_cut_at_every_byte():
             variant.decode(metadata + more, data)
 
 
-def test_every_byte_changed():
+def test_every_byte_damaged():
     metadata, data = variant.encode(SAMPLE)
     verdicts = []
     for place in range(len(data)):
@@ -287,14 +287,14 @@ def test_damaged_values(value, data):
         ),
     ],
 )
-def test_what_is_said_of_damage(metadata, value, kind, message):
+def test_error_messages_for_damage(metadata, value, kind, message):
     with pytest.raises(kind) as caught:
         variant.decode(metadata, value)
     assert type(caught.value) is kind
     assert str(caught.value) == message
 
 
-def test_values_that_share_bytes_would_be_exponentially_many():
+def test_overlapping_values_are_refused_quickly():
     """Each array has the next one twice; the twin would go over 2**60 values."""
     value = b"\0"
     for _ in range(60):
@@ -305,7 +305,7 @@ def test_values_that_share_bytes_would_be_exponentially_many():
     assert time.process_time() - started < 5
 
 
-def test_as_deep_as_bytes_allow():
+def test_decoding_depth_follows_the_bytes():
     value = b"\0"
     for _ in range(20_000):
         value = b"\x0f\x01" + struct.pack("<2I", 0, len(value)) + value
@@ -318,7 +318,7 @@ def test_as_deep_as_bytes_allow():
     assert depth == (len(value) - 1) // 10
 
 
-def test_counts_without_bytes_take_no_memory():
+def test_oversized_counts_allocate_no_memory():
     for header in (b"\x13", b"\x43"):
         with pytest.raises(InvalidFileError):
             variant.decode(EMPTY, header + b"\xff\xff\xff\x7f" + bytes(100))
@@ -366,7 +366,7 @@ SPECIAL = {
 }
 
 
-def test_the_examples_of_the_conformance_suite(parquet_testing):
+def test_conformance_suite_examples(parquet_testing):
     folder = parquet_testing / "variant"
     text = (folder / "data_dictionary.json").read_text().rstrip().removesuffix("}").rstrip().removesuffix(",") + "}"
     expected = json.loads(text) | SPECIAL
@@ -387,14 +387,14 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
 @pytest.mark.parametrize(
     "name", ["numparq.format.variant", "numparq.format.variant.encode", "numparq.format.variant.decode"]
 )
-def test_examples_of_docstrings(name):
+def test_docstring_examples(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
     assert result.attempted
     assert not result.failed
 
 
-def test_reads_without_variants_do_not_load_what_decodes_them():
+def test_reads_without_variants_do_not_import_the_decoder():
     code = """if True:
         import io, sys, numparq, pandas
         numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))

@@ -63,11 +63,11 @@ UNSIGNED, LISTS = leaf(1, "INTEGER", bit_width=32, signed=False), leaf(1, repeat
         ("\n \udcff 1" * 2000, ApplicationVersion("\udcff", (1, 0, 0, 1))),
     ],
 )
-def test_who_wrote_it(text, writer):
+def test_parse_created_by(text, writer):
     assert parse_created_by(text) == writer
 
 
-def test_what_is_before_a_release():
+def test_version_comparison():
     before = [
         parse_created_by(f"w version {version}").is_before((1, 8, 0)) for version in ("1.7.9", "1.8.0-SNAPSHOT", "0.9")
     ]
@@ -122,19 +122,19 @@ def test_what_is_before_a_release():
         ("parquet-mrs version 0.1.0", TEXT, "deprecated_min_max"),
     ],
 )
-def test_what_is_distrusted(created_by, column, what):
+def test_untrusted_statistics_by_writer(created_by, column, what):
     assert untrusted_statistics(created_by, column) == frozenset(what.split())
     assert {part for bug in statistics_quirks(created_by, column) for part in bug.untrusted} == set(what.split())
 
 
-def test_every_bug_is_of_some_column():
+def test_every_quirk_applies_to_some_column():
     columns = [NUMBERS, TEXT, DOUBLES, DECIMALS, UNSIGNED, LISTS, leaf(6, **DECIMAL)]
     for bug in STATISTICS_QUIRKS:
         assert any(bug in statistics_quirks(bug.name or "whoever", column) for column in columns), bug
         assert bug.name == bug.name.lower() == parse_created_by(bug.name).name
 
 
-def test_what_we_write_is_trusted():
+def test_numparq_statistics_are_trusted():
     import pandas as pd
 
     import numparq
@@ -149,7 +149,7 @@ def test_what_we_write_is_trusted():
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_order_of_int96():
+def test_int96_order():
     order = leaf_order(column_node(3), "int96")
     assert order == ColumnOrder("int96", 12)
     assert order.thrift_union == {"INT96_TIMESTAMP_ORDER": {}}
@@ -171,7 +171,7 @@ def test_the_order_of_int96():
     assert leaf_order(column_node(4), "int96") == leaf_order(column_node(4))
 
 
-def test_orders_as_the_file_declares_them():
+def test_declared_orders():
     leaves = [NUMBERS, TEXT, DOUBLES, leaf(3), UNSIGNED, DECIMALS]
     kinds = [order.kind for order in declared_orders(leaves, ["TYPE_ORDER"] * 6)]
     assert kinds == ["signed", "bytes", "float", "none", "unsigned", "decimal"]
@@ -232,7 +232,7 @@ def test_deprecated_bounds():
 
 
 @pytest.mark.parametrize("order", [None, "", "SOME_ORDER", "INT96_TIMESTAMP_ORDER"])
-def test_bounds_of_no_declared_order(order):
+def test_bounds_without_declared_order(order):
     """They mean nothing, not even that those are wrong which always compare in one way; counts need no order."""
     lie = {"min_value": long(1), "max_value": long(2)}
     assert taken(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
@@ -252,7 +252,7 @@ def test_bounds_of_no_declared_order(order):
         assert taken(other, order, min_value=b"aaaa", max_value=b"bbbb", null_count=1)[:3] == (None, None, 1)
 
 
-def test_which_order_bounds_are_in():
+def test_order_of_trusted_bounds():
     total = "IEEE_754_TOTAL_ORDER"
     bounds = {"min_value": double(1.0), "max_value": double(2.0)}
     assert taken(DOUBLES, total, **bounds).order == leaf_order(DOUBLES, "ieee754")
@@ -264,7 +264,7 @@ def test_which_order_bounds_are_in():
         assert taken(other, None).order == NO_ORDER
 
 
-def test_statistics_that_contradict_themselves():
+def test_contradictory_statistics():
     for low, high in ((long(5), long(4)), (b"123", long(4))):
         assert take(NUMBERS, min_value=low, max_value=high).min_value is None
     assert take(NUMBERS, min_value=long(5), max_value=long(4)).max_value is None
@@ -274,7 +274,7 @@ def test_statistics_that_contradict_themselves():
         assert take(DOUBLES, nan_count=count).nan_count is None
 
 
-def test_writers_that_are_wrong():
+def test_writers_with_quirks():
     assert take(NUMBERS, created_by="Polars", min_value=long(1), null_count=2) == TrustedStatistics(long(1))
     assert take(
         TEXT, created_by="parquet-mr version 1.6.0", min_value=b"a", max_value=b"b", null_count=2
@@ -282,7 +282,7 @@ def test_writers_that_are_wrong():
     assert take(DECIMALS, created_by="Polars", min_value=bytes(5), max_value=bytes(5)) == TrustedStatistics()
 
 
-def test_floats():
+def test_float_bounds():
     nan, zero, minus_zero = double(float("nan")), double(0.0), double(-0.0)
     assert take(DOUBLES, min_value=double(1.0), max_value=double(2.0), nan_count=3) == TrustedStatistics(
         double(1.0), double(2.0), None, 3
@@ -300,7 +300,7 @@ def test_floats():
 
 
 @pytest.mark.parametrize(("form", "infinity"), [("<e", b"\x00\x7c"), ("<f", b"\x00\x00\x80\x7f"), ("<d", None)])
-def test_nans(form, infinity):
+def test_is_nan(form, infinity):
     for number in (0.0, -0.0, 1.5, -2.0, float("inf"), float("-inf")):
         assert not is_nan(struct.pack(form, number))
     assert is_nan(struct.pack(form, float("nan")))

@@ -99,7 +99,7 @@ def check(engine, raw, pages, first=0):
     return status, int(state[0])
 
 
-def test_sizes_and_places(engine):
+def test_many_body_sizes(engine):
     rng = np.random.default_rng(0)
     raw, pages = bodies(rng, [*range(engine.size(130, 40)), engine.size(100_000)])
     assert check(engine, raw, pages) == (0, -1)
@@ -129,7 +129,7 @@ def test_large_bodies(engine):
     assert check(engine, raw, pages) == (BAD_CRC, 2)
 
 
-def test_bytes_that_are_all_the_same(engine):
+def test_constant_bytes(engine):
     for byte in (b"\0", b"\xff"):
         data = byte * 300
         pages = np.zeros((301, t.PAGE_FIELDS), np.int64)
@@ -138,7 +138,7 @@ def test_bytes_that_are_all_the_same(engine):
 
 
 @pytest.mark.parametrize("size", [17, 64 * 2 + 16 * 3 + 8 + 5])
-def test_every_damaged_bit_is_noticed(engine, size):
+def test_every_flipped_bit_is_detected(engine, size):
     rng = np.random.default_rng(1)
     raw, pages = bodies(rng, [3, size, 5])
     start = pages[1, t.P_BODY]
@@ -149,7 +149,7 @@ def test_every_damaged_bit_is_noticed(engine, size):
         assert check(engine, bytes(damaged), pages, first=2) == (0, -1)
 
 
-def test_pages_without_a_crc_are_passed_over(engine):
+def test_pages_without_crc_are_skipped(engine):
     raw, pages = bodies(np.random.default_rng(2), [9, 9])
     pages[0, t.P_CRC] = -1
     pages[1, t.P_CRC] ^= 1
@@ -159,7 +159,7 @@ def test_pages_without_a_crc_are_passed_over(engine):
 
 
 @pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
-def test_as_the_twin(there):
+def test_compiled_fold_equals_python(there):
     """The register and the place, not only what comes of them; bytes before and behind do not matter."""
     taking = compiled_where(there)
     data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
@@ -182,7 +182,7 @@ def stay_within(way):
 
 @pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
 @pytest.mark.parametrize("way", ["compiled", "tables"])
-def test_nothing_else_is_read(way):
+def test_no_reads_outside_the_body(way):
     done = subprocess.run(
         [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.stay_within({way!r})"],
         cwd=HERE,

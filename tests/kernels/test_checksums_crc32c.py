@@ -41,6 +41,6 @@ def test_any_bytes(engine, data):
     assert crc32c(engine, data) == twin(data)
 
 
-def test_only_what_counts_is_read(engine):
+def test_bytes_after_the_length_are_ignored(engine):
     data = np.frombuffer(b"123456789xyz", np.uint8)
     assert engine.crc32c(data, 9) == 0xE3069283

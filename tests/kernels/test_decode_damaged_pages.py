@@ -45,7 +45,7 @@ def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: in
 
 @engines
 @pytest.mark.parametrize("case", [0, 1, 2, 3, 6, 8, 13, 16, 17, 18, 20, 22, 23, None])
-def test_damage(engine, case):
+def test_damaged_chunks(engine, case):
     rng = np.random.default_rng(case or 99)
     made = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0) if case is None else CASES[case]
     decoded = tried = 0
@@ -107,7 +107,7 @@ def fuzz(seed: int, count: int) -> str:
 class TestGuardedMemory:
     """In processes of their own, for a stray load or store ends them."""
 
-    def test_damage(self):
+    def test_damaged_chunks(self):
         said = fuzz(1, 1500)
         assert "decoded" in said
         assert "the data ends too early" in said
@@ -115,10 +115,10 @@ class TestGuardedMemory:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2, 8))
-    def test_much_damage(self, seed):
+    def test_more_damaged_chunks(self, seed):
         fuzz(seed, 20_000)
 
-    def test_the_guards_guard(self):
+    def test_guard_pages_trap_reads(self):
         code = (
             "from support.kernels.guard_pages import GuardPages; import numpy as np; a = GuardPages().allocate({size});"
             "np.lib.stride_tricks.as_strided(a, ({size} + 1,))[{index}]"

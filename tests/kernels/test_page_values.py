@@ -22,7 +22,7 @@ def validities(rng, count):
 
 @engines
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 12, 16, 21])
-def test_fixed_values(engine, width):
+def test_drop_nulls_fixed(engine, width):
     rng = np.random.default_rng(width)
     for count in (0, 1, 9, engine.size(1000)):
         values = rng.integers(0, 256, (count, width), np.uint8)
@@ -36,7 +36,7 @@ def test_fixed_values(engine, width):
 
 @engines
 @pytest.mark.parametrize("item", ["i4", "i8"])
-def test_items(engine, item):
+def test_drop_nulls_numbers(engine, item):
     rng = np.random.default_rng(0)
     kernel = engine.drop_nulls_i4 if item == "i4" else engine.drop_nulls_i8
     for count in (0, 1, 9, engine.size(1000)):
@@ -49,7 +49,7 @@ def test_items(engine, item):
 
 
 @engines
-def test_what_is_present_in_each_page(engine):
+def test_count_valid_by_page(engine):
     rng = np.random.default_rng(0)
     for count in (0, 1, 40, engine.size(1000)):
         for validity in validities(rng, count):
@@ -68,7 +68,7 @@ def test_what_is_present_in_each_page(engine):
     max_bytes=st.integers(0, 120),
     max_rows=st.integers(1, 12),
 )
-def test_pages(lengths, extra, max_bytes, max_rows):
+def test_cut_binary_pages(lengths, extra, max_bytes, max_rows):
     starts = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
     ends = starts + np.array(lengths, np.int64)
     wanted = twin.split_pages(lengths, extra, max_bytes, max_rows)
@@ -82,7 +82,7 @@ def test_pages(lengths, extra, max_bytes, max_rows):
 
 @engines
 @pytest.mark.parametrize("width", [1, 2, 4, 5, 8, 16])
-def test_looking_values_up(engine, width):
+def test_gather_fixed(engine, width):
     rng = np.random.default_rng(width)
     values = rng.integers(0, 256, (30, width), np.uint8)
     for count in (0, 1, engine.size(500)):
@@ -94,7 +94,7 @@ def test_looking_values_up(engine, width):
 
 
 @engines
-def test_looking_int64s_up(engine):
+def test_gather_int64(engine):
     rng = np.random.default_rng(0)
     values = rng.integers(-9, 1 << 60, 30)
     codes = rng.integers(0, 30, 50).astype(np.int32)
@@ -126,7 +126,7 @@ def max_binary_pages(count: int, total_bytes: int, max_bytes: int, max_rows: int
 
 @few
 @given(values=st.lists(st.none() | st.integers(-(1 << 31), (1 << 31) - 1), max_size=60))
-def test_values_without_nulls(values):
+def test_drop_nulls_any_values(values):
     validity = np.array([value is not None for value in values], np.uint8)
     wanted = [value for value in values if value is not None]
     for engine in ENGINES:
@@ -146,7 +146,7 @@ def test_values_without_nulls(values):
 
 @few
 @given(validity=st.lists(st.integers(0, 1), max_size=60), cuts=st.lists(st.integers(0, 60), max_size=5))
-def test_any_counts(validity, cuts):
+def test_count_valid_any_pages(validity, cuts):
     bounds = np.array([0, *sorted(min(place, len(validity)) for place in cuts), len(validity)], np.int64)
     for engine in ENGINES:
         out = GuardedBuffer(np.random.default_rng(0), len(bounds) - 1, "i8")
@@ -159,7 +159,7 @@ def test_any_counts(validity, cuts):
 
 @few
 @given(values=st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=9), data=st.data())
-def test_any_codes(values, data):
+def test_gather_any_codes(values, data):
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=40)), np.int32)
     wanted = b"".join(values[code] for code in codes)
     stored = np.frombuffer(b"".join(values), np.uint8)

@@ -73,7 +73,7 @@ def sets_of_numbers(draw, low, high):
 @pytest.mark.parametrize(("bits", "dtype"), [(8, "i4"), (16, "i4"), (32, "i4"), (32, "i8"), (64, "i8")])
 @FEW
 @given(data=st.data())
-def test_numbers(bits, dtype, data):
+def test_match_integers(bits, dtype, data):
     signed = data.draw(st.booleans(), "signed")
     low = -(1 << bits - 1) if signed else 0
     high = low + (1 << bits) - 1
@@ -92,7 +92,7 @@ def test_numbers(bits, dtype, data):
 @pytest.mark.parametrize("width", [2, 4, 8])
 @FEW
 @given(data=st.data())
-def test_floats(width, data):
+def test_match_floats(width, data):
     """Keys of floats: their number in the order of all floats, NaNs at the ends."""
     bits = 8 * width
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
@@ -106,7 +106,7 @@ def test_floats(width, data):
 
 @pytest.mark.parametrize("gap", [2, 10**12])
 @pytest.mark.parametrize("size", [1, 10])
-def test_sets_of_many_numbers(engine, size, gap):
+def test_match_thousands_of_key_ranges(engine, size, gap):
     """Tables, single keys and ranges, by thousands."""
     rng = np.random.default_rng(size)
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
@@ -129,7 +129,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-def test_edges_nulls_and_masks_of_every_way(way, dtype):
+def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
     ranges = WAYS[way]
     numbers = IntMatcher(ranges, 32)
     assert numbers._name == f"match_{way}"
@@ -146,7 +146,7 @@ def test_edges_nulls_and_masks_of_every_way(way, dtype):
             assert out.tolist() == [twin.combine_mask(one, found, there != 0, how) for one, found, there in rows]
 
 
-def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
+def test_key_table_probe_wraps_to_the_first_slot(engine):
     bits = 4
     spread = 0x9E3779B97F4A7C15
     last = [key for key in range(2000) if (key * spread % (1 << 64)) >> (64 - bits) == (1 << bits) - 1]
@@ -182,7 +182,7 @@ def strings_of(data, values, width=0):
 
 @FEW
 @given(data=st.data())
-def test_ranges_of_bytes(data):
+def test_match_byte_ranges(data):
     front = data.draw(st.sampled_from([b"", b"ab", b"abcdefghij", b"\0\0"]), "front")
     edges = [front + word for word in data.draw(st.lists(WORDS, max_size=14, unique=True), "edges")]
     singles = [(edge, edge + b"\0") for edge in edges]
@@ -199,7 +199,7 @@ def test_ranges_of_bytes(data):
 
 @FEW
 @given(data=st.data())
-def test_numbers_in_big_endian(data):
+def test_match_big_endian_integers(data):
     width = data.draw(st.sampled_from([1, 5, 8, 9, 16]), "width")
     half = 1 << 8 * width - 1
     numbers = st.integers(-half, half - 1) | st.integers(-3, 3)
@@ -212,7 +212,7 @@ def test_numbers_in_big_endian(data):
     rows.check([twin.in_ranges(key, ranges) for key in keys])
 
 
-def test_many_strings_with_the_same_front(engine):
+def test_many_strings_with_a_common_prefix(engine):
     rng = np.random.default_rng(0)
     front = b"https://example.org/"
     for tail in (8, 20):
@@ -229,7 +229,7 @@ def test_many_strings_with_the_same_front(engine):
 
 @FEW
 @given(data=st.data())
-def test_patterns(data):
+def test_match_like_patterns(data):
     token = st.one_of(st.just(ANY_CHARACTER), LETTERS, WORDS.filter(bool))
     piece = st.lists(token, max_size=3).map(tuple)
     inner = st.lists(piece.filter(bool), max_size=3).map(tuple)
@@ -246,7 +246,7 @@ def test_patterns(data):
 
 
 @pytest.mark.parametrize("size", range(20))
-def test_a_search_ends_with_the_buffer(size):
+def test_like_search_ends_at_the_buffer_end(size):
     """Nothing is loaded from behind the last string, and what ends it is found."""
     for letters in (b"y", b"yz", b"xyzxyzxyz"):
         for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
@@ -257,7 +257,7 @@ def test_a_search_ends_with_the_buffer(size):
 
 
 @pytest.mark.parametrize("is_text", [True, False])
-def test_pieces_of_a_pattern_do_not_overlap(is_text):
+def test_like_pieces_do_not_overlap(is_text):
     """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
     values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
     strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
@@ -271,7 +271,7 @@ def test_pieces_of_a_pattern_do_not_overlap(is_text):
                 assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
 
 
-def test_any_character_is_a_code_point():
+def test_like_any_character_is_a_code_point():
     leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
     tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
     values = [bytes([lead]) + tail for lead in leads for tail in tails]
@@ -304,7 +304,7 @@ def merged(piece):
 
 @FEW
 @given(data=st.data())
-def test_masks(data):
+def test_combine_masks(data):
     mask = data.draw(st.lists(st.integers(0, 3), max_size=40), "mask")
     negated = data.draw(st.booleans(), "negated")
     rows = Rows(data, len(mask))
@@ -320,7 +320,7 @@ def test_masks(data):
 
 @FEW
 @given(data=st.data())
-def test_codes(engine, data):
+def test_match_codes(engine, data):
     entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
     codes = data.draw(st.lists(st.integers(-2, len(entries) + 1), max_size=20), "codes")
     rows = Rows(data, len(codes))
@@ -332,7 +332,7 @@ def test_codes(engine, data):
 
 @FEW
 @given(data=st.data())
-def test_lists(engine, data):
+def test_match_any_element(engine, data):
     sizes = data.draw(st.lists(st.integers(0, 3), max_size=9), "sizes")
     found = data.draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)), "found")
     item, negated = data.draw(st.sampled_from([4, 8])), data.draw(st.booleans(), "negated")
@@ -351,7 +351,7 @@ MASKS = st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=12).map(
 
 @FEW
 @given(mask=MASKS | st.lists(st.booleans(), max_size=40))
-def test_ranges_of_a_mask(engine, mask):
+def test_mask_to_ranges(engine, mask):
     out = GuardedBuffer(np.random.default_rng(len(mask)), len(mask) + 2, "i8")
     count = engine.mask_to_ranges(np.array(mask, np.uint8), len(mask), out.array)
     out.check()

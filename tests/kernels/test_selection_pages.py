@@ -122,7 +122,7 @@ def test_any_rows(data):
 
 
 @engines
-def test_nulls_that_are_refused(engine):
+def test_nulls_are_refused(engine):
     """Those between the first and the last row wanted of a page count, as where all of these are decoded."""
     rng = np.random.default_rng(3)
     case = TAKEN[1]
@@ -145,7 +145,7 @@ def long_strings(rng, count):
 @engines
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("optional", [False, True])
-def test_pages_that_are_decompressed_in_steps(engine, version, optional):
+def test_pages_decompressed_in_steps(engine, version, optional):
     rng = np.random.default_rng(4)
     count = engine.size(9000, 3000)
     for case in (TAKEN[1], STRINGS):
@@ -164,7 +164,7 @@ def test_pages_that_are_decompressed_in_steps(engine, version, optional):
 
 
 @engines
-def test_what_is_not_needed_is_not_decompressed(engine):
+def test_bytes_after_the_last_selected_row_are_not_decompressed(engine):
     """Damage behind the last row wanted is not met; damage before it is refused, and so is a block that ends early."""
     column, rng = ColumnType(INT64), np.random.default_rng(5)
     rows = [number.to_bytes(8, "little") for number in rng.integers(0, 1 << 60, 400).tolist()]
@@ -183,7 +183,7 @@ def test_what_is_not_needed_is_not_decompressed(engine):
 
 
 @engines
-def test_what_is_refused(engine):
+def test_missing_dictionary_unknown_encoding_and_negative_index(engine):
     rng = np.random.default_rng(6)
     column = ColumnType(INT64)
     values = random_values(rng, column, 5)
@@ -206,7 +206,7 @@ def test_what_is_refused(engine):
 
 @engines
 @pytest.mark.parametrize("case", [TAKEN[1], TAKEN[2], TAKEN[9], TAKEN[19], STRINGS], ids=repr)
-def test_damage(engine, case):
+def test_damaged_chunks(engine, case):
     """What the twin can read is taken from damaged pages; of what it refuses, anything but a stray load or store."""
     rng = np.random.default_rng(TAKEN.index(case))
     decoded = refused = 0
@@ -247,7 +247,7 @@ def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
 @pytest.mark.parametrize(
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
-def test_indices_behind_the_dictionary(engine, column):
+def test_indices_beyond_the_dictionary(engine, column):
     """They are refused where they are wanted, the first that is too much included."""
     entries = [bytes([number]) * column.size for number in range(3)]
     request = DecodeRequest(t.COPY, column.size, t.NULLS_FILL, 0, 0, 8)
@@ -263,7 +263,7 @@ def test_indices_behind_the_dictionary(engine, column):
 
 
 @engines
-def test_runs_of_indices_that_are_refused(engine):
+def test_invalid_index_runs_are_refused(engine):
     """Of nothing, in front of what would do for all, and cut off: whatever is read from behind the page would do."""
     column, request = ColumnType(INT64), DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 8)
     entries = [bytes([number]) * 8 for number in range(256)]
@@ -282,7 +282,7 @@ def test_runs_of_indices_that_are_refused(engine):
 
 
 @engines
-def test_pages_of_values_that_end_early(engine):
+def test_truncated_plain_pages(engine):
     """Whichever of them are wanted: by one byte, or by all of the last value."""
     rng = np.random.default_rng(9)
     for column in (ColumnType(INT32), ColumnType(FIXED_LEN_BYTE_ARRAY, 3)):
@@ -301,7 +301,7 @@ def test_pages_of_values_that_end_early(engine):
 
 
 @engines
-def test_a_value_behind_nulls_is_decompressed(engine):
+def test_value_after_nulls_is_decompressed(engine):
     """The first value of a page lies where the levels end, in a part of its own of what Snappy has."""
     rng = np.random.default_rng(10)
     column = ColumnType(INT64, 0, True)
@@ -318,7 +318,7 @@ def test_a_value_behind_nulls_is_decompressed(engine):
 
 
 @engines
-def test_levels_that_reach_beyond_the_page(engine):
+def test_level_sections_beyond_the_page(engine):
     rng = np.random.default_rng(11)
     column = ColumnType(INT64, 0, True)
     section = hybrid_rle.encode([("rle", 0, 9)], 1)
@@ -332,7 +332,7 @@ def test_levels_that_reach_beyond_the_page(engine):
 
 
 @engines
-def test_values_that_do_not_fit_are_refused_where_they_are_wanted(engine):
+def test_inexact_values_are_refused_only_where_selected(engine):
     rng = np.random.default_rng(8)
     rows = [number.to_bytes(8, "little") for number in (1, (1 << 53) + 1, 3)]
     moments = [bytes(8) + day.to_bytes(4, "little") for day in (2440588, (1 << 31) - 1, 2440589)]

@@ -147,7 +147,7 @@ def test_random_pages(engine, case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
-def test_every_pair_of_edges(engine, case):
+def test_every_pair_of_edge_values(engine, case):
     edges = special(case)
     pairs = [value for one in edges for other in edges for value in (one, other)]
     compare(case, pairs, list(range(2, len(pairs) + 1, 2)))
@@ -170,7 +170,7 @@ def test_any_bytes(data):
 
 
 @pytest.mark.parametrize(("physical", "kind", "length"), [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
-def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kind, length):
+def test_values_with_another_prefix_than_the_bounds(engine, physical, kind, length):
     """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
     case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)
     for place in range(16):
@@ -183,7 +183,7 @@ def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kin
                 compare(case, [values[number] for number in order], [len(order)])
 
 
-def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
+def test_values_that_differ_from_a_bound_after_its_first_word(engine):
     """More of the same, or less of it: outside of the bounds so far by bytes that the word of eight does not have."""
     for shared in (b"", b"in front"):
         low, high = shared + b"b" * 9, shared + b"m" * 8
@@ -195,7 +195,7 @@ def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
             compare(case, [b"b" * 9, b"m" * 9, *others], [3])
 
 
-def test_a_bound_that_moves_to_another_front(engine):
+def test_bound_replaced_by_one_with_another_prefix(engine):
     """What comes then is held against the new bound, by the front and the word of this."""
     for low, high, new, last in ((b"Fb", b"Fm", b"Ez", b"Ec"), (b"Fb", b"Fm", b"Gc", b"Gl")):
         values = [value[:1] * 8 + value[1:] for value in (low, high, new, last)]
@@ -203,7 +203,7 @@ def test_a_bound_that_moves_to_another_front(engine):
         compare(Case(7, "bytes", None, 9), values, [4])
 
 
-def test_decimals_of_several_lengths(engine):
+def test_decimals_of_different_lengths(engine):
     """The bytes of longer ones lie between those of shorter ones, and the numbers do not."""
     for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
         stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
@@ -211,7 +211,7 @@ def test_decimals_of_several_lengths(engine):
         compare(Case(6, "decimal", DECIMAL), stored_, [3], [0, 1, 2])
 
 
-def test_values_that_end_with_the_buffer(engine):
+def test_no_reads_after_the_last_value(engine):
     """Nothing is loaded from behind the last value."""
     for length in range(18):
         values = [bytes([7] * length), bytes([7] * (length - 1) + [8]) if length else b"", bytes([7] * length)]
@@ -219,7 +219,7 @@ def test_values_that_end_with_the_buffer(engine):
         compare(Case(6, "decimal", DECIMAL), values, [3])
 
 
-def test_lengths_and_levels(engine):
+def test_page_sizes_and_level_histograms(engine):
     rng = np.random.default_rng(3)
     leaf = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 2)
     values = [rng.bytes(int(n)) for n in rng.integers(0, 9, engine.size(200))]
@@ -245,7 +245,7 @@ def test_lengths_and_levels(engine):
     assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
 
 
-def test_what_may_be_left_out_of_the_sizes_is():
+def test_redundant_size_statistics_are_omitted():
     bounds = np.array([0, 2], np.int64)
     levels = np.zeros(2, np.uint8)
     flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
@@ -275,7 +275,7 @@ def test_any_bounds(data, case):
 
 @few
 @given(values=STRINGS, levels=st.lists(st.integers(0, 3), max_size=40), data=st.data())
-def test_sizes_of_pages(values, levels, data):
+def test_any_page_sizes_and_histograms(values, levels, data):
     ends = np.cumsum([len(value) for value in values], dtype=np.int64)
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else [], np.int32)
     about = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 0)

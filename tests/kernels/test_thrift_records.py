@@ -94,7 +94,7 @@ def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
 
 @settings(deadline=None, max_examples=200)
 @given(data=st.data())
-def test_unknown_fields_of_any_type_are_passed_over(data):
+def test_unknown_fields_are_skipped(data):
     name = data.draw(st.sampled_from(WITH_FIELDS))
     known = twin.fields_of(data.draw(structs(KNOWN[name])))
     unknown = data.draw(st.lists(UNKNOWN.filter(lambda f: f[0] not in KNOWN[name].thrift_spec), min_size=1, max_size=4))
@@ -106,7 +106,7 @@ def test_unknown_fields_of_any_type_are_passed_over(data):
         agree(engine, name, encoded)
 
 
-def test_every_file(engine, parquet_testing):
+def test_footers_of_all_files(engine, parquet_testing):
     files = sorted(parquet_testing.rglob("*.parquet"))
     assert files
     for path in files if engine is COMPILED else files[:40:4]:
@@ -154,7 +154,7 @@ def example_footer() -> Any:
     return IDL.FileMetaData(version=1, schema=schema, num_rows=3, row_groups=groups, created_by="somebody")
 
 
-def test_a_projection_as_columns_of_an_arena():
+def test_projected_fields_in_the_arena():
     wanted = thrift_layout(
         "FileMetaData", "row_groups.num_rows", CHUNK + "meta_data.num_values", CHUNK + "meta_data.statistics.null_count"
     )
@@ -178,7 +178,7 @@ def test_a_projection_as_columns_of_an_arena():
     assert stack[S_TOP] == wanted.words + 5 * wanted.record_layout("row_groups").words + 20 * words
 
 
-def test_positions_of_structs_lead_to_them():
+def test_structs_read_at_recorded_positions():
     wanted = thrift_layout("FileMetaData", CHUNK + "@")
     encoded = written(example_footer())
     _, found = read_struct(COMPILED, wanted, encoded)
@@ -208,7 +208,7 @@ def position(found: Any) -> int:
     return len(found._data) - 64 - len(written(example_footer()))
 
 
-def test_layouts_answer():
+def test_layout_slots_and_bits():
     whole = ThriftLayout("PageHeader")
     assert whole.slot("type") == 1
     assert whole.words == whole.record.words
@@ -226,7 +226,7 @@ def test_layouts_answer():
         ThriftLayout("StringType")
 
 
-def test_cut_anywhere(engine):
+def test_cut_at_every_byte(engine):
     encoded = twin.encode_struct([*twin.fields_of(example_footer()), (32767, twin.BINARY, b"x" * 300)])
     for end in range(0, len(encoded), 1 if engine is COMPILED else 29):
         taken, _ = read_struct(engine, thrift_layout("FileMetaData"), encoded[:end], seed=end)
@@ -236,7 +236,7 @@ def test_cut_anywhere(engine):
 
 
 @pytest.mark.parametrize("times", [1, 4, 30])
-def test_damaged_anywhere(engine, times):
+def test_flipped_bits(engine, times):
     rng = random.Random(times)
     footer = example_footer()
     footer.row_groups = footer.row_groups[:2]
@@ -271,11 +271,11 @@ REQUIRED = [(1, twin.I32, 0), (2, twin.I32, 3), (3, twin.I32, 4)]  # of PageHead
         ([*REQUIRED[:2], (3, twin.I32, -(1 << 31) - 1)], kernels_status.BAD_VARINT),
     ],
 )
-def test_headers_that_are_wrong(engine, fields, status):
+def test_invalid_page_headers(engine, fields, status):
     assert read_struct(engine, thrift_layout("PageHeader"), twin.encode_struct(fields))[0] == status
 
 
-def test_a_bool_is_a_number(engine):
+def test_bool_in_place_of_an_i32(engine):
     """fastparquet writes it for OPTIONAL and REQUIRED."""
     element = thrift_layout("SchemaElement")
     for bit in (False, True):
@@ -286,7 +286,7 @@ def test_a_bool_is_a_number(engine):
         assert found.name == "a"
 
 
-def test_types_that_there_are_not(engine):
+def test_unknown_thrift_types(engine):
     for field in (b"\x0e\x50", b"\x0f\x50", b"\x09\x50\x1e", b"\x09\x50\x10", b"\x0b\x50\x01\x8f\x01a"):
         encoded = twin.encode_struct(REQUIRED)[:-1] + field + bytes(20)
         assert read_struct(engine, thrift_layout("PageHeader"), encoded)[0] == kernels_status.BAD_THRIFT_TYPE
@@ -315,7 +315,7 @@ def test_long_varints(engine, size, last):
 
 @pytest.mark.parametrize("kind", [twin.LIST, twin.STRUCT, twin.MAP])
 @pytest.mark.parametrize("depth", [1, 63, 64, 65, 5000])
-def test_nesting_has_an_end(engine, kind, depth):
+def test_nesting_limit(engine, kind, depth):
     encoded = b""
     for _ in range(depth - 1):
         encoded += {twin.LIST: b"\x19", twin.MAP: b"\x01\x3b\x05", twin.STRUCT: b"\x1c"}[kind]
@@ -328,7 +328,7 @@ def test_nesting_has_an_end(engine, kind, depth):
 
 
 @pytest.mark.parametrize("count", [1 << 31, (1 << 63) - 1, (1 << 64) - 1, 5000])
-def test_lists_that_claim_too_much(engine, count):
+def test_oversized_lengths_are_refused(engine, count):
     for element, field in ((twin.STRUCT, 2), (twin.STRUCT, 4), (twin.I32, 60)):
         encoded = (
             b"\x15\x02" + bytes([twin.LIST]) + twin.zigzag(field) + bytes([0xF0 | element]) + uleb(count) + b"\0" * 2000
@@ -341,7 +341,7 @@ def test_lists_that_claim_too_much(engine, count):
         )
 
 
-def test_a_repeated_field_replaces_the_one_before(engine):
+def test_repeated_field_replaces_the_earlier_one(engine):
     statistics = [(3, twin.I64, 5), (5, twin.BINARY, b"max")]
     first = [*((i, twin.I32, i) for i in (1, 2, 3, 4)), (5, twin.STRUCT, statistics)]
     second = [(i, twin.I32, 9) for i in (1, 2, 3, 4)]
@@ -360,7 +360,7 @@ def test_a_repeated_field_replaces_the_one_before(engine):
     assert found.logicalType.DECIMAL is None
 
 
-def test_a_union_of_the_future(engine):
+def test_unknown_union_member(engine):
     element = [(4, twin.BINARY, b"name"), (10, twin.STRUCT, [(31, twin.STRUCT, [(1, twin.I32, 5)])])]
     found = read_struct(engine, thrift_layout("SchemaElement"), twin.encode_struct(element))[1]
     assert found.logicalType is not None
@@ -409,7 +409,7 @@ def _read_all(engine, layout, data, starts):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_many_structs_that_are_cut(engine):
+def test_many_truncated_structs(engine):
     wanted = ThriftLayout("Statistics")
     stored = to_bytes(idl().Statistics(max=b"largest", min=b"", null_count=77, is_max_value_exact=True))
     for size in range(len(stored)):

@@ -34,7 +34,7 @@ def chunks(draw):
 
 @settings(deadline=None, max_examples=200)
 @given(chunks(), st.data())
-def test_rows_to_pages_and_back(made, data):
+def test_pages_with_rows_and_rows_in_pages_against_sets(made, data):
     chunk, counts = made
     wanted = data.draw(st.sets(st.integers(0, chunk.num_rows - 1))) if chunk.num_rows else set()
     rows = RowRanges.from_indices(sorted(wanted))
@@ -59,7 +59,7 @@ def test_rows_to_pages_and_back(made, data):
     assert found.tolist() == [pair.tolist() for pair in expected]
 
 
-def test_a_chunk_without_an_offset_index_is_one_page():
+def test_chunk_without_offset_index_is_one_page():
     chunk = ChunkPages.unindexed(100, 400, 30)
     assert (chunk.num_pages, chunk.dictionary_range, chunk.is_indexed) == (1, None, False)
     assert chunk.byte_ranges(chunk.pages_with_rows(RowRanges([(7, 8)]))).tolist() == [[100, 400]]
@@ -80,7 +80,7 @@ def test_a_chunk_without_an_offset_index_is_one_page():
     )  # nothing but nulls, of the type UNKNOWN
 
 
-def test_as_a_value():
+def test_equality_hash_and_immutability():
     assert ChunkPages(4, 400, 30, GOOD) == ChunkPages(4, 400, 30, np.array(GOOD))
     assert len({ChunkPages(4, 400, 30, GOOD), ChunkPages(4, 400, 30, GOOD), ChunkPages(5, 400, 30, GOOD)}) == 2
     own = np.array(GOOD)
@@ -126,13 +126,13 @@ def test_damaged_offset_indexes(page, column, value, message):
     assert caught.value.where["page"] in (page, page + 1)
 
 
-def test_no_pages():
+def test_chunk_without_pages():
     assert ChunkPages(4, 4, 0, np.empty((0, 3))).pages_with_rows(RowRanges()).tolist() == []
     with pytest.raises(InvalidFileError, match="no pages"):
         ChunkPages(4, 400, 1, np.empty((0, 3)))
 
 
-def test_pages_of_a_file_of_our_own():
+def test_page_locations_cover_a_written_chunk():
     file = io.BytesIO()
     numparq.to_parquet(
         pd.DataFrame({"a": np.arange(1000), "b": ["x", "y"] * 500}), file, data_page_size=512, use_dictionary=["b"]

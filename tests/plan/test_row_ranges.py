@@ -34,7 +34,7 @@ def twin(ranges):
 
 @quick
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8))))
-def test_ranges_in_any_order_are_joined(pairs):
+def test_unsorted_ranges_are_merged(pairs):
     pairs = [(start, start + length) for start, length in pairs]
     expected = {row for start, stop in pairs for row in range(start, stop)}
     found = RowRanges(pairs)
@@ -46,7 +46,7 @@ def test_ranges_in_any_order_are_joined(pairs):
 
 @quick
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
-def test_ranges_in_order_are_joined(steps):
+def test_sorted_ranges_are_merged(steps):
     """Each begins so far behind the start of the one before, and ends so far behind its end."""
     starts, stops = np.cumsum(np.array(steps, np.int64).reshape(-1, 2), axis=0).T
     starts = np.minimum(starts, stops)
@@ -66,7 +66,7 @@ def test_masks_and_indices(rows):
 
 @quick
 @given(ROWS, ROWS)
-def test_sets(a, b):
+def test_set_operations(a, b):
     first, second = made(a), made(b)
     assert twin(first | second) == a | b
     assert twin(first & second) == a & b
@@ -79,7 +79,7 @@ def test_sets(a, b):
 
 @quick
 @given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
-def test_clipped_shifted_coalesced(rows, start, stop, by):
+def test_clip_shift_and_coalesce(rows, start, stop, by):
     found = made(rows)
     assert twin(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
     assert twin(found.shift(by)) == {row + by for row in rows}
@@ -90,7 +90,7 @@ def test_clipped_shifted_coalesced(rows, start, stop, by):
 
 @quick
 @given(ROWS, st.data())
-def test_places_among_rows_kept_earlier(rows, data):
+def test_select_and_positions_in(rows, data):
     outer = made(rows)
     chosen = data.draw(st.sets(st.integers(0, len(rows) - 1))) if rows else set()
     expected = {sorted(rows)[place] for place in chosen}
@@ -103,7 +103,7 @@ def test_places_among_rows_kept_earlier(rows, data):
             (found | outside).positions_in(outer)
 
 
-def test_as_a_value():
+def test_repr_equality_pickle_and_immutability():
     ranges = RowRanges([(10, 20), (0, 5), (15, 30)])
     assert repr(ranges) == "RowRanges([(0, 5), (10, 30)])"
     assert eval(repr(ranges)) == ranges
@@ -116,7 +116,7 @@ def test_as_a_value():
         ranges.bounds[0, 0] = 1
 
 
-def test_what_is_given_stays_its_owners():
+def test_input_bounds_are_copied():
     given_bounds = np.array([[0, 5], [7, 9]])
     ranges = RowRanges(given_bounds)
     given_bounds[:] = 1
@@ -130,7 +130,7 @@ def test_narrow_ints_do_not_overflow():
     assert list(RowRanges(np.array([[5, last]], np.uint64))) == [(5, last)]
 
 
-def test_a_hundred_thousand_ranges():
+def test_hundred_thousand_ranges():
     bounds = np.arange(400_000, dtype=np.int64).reshape(-1, 4)[:, :2]
     ranges = RowRanges(bounds)
     assert (len(ranges & ranges.shift(1)), len(ranges | ranges.shift(1))) == (0, 100_000)
@@ -149,12 +149,12 @@ def test_a_hundred_thousand_ranges():
         ([(0, 2**64)], TypeError, "ints"),
     ],
 )
-def test_what_are_no_ranges(ranges, error, message):
+def test_invalid_ranges_are_refused(ranges, error, message):
     with pytest.raises(error, match=message):
         RowRanges(ranges)
 
 
-def test_what_does_not_fit():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match="no -1 rows"):
         RowRanges.all(-1)
     ranges = RowRanges([(5, 10)])

@@ -60,7 +60,7 @@ def test_integers_and_booleans(physical, logical, nullable, plain, null_count):
 
 @pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT64, INT96, DOUBLE, BYTE_ARRAY])
-def test_no_output_type_follows(physical, backend):
+def test_no_fallbacks(physical, backend):
     for may_be_null in (True, False):
         target = schema_only_type(
             choose.choose_output_type(leaf(physical), dtype_backend=backend), may_be_null=may_be_null
@@ -80,7 +80,7 @@ def test_int96_is_microseconds(backend):
     assert nested.dtype == "M8[us]"
 
 
-def test_what_does_not_depend_on_values_stays():
+def test_value_independent_types_are_unchanged():
     for physical, logical in [(DOUBLE, None), (BYTE_ARRAY, LogicalType("STRING")), (INT32, LogicalType("DATE"))]:
         chosen = choose.choose_output_type(leaf(physical, logical))
         assert schema_only_type(chosen, may_be_null=True) == chosen
@@ -99,12 +99,12 @@ def test_what_does_not_depend_on_values_stays():
         (DOUBLE, pd.Float32Dtype(), "Float64"),
     ],
 )
-def test_nullable_numbers_of_another_width(physical, wanted, becomes):
+def test_nullable_dtypes_of_another_width(physical, wanted, becomes):
     target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=wanted), may_be_null=True)
     assert str(target.pandas_dtype) == becomes
 
 
-def test_zones_in_a_unit_that_holds_all():
+def test_unit_of_zoned_timestamps():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True))
     chosen = choose.choose_output_type(moments, timezone="Europe/Berlin")
     assert chosen.unit == "ns"
@@ -113,7 +113,7 @@ def test_zones_in_a_unit_that_holds_all():
     assert schema_only_type(coarse, may_be_null=True) == coarse
 
 
-def test_arrow_types_are_those_stored():
+def test_pyarrow_backend_ignores_nullable_dtypes():
     chosen = choose.choose_output_type(leaf(INT64), pandas_dtype=pd.Int64Dtype(), dtype_backend="pyarrow")
     assert schema_only_type(chosen, may_be_null=True).pandas_dtype is None
 
@@ -127,14 +127,14 @@ def test_arrow_types_are_those_stored():
         (DtypeSpec(categories=DtypeSpec(np.dtype("int64"))), True, True),
     ],
 )
-def test_dtypes_of_our_own_files(wanted, may_be_null, kept):
+def test_pandas_roundtrip_dtypes(wanted, may_be_null, kept):
     chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
     target = schema_only_type(chosen, may_be_null=may_be_null)
     assert (target.cast_to == wanted) == kept
     assert not target.shares_block
 
 
-def test_seconds_come_back_in_the_unit_stored():
+def test_seconds_are_read_in_the_stored_unit():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MILLIS", utc=False))
     chosen = roundtrip_output_type(
         moments, ArrowType("timestamp", unit="s"), DtypeSpec(np.dtype("M8[s]")), lambda: None
@@ -163,7 +163,7 @@ def test_required_columns_have_masks_too():
     pd.testing.assert_frame_equal(frame, expected.astype({"a": "Int64", "b": "boolean", "c": "Int8"}))
 
 
-def test_fields_of_structs():
+def test_struct_fields():
     table = pa.table({"s": [{"a": 1, "b": 1.5, "c": "x"}, {"a": 2, "b": None, "c": None}]})
     frame = read_schema_only(table, True, ["s.a", "s.b", "s.c"])
     assert frame.dtypes.astype(str).tolist() == ["Int64", "float64", "str"]
@@ -175,6 +175,6 @@ def test_fields_of_structs():
     assert str(read_schema_only(pa.table({"s": [{"a": 1}]}, schema), False, ["s.a"]).dtypes["a"]) == "int64"
 
 
-def test_nulls_that_statistics_deny():
+def test_nulls_denied_by_statistics_raise():
     with pytest.raises(numparq.InvalidFileError):
         read_schema_only(pa.table({"a": [1, None]}), False)

@@ -23,7 +23,7 @@ def test_makes_once_and_evicts_the_oldest() -> None:
     assert len(kept) == 3
 
 
-def test_keeps_none_but_nothing_that_raised() -> None:
+def test_caches_none_but_no_failures() -> None:
     kept, made = BoundedCache(2), []
 
     def fail() -> None:
@@ -37,7 +37,7 @@ def test_keeps_none_but_nothing_that_raised() -> None:
     assert made == [1]
 
 
-def test_several_threads() -> None:
+def test_concurrent_threads() -> None:
     kept, wrong = BoundedCache(4), []
 
     def ask(seed: int) -> None:
@@ -56,7 +56,7 @@ def test_several_threads() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_begins_with_nothing() -> None:
+def test_forked_process_starts_with_an_empty_cache() -> None:
     @fork_safe_lru_cache(4)
     def made(number: int) -> list[int]:
         return [number]

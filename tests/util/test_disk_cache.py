@@ -30,7 +30,7 @@ def entry_file(place):
     return path
 
 
-def test_what_is_stored_is_loaded(place):
+def test_store_then_load(place):
     assert disk_cache.load("kernels", b"key") is None
     assert disk_cache.store("kernels", b"key", DATA)
     assert disk_cache.load("kernels", b"key") == DATA
@@ -43,13 +43,13 @@ def test_what_is_stored_is_loaded(place):
 
 
 @unix
-def test_only_the_user_can_look_into_it_unless_the_folder_was_opened(place):
+def test_directory_is_private_to_the_user(place):
     disk_cache.store("kernels", b"key", DATA)
     assert place.stat().st_mode & 0o777 == 0o700
     assert entry_file(place).stat().st_mode & 0o777 == 0o644
 
 
-def test_no_flipped_bit_is_overlooked(place):
+def test_flipped_bits_are_detected(place):
     disk_cache.store("kernels", b"key", DATA)
     path = entry_file(place)
     whole = path.read_bytes()
@@ -63,7 +63,7 @@ def test_no_flipped_bit_is_overlooked(place):
 
 
 @pytest.mark.parametrize("keep", [0, 1, 31, 32, 33, 1000, -1])
-def test_a_cut_file_is_not_loaded_and_is_replaced(place, keep):
+def test_truncated_file_is_not_loaded_and_is_replaced(place, keep):
     disk_cache.store("kernels", b"key", DATA)
     path = entry_file(place)
     path.write_bytes(path.read_bytes()[:keep])
@@ -72,7 +72,7 @@ def test_a_cut_file_is_not_loaded_and_is_replaced(place, keep):
     assert disk_cache.load("kernels", b"key") == DATA
 
 
-def test_an_entry_in_another_ones_place_is_not_loaded(place):
+def test_entry_under_another_key_is_not_loaded(place):
     disk_cache.store("kernels", b"key", DATA)
     right = entry_file(place)
     disk_cache.store("kernels", b"other", b"something else")
@@ -83,7 +83,7 @@ def test_an_entry_in_another_ones_place_is_not_loaded(place):
 
 @unix
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720])
-def test_a_folder_that_others_can_write_is_refused(place, mode):
+def test_directory_writable_by_others_is_refused(place, mode):
     disk_cache.store("kernels", b"key", DATA)
     place.chmod(mode)
     assert disk_cache.load("kernels", b"key") is None
@@ -92,14 +92,14 @@ def test_a_folder_that_others_can_write_is_refused(place, mode):
 
 
 @unix
-def test_a_file_that_others_can_write_is_refused(place):
+def test_file_writable_by_others_is_refused(place):
     disk_cache.store("kernels", b"key", DATA)
     entry_file(place).chmod(0o606)
     assert disk_cache.load("kernels", b"key") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
-def test_what_belongs_to_someone_else_is_refused(place):
+def test_other_owners_are_refused(place):
     disk_cache.store("kernels", b"key", DATA)
     os.chown(entry_file(place), 12345, -1)
     assert disk_cache.load("kernels", b"key") is None
@@ -108,7 +108,7 @@ def test_what_belongs_to_someone_else_is_refused(place):
     assert disk_cache.load("kernels", b"key") is None
 
 
-def test_where_nothing_can_be_written_a_warning_says_so_once(tmp_path, monkeypatch):
+def test_unwritable_directory_warns_once(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(disk_cache, "_warned", False)
@@ -122,7 +122,7 @@ def test_where_nothing_can_be_written_a_warning_says_so_once(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can write anywhere")
-def test_a_read_only_folder_is_read(place):
+def test_read_only_directory_is_read(place):
     disk_cache.store("kernels", b"key", DATA)
     place.chmod(0o500)
     try:
@@ -135,7 +135,7 @@ def test_a_read_only_folder_is_read(place):
         place.chmod(0o700)
 
 
-def test_a_full_disk_leaves_nothing_behind(place, monkeypatch):
+def test_full_disk_leaves_no_files(place, monkeypatch):
     disk_cache.store("kernels", b"key", DATA)
 
     def full(source, target):
@@ -147,7 +147,7 @@ def test_a_full_disk_leaves_nothing_behind(place, monkeypatch):
     assert len(list(place.iterdir())) == 1
 
 
-def test_old_entries_go(place):
+def test_old_entries_are_evicted(place):
     for number in range(disk_cache.KEEP + 5):
         disk_cache.store("kernels", b"%d" % number, DATA)
         newest = disk_cache._path(str(place), "kernels", b"%d" % number)
@@ -186,7 +186,7 @@ def test_without_a_home_directory(monkeypatch):
         ("linux", {"NUMPARQ_CACHE_DIR": "~/mine"}, "/home/me/mine"),
     ],
 )
-def test_where_it_is(monkeypatch, platform, setting, wanted):
+def test_directory_by_platform_and_environment(monkeypatch, platform, setting, wanted):
     for name in ("XDG_CACHE_HOME", "NUMPARQ_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in setting.items():
@@ -196,7 +196,7 @@ def test_where_it_is(monkeypatch, platform, setting, wanted):
     assert disk_cache.directory() == wanted
 
 
-def test_many_threads_store_and_load_at_once(place):
+def test_concurrent_store_and_load(place):
     seen = []
 
     def work(number):
@@ -224,7 +224,7 @@ with disk_cache.build_lock("kernels", b"key"):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks on Windows")
-def test_whoever_comes_second_waits_but_not_for_ever(place):
+def test_build_lock_waits_until_its_timeout(place):
     first = subprocess.Popen([sys.executable, "-c", LOCKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert first.stdout.readline() == "locked\n"
@@ -242,14 +242,14 @@ def test_whoever_comes_second_waits_but_not_for_ever(place):
         first.communicate()
 
 
-def test_no_warning_without_a_reason(place):
+def test_normal_use_emits_no_warning(place):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         disk_cache.load("kernels", b"key")
         disk_cache.store("kernels", b"key", DATA)
 
 
-def test_folders_for_others(place):
+def test_private_directories_are_bounded_and_owner_only(place):
     folders = [
         disk_cache.private_directory("dispatcher", b"%d" % number) for number in range(disk_cache.KEEP_FOLDERS + 2)
     ]

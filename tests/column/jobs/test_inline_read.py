@@ -63,7 +63,7 @@ def check_same(ours, theirs) -> None:
 @pytest.mark.parametrize("with_nulls", [False, True])
 @pytest.mark.parametrize("dictionary", [False, True])
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])
-def test_as_with_jobs(monkeypatch, with_nulls, dictionary, compression) -> None:
+def test_inline_equals_jobs(monkeypatch, with_nulls, dictionary, compression) -> None:
     data = numparq.to_parquet(
         small_pages_frame(with_nulls),
         compression=compression,
@@ -85,7 +85,7 @@ def test_as_with_jobs(monkeypatch, with_nulls, dictionary, compression) -> None:
         assert seen.done > 100
 
 
-def test_which_rows_are_few(monkeypatch) -> None:
+def test_inline_row_limits(monkeypatch) -> None:
     frame = small_pages_frame(False)[["key", "number", "text"]]
     data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=False)
     seen = InlineReadCounter(monkeypatch)
@@ -109,7 +109,7 @@ def test_which_rows_are_few(monkeypatch) -> None:
     assert seen.done == 3
 
 
-def test_pages_that_cannot_be_read_at_once_are_fetched_once(monkeypatch) -> None:
+def test_pages_without_fused_read_are_fetched_once(monkeypatch) -> None:
     frame = pd.DataFrame({"s": [f"{row:05}" * (MIN_STRING_BYTES // 5 + 1) for row in range(30)], "n": np.arange(30)})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
     seen = InlineReadCounter(monkeypatch)
@@ -117,7 +117,7 @@ def test_pages_that_cannot_be_read_at_once_are_fetched_once(monkeypatch) -> None
     assert (seen.done, seen.steps) == (2, 1)
 
 
-def test_nulls_that_no_statistics_tell_of(monkeypatch) -> None:
+def test_nulls_unknown_to_statistics(monkeypatch) -> None:
     """The column becomes another target, its neighbours in the block stay."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -153,7 +153,7 @@ def test_nulls_that_no_statistics_tell_of(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("at", range(0, 900, 60))
-def test_damage_is_told_alike(monkeypatch, at) -> None:
+def test_damage_raises_the_same_error(monkeypatch, at) -> None:
     frame = small_pages_frame(True)[["key", "number", "text"]].iloc[:300]
     data = bytearray(numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b"")
     data[4 + at] ^= 0x55
@@ -163,7 +163,7 @@ def test_damage_is_told_alike(monkeypatch, at) -> None:
             check_same(ours, theirs)
 
 
-def test_losses_are_noted(monkeypatch) -> None:
+def test_lost_rows_are_recorded(monkeypatch) -> None:
     frame = small_pages_frame(False)[["key", "number"]].iloc[:300]
     data = bytearray(numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b"")
     data[200] ^= 0x55
@@ -172,7 +172,7 @@ def test_losses_are_noted(monkeypatch) -> None:
     assert found.attrs["numparq.lost"]
 
 
-def test_rows_behind_those_of_other_files(monkeypatch, tmp_path) -> None:
+def test_rows_of_several_files(monkeypatch, tmp_path) -> None:
     """They do not begin at the output's first row."""
     frame = small_pages_frame(True)[["key", "number", "nullable", "text"]].iloc[:GROUP]
     for number in range(3):

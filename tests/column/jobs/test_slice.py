@@ -64,7 +64,7 @@ def window(rng, rows: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_fixed(small, threads):
+def test_fixed_values(small, threads):
     rng = np.random.default_rng(threads)
     with WorkerPool(threads) as crew:
         for number in range(25):
@@ -97,7 +97,7 @@ def test_fixed(small, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_binary(small, threads):
+def test_binary_values(small, threads):
     rng = np.random.default_rng(threads)
     with WorkerPool(threads) as crew:
         for number in range(25):
@@ -123,7 +123,7 @@ def values_of(piece: BinaryArray) -> list[bytes | None]:
     )
 
 
-def test_dictionary(small):
+def test_dictionary_values(small):
     rng = np.random.default_rng(0)
     with WorkerPool(2) as crew:
         for number in range(25):
@@ -155,7 +155,7 @@ def test_dictionary(small):
             assert job.chunks[0, t.C_NULL_COUNT] == chunk.rows[start:stop].count(None)
 
 
-def test_chunks_together():
+def test_several_chunks_in_one_job():
     """Several chunks in one job, dictionaries and row windows of their own, values in rows of one block."""
     rng = np.random.default_rng(0)
     with WorkerPool(1) as crew:
@@ -226,7 +226,7 @@ def test_damage_is_located(small):
         assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
 
 
-def test_runs_of_several_chunks_fit_into_one_window():
+def test_coalesced_chunks_fit_one_window():
     """What is known of the chunks of a window, their dictionaries above all, is not there any more in the next one."""
     rng = np.random.default_rng(0)
     for _ in range(300):

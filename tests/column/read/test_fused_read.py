@@ -43,7 +43,7 @@ class FusedReadCounter:
 @pytest.mark.parametrize(
     ("version", "dictionary", "split"), [("1.0", True, False), ("2.0", False, True), ("1.0", False, False)]
 )
-def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
+def test_rows_equal_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
     data = numparq.to_parquet(
         small_pages_frame(with_nulls),
         compression=compression,
@@ -66,7 +66,7 @@ def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, ver
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"])
-def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -> None:
+def test_fused_read_of_two_row_groups(monkeypatch, encoding) -> None:
     """Those of the second one do not begin at the output's first row."""
     frame = small_pages_frame(True)[["key", "time", "nullable", "text"]]
     encodings = {**dict.fromkeys(frame.columns, encoding), "text": "PLAIN"}
@@ -79,14 +79,14 @@ def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -
     assert found["nullable"].isna().any()
 
 
-def test_several_runs_of_rows_of_a_page() -> None:
+def test_several_row_runs_of_one_page() -> None:
     frame = pd.DataFrame({"n": np.arange(ROWS), "s": [f"{number}" for number in range(ROWS)]})
     data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False)
     found = numparq.read_parquet(data, filters=col("n").isin([10, 140, 160]))
     pd.testing.assert_frame_equal(found, frame.iloc[[10, 140, 160]].reset_index(drop=True))
 
 
-def test_more_values_in_a_delta_encoding_than_there_is_room_for(monkeypatch) -> None:
+def test_delta_pages_larger_than_the_room(monkeypatch) -> None:
     """A few bytes each page; made PLAIN, they are not all there at once."""
     frame, counted = pd.DataFrame({"n": np.arange(3 * BATCH_BYTES // 8)}), FusedReadCounter(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=len(frame) // 4, column_encoding={"n": "DELTA_BINARY_PACKED"})
@@ -97,7 +97,7 @@ def test_more_values_in_a_delta_encoding_than_there_is_room_for(monkeypatch) -> 
         counted.done = counted.left = 0
 
 
-def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeypatch) -> None:
+def test_no_fused_read_beyond_the_page_limit(monkeypatch) -> None:
     frame = pd.DataFrame({"n": np.arange(200), "s": [f"{number}" for number in range(200)]})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
     counted = FusedReadCounter(monkeypatch)
@@ -109,7 +109,7 @@ def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeyp
 
 
 @pytest.mark.parametrize("writer", ["parquet-cpp", "impala"])
-def test_of_writers_with_faults_nothing_is_decoded_at_once(monkeypatch, writer) -> None:
+def test_no_fused_read_for_writers_with_quirks(monkeypatch, writer) -> None:
     """Pages that are compressed and say that they are not, and levels whose bits lie the other way round."""
     frame = small_pages_frame(True)[["key", "small", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False) or b""
@@ -132,7 +132,7 @@ def test_long_strings(monkeypatch) -> None:
         counted.done = counted.left = 0
 
 
-def test_strings_that_are_no_utf8() -> None:
+def test_invalid_utf8_is_located() -> None:
     frame = pd.DataFrame({"s": [f"item {row:04}" for row in range(300)]})
     data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b""
     bad = data.replace(b"item 0150", b"item \xff150")
@@ -144,7 +144,7 @@ def test_strings_that_are_no_utf8() -> None:
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch, dictionary) -> None:
+def test_fallback_to_steps_fetches_no_byte_twice(monkeypatch, dictionary) -> None:
     frame = small_pages_frame(True)[["key", "text", "city", "number", "small"]]
     data = numparq.to_parquet(
         frame,
@@ -169,7 +169,7 @@ def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch,
 
 
 @pytest.mark.parametrize("filters", [col("key") == 999, col("key").between(2700, 2760)])
-def test_files_are_read_where_the_plan_says(tmp_path, filters) -> None:
+def test_fetched_bytes_equal_the_plan(tmp_path, filters) -> None:
     """Dictionaries, pages far behind them, and nothing between these."""
     path, names = tmp_path / "a.parquet", ["key", "few", "city", "text"]
     frame = small_pages_frame(True)[names]
@@ -184,7 +184,7 @@ def test_files_are_read_where_the_plan_says(tmp_path, filters) -> None:
     pd.testing.assert_frame_equal(found, full.iloc[key : key + len(found)].reset_index(drop=True), check_dtype=False)
 
 
-def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
+def test_damage_raises_the_same_error_as_the_steps(monkeypatch) -> None:
     """Each byte of the pages of a row in turn: the same error, with the same place, or the same values."""
     frame = small_pages_frame(True)[["key", "float", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False) or b""

@@ -102,7 +102,7 @@ def agree(footer: Footer, thing: Any) -> None:
         assert (table[name] != 0).tolist() == there, name
 
 
-def test_every_file(parquet_testing):
+def test_footers_of_all_files(parquet_testing):
     files = sorted(parquet_testing.rglob("*.parquet"))
     assert files
     for path in files:
@@ -115,7 +115,7 @@ def test_every_file(parquet_testing):
         agree(footer, decoded(footer_of(content)))
 
 
-def test_facts_by_row_group_and_column():
+def test_chunk_fields_by_row_group_and_column():
     footer = opened(encoded(example()))
     agree(footer, example())
     values = footer.chunks["num_values"]
@@ -128,7 +128,7 @@ def test_facts_by_row_group_and_column():
     assert footer.key_value_metadata == {"k": b"one", "é": b""}
 
 
-def test_only_what_is_asked_for_is_read():
+def test_only_requested_chunks_are_parsed():
     footer = opened(encoded(example(50, 20)))
     assert not footer.chunks._known.any()
     footer.chunks["codec"][3, np.array([7, 9])]
@@ -136,7 +136,7 @@ def test_only_what_is_asked_for_is_read():
     assert np.flatnonzero(footer.chunks._known).tolist() == [3 * 50 + 7, 3 * 50 + 9]
 
 
-def test_no_object_is_made_for_each_chunk():
+def test_no_object_per_chunk():
     data = encoded(example(500, 20))
     opened(data)
     gc.collect()
@@ -148,7 +148,7 @@ def test_no_object_is_made_for_each_chunk():
     assert sys.getallocatedblocks() - before < 1500, "about one for each column's name, and not for 10,000 chunks"
 
 
-def test_damage_in_one_chunk_is_the_trouble_of_those_who_read_it():
+def test_damaged_chunk_raises_only_when_read():
     thing = example()
     fields = twin.fields_of(thing)
     groups = next(value for field_id, _, value in fields if field_id == 4)[1]
@@ -164,7 +164,7 @@ def test_damage_in_one_chunk_is_the_trouble_of_those_who_read_it():
         footer.record  # noqa: B018
 
 
-def test_a_long_footer_is_read_in_two_parts(tmp_path, monkeypatch):
+def test_long_footer_takes_two_reads(tmp_path, monkeypatch):
     content = b"PAR1" + bytes(1000) + encoded(example())
     content += (len(content) - 1004).to_bytes(4, "little") + b"PAR1"
     path = tmp_path / "file.parquet"
@@ -196,19 +196,19 @@ WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "litt
         (WHOLE[:-8] + b"\5\0\0\0PAR1", "the footer is damaged"),
     ],
 )
-def test_messages(content, message):
+def test_error_messages(content, message):
     with pytest.raises(InvalidFileError) as caught:
         ParquetFile(content)
     assert message in str(caught.value)
     assert caught.value.where["file"] == "<bytes>"
 
 
-def test_an_encrypted_footer_is_said_to_be_one():
+def test_encrypted_footer_is_refused():
     with pytest.raises(UnsupportedError, match="footer is encrypted"):
         ParquetFile(b"PARE" + bytes(40) + b"PARE")
 
 
-def test_row_groups_have_a_chunk_for_each_leaf():
+def test_row_groups_must_match_the_schema():
     thing = example()
     thing.row_groups[1].columns.pop()
     with pytest.raises(InvalidFileError, match="3 column chunks where the schema has 4 leaf columns") as caught:
@@ -231,7 +231,7 @@ def look_at_everything(data: bytes) -> None:
     assert footer.created_by is None or isinstance(footer.created_by, str)
 
 
-def test_cut_anywhere():
+def test_cut_at_every_byte():
     data = encoded(example())
     look_at_everything(data)
     for end in range(len(data)):
@@ -240,7 +240,7 @@ def test_cut_anywhere():
 
 
 @pytest.mark.parametrize("times", [1, 3, 20])
-def test_damaged_anywhere(times):
+def test_flipped_bits(times):
     data, rng = encoded(example()), random.Random(times)
     outcomes = set()
     for _ in range(1500):

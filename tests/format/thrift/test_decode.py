@@ -59,7 +59,7 @@ def test_fields_by_name():
         meta.compression  # noqa: B018
 
 
-def test_defaults_of_the_format():
+def test_default_values():
     header = IDL.DataPageHeaderV2(
         num_values=1,
         num_nulls=0,
@@ -87,7 +87,7 @@ def test_lists_are_sequences():
         pairs[9]
 
 
-def test_unions_say_which():
+def test_unions():
     element = view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType(DECIMAL=IDL.DecimalType(2, 9))))
     assert element.logicalType.which() == "DECIMAL"
     assert element.logicalType.DECIMAL.precision == 9
@@ -95,7 +95,7 @@ def test_unions_say_which():
     assert view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType())).logicalType.which() is None
 
 
-def test_as_dict_and_as_text():
+def test_to_dict_and_repr():
     meta = view(META)
     found = meta.to_dict()
     assert found["statistics"] == {"max_value": b"\xff" * 60, "is_max_value_exact": True}
@@ -110,7 +110,7 @@ def test_as_dict_and_as_text():
     assert str(idl.CompressionCodec.ZSTD) == "ZSTD"
 
 
-def test_records_are_compared_copied_and_pickled():
+def test_records_compare_copy_and_pickle():
     meta = view(META)
     assert meta == view(META)
     assert meta != view(IDL.KeyValue("k", "v"))
@@ -122,13 +122,13 @@ def test_records_are_compared_copied_and_pickled():
         hash(meta)
 
 
-def test_enums_are_those_of_the_idl():
+def test_enums_equal_the_idl():
     assert {name: int(member) for name, member in idl.Type.__members__.items()} == load_idl().enums["Type"]
     with pytest.raises(AttributeError, match="Nothing"):
         idl.Nothing  # noqa: B018
 
 
-def test_the_idl_is_kept_in_the_cache(tmp_path, monkeypatch):
+def test_idl_is_cached_on_disk(tmp_path, monkeypatch):
     expected = load_idl()
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(tmp_path / "cache"))
     load_idl.cache_clear()

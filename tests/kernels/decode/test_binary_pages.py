@@ -84,7 +84,7 @@ def test_any_rows(data):
 
 
 @engines
-def test_lengths_that_lie(engine):
+def test_wrong_value_lengths_are_refused(engine):
     """The room is counted from the size of the page: no single length may use up what belongs to the values behind."""
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
@@ -100,7 +100,7 @@ def test_lengths_that_lie(engine):
 
 @engines
 @pytest.mark.parametrize("window", [(0, 50), (20, 50), (0, 20), (49, 50)])
-def test_more_values_are_claimed_than_there_are_bytes_for(engine, window):
+def test_more_values_than_bytes(engine, window):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     request = DecodeRequest(start=window[0], stop=window[1])
@@ -116,7 +116,7 @@ def test_more_values_are_claimed_than_there_are_bytes_for(engine, window):
 
 
 @engines
-def test_dictionaries_that_lie(engine):
+def test_damaged_dictionaries(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = dictionary_page(column, [b"abc", b"de"], UNCOMPRESSED, rng)
@@ -134,7 +134,7 @@ def test_dictionaries_that_lie(engine):
 
 
 @engines
-def test_what_is_not_read(engine):
+def test_unsupported_encodings_and_missing_dictionary(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = data_page(column, [b"abc"] * 9, PLAIN, UNCOMPRESSED, 1, rng)

@@ -112,7 +112,7 @@ DAYS = {
 
 
 @pytest.mark.parametrize(("conversion", "convert"), [(t.INT96_NS, int96_to_ns), (t.INT96_US, int96_to_us)])
-def test_int96(engine, conversion, convert):
+def test_int96_at_the_limits(engine, conversion, convert):
     times = [
         0,
         1,
@@ -159,7 +159,7 @@ def test_int96(engine, conversion, convert):
             compare(engine, ColumnType(INT96), int96(time, day), conversion, convert)
 
 
-def test_int96_of_dates_that_are_known(engine):
+def test_int96_of_known_dates(engine):
     for moment in (
         datetime(1, 1, 1),
         datetime(1677, 9, 21),
@@ -174,7 +174,7 @@ def test_int96_of_dates_that_are_known(engine):
         assert outcome.rows == (struct.pack("<q", passed // timedelta(microseconds=1)),)
 
 
-def test_int96_that_wrapped_around_in_spark(engine):
+def test_int96_wrapped_around_by_spark(engine):
     """Timestamps of microseconds near the upper end, written as Spark does, come back as they were."""
     day, rng = 86_400_000_000, np.random.default_rng(4)
     for micros in [

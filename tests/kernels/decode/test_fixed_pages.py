@@ -107,7 +107,7 @@ def test_any_rows(data):
 
 @engines
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT96, FIXED_LEN_BYTE_ARRAY, BYTE_ARRAY])
-def test_codes(engine, physical):
+def test_dictionary_codes(engine, physical):
     """Indices as they are, whatever the dictionary holds; a PLAIN page has none."""
     rng = np.random.default_rng(physical)
     column = ColumnType(physical, 5 if physical == FIXED_LEN_BYTE_ARRAY else 0, True)
@@ -135,7 +135,7 @@ def test_codes(engine, physical):
 
 
 @engines
-def test_a_dictionary_is_needed(engine):
+def test_missing_dictionary(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(INT64)
     page = data_page(column, [bytes(8)] * 9, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, [bytes(8)])
@@ -144,7 +144,7 @@ def test_a_dictionary_is_needed(engine):
 
 
 @engines
-def test_encodings_that_are_not_read(engine):
+def test_unsupported_encodings(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(INT32)
     page = data_page(column, [bytes(4)] * 9, PLAIN, UNCOMPRESSED, 1, rng)
@@ -178,7 +178,7 @@ def test_pages_without_values(engine):
 
 
 @engines
-def test_the_null_count_of_a_header_has_to_be_right(engine):
+def test_wrong_num_nulls_is_refused(engine):
     rng = np.random.default_rng(0)
     for optional, rows in ((True, [bytes(8), None, bytes(8)]), (False, [bytes(8)] * 3)):
         column = ColumnType(INT64, 0, optional)
@@ -193,7 +193,7 @@ def test_the_null_count_of_a_header_has_to_be_right(engine):
 
 
 @engines
-def test_many_values_are_claimed(engine):
+def test_huge_value_counts(engine):
     """Counts near 2**31, next to values of 2**31 - 1 bytes: products must not go around."""
     rng = np.random.default_rng(0)
     most = (1 << 31) - 1

@@ -115,7 +115,7 @@ def take(engine, pages, element_levels, most, seed=0):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_levels_of_pages(way, data):
+def test_decode_page_levels(way, data):
     element_levels, most, levels = data.draw(leaves())
     cuts = sorted(data.draw(st.sets(st.integers(0, len(levels)), max_size=3)))
     parts = [levels[a:b] for a, b in zip([0, *cuts], [*cuts, len(levels)], strict=True)]
@@ -148,7 +148,7 @@ def test_levels_of_pages(way, data):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_levels_that_cannot_be(way, data):
+def test_invalid_levels(way, data):
     element_levels, most = data.draw(st.sampled_from(LEAVES[2:7]))
     pairs = st.tuples(
         st.integers(0, (1 << most.bit_length()) - 1), st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1)
@@ -159,7 +159,7 @@ def test_levels_that_cannot_be(way, data):
 
 
 @pytest.mark.parametrize(("version", "high"), [(1, False), (1, True), (2, False)])
-def test_pages_that_are_cut(way, version, high):
+def test_truncated_pages(way, version, high):
     """Wherever the body ends, the kernel stays inside of it (the checked engine sees to that) and says so."""
     levels = [(number % 6, 0) for number in range(24)]
     element_levels, most = [0, 2, 4], 5

@@ -33,7 +33,7 @@ def expected(block, room):
         return BAD_COMPRESSED_DATA
 
 
-def test_the_twin_reads_what_others_write_and_writes_what_they_read(engine):
+def test_oracle_agrees_with_lzallright(engine):
     library = pytest.importorskip("lzallright").LZOCompressor
     rng = np.random.default_rng(0)
     for number in range(engine.size(60, 10)):
@@ -55,7 +55,7 @@ def test_blocks_of_random_instructions(engine):
 
 
 @pytest.mark.parametrize("form", ["two", "three", "near", "middle", "far"])
-def test_every_form_at_the_edges_of_its_distances(engine, form):
+def test_every_copy_form_at_its_distance_limits(engine, form):
     data = np.random.default_rng(2).bytes(50000)
     for distance in (1, 2, 7, 8, 1023, 1024, 2048, 2049, 3072, 16383, 16384, 16385, 32767, 32768, 32769, 49151):
         for length in (2, 3, 4, 5, 8, 9, 10, 33, 34, 288, 289, 543, 544):
@@ -80,7 +80,7 @@ def test_literals_of_every_length(engine):
         assert decompress(engine, lzo.first_run(data) + lzo.END, length) == data
 
 
-def test_nothing(engine):
+def test_empty_block(engine):
     assert decompress(engine, lzo.END, 0) == b""
     assert decompress(engine, lzo.END, 9) == b""
     assert decompress(engine, b"", 0) == BAD_COMPRESSED_DATA
@@ -126,5 +126,5 @@ def test_any_bytes(engine, block, room):
         b"\x00" * 1000,
     ],
 )
-def test_blocks_that_lie(engine, block):
+def test_invalid_blocks(engine, block):
     assert decompress(engine, block, 4096) == BAD_COMPRESSED_DATA == expected(block, 4096)

@@ -45,7 +45,7 @@ def scan_pages_of(engine, rng, pages, num_values, column=None, codec=UNCOMPRESSE
     return scan_page_headers(engine, with_slack(rng, data), len(data), table, 50)
 
 
-def test_other_pages_are_passed_over(engine):
+def test_index_and_unknown_pages_are_skipped(engine):
     rng = np.random.default_rng(4)
     _, page = one_page(rng)
     index = Page(INDEX_PAGE, rng.bytes(30), 0, 30, [], {})
@@ -57,7 +57,7 @@ def test_other_pages_are_passed_over(engine):
 
 
 @pytest.mark.parametrize("delta", [-18, -9, -1, 1, 9])
-def test_pages_hold_as_many_values_as_the_footer_says(engine, delta):
+def test_num_values_must_match_the_footer(engine, delta):
     rng = np.random.default_rng(5)
     _, page = one_page(rng)
     status, _, _ = scan_pages_of(engine, rng, [page, page], 18 + delta)
@@ -78,7 +78,7 @@ def test_counts_out_of_range(engine, num_values):
     assert status == (BAD_COUNT if num_values < 0 else 0)
 
 
-def test_level_sections_lie_within_the_page(engine):
+def test_level_sections_must_lie_within_the_page(engine):
     rng = np.random.default_rng(7)
     column = ColumnType(INT64, 0, True)
     page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 2, rng)
@@ -102,7 +102,7 @@ def test_level_sections_lie_within_the_page(engine):
     assert scan_pages_of(engine, rng, [lying], 9, column, SNAPPY)[0] == BAD_LENGTH
 
 
-def test_nulls_and_rows_of_version_2(engine):
+def test_num_nulls_and_num_rows_of_v2_pages(engine):
     rng = np.random.default_rng(8)
     column = ColumnType(INT64, 0, True)
     page = data_page(column, [None, *random_values(rng, column, 8)], PLAIN, UNCOMPRESSED, 2, rng)
@@ -133,7 +133,7 @@ def test_sizes_out_of_range(engine, size):
         assert status == (0 if sizes[0] == (1 << 31) - 1 else BAD_LENGTH)
 
 
-def test_a_second_dictionary_is_refused(engine):
+def test_second_dictionary_is_refused(engine):
     rng = np.random.default_rng(10)
     column, page = one_page(rng)
     dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
@@ -141,7 +141,7 @@ def test_a_second_dictionary_is_refused(engine):
     assert scan_pages_of(engine, rng, [dictionary, page], 9)[0] == 0
 
 
-def test_nothing_but_the_first_page_is_looked_at(engine):
+def test_unknown_num_values_reads_only_the_first_page(engine):
     rng = np.random.default_rng(12)
     column, page = one_page(rng)
     dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
@@ -153,7 +153,7 @@ def test_nothing_but_the_first_page_is_looked_at(engine):
     assert scan_pages_of(engine, rng, [b"\x15"], -1)[0] < 0
 
 
-def test_headers_of_another_type_than_they_say(engine):
+def test_header_struct_must_match_the_page_type(engine):
     rng = np.random.default_rng(11)
     _column, page = one_page(rng)
     module = idl()
@@ -185,7 +185,7 @@ def test_headers_of_another_type_than_they_say(engine):
             assert status == (0 if given == name else BAD_PAGE)
 
 
-def test_required_fields(engine):
+def test_missing_required_fields(engine):
     rng = np.random.default_rng(12)
     module = idl()
     for missing in ("type", "uncompressed_page_size", "compressed_page_size"):
@@ -219,7 +219,7 @@ def test_negative_crcs_are_unsigned(engine):
         assert pages[0, t.P_CRC] == struct.unpack("<I", struct.pack("<i", crc))[0]
 
 
-def test_pages_that_were_never_compressed(engine):
+def test_is_compressed_of_v2_pages(engine):
     rng = np.random.default_rng(17)
     column = ColumnType(INT64, 0, True)
     rows = random_values(rng, column, 9)

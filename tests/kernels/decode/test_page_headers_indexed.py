@@ -101,7 +101,7 @@ def test_located_pages(seed, data, gap):
         assert (found == expected).all()
 
 
-def test_nested_pages_have_rows_of_their_own():
+def test_nested_pages_have_other_row_counts():
     """The number of values of a page is held against its rows in flat columns only."""
     chunk, data, located = chunk_of(4)
     located[:, L_ROWS] = 1
@@ -118,7 +118,7 @@ def test_no_located_pages(engine):
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_located_pages_that_are_cut(engine, seed):
+def test_truncated_located_pages(engine, seed):
     """Every page is made to end at every byte: no header reaches beyond, and no body."""
     chunk, data, located = chunk_of(seed)
     for number in range(len(located)):
@@ -136,7 +136,7 @@ def test_located_pages_that_are_cut(engine, seed):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_bytes_that_are_no_headers(engine):
+def test_damaged_headers_and_locations(engine):
     rng = np.random.default_rng(3)
     chunk, data, located = chunk_of(1)
     for _ in range(engine.size(3000, 300)):
@@ -152,7 +152,7 @@ def test_bytes_that_are_no_headers(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_places_of_other_pages(engine):
+def test_wrong_page_locations(engine):
     """Overlapping, in another order, off by one byte, with other numbers of rows."""
     chunk, data, located = chunk_of(3)
     flat = chunk.column, chunk.codec
@@ -174,7 +174,7 @@ def test_places_of_other_pages(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_pages_of_another_type(engine):
+def test_wrong_page_types(engine):
     chunk, data, located = chunk_of(5)
     flat = chunk.column, chunk.codec
     dictionary, first = 0, 1
@@ -191,7 +191,7 @@ def test_pages_of_another_type(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_headers_that_lie(engine):
+def test_wrong_counts_and_sizes(engine):
     """Counts and sizes that are negative, or larger than what is there."""
     rng = np.random.default_rng(6)
     column = ColumnType(INT64)
@@ -224,7 +224,7 @@ def test_headers_that_lie(engine):
                 assert found == (BAD_PAGE if sizes[1] == 71 else BAD_LENGTH)
 
 
-def test_strings_have_located_pages_too():
+def test_located_string_pages():
     rng = np.random.default_rng(8)
     column = ColumnType(BYTE_ARRAY, 0, True)
     page = data_page(column, [b"a", None, b"long"], PLAIN, UNCOMPRESSED, 2, rng)

@@ -54,7 +54,7 @@ def expect_chunks(chunks, table):
 
 
 @engines
-def test_chunks_one_after_the_other(engine):
+def test_consecutive_chunks(engine):
     rng = np.random.default_rng(0)
     for number in range(engine.size(30)):
         chunks = make_chunks(rng, int(rng.integers(1, 6)))
@@ -75,7 +75,7 @@ def start_at(table):
 
 
 @engines
-def test_in_windows_of_any_size(engine):
+def test_windows_of_any_size(engine):
     """However little of the bytes is there, the walk goes on where it stopped, and says how much it needs."""
     rng = np.random.default_rng(1)
     chunks = make_chunks(rng, 3)
@@ -95,7 +95,7 @@ def test_in_windows_of_any_size(engine):
 
 
 @engines
-def test_pages_without_a_row_that_is_wanted_are_left_out(engine):
+def test_pages_without_selected_rows_are_skipped(engine):
     rng = np.random.default_rng(18)
     for _ in range(engine.size(40, 8)):
         chunks = make_chunks(rng, 3, 5)
@@ -115,7 +115,7 @@ def test_pages_without_a_row_that_is_wanted_are_left_out(engine):
 
 
 @engines
-def test_a_dictionary_page_behind_data_pages_comes_first(engine):
+def test_dictionary_page_after_data_pages_comes_first(engine):
     rng = np.random.default_rng(19)
     chunks = [
         replace(chunk, pages=[*chunk.pages[1:], chunk.pages[0]] if number % 2 == 0 else chunk.pages)
@@ -135,7 +135,7 @@ def test_a_dictionary_page_behind_data_pages_comes_first(engine):
 
 
 @engines
-def test_the_page_table_grows(engine):
+def test_page_table_grows(engine):
     rng = np.random.default_rng(2)
     chunks = make_chunks(rng, 4)
     data, table, expected = lay_out(chunks)
@@ -171,7 +171,7 @@ def test_cut_at_every_byte(engine):
 
 
 @engines
-def test_positions_outside_of_the_window(engine):
+def test_chunk_positions_outside_the_data(engine):
     """A chunk that begins in front of the bytes, behind them, or at no place at all."""
     rng = np.random.default_rng(14)
     chunks = make_chunks(rng, 2)

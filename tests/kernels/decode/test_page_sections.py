@@ -54,7 +54,7 @@ def nulls(count: int, level_encoding: int = RLE) -> Page:
     )
 
 
-def test_level_sections_that_reach_beyond_the_page(engine):
+def test_level_sections_beyond_the_page(engine):
     section = hybrid_rle.encode([("rle", 0, 9)], 1)
     for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31, (1 << 32) - 1 - len(section)):
         page = with_body(nulls(9), struct.pack("<I", len(section) + beyond) + section)
@@ -68,7 +68,7 @@ def test_level_sections_that_reach_beyond_the_page(engine):
         )
 
 
-def test_bit_packed_levels_that_reach_beyond_the_page(engine):
+def test_bit_packed_levels_beyond_the_page(engine):
     for count in (1, 7, 8, 9, 16, 17, 2000):
         for size in {0, (count - 1) // 8, (count + 7) // 8}:
             page = with_body(nulls(count, BIT_PACKED), bytes(size))
@@ -79,7 +79,7 @@ def test_bit_packed_levels_that_reach_beyond_the_page(engine):
             assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
 
 
-def test_level_encodings_that_there_are_not(engine):
+def test_unknown_level_encodings(engine):
     for encoding in (0, 2, 5, 8, -1, 99):
         page = nulls(9)
         page = replace(page, more={**page.more, "definition_level_encoding": encoding})
@@ -87,7 +87,7 @@ def test_level_encodings_that_there_are_not(engine):
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_runs_of_indices_that_are_cut_off(engine, physical):
+def test_truncated_index_runs(engine, physical):
     """Every byte is an index of the dictionary: whatever is read from behind the page would do."""
     rng = np.random.default_rng(0)
     column = ColumnType(physical)
@@ -119,7 +119,7 @@ def indices_of_two(physical):
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_bit_widths(engine, physical):
+def test_index_bit_widths(engine, physical):
     column, entries, dictionary, page = indices_of_two(physical)
     for width in range(256):
         outcome = decode(engine, column, [dictionary, with_body(page, bytes([width, 16]) + bytes(32))])
@@ -135,7 +135,7 @@ def test_bit_widths(engine, physical):
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_runs_of_nothing(engine, physical):
+def test_empty_index_runs(engine, physical):
     """Of no indices, or of no groups of them, in front of what would do for all."""
     column, _, dictionary, page = indices_of_two(physical)
     enough = hybrid_rle.encode([("rle", 1, 8)], 8)
@@ -146,7 +146,7 @@ def test_runs_of_nothing(engine, physical):
 @pytest.mark.parametrize(
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
-def test_indices_behind_the_dictionary(engine, column):
+def test_indices_beyond_the_dictionary(engine, column):
     """Of values of each size, the first index that is too much, and the last one that is not."""
     rng = np.random.default_rng(0)
     entries = [bytes([number]) * column.size for number in range(3)]
@@ -162,7 +162,7 @@ def test_indices_behind_the_dictionary(engine, column):
                 assert outcome == DecodeOutcome(INDEX_OUT_OF_RANGE, 1)
 
 
-def test_an_empty_dictionary_has_no_index(engine):
+def test_index_into_an_empty_dictionary(engine):
     rng = np.random.default_rng(0)
     for physical in (INT64, BYTE_ARRAY):
         column = ColumnType(physical, 0, True)
@@ -173,7 +173,7 @@ def test_an_empty_dictionary_has_no_index(engine):
         assert decode(engine, column, [dictionary, empty]).null_count == 8
 
 
-def test_sections_of_rle_booleans(engine):
+def test_rle_boolean_sections(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BOOLEAN)
     page = data_page(column, [True] * 9, RLE, UNCOMPRESSED, 2, rng)

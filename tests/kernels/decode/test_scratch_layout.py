@@ -62,7 +62,7 @@ def apart(places):
 
 
 @engines
-def test_pages_and_dictionaries_lie_apart(engine):
+def test_random_pages_do_not_overlap(engine):
     rng = np.random.default_rng(0)
     for _ in range(engine.size(200)):
         chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)))
@@ -83,7 +83,7 @@ def test_pages_and_dictionaries_lie_apart(engine):
 
 
 @engines
-def test_dictionaries_lie_apart(engine):
+def test_dictionaries_do_not_overlap(engine):
     rng = np.random.default_rng(1)
     for _ in range(engine.size(100)):
         chunks, _ = random_tables(rng, int(rng.integers(1, 9)), 0)
@@ -115,7 +115,7 @@ def test_dictionaries_lie_apart(engine):
         (FIXED_LEN_BYTE_ARRAY, 1, t.COPY, MOST, MOST),
     ],
 )
-def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conversion, size, most):
+def test_dictionary_sizes_are_checked(engine, kind, length, conversion, size, most):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
     chunks[0, t.C_TYPE], chunks[0, t.C_TYPE_LENGTH], chunks[0, t.C_CAST] = kind, length, conversion
     chunks[0, t.C_ITEM_SIZE] = 4 if conversion == t.CODES else 8 if conversion else max(length, 1)
@@ -130,7 +130,7 @@ def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conv
 
 
 @engines
-def test_sizes_that_no_compressed_bytes_can_hold(engine):
+def test_impossible_compression_ratios_are_refused(engine):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
     chunks[0, t.C_CODEC], chunks[0, t.C_MAX_RATIO] = enums.SNAPPY, 22
     pages[:, t.P_IS_COMPRESSED], pages[:, t.P_COMPRESSED] = 1, 100
@@ -152,7 +152,7 @@ def test_sizes_that_no_compressed_bytes_can_hold(engine):
 @given(
     seed=SEEDS, num_chunks=st.integers(1, 5), num_pages=st.integers(0, 20), batch=st.sampled_from([0, 1, 99, 1 << 20])
 )
-def test_any_pages_lie_apart(seed, num_chunks, num_pages, batch):
+def test_any_pages_do_not_overlap(seed, num_chunks, num_pages, batch):
     """What is decompressed lies apart; the compiled kernel and its Python body agree."""
     outcomes = []
     for engine in ENGINES:

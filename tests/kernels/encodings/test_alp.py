@@ -71,7 +71,7 @@ def check(engine, values: list[bytes], size: int, rng) -> list[AlpVector]:
 
 
 @engines
-def test_the_worked_example(engine):
+def test_specification_worked_example(engine):
     values = octets([1500.0, math.nan, 2500.0, 333.5])
     vector = alp.vector_of(values, 4, 3, 8)
     assert vector == AlpVector(4, 3, 3335, 15, [11665, 11665, 21665, 0], [(1, NAN)])
@@ -93,7 +93,7 @@ def test_the_worked_example(engine):
 
 @engines
 @sizes
-def test_the_example_of_bit_packing(engine, size):
+def test_specification_bit_packing_example(engine, size):
     """Integers 123, 456, 789 and 12: less the smallest one, ten bits each, in five bytes."""
     deltas = [111, 444, 777, 0]
     assert max(deltas).bit_length() == 10
@@ -139,7 +139,7 @@ def test_every_width_and_frame(engine, size):
 
 @engines
 @sizes
-def test_every_pair(engine, size):
+def test_every_exponent_and_factor(engine, size):
     rng = np.random.default_rng(size)
     for exponent in range(LARGEST_EXPONENT[size] + 1):
         for factor in range(exponent + 1):
@@ -182,7 +182,7 @@ def test_cut_at_every_byte(engine, size):
 
 @engines
 @sizes
-def test_every_byte_changed(engine, size):
+def test_every_byte_damaged(engine, size):
     """What the twin still reads is read alike; all else is refused."""
     section, rows = a_page(size)
     outcomes = set()
@@ -225,14 +225,14 @@ def test_every_byte_changed(engine, size):
         (32, b"\xff\xff", BAD_ALP),
     ],
 )
-def test_fields_that_are_no_good(engine, place, new, status):
+def test_invalid_fields(engine, place, new, status):
     section = bytearray(alp.encode(octets([1500.0, math.nan, 2500.0, 333.5]), 8, [(4, 3)]))
     section[place : place + len(new)] = new
     assert decode(engine, bytes(section), 4) == DecodeOutcome(status, 0)
 
 
 @engines
-def test_no_more_is_claimed_than_the_bytes_can_hold(engine):
+def test_oversized_counts_are_refused(engine):
     """A vector takes at least thirteen bytes and an offset: the header alone makes nobody take memory."""
     section = struct.pack("<BBBi", 0, 0, 3, 1 << 30) + bytes(100)
     assert decode(engine, section, 1 << 20) == DecodeOutcome(BAD_COUNT, 0)
@@ -266,7 +266,7 @@ def random_floats(rng, size: int, count: int) -> list[bytes]:
 
 @engines
 @sizes
-def test_what_is_written(engine, size):
+def test_encoded_pages(engine, size):
     rng = np.random.default_rng(size)
     for count in (0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 2500):
         for _ in range(engine.size(4)):
@@ -302,7 +302,7 @@ def test_every_kind_of_exception(engine, size):
 
 @engines
 @sizes
-def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
+def test_chosen_pair_is_the_best_for_the_sample(engine, size):
     """Of a page no longer than a sample, no other pair makes less."""
     rng = np.random.default_rng(3)
     for _ in range(engine.size(10, 2)):
@@ -320,7 +320,7 @@ def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
 
 
 @engines
-def test_each_vector_has_the_pair_that_suits_it(engine):
+def test_each_vector_has_its_own_pair(engine):
     rng = np.random.default_rng(0)
     parts = [np.round(rng.random(VECTOR_SIZE) * 100, digits) for digits in (0, 1, 2, 5)]
     kinds = 4 if engine.name == "compiled" else 2
@@ -331,7 +331,7 @@ def test_each_vector_has_the_pair_that_suits_it(engine):
 
 @engines
 @sizes
-def test_values_from_the_middle(engine, size):
+def test_encode_a_range_of_values(engine, size):
     rng = np.random.default_rng(1)
     values = random_floats(rng, size, 100)
     for start, stop in ((0, 0), (3, 3), (5, 9), (50, 100), (99, 100)):
@@ -341,7 +341,7 @@ def test_values_from_the_middle(engine, size):
 
 @engines
 @sizes
-def test_nothing_takes_more_than_its_exceptions(engine, size):
+def test_vector_is_never_larger_than_its_exceptions(engine, size):
     """A few integers among exceptions, but all that is sampled, need bits for all: then all are exceptions."""
     values = octets([math.nan], size) * VECTOR_SIZE
     values[:: (VECTOR_SIZE - 1) // (SAMPLE_SIZE - 1)] = octets(range(SAMPLE_SIZE), size)

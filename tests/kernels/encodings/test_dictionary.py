@@ -111,7 +111,7 @@ def test_no_values(engine):
 
 
 @engines
-def test_a_look_at_the_first_values(engine):
+def test_probe_of_the_first_values(engine):
     values = [struct.pack("<q", i) for i in (1, 2, 3, 1, 4, 5, 6, 7)]
     for probe_count in range(10):
         for probe_entries in range(9):
@@ -125,7 +125,7 @@ def test_a_look_at_the_first_values(engine):
 
 
 @engines
-def test_floats_are_told_apart_by_their_bits(engine):
+def test_floats_are_distinguished_by_their_bits(engine):
     numbers = [0x8000000000000000, 0, 0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0]
     values = [struct.pack("<Q", number) for number in numbers]
     assert index_fixed(engine, values, 8, 9) == (values[:5], [0, 1, 2, 3, 4, 1])
@@ -134,13 +134,13 @@ def test_floats_are_told_apart_by_their_bits(engine):
 
 
 @engines
-def test_strings_of_zero_bytes_are_told_apart_by_their_lengths(engine):
+def test_zero_byte_strings_are_distinguished_by_length(engine):
     values = [bytes(i % 40) for i in range(80)]
     assert index_binary(engine, values, 40) == ([bytes(i) for i in range(40)], [*range(40), *range(40)])
 
 
 @engines
-def test_a_table_that_is_nearly_full(engine):
+def test_nearly_full_hash_table(engine):
     """Slower, but right: 15 entries in 16 slots."""
     values = [struct.pack("<q", i * i) for i in range(15)] * 3
     assert index_fixed(engine, values, 8, 15, table_bits=4) == twin.build_dictionary(values)
@@ -161,7 +161,7 @@ def test_regular_values_do_not_collide(engine, shift):
 
 
 @engines
-def test_values_that_were_made_to_collide_end_the_attempt(engine):
+def test_adversarial_collisions_end_the_attempt(engine):
     """All with a factor of zero in the hash: they go to one slot, and the search for it must not take forever."""
     from numparq.kernels.encodings.dictionary import _FIRST_KEY
 
@@ -191,7 +191,7 @@ def test_any_strings(values, room, room_bytes, probe_count, probe_entries, seed)
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs mprotect")
-def test_nothing_behind_the_data_is_loaded():
+def test_no_reads_after_the_data():
     from support.kernels.engines import COMPILED
 
     pages = GuardPages()

@@ -77,7 +77,7 @@ def run_indices(probe, data, count, width, limit=LARGEST, seed=0):
     return status if status < 0 else out.array[place:].copy().view("u4").tolist()
 
 
-def test_the_twin_packs_as_the_specification_shows():
+def test_oracle_packs_as_the_specification():
     numbers = list(range(8))
     assert hybrid_rle.pack(numbers, 3) == bytes([0b10001000, 0b11000110, 0b11111010])
     assert hybrid_rle.pack_high(numbers, 3) == bytes([0b00000101, 0b00111001, 0b01110111])
@@ -117,7 +117,7 @@ def test_runs_of_any_structure(probe, data):
         assert run_bits(probe, encoded, count) == whole[:count]
 
 
-def test_bits(probe):
+def test_single_bits(probe):
     rng = np.random.default_rng(8)
     for number in range(probe["engine"].size(200, 25)):
         count = int(rng.integers(0, probe["engine"].size(2000, 70)))
@@ -193,7 +193,7 @@ def compare(probe, data, count, width, limit, seed=0):
         (b"\x02\x02", BAD_RUN),
     ],
 )
-def test_statuses(probe, data, status):
+def test_statuses_of_bits(probe, data, status):
     assert run_bits(probe, data, 16) == status
 
 
@@ -218,7 +218,7 @@ def test_statuses_of_indices(probe, data, status):
 
 
 @pytest.mark.parametrize("name", ["bits", "indices"])
-def test_nothing_is_told_by_what_lies_behind_the_end(probe, name):
+def test_bytes_after_the_end_are_ignored(probe, name):
     """Neither a run of nothing, nor a run that would do."""
     for behind in (b"\0\0", b"\x20\0"):
         raw = np.frombuffer(behind + bytes(16), np.uint8)
@@ -226,7 +226,7 @@ def test_nothing_is_told_by_what_lies_behind_the_end(probe, name):
         assert probe[name](raw, 0, 0, 16, *more, np.zeros(64, np.uint8), 0) == TRUNCATED
 
 
-def test_the_longest_runs_that_a_header_can_tell(probe):
+def test_longest_runs_of_a_header(probe):
     assert run_bits(probe, b"\xfe\xff\xff\xff\x7f\x01", 300) == [1] * 300
     assert run_indices(probe, b"\xfe\xff\xff\xff\x7f\x07\x00\x00\x80", 300, 32) == [0x80000007] * 300
     assert run_bits(probe, b"\xff\xff\xff\xff\x7f\xaa\xaa", 16) == [0, 1] * 8

@@ -66,7 +66,7 @@ def test_no_values(engine):
 
 @engines
 @pytest.mark.parametrize("bit_width", [0, 1, 2, 3, 8, 9, 17, 32])
-def test_what_is_all_equal_is_one_run(engine, bit_width):
+def test_constant_values_are_one_run(engine, bit_width):
     for count in (1, 5, 8, 63, 64, engine.size(9000)):
         value = (1 << bit_width) - 1
         wanted = twin.encode([("rle", value, count)], bit_width)
@@ -89,13 +89,13 @@ def test_runs_between_packed_values(engine):
 
 
 @engines
-def test_the_last_group_is_filled_up_with_zeros(engine):
+def test_last_group_is_padded_with_zeros(engine):
     assert encode(engine, [3, 1, 2], 2) == twin.encode([("packed", [3, 1, 2, 0, 0, 0, 0, 0])], 2)
 
 
 @engines
 @pytest.mark.parametrize("bit_width", [1, 2, 3, 4, 8, 9, 16, 17, 24, 25, 32])
-def test_the_worst_that_there_is_fits(engine, bit_width):
+def test_worst_case_fits_the_reserved_room(engine, bit_width):
     """Runs as short as can be, between groups of eight."""
     other = [k % 2 for k in range(8)]
     for run in (8, 9, 16, 31, 32, 33):
@@ -118,7 +118,7 @@ def test_any_values(bit_width, parts, seed):
             compare(engine, values, bit_width, "u1", seed)
 
 
-def test_the_reader_takes_it():
+def test_read_back_by_the_decoder():
     """By the reader's own kernel: a page of dictionary indices."""
     from support.kernels.chunk_tables import DecodeRequest
     from support.kernels.decode_pages import DecodeOutcome, decode_fixed

@@ -58,7 +58,7 @@ def test_many_empty_values(engine):
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs mprotect")
-def test_nothing_outside_is_touched():
+def test_no_access_outside_the_buffers():
     pages = GuardPages()
     rng = np.random.default_rng(0)
     for longest in (1, 7, 16, 17, 100):

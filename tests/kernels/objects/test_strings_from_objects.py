@@ -36,7 +36,7 @@ def test_any_bytes(values):
 
 @few
 @given(values=st.lists(st.sampled_from([None, 1, 2, "a", 1.5, True, b"", (), datetime.date(2020, 1, 1)]), max_size=200))
-def test_any_classes(values):
+def test_any_distinct_classes(values):
     assert list(distinct_classes(objects(values))) == list(dict.fromkeys(map(type, values)))
 
 
@@ -98,12 +98,12 @@ def objects(values):
     return made
 
 
-def test_strings(mode):
+def test_encode_strings(mode):
     values = [*STRINGS, *NULLS, *STRINGS[::-1]]
     assert split_strings(*encode_strings(objects(values))) == encode_by_oracle(values)
 
 
-def test_bytes(mode):
+def test_encode_bytes(mode):
     values = [*(value.encode() for value in STRINGS), *NULLS, b"\xff\x00"]
     assert split_strings(*encode_bytes(objects(values))) == encode_by_oracle(values)
 
@@ -119,7 +119,7 @@ class Text(str):
     pass
 
 
-def test_what_is_not_exactly_a_string(mode):
+def test_subclasses_and_bytes_like_objects(mode):
     values = ["a", Text("é"), np.str_("中"), None]
     assert split_strings(*encode_strings(objects(values))) == encode_by_oracle(values)
     others = [b"a", bytearray(b"bc"), memoryview(b"d"), None, np.bytes_(b"e")]
@@ -127,7 +127,7 @@ def test_what_is_not_exactly_a_string(mode):
 
 
 @pytest.mark.parametrize("bad", [5, 1.5, b"x", np.float64(0), float("inf")])
-def test_other_types(mode, bad):
+def test_other_types_are_refused(mode, bad):
     with pytest.raises(SchemaError, match=f"row 12: .*{type(bad).__name__}"):
         encode_strings(objects(["a", None, bad]), 10)
     if not isinstance(bad, bytes):
@@ -136,17 +136,17 @@ def test_other_types(mode, bad):
 
 
 @pytest.mark.parametrize("bad", ["\ud800", "a\udfff", "\U00010000\udc00", Text("\ud9ab")])
-def test_lone_surrogates(mode, bad):
+def test_lone_surrogates_are_refused(mode, bad):
     with pytest.raises(SchemaError, match=r"row 1: .*surrogates"):
         encode_strings(objects(["a", bad]))
 
 
-def test_a_column_of_a_table(mode):
+def test_strided_column(mode):
     table = np.array([["a", "b"], ["c", "é"]], object)
     assert split_strings(*encode_strings(table[:, 1])) == [b"b", "é".encode()]
 
 
-def test_nothing_is_kept(mode):
+def test_no_references_are_leaked(mode):
     value = "".join(["some ", "text"])
     values = objects([value] * 3)
     before = sys.getrefcount(value)
@@ -155,7 +155,7 @@ def test_nothing_is_kept(mode):
     assert sys.getrefcount(value) == before
 
 
-def test_objects_that_change_between_the_passes(mode):
+def test_objects_changed_between_the_passes(mode):
     if mode == "none":
         pytest.skip("there are no kernels")
     layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
@@ -177,7 +177,7 @@ def test_objects_that_change_between_the_passes(mode):
         assert not out.any()
 
 
-def test_the_layout_does_not_depend_on_strings_that_are_in_use(mode):
+def test_object_layout_ignores_cached_utf8(mode):
     import ctypes
 
     if mode == "none":
@@ -190,7 +190,7 @@ def test_the_layout_does_not_depend_on_strings_that_are_in_use(mode):
     assert split_strings(*encode_strings(objects(["é", "abé"]))) == encode_by_oracle(["é", "abé"])
 
 
-def test_statuses(mode):
+def test_measure_statuses(mode):
     if mode == "none":
         pytest.skip("there are no kernels")
     layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
@@ -200,7 +200,7 @@ def test_statuses(mode):
         assert text_kernels.measure_str_objects(array, 2, constants, layout, offsets, validity) == status
 
 
-def test_classes(mode):
+def test_distinct_classes(mode):
     values = objects([*range(50), "a", None, *range(50), 1.5, True, pd.NA, "b"])
     assert list(distinct_classes(values)) == [int, str, type(None), float, bool, type(pd.NA)]
     many = objects([type(f"T{number}", (), {})() for number in range(100)])

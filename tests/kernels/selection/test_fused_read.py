@@ -160,7 +160,7 @@ def test_cut_at_every_byte(engine, few):
 
 
 @engines
-def test_strings_that_are_cut(engine):
+def test_truncated_strings(engine):
     """Where a string ends too early, and where the page does."""
     rng, column = np.random.default_rng(6), STRINGS.column
     page = data_page(column, [b"one", b"two and more", b"", b"three"], PLAIN, UNCOMPRESSED, 1, rng)
@@ -184,7 +184,7 @@ def test_damaged_bytes(engine):
 
 
 @engines
-def test_checksums(engine):
+def test_wrong_crc(engine):
     chunk, _, _ = three_pages(3)
     pages = [chunk.pages[0], replace(chunk.pages[1], more={**chunk.pages[1].more, "crc": 12345}), chunk.pages[2]]
     chunk = replace(chunk, pages=pages)
@@ -199,7 +199,7 @@ def test_checksums(engine):
 
 @engines
 @pytest.mark.parametrize("few", [False, True])
-def test_rows_that_the_pages_do_not_have(engine, few):
+def test_rows_missing_from_the_pages(engine, few):
     chunk, data, located = three_pages(4)
     asked = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for lying in (located[1:], located[:2], located[[0, 2]]):

@@ -64,7 +64,7 @@ def check_select(pages, ranges, first=0):
     first=st.integers(0, 3),
     gaps=st.booleans(),
 )
-def test_pages_with_wanted_rows(sizes, begin, steps, first, gaps):
+def test_select_pages_of_ranges(sizes, begin, steps, first, gaps):
     """Pages of any number of rows, one behind the other or (some left out) apart; rows wanted in and around them."""
     starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
     check_select(list(zip(starts.tolist(), sizes, strict=True)), apart(steps), first)
@@ -89,7 +89,7 @@ def test_rows_beyond_32_bits():
         assert whole == ([(0, 0, start), (1, start, 2 * start)], [(0, start), (start, start)], 2 * start)
 
 
-def test_a_range_over_many_pages():
+def test_ranges_over_many_pages():
     pages = [(10 * number, 10) for number in range(50)]
     check_select(pages, [(5, 495)])
     check_select(pages, [(0, 500)])
@@ -125,7 +125,7 @@ def runs_of(draw, count):
 
 @few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
-def test_items(data, size, place, seed):
+def test_take_fixed_ranges(data, size, place, seed):
     count = data.draw(st.integers(0, 300))
     items = [one.tobytes() for one in random_bytes(np.random.default_rng(seed), count * size).reshape(count, size)]
     spans = data.draw(runs_of(count))
@@ -135,7 +135,7 @@ def test_items(data, size, place, seed):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 12, 16])
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_items_of_each_size(engine, size):
+def test_take_fixed_ranges_of_each_item_size(engine, size):
     """Runs of every short length, from the first item, to the last one, and one after the other."""
     items = [bytes([number, size] * size)[:size] for number in range(40)]
     for length in range(12):
@@ -145,7 +145,7 @@ def test_items_of_each_size(engine, size):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_long_runs_of_items(engine):
+def test_take_long_ranges(engine):
     count = engine.size(200_000, 3000)
     values = np.random.default_rng(1).integers(0, 1 << 62, count)
     spans = [(1, count - 2), (count - 1, 1), (0, count)]
@@ -180,14 +180,14 @@ def take_strings(engine, values, spans, start=0, seed=0):
     start=st.integers(0, 30),
     values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60),
 )
-def test_strings(data, start, values):
+def test_take_binary_ranges(data, start, values):
     spans = data.draw(runs_of(len(values)))
     for engine in ENGINES:
         assert take_strings(engine, values, spans, start) == row_selection.take_ranges(values, spans)
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_strings_of_odd_lengths(engine):
+def test_take_empty_and_long_strings(engine):
     values = [b"", b"x" * engine.size(100_000), b"", b"short", b"y" * 17]
     several = [(0, 1), (2, 1)], [(1, 2), (1, 2), (4, 1)], [(4, 1), (3, 1), (0, 3)]
     for spans in ([], [(0, 0)], [(5, 0)], [(0, 5)], *several):
@@ -197,7 +197,7 @@ def test_strings_of_odd_lengths(engine):
 
 @few
 @given(mask=st.lists(st.booleans(), max_size=200))
-def test_places_of_a_mask(mask):
+def test_mask_to_indices(mask):
     for engine in ENGINES:
         # There is room for one more than there may be.
         out = GuardedBuffer(np.random.default_rng(0), len(mask) + 1, "i4")
@@ -208,7 +208,7 @@ def test_places_of_a_mask(mask):
 
 @few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
-def test_items_one_by_one(data, size, place, seed):
+def test_take_fixed_indices(data, size, place, seed):
     """Items in any order, some more than once, behind what is in the output already; nothing beside them is touched."""
     rng = np.random.default_rng(seed)
     count = data.draw(st.integers(1, 100))
@@ -228,13 +228,13 @@ def test_items_one_by_one(data, size, place, seed):
 
 @few
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
-def test_strings_one_by_one(data, values):
+def test_take_binary_indices(data, values):
     """Strings in any order, and empty ones for negative places."""
     places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
     check_strings_at(values, places, data.draw(st.integers(0, 9)))
 
 
-def test_strings_of_every_length_one_by_one():
+def test_take_strings_of_every_length():
     values = [bytes(range(1, length + 1)) for length in range(40)]
     check_strings_at(values, list(range(40)))
     check_strings_at(values, list(range(39, -2, -1)), 3)
