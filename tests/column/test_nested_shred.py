@@ -62,7 +62,7 @@ def random_node(rng: np.random.Generator, name: str, depth: int) -> SchemaNode:
 
 
 def random_array(rng: np.random.Generator, node: SchemaNode, length: int) -> UnshreddedArray:
-    """Make an array with something behind nulls too."""
+    """Return a random array, with values under nulls too."""
     if node.repetition == REPEATED:
         return random_lists(rng, node, node, length, None)
     validity = rng.integers(0, 4, length, "u1").clip(0, 1) if node.repetition == OPTIONAL else None
@@ -96,7 +96,7 @@ def random_lists(
 
 
 def value(node: SchemaNode, array: UnshreddedArray, place: int) -> Any:
-    """Give what stands at a place, as `support.oracles.nested` has it."""
+    """Return the value at an index, as `support.oracles.nested` has it."""
     validity = array.values.validity if isinstance(array, UnshreddedLeaf) else array.validity
     if validity is not None and not validity[place]:
         return None
@@ -153,7 +153,7 @@ def int_lists(lists: list, validity: list | None = None) -> UnshreddedList:
 
 @pytest.mark.usefixtures("engine")
 def test_array_of_arrays_of_the_impala_document():
-    """Every definition and repetition level that array<array<int>> can have."""
+    """Every definition and repetition level of array<array<int>>."""
     node = listed("array_col", listed("item", leaf("item")))
     inner = int_lists([None, [], [None], [1, None], [2], [3]])
     rows = UnshreddedList(7, np.array([0, 1, 1, 1, 1, 1, 1], np.uint8), np.array([0, 0, 0, 1, 2, 3, 5, 6]), (inner,))
@@ -165,7 +165,7 @@ def test_array_of_arrays_of_the_impala_document():
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("required", [False, True])
 def test_optional_groups_of_the_impala_document(required):
-    """a.b.c: where the first null is; a required b adds no level."""
+    """a.b.c: the level says where the first null is; a required b adds none."""
     b = SchemaNode("b", REQUIRED if required else OPTIONAL, children=(leaf("c"),))
     node = SchemaNode("a", children=(b,))
     c = UnshreddedLeaf(4, LeafValues(np.array([9, 9, 9, 7], np.int32), validity=np.array([1, 1, 0, 1], np.uint8)))
@@ -177,7 +177,7 @@ def test_optional_groups_of_the_impala_document(required):
 
 @pytest.mark.usefixtures("engine")
 def test_address_book_of_the_impala_document():
-    """contacts.phoneNumber and contacts.name, in groups that are repeated without a LIST around them."""
+    """contacts.phoneNumber and contacts.name, in repeated groups without a LIST."""
     name, phone = SchemaNode("name", REQUIRED, BYTE_ARRAY), SchemaNode("phoneNumber", OPTIONAL, BYTE_ARRAY)
     node = SchemaNode("contacts", REPEATED, children=(name, phone))
     data = np.frombuffer(b"Dmitriy RyaboyChris Aniszczyk555 987 6543", np.uint8)
@@ -262,7 +262,7 @@ def test_level_limit():
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("offsets", [[0, 4], [2, 1], [-1, 1]])
 def test_list_offsets_outside_the_elements(offsets):
-    """Nothing is read there: Arrow data that nobody has validated may be such."""
+    """Unvalidated Arrow data may have such offsets; nothing is read there."""
     lists = UnshreddedList(1, None, np.array(offsets), (UnshreddedLeaf(3, LeafValues(np.zeros(3, np.int32))),))
     with pytest.raises(SchemaError, match="length"):
         shred(listed("c", leaf("element")), lists)

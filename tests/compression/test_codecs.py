@@ -1,4 +1,4 @@
-"""Codecs and their framings: whole, empty, in several parts, cut off, with bytes behind; in buffers and in files."""
+"""Codecs and their framings: whole, empty, concatenated and truncated data; in buffers and in files."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_zstd_skippable_frames():
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 19, 22])
 def test_zstd_frame_ends(level):
-    """Frames of many blocks of all kinds, and every form of their headers."""
+    """Frames with many blocks of all kinds, and every form of frame header."""
     rng = np.random.default_rng(0)
     for size in (1, 200, 255, 256, 300, 65791, 65792, 70_000, 300_000):
         data = rng.bytes(size // 3) + bytes(size // 3) + TEXT * (size // 3000)
@@ -145,7 +145,7 @@ def test_hadoop_blocks(codec, block, cuts, inner):
 
 @BLOCKS
 def test_empty_hadoop_data(codec, block):
-    """Hadoop writes the length alone, Arrow a block all the same."""
+    """Hadoop writes only the length 0; Arrow adds an empty block."""
     for packed in (b"", bytes(4), bytes(8), bytes(4) + big_endian(len(block(b""))) + block(b"")):
         assert decompressed(codec, packed, 0) == b""
         refused(codec, packed, 1)
@@ -191,7 +191,7 @@ WHOLE = encode_plain(INT64, NUMBERS)
 
 
 def packed_page(page, compress, levels_bytes=0):
-    """Compress a page but for its level sections."""
+    """Compress a page's body after its level sections."""
     page.header.uncompressed_page_size = len(page.body)
     page.body = page.body[:levels_bytes] + compress(page.body[levels_bytes:])
     return page
@@ -238,7 +238,7 @@ def test_dictionary_pages(form):
 
 @every_form
 def test_empty_pages(form):
-    """Without values; of no bytes, or of what the codec makes of none."""
+    """Pages without values: no bytes, or the codec's output for no bytes."""
     codec, compress = FRAMINGS[form]
     whole = packed_page(data_page(len(NUMBERS), WHOLE), compress)
     for empty in (data_page(0, b""), packed_page(data_page(0, b""), compress), v2([]), packed_page(v2([]), compress)):
@@ -248,7 +248,7 @@ def test_empty_pages(form):
 
 @every_form
 def test_empty_value_sections_of_v2_pages(form):
-    """Pages of version 2 that hold nothing but nulls: compressed, as the header says, or not at all."""
+    """Version 2 pages of nulls only: the empty section is left out, or compressed as the header says."""
     codec, compress = FRAMINGS[form]
     section = encode_indices([0] * 8, 1)
     expected = NUMBERS[:8] + [None] * 8
@@ -276,7 +276,7 @@ def test_error_names_the_damaged_page(form):
 @pytest.mark.parametrize("codec", [code for code in range(len(CODEC_NAMES)) if code != UNCOMPRESSED])
 @pytest.mark.parametrize("make", [lambda: data_page(4, bytes(50)), lambda: v2([1, 2, 3, 4])], ids=["v1", "v2"])
 def test_pages_that_claim_gigabytes(codec, make):
-    """Refused before memory is taken for them."""
+    """Refused before memory is allocated."""
     page = make()
     page.header.uncompressed_page_size = (1 << 31) - 1
     made = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])

@@ -1,4 +1,4 @@
-"""Bloom filters: hashes, bits and sizes; and that pyarrow and duckdb make the same."""
+"""Bloom filters: hashes, bits and sizes; equal to those of pyarrow and DuckDB."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_optimal_num_bytes():
 
 @pytest.mark.parametrize(("fpp", "count"), [(0.1, 10_900), (0.01, 6_200), (0.001, 15_500), (0.01, 200)])
 def test_measured_false_positive_rate(fpp, count):
-    """Counts that just fit in a power of two, so that little is rounded up."""
+    """Counts that just fit a power of two, so that little is rounded up."""
     inserted = numbers(0, count)
     made = BloomFilter.build(inserted, fpp)
     assert made.might_contain(inserted).all()

@@ -1,4 +1,4 @@
-"""FILE references: what they resolve to, and their checksums."""
+"""FILE references: their resolution, and their checksums."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_negative_offset_and_size_are_refused(field):
 
 
 def test_numpy_integers_floats_and_nan():
-    """Out of a frame come NumPy's integers, and NaN for nulls."""
+    """Frames hold NumPy's integers, and NaN for nulls."""
     assert resolve_reference({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == FileRange(None, 5, 0)
     assert resolve_reference({"offset": 5.0, "size": np.float64(0)}) == FileRange(None, 5, 0)
 

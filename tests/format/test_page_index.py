@@ -1,4 +1,4 @@
-"""Column indexes and offset indexes: their content, when there is none, and where they are written."""
+"""Column and offset indexes: contents, when they are omitted, and page locations in a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from support.kernels.thrift_structs import to_dict
 
 
 def read_back(struct, encoded):
-    """A struct of the format as dicts and lists, without what is not there."""
+    """Decode a struct into dicts and lists, without absent fields."""
     data = np.frombuffer(encoded, np.uint8)
     words = thrift_layout(struct)
     found = to_dict(root_record(words, read_record(data, len(data), words), data))

@@ -1,4 +1,4 @@
-"""Schemas: trees and logical types, against pyarrow's on real files and against what was drawn."""
+"""Schemas: trees and logical types, against pyarrow on real files and against drawn trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.oracles import thrift as twin
 
 
 def schema_of(elements: list[Any]) -> Schema:
-    """Make a schema of SchemaElements, of a file without row groups."""
+    """Return the schema of SchemaElements, in a file without row groups."""
     thing = IDL.FileMetaData(version=1, schema=elements, num_rows=0, row_groups=[])
     encoded = twin.encode_struct(twin.fields_of(thing))
     return Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))

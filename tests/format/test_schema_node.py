@@ -1,4 +1,4 @@
-"""SchemaElements made of nodes: read back by us, compared with what pyarrow writes, and taken by pyarrow."""
+"""SchemaElements of schema nodes: read back, compared with pyarrow's, and read by pyarrow."""
 
 from __future__ import annotations
 

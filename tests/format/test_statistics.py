@@ -1,4 +1,4 @@
-"""Statistics of chunks and pages: orders, truncation, floats; and that pyarrow says the same."""
+"""Statistics of chunks and pages: column orders, truncation, floats; equal to pyarrow's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binary encoding of variants: what a twin decodes, round trips, damage, and what tries to take too much."""
+"""Variant binary encoding: the oracle's values, round trips, damage, and limits of depth and size."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ nice = st.recursive(
 
 
 def as_decoded(value):
-    """Give what a value is once it was encoded: integers beyond 64 bits are decimals."""
+    """Return a value as it is decoded: integers beyond 64 bits are decimals."""
     if isinstance(value, dict):
         return {key: as_decoded(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -167,7 +167,7 @@ SAMPLE = {
 
 
 def same_verdict(metadata, data):
-    """Hold what numparq says of bytes against the twin."""
+    """Whether bytes are valid; checks that numparq and the oracle agree."""
     try:
         expected = twin.decode(metadata, data)
     except twin.InvalidVariant:
@@ -295,7 +295,7 @@ def test_error_messages_for_damage(metadata, value, kind, message):
 
 
 def test_overlapping_values_are_refused_quickly():
-    """Each array has the next one twice; the twin would go over 2**60 values."""
+    """Each array has the next one twice; the oracle would visit 2**60 values."""
     value = b"\0"
     for _ in range(60):
         value = b"\x1f" + struct.pack("<I3I", 2, 0, 0, len(value)) + value
@@ -327,7 +327,7 @@ def test_oversized_counts_allocate_no_memory():
 
 
 def test_fields_in_any_order_of_names_and_values():
-    """Writers have sorted names as UTF-16 does; nothing depends on the order."""
+    """Some writers sort names as UTF-16 does; nothing depends on the order."""
     metadata = twin.metadata(["b", "a"], 1)
     assert variant.decode(metadata, b"\x02\x02\0\1\0\1\2\0\4") == {"b": None, "a": True}
     assert variant.decode(metadata, b"\x02\x02\1\0\1\0\2\0\4") == {"a": True, "b": None}

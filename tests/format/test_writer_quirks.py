@@ -1,4 +1,4 @@
-"""Which statistics are trusted: by the column's order, by the writer, and by what they say themselves."""
+"""Trusted statistics: by the column's order, by the writer's version, and by their consistency."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def taken(column, order="TYPE_ORDER", created_by=SOUND, **fields):
 
 
 def take(column, order="TYPE_ORDER", created_by=SOUND, **fields):
-    """Give what is known, but for the order that the bounds are in."""
+    """Return the trusted statistics, without the order of the bounds."""
     return taken(column, order, created_by, **fields)._replace(order=NO_ORDER)
 
 
@@ -233,7 +233,7 @@ def test_deprecated_bounds():
 
 @pytest.mark.parametrize("order", [None, "", "SOME_ORDER", "INT96_TIMESTAMP_ORDER"])
 def test_bounds_without_declared_order(order):
-    """They mean nothing, not even that those are wrong which always compare in one way; counts need no order."""
+    """They are ignored and discredit no deprecated bounds; counts need no order."""
     lie = {"min_value": long(1), "max_value": long(2)}
     assert taken(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
     found = TrustedStatistics(long(-3), long(4), order=leaf_order(NUMBERS))
@@ -312,7 +312,7 @@ def test_is_nan(form, infinity):
 
 @pytest.mark.parametrize(("order", "trusted"), [("INT96_TIMESTAMP_ORDER", True), ("TYPE_ORDER", False), (None, False)])
 def test_int96_in_a_file(order, trusted):
-    """Trusted where the file declares the order of timestamps, only."""
+    """Trusted only if the file declares the order of INT96 timestamps."""
     module = extended_idl()
     early, late = struct.pack("<qi", 5, 2440588), struct.pack("<qi", 1, 2440589)
     bounds = module.Statistics(min_value=early, max_value=late, min=early, max=late, null_count=0)

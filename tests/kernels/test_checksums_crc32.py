@@ -1,4 +1,4 @@
-"""CRC-32 of pages, against zlib's: by carry-less multiplication, by tables, and as Python."""
+"""CRC-32 of pages against zlib: by carry-less multiplication, by tables, and in plain Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def take(data, pos, end, out):
-    """The kernel with nothing but what is there to be tested: where it stops, and the register in `out`."""
+    """Probe of `fold_crc32`: returns its end position, with the register in `out`."""
     out[0], stop = fold_crc32(data, pos, end)
     return stop
 
@@ -43,7 +43,7 @@ APART = {"check_page_crcs": KERNELS["check_page_crcs"], "take": Kernel(take, ("u
 
 @cache
 def compiled_where(there, **target):
-    """Compile as for a CPU with or without the instruction; an engine with just that."""
+    """Return an engine with kernels compiled for a CPU with or without carry-less multiplication."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checksums, "has_clmul", lambda: there)
         entries = load_object(build_object(APART, **target), list(APART))
@@ -52,7 +52,7 @@ def compiled_where(there, **target):
 
 
 def tables_in_python():
-    """Give the way by tables with every load held against the bounds."""
+    """Return an engine that uses tables, in Python, and checks the bounds of every load."""
 
     def check_crcs(pages, first, last, raw, state):
         with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
@@ -80,7 +80,7 @@ def engine(request):
 
 
 def bodies(rng, sizes):
-    """Make pages of random bytes, one after the other with a few bytes in between: (raw, page table)."""
+    """Return (raw, page table) of pages of random bytes, with a few bytes between them."""
     pages = np.zeros((len(sizes), t.PAGE_FIELDS), np.int64)
     raw = b""
     for page, size in zip(pages, sizes, strict=True):
@@ -106,7 +106,7 @@ def test_many_body_sizes(engine):
 
 
 def prefixes(data):
-    """Give the CRCs of the first 0, 1, 2, ... bytes."""
+    """Return the CRCs of the first 0, 1, 2, ... bytes."""
     return list(accumulate(data, lambda crc, byte: zlib.crc32(bytes([byte]), crc), initial=0))
 
 
@@ -160,7 +160,7 @@ def test_pages_without_crc_are_skipped(engine):
 
 @pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
 def test_compiled_fold_equals_python(there):
-    """The register and the place, not only what comes of them; bytes before and behind do not matter."""
+    """Register and end position agree; bytes before and after do not matter."""
     taking = compiled_where(there)
     data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
     for start in (0, 1, 16):
@@ -170,7 +170,7 @@ def test_compiled_fold_equals_python(there):
 
 
 def stay_within(way):
-    """Check bodies that end at, or begin behind, memory that nobody may touch; not even slack is asked for."""
+    """Check bodies that begin or end at guarded memory; the kernel needs no slack."""
     engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
     page = np.zeros(t.PAGE_FIELDS, np.int64)
     for size in [*range(300), 4095, 4096, 8191]:

@@ -1,4 +1,4 @@
-"""CRC-32C, against a twin that goes bit by bit."""
+"""CRC-32C against a bitwise oracle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = engines
 
 
 def twin(data: bytes) -> int:
-    """Divide by the polynomial 0x1EDC6F41, all bits reflected."""
+    """Compute the remainder by the polynomial 0x1EDC6F41 bit by bit, all bits reflected."""
     remainder = 0xFFFFFFFF
     for byte in data:
         remainder ^= byte
@@ -26,7 +26,7 @@ def crc32c(engine, data: bytes) -> int:
 
 
 def test_known_values(engine):
-    """Those of RFC 3720, appendix B.4, and the usual check value."""
+    """Values of RFC 3720, appendix B.4, and the usual check value."""
     assert crc32c(engine, b"") == 0
     assert crc32c(engine, b"123456789") == 0xE3069283
     assert crc32c(engine, bytes(32)) == 0x8A9136AA

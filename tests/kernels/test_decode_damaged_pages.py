@@ -1,4 +1,4 @@
-"""Damaged pages: a kernel makes of them what the twin does, or both refuse them; and nothing else is touched."""
+"""Damaged pages: kernel and oracle decode the same rows, or both refuse; no other memory is touched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: int = 0) -> bool:
-    """Hold kernel and twin against each other; whether they decoded anything."""
+    """Compare kernel and oracle; returns whether they decoded anything."""
     decode = decode_binary if chunk.column.physical == BYTE_ARRAY else decode_fixed
     outcome = decode(engine, chunk, request, seed)
     expected = oracle_verdict(chunk, request, convert)
@@ -75,7 +75,7 @@ def test_damaged_chunks(engine, case):
 
 @engines
 def test_cut_at_every_byte(engine):
-    """The body of a data page, or of a dictionary page, ends anywhere, and its header says so."""
+    """The body of a data page or dictionary page ends at any byte, and its header says so."""
     num_compared = 0
     for chunk, convert, request in list(chunks_to_truncate())[:: 1 if engine.name == "compiled" else 7]:
         for number, page in enumerate(chunk.pages):
@@ -105,7 +105,7 @@ def fuzz(seed: int, count: int) -> str:
 
 @pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
 class TestGuardedMemory:
-    """In processes of their own, for a stray load or store ends them."""
+    """Run in separate processes, because a stray load or store ends them."""
 
     def test_damaged_chunks(self):
         said = fuzz(1, 1500)

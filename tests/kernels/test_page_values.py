@@ -1,4 +1,4 @@
-"""Values without their nulls, counts of what is there, page bounds, and looking values up."""
+"""Dropping nulls, counting valid values by page, cutting binary pages, and gathering dictionary values."""
 
 from __future__ import annotations
 
@@ -105,21 +105,10 @@ def test_gather_int64(engine):
 
 
 def max_binary_pages(count: int, total_bytes: int, max_bytes: int, max_rows: int) -> int:
-    """Say how many pages `cut_binary_pages` makes at most.
+    """Return the most pages that `cut_binary_pages` makes of `count` values.
 
-    Parameters
-    ----------
-    count : int
-        Number of values.
-    total_bytes : int
-        Their bytes, with what each takes besides.
-    max_bytes, max_rows : int
-        What fits a page.
-
-    Returns
-    -------
-    int
-        Number of pages. A page ends where it is full of rows, or where with the next one it has more than `max_bytes`.
+    `total_bytes` includes what each value takes besides its own bytes. A page ends when it has `max_rows` rows, or
+    when the next value would exceed `max_bytes`.
     """
     return min(count, count // max(max_rows, 1) + 2 * total_bytes // max(max_bytes, 1) + 1)
 

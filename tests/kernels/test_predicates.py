@@ -1,4 +1,4 @@
-"""The kernels that test values, by way of the sets that call them, against the twin; and masks of rows."""
+"""Predicate kernels, through the matchers that call them, and row masks: against the oracle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 
 @pytest.fixture(autouse=True, params=ENGINES, ids=repr)
 def engine(request):
-    """For the whole of a test: what Hypothesis draws is run by one engine."""
+    """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (byte_strings, evaluate, vectors, ints, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
@@ -34,7 +34,7 @@ def engine(request):
 
 
 class Rows:
-    """A guarded mask that a test is joined with, and what is to become of it."""
+    """A guarded mask, and how a predicate's result is combined with it."""
 
     def __init__(self, data, count, seed=0):
         self.rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ class Rows:
 
 @st.composite
 def sets_of_numbers(draw, low, high):
-    """Ranges of every make: a few, many, narrow and wide, near one another and apart."""
+    """Draw key ranges of every kind: few, many, narrow, wide, near one another and apart."""
     near, wide = st.integers(-40, 40), st.integers(low, high)
     edges = st.sampled_from([low, low + 1, high, high - 1])
     first = draw(st.sampled_from([near, wide, st.integers(-(1 << 17), 1 << 17), st.one_of(near, wide, edges)]))
@@ -93,7 +93,7 @@ def test_match_integers(bits, dtype, data):
 @FEW
 @given(data=st.data())
 def test_match_floats(width, data):
-    """Keys of floats: their number in the order of all floats, NaNs at the ends."""
+    """Sort keys of floats: their rank in the total order, with NaNs at both ends."""
     bits = 8 * width
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     ranges = data.draw(sets_of_numbers(low, high), "ranges")
@@ -171,7 +171,7 @@ WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_siz
 
 
 def strings_of(data, values, width=0):
-    """Strings that end with their buffer, behind some that nobody asks for."""
+    """Return strings that end where their buffer ends, some after unrelated bytes."""
     if width:
         return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
     front = data.draw(st.sampled_from([b"", b"in front"]))
@@ -247,7 +247,7 @@ def test_match_like_patterns(data):
 
 @pytest.mark.parametrize("size", range(20))
 def test_like_search_ends_at_the_buffer_end(size):
-    """Nothing is loaded from behind the last string, and what ends it is found."""
+    """Nothing is read after the last string, and a match at its end is found."""
     for letters in (b"y", b"yz", b"xyzxyzxyz"):
         for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
             strings = ByteStrings.from_offsets(np.frombuffer(value, np.uint8), np.array([0, size]))
@@ -258,7 +258,7 @@ def test_like_search_ends_at_the_buffer_end(size):
 
 @pytest.mark.parametrize("is_text", [True, False])
 def test_like_pieces_do_not_overlap(is_text):
-    """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
+    """Each byte of a string matches one piece only; adjacent strings do not affect each other."""
     values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
     strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
     words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ANY_CHARACTER), (ANY_CHARACTER, b"b"), (ANY_CHARACTER,), (b"aba",)]
@@ -289,7 +289,7 @@ def test_like_any_character_is_a_code_point():
 
 
 def merged(piece):
-    """Literal bytes that follow one another as one, as patterns have them."""
+    """Merge adjacent literal tokens, as in parsed patterns."""
     found = []
     for token in piece:
         if found and token is not ANY_CHARACTER and found[-1] is not ANY_CHARACTER:

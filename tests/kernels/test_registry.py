@@ -1,6 +1,6 @@
-"""Every kernel has a slow oracle that Hypothesis holds it against, and what parses bytes is cut at every byte.
+"""Registry: every kernel has a Hypothesis test against an oracle, and every parser is cut at every byte.
 
-`TESTS` says where; a kernel that is not in it fails.
+`TESTS` names these tests; a kernel without an entry fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TESTS_FOLDER = Path(__file__).resolve().parents[1]
 
 
 class KernelTests(NamedTuple):
-    """The tests of a kernel: "path.function", the path below the folder of tests."""
+    """The tests of a kernel, as "path.function", the path below the folder of tests."""
 
     twin: str
     cut: str | None = None
@@ -171,7 +171,7 @@ PARSERS = {
 
 
 def _decorators(test: str) -> list[str]:
-    """Give the decorators of a test function, which there has to be."""
+    """Return the decorators of a test function, which must exist."""
     module, _, name = test.rpartition(".")
     tree = ast.parse((TESTS_FOLDER / f"{module}.py").read_text())
     found = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == name]

@@ -1,4 +1,4 @@
-"""Rows here and there of pages, without the others: what the twin of the whole pages has in these rows."""
+"""Selected rows of pages, decoded without the others: against the oracle of whole pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ cases = pytest.mark.parametrize("case", TAKEN, ids=repr)
 
 
 def random_indices(rng, count):
-    """Places in order: none, one, few, or all."""
+    """Return sorted row indices: none, one, few, or all."""
     share = float(rng.choice([0, 0.02, 0.2, 1]))
     return np.flatnonzero(rng.random(count) < share).tolist() if count else []
 
@@ -123,7 +123,7 @@ def test_any_rows(data):
 
 @engines
 def test_nulls_are_refused(engine):
-    """Those between the first and the last row wanted of a page count, as where all of these are decoded."""
+    """Nulls between a page's first and last selected row count, as when all these rows are decoded."""
     rng = np.random.default_rng(3)
     case = TAKEN[1]
     column = replace(case.column, optional=True)
@@ -137,7 +137,7 @@ def test_nulls_are_refused(engine):
 
 
 def long_strings(rng, count):
-    """Strings of one length, and then of many, which compress well; together a few steps long."""
+    """Return strings of one length, then of many; they compress well and are a few steps long."""
     same = [b"the same: %07d" % number for number in rng.integers(0, 999, count // 2).tolist()]
     return same + [b"x" * length for length in rng.integers(0, 60, count - count // 2).tolist()]
 
@@ -165,7 +165,7 @@ def test_pages_decompressed_in_steps(engine, version, optional):
 
 @engines
 def test_bytes_after_the_last_selected_row_are_not_decompressed(engine):
-    """Damage behind the last row wanted is not met; damage before it is refused, and so is a block that ends early."""
+    """Damage after the last selected row is not noticed; damage before it and a truncated block are refused."""
     column, rng = ColumnType(INT64), np.random.default_rng(5)
     rows = [number.to_bytes(8, "little") for number in rng.integers(0, 1 << 60, 400).tolist()]
     first, last = b"".join(rows[:200]), b"".join(rows[200:])
@@ -207,7 +207,7 @@ def test_missing_dictionary_unknown_encoding_and_negative_index(engine):
 @engines
 @pytest.mark.parametrize("case", [TAKEN[1], TAKEN[2], TAKEN[9], TAKEN[19], STRINGS], ids=repr)
 def test_damaged_chunks(engine, case):
-    """What the twin can read is taken from damaged pages; of what it refuses, anything but a stray load or store."""
+    """Rows of damaged pages equal the oracle's if it reads them; otherwise only stray loads and stores fail."""
     rng = np.random.default_rng(TAKEN.index(case))
     decoded = refused = 0
     for number in range(engine.size(150, 20)):
@@ -236,7 +236,7 @@ def test_damaged_chunks(engine, case):
 
 
 def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
-    """A dictionary, and a page of eight indices of which the body is given."""
+    """Return a chunk of a dictionary and a page of eight indices with this body."""
     rng = np.random.default_rng(7)
     page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
     page = replace(page, body=body, uncompressed=len(body))
@@ -248,7 +248,7 @@ def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
 def test_indices_beyond_the_dictionary(engine, column):
-    """They are refused where they are wanted, the first that is too much included."""
+    """Refused where they are selected, from the first invalid index on."""
     entries = [bytes([number]) * column.size for number in range(3)]
     request = DecodeRequest(t.COPY, column.size, t.NULLS_FILL, 0, 0, 8)
     for index in (2, 3, 4, 255):
@@ -264,7 +264,7 @@ def test_indices_beyond_the_dictionary(engine, column):
 
 @engines
 def test_invalid_index_runs_are_refused(engine):
-    """Of nothing, in front of what would do for all, and cut off: whatever is read from behind the page would do."""
+    """Empty runs before a valid one, and truncated runs; bytes after the page would be valid indices."""
     column, request = ColumnType(INT64), DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 8)
     entries = [bytes([number]) * 8 for number in range(256)]
     enough, packed = hybrid_rle.encode([("rle", 9, 8)], 8), hybrid_rle.encode([("packed", [9] * 8)], 8)
@@ -283,7 +283,7 @@ def test_invalid_index_runs_are_refused(engine):
 
 @engines
 def test_truncated_plain_pages(engine):
-    """Whichever of them are wanted: by one byte, or by all of the last value."""
+    """Truncated by one byte or by the last value, whichever rows are selected."""
     rng = np.random.default_rng(9)
     for column in (ColumnType(INT32), ColumnType(FIXED_LEN_BYTE_ARRAY, 3)):
         rows = [rng.bytes(column.size) for _ in range(5)]
@@ -302,7 +302,7 @@ def test_truncated_plain_pages(engine):
 
 @engines
 def test_value_after_nulls_is_decompressed(engine):
-    """The first value of a page lies where the levels end, in a part of its own of what Snappy has."""
+    """The first value lies where the levels end, in a Snappy element of its own."""
     rng = np.random.default_rng(10)
     column = ColumnType(INT64, 0, True)
     value = rng.bytes(8)
@@ -348,7 +348,7 @@ def test_inexact_values_are_refused_only_where_selected(engine):
 
 
 def attempt(engine, case, chunk, request, places, seed) -> DecodeOutcome:
-    """Take rows of a damaged chunk, and hold them against the twin's if it has them."""
+    """Take rows of a damaged chunk; compares them with the oracle's if it has any."""
     taken = {PLAIN} if case is STRINGS else {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
     stored = all(page.type == DICTIONARY_PAGE or page.more["encoding"] in taken for page in chunk.pages)
     found = take_rows(engine, chunk, request, places, stored, seed)
@@ -360,7 +360,7 @@ def attempt(engine, case, chunk, request, places, seed) -> DecodeOutcome:
 
 @engines
 def test_cut_at_every_byte(engine):
-    """Data pages end anywhere."""
+    """Data pages end at any byte."""
     num_taken = 0
     for chunk, _, request in list(chunks_to_truncate())[:: 1 if engine.name == "compiled" else 7]:
         page = chunk.pages[1]

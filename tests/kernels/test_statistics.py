@@ -1,4 +1,4 @@
-"""The bounds of pages, their bytes and levels: the kernels, by way of those that call them, against the twin."""
+"""Page bounds, byte counts and level histograms: kernels, through their callers, against the oracle."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NUMBERS = {
 
 
 def special(case: Case) -> list[bytes]:
-    """Values at the edges."""
+    """Return values at the edges of the column's order."""
     width = case.order.width
     if case.kind == "boolean":
         return [b"\0", b"\1"]
@@ -93,7 +93,7 @@ def special(case: Case) -> list[bytes]:
 
 
 def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
-    """Values as a column has them."""
+    """Return values as arguments of `compute_page_bounds`."""
     data = np.frombuffer(b"".join(values), np.uint8)
     if case.physical != BYTE_ARRAY:
         return {"values": data.view(DTYPES[case.physical])}
@@ -102,7 +102,7 @@ def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
 
 
 def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] | None = None) -> None:
-    """Hold the bounds of pages, which end at `ends`, against the twin."""
+    """Compare the bounds of pages that end at `ends` with the oracle's."""
     bounds = np.array([0, *ends], np.int64)
     coded = None if codes is None else np.array(codes, np.int32)
     columns = stored(case, values)
@@ -158,7 +158,7 @@ def test_every_pair_of_edge_values(engine, case):
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_any_bytes(data):
-    """Binary values that Hypothesis chooses: few letters, so that much is shared at the front."""
+    """Binary values of few letters, so that they share prefixes."""
     case = data.draw(st.sampled_from([case for case in CASES if case.physical in (6, 7) and case.kind != "float"]))
     length = case.order.width
     letters = st.sampled_from([0, 1, 0x7F, 0x80, 0xFF])
@@ -171,7 +171,7 @@ def test_any_bytes(data):
 
 @pytest.mark.parametrize(("physical", "kind", "length"), [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
 def test_values_with_another_prefix_than_the_bounds(engine, physical, kind, length):
-    """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
+    """Both bounds share eight bytes or more; the other values only end as if they lay between them."""
     case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)
     for place in range(16):
         front = b"\x40" * 16
@@ -184,7 +184,7 @@ def test_values_with_another_prefix_than_the_bounds(engine, physical, kind, leng
 
 
 def test_values_that_differ_from_a_bound_after_its_first_word(engine):
-    """More of the same, or less of it: outside of the bounds so far by bytes that the word of eight does not have."""
+    """Longer or shorter values are outside the bounds only by bytes after the first eight."""
     for shared in (b"", b"in front"):
         low, high = shared + b"b" * 9, shared + b"m" * 8
         for others in ([high + b"m"], [low[:-1]], [low[:-1] + b"a"], [high + b"\0", low[:-1], high + b"\0\0"]):
@@ -196,7 +196,7 @@ def test_values_that_differ_from_a_bound_after_its_first_word(engine):
 
 
 def test_bound_replaced_by_one_with_another_prefix(engine):
-    """What comes then is held against the new bound, by the front and the word of this."""
+    """Later values are compared with the prefix and the word of the new bound."""
     for low, high, new, last in ((b"Fb", b"Fm", b"Ez", b"Ec"), (b"Fb", b"Fm", b"Gc", b"Gl")):
         values = [value[:1] * 8 + value[1:] for value in (low, high, new, last)]
         compare(Case(6, "bytes"), values, [4])
@@ -204,7 +204,7 @@ def test_bound_replaced_by_one_with_another_prefix(engine):
 
 
 def test_decimals_of_different_lengths(engine):
-    """The bytes of longer ones lie between those of shorter ones, and the numbers do not."""
+    """The bytes of longer decimals lie between those of shorter ones, but their numbers do not."""
     for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
         stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
         compare(Case(6, "decimal", DECIMAL), stored_, [3])
@@ -212,7 +212,6 @@ def test_decimals_of_different_lengths(engine):
 
 
 def test_no_reads_after_the_last_value(engine):
-    """Nothing is loaded from behind the last value."""
     for length in range(18):
         values = [bytes([7] * length), bytes([7] * (length - 1) + [8]) if length else b"", bytes([7] * length)]
         compare(Case(6, "bytes"), values, [3])

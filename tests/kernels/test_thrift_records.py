@@ -51,7 +51,7 @@ def written(thing: Any) -> bytes:
 
 
 def agree(engine, name: str, data: bytes, seed: int = 0) -> None:
-    """Hold the kernel against the twin, for bytes that may be anything."""
+    """Compare the kernel with the oracle, on bytes that may be invalid."""
     taken, found = read_struct(engine, thrift_layout(name), data, seed)
     try:
         expected_end, expected = by_twin(name, data)
@@ -78,7 +78,7 @@ def test_random_structs_written_by_thriftpy2(data):
 
 
 def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
-    """Compare attribute by attribute, defaults and all."""
+    """Check that all attributes are equal, defaults included."""
     for _, (code, name, *_about) in thing.thrift_spec.items():
         expected, value = getattr(thing, name), getattr(found, name)
         if code == 12 and expected is not None:
@@ -204,7 +204,7 @@ def test_structs_read_at_recorded_positions():
 
 
 def position(found: Any) -> int:
-    """Where in its buffer the test helper has put what it encoded."""
+    """Return the position of the encoded footer in the test helper's buffer."""
     return len(found._data) - 64 - len(written(example_footer()))
 
 
@@ -276,7 +276,7 @@ def test_invalid_page_headers(engine, fields, status):
 
 
 def test_bool_in_place_of_an_i32(engine):
-    """fastparquet writes it for OPTIONAL and REQUIRED."""
+    """fastparquet writes OPTIONAL and REQUIRED as bools."""
     element = thrift_layout("SchemaElement")
     for bit in (False, True):
         fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
@@ -371,7 +371,7 @@ def test_unknown_union_member(engine):
 @few
 @given(pairs=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.text(max_size=5)), max_size=6))
 def test_many_structs(pairs):
-    """Structs that lie anywhere, each as it is read alone; one that there is none of has no fields."""
+    """Structs at any position equal those read alone; position -1 gives a struct without fields."""
     wanted = ThriftLayout("Statistics")
     stored = [
         to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))

@@ -1,4 +1,4 @@
-"""Pages of a column chunk: which of them hold wanted rows, and which bytes they are; damaged offset indexes."""
+"""Pages of a column chunk: pages of selected rows, their byte ranges, and damaged offset indexes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD = [[100, 90, 0], [190, 110, 10], [300, 100, 20]]
 
 @st.composite
 def chunks(draw):
-    """A chunk with pages of any number of rows, none included, and gaps in front of some pages."""
+    """Draw a chunk whose pages have any number of rows, even none; some have gaps before them."""
     rows = draw(st.lists(st.integers(0, 6), max_size=8))
     position, row, locations = draw(st.integers(4, 20)), 0, []
     start = position

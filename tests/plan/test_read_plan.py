@@ -1,4 +1,4 @@
-"""Plans of reads: what is left after each step adds up; in words and as a picture."""
+"""Read plans: the cuts of each step and the rest add up; as text and as HTML."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_file_rows_by_row_group():
 
 @st.composite
 def plans(draw):
-    """A plan of some row groups, and the offset indexes that it could be given."""
+    """Draw a plan of some row groups, and offset indexes for its chunks."""
     num_columns, position, bounds, pages, counts = draw(st.integers(1, 3)), 4, [], {}, []
     for group in range(draw(st.integers(1, 3))):
         counts.append(draw(st.integers(0, 12)))

@@ -22,7 +22,7 @@ def made(rows):
 
 
 def twin(ranges):
-    """The rows of ranges as a set; that the ranges are sorted, apart and sealed is checked on the way."""
+    """Return the rows as a set; checks that the ranges are sorted, disjoint and read-only."""
     pairs = list(ranges)
     assert all(start < stop for start, stop in pairs)
     assert all(before[1] < after[0] for before, after in pairwise(pairs))
@@ -47,7 +47,7 @@ def test_unsorted_ranges_are_merged(pairs):
 @quick
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
 def test_sorted_ranges_are_merged(steps):
-    """Each begins so far behind the start of the one before, and ends so far behind its end."""
+    """Steps are the distances between consecutive starts, and between consecutive stops."""
     starts, stops = np.cumsum(np.array(steps, np.int64).reshape(-1, 2), axis=0).T
     starts = np.minimum(starts, stops)
     assert RowRanges.from_sorted(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))

@@ -1,4 +1,4 @@
-"""Parquet types by their logical types: on every physical type, with their limits, unknown ones."""
+"""Arrow types of leaf columns by logical type, limits of decimals, and fallbacks of output types."""
 
 from __future__ import annotations
 

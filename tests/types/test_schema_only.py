@@ -1,4 +1,4 @@
-"""Targets by the schema alone: what each column becomes, and that no value of a column changes it."""
+"""Schema-only types: the output type of each leaf column, whatever its values."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_seconds_are_read_in_the_stored_unit():
 
 
 def read_schema_only(table, may_be_null, columns=None):
-    """Read a table with settled targets."""
+    """Read a table with schema-only output types."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     with numparq.ParquetFile(buffer) as file, WorkerPool(1) as crew:
@@ -156,7 +156,7 @@ def read_schema_only(table, may_be_null, columns=None):
 
 
 def test_required_columns_have_masks_too():
-    """Where another file of a dataset has nulls, the rows of this one are marked as there."""
+    """Another file of the dataset may have nulls, so the mask marks every row as valid."""
     schema = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.bool_(), False), pa.field("c", pa.int8())])
     frame = read_schema_only(pa.table({"a": [1, 2, 3], "b": [True, False, True], "c": [1, None, 3]}, schema), True)
     expected = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "c": [1, None, 3]})

@@ -1,4 +1,4 @@
-"""How many threads a read takes where nobody says it: `NUMPARQ_THREADS`, or all cores."""
+"""`thread_count`: the argument, `NUMPARQ_THREADS`, or all cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache on disk: whole or not at all, private or not at all, and never in the way."""
+"""The disk cache: atomic, checksummed and private; its failures never fail the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of few rows, decoded without jobs: the same values, dtypes, errors, bytes and requests as with them."""
+"""Inline reads of few rows: the same values, dtypes, errors, bytes and requests as with jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_point_lookup")
 
 
 class InlineReadCounter:
-    """Counts the columns that were decoded without jobs, and those of them that took the steps of one."""
+    """Counts columns decoded inline, and those of them that took the steps of a job."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.steps = 0
@@ -41,7 +41,7 @@ class InlineReadCounter:
 
 
 def both(monkeypatch, data, columns=None, **how):
-    """Read without jobs and with them: the frames or errors, and the bytes and requests, of each."""
+    """Read inline and with jobs: the frame or error, the bytes and the requests of each."""
 
     def read():
         return count_io(data, lambda file: file.read(columns, **how))
@@ -118,7 +118,7 @@ def test_pages_without_fused_read_are_fetched_once(monkeypatch) -> None:
 
 
 def test_nulls_unknown_to_statistics(monkeypatch) -> None:
-    """The column becomes another target, its neighbours in the block stay."""
+    """The column gets another output type; its neighbours in the block stay."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -173,7 +173,7 @@ def test_lost_rows_are_recorded(monkeypatch) -> None:
 
 
 def test_rows_of_several_files(monkeypatch, tmp_path) -> None:
-    """They do not begin at the output's first row."""
+    """Rows of later files do not begin at the output's first row."""
     frame = small_pages_frame(True)[["key", "number", "nullable", "text"]].iloc[:GROUP]
     for number in range(3):
         part = frame.assign(key=frame["key"] + number, number=frame["number"] + number)

@@ -1,4 +1,4 @@
-"""Jobs on several threads: when a second thread is worth starting, and row groups decoded side by side."""
+"""Jobs on several threads: when a second thread is worth starting, and row groups decoded concurrently."""
 
 from __future__ import annotations
 
@@ -70,10 +70,8 @@ def written(columns: str, **options: object) -> bytes:
 @pytest.mark.parametrize("known", ["", "a", "b", "ad", "abcdefgs"])
 @pytest.mark.parametrize("columns", ["ab", "ba", "abcdefsg", "gsfedcba"])
 @pytest.mark.parametrize("use_dictionary", [True, False])
-def test_column_decoded_again_leaves_other_columns_unchanged(
-    columns: str, known: str, use_dictionary: bool
-) -> None:
-    """Where the statistics do not tell of nulls, a column turns out to need another dtype while others are decoded."""
+def test_column_decoded_again_leaves_other_columns_unchanged(columns: str, known: str, use_dictionary: bool) -> None:
+    """Without null counts, a column may turn out to need another dtype while others are decoded."""
     data = written(columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary)
     found = numparq.read_parquet(data)
     for name in columns:

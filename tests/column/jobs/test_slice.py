@@ -1,4 +1,4 @@
-"""Column chunks from a file's bytes to values: windows, batches and parts of any size, by one thread and by several."""
+"""Column chunks from bytes to values: windows, batches and parts of any size, by one thread and by several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.oracles.plain import BYTE_ARRAY, INT32, INT64, ColumnType, random_v
 
 
 class Reads(BytesSource):
-    """Bytes that are always read into a buffer, never given as a view."""
+    """A source that always reads into a buffer and never returns a view."""
 
     def view(self, position, length, slack):
         return None
@@ -32,7 +32,7 @@ class Reads(BytesSource):
 
 @pytest.fixture(params=[(1, 1), (300, 64), (2000, 1000), (1 << 22, 1 << 20)], ids=str)
 def small(request, monkeypatch):
-    """Windows, batches and parts that are so small that a chunk takes several of them."""
+    """Set windows, batches and parts so small that a chunk takes several of them."""
     window, part = request.param
     monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", part)
@@ -40,7 +40,7 @@ def small(request, monkeypatch):
 
 
 def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tuple[bytes, np.ndarray]:
-    """Lay chunks out in a file, a magic number and gaps before them: the bytes, and the chunk table."""
+    """Lay chunks out in a file, after a magic number and gaps: the bytes, and the chunk table."""
     data, rows = b"PAR1", []
     for chunk, request in zip(chunks, requests, strict=True):
         stored = chunk.stored()
@@ -156,7 +156,7 @@ def test_dictionary_values(small):
 
 
 def test_several_chunks_in_one_job():
-    """Several chunks in one job, dictionaries and row windows of their own, values in rows of one block."""
+    """Each has its own dictionary and row window; the values go to rows of one block."""
     rng = np.random.default_rng(0)
     with WorkerPool(1) as crew:
         for number in range(25):
@@ -202,7 +202,7 @@ def test_several_chunks_in_one_job():
 
 
 def test_damage_is_located(small):
-    """A page whose CRC is wrong is named, whichever window it is in."""
+    """The error names the page with a wrong CRC, whichever window it is in."""
     rng = np.random.default_rng(0)
     column = ColumnType(INT64)
     chunk = with_crcs(random_chunk(rng, column, random_values(rng, column, 30), 12, 25, dictionary=True))
@@ -227,7 +227,7 @@ def test_damage_is_located(small):
 
 
 def test_coalesced_chunks_fit_one_window():
-    """What is known of the chunks of a window, their dictionaries above all, is not there any more in the next one."""
+    """The state of a window's chunks, above all their dictionaries, is gone in the next window."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         count = int(rng.integers(1, 40))

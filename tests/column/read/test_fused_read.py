@@ -1,4 +1,4 @@
-"""Runs of rows that one call decodes: the same rows, errors and requests as step by step."""
+"""Fused reads of runs of rows: the same rows, errors and requests as step by step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_point_lookup")
 
 
 class FusedReadCounter:
-    """How many runs were decoded by one call, and how many were left to the steps."""
+    """Counts the runs decoded by one kernel call, and those left to the separate steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
@@ -67,7 +67,7 @@ def test_rows_equal_a_full_read(monkeypatch, with_nulls, compression, version, d
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"])
 def test_fused_read_of_two_row_groups(monkeypatch, encoding) -> None:
-    """Those of the second one do not begin at the output's first row."""
+    """Rows of the second one do not begin at the output's first row."""
     frame = small_pages_frame(True)[["key", "time", "nullable", "text"]]
     encodings = {**dict.fromkeys(frame.columns, encoding), "text": "PLAIN"}
     data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, column_encoding=encodings)
@@ -87,7 +87,7 @@ def test_several_row_runs_of_one_page() -> None:
 
 
 def test_delta_pages_larger_than_the_room(monkeypatch) -> None:
-    """A few bytes each page; made PLAIN, they are not all there at once."""
+    """A few bytes each page; transcoded to PLAIN, the pages exceed the room."""
     frame, counted = pd.DataFrame({"n": np.arange(3 * BATCH_BYTES // 8)}), FusedReadCounter(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=len(frame) // 4, column_encoding={"n": "DELTA_BINARY_PACKED"})
     for start, stop, has_room in ((1, len(frame) // 4, True), (1, len(frame) - 1, False)):
@@ -110,7 +110,7 @@ def test_no_fused_read_beyond_the_page_limit(monkeypatch) -> None:
 
 @pytest.mark.parametrize("writer", ["parquet-cpp", "impala"])
 def test_no_fused_read_for_writers_with_quirks(monkeypatch, writer) -> None:
-    """Pages that are compressed and say that they are not, and levels whose bits lie the other way round."""
+    """Compressed pages marked as uncompressed (parquet-cpp), and levels in the other bit order (Impala)."""
     frame = small_pages_frame(True)[["key", "small", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False) or b""
     with numparq.ParquetFile(data) as file:
@@ -122,7 +122,7 @@ def test_no_fused_read_for_writers_with_quirks(monkeypatch, writer) -> None:
 
 
 def test_long_strings(monkeypatch) -> None:
-    """Pages that take more room than there is at first; strings that take more than is made for them."""
+    """Pages larger than the initial room, and strings larger than the room made for them."""
     frame, counted = pd.DataFrame({"s": [f"{row:05}" * 800 for row in range(160)]}), FusedReadCounter(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=160, data_page_size=1 << 20, use_dictionary=False)
     for count, done in ((3, 1), (MIN_STRING_BYTES // 4000 + 1, 0)):
@@ -170,7 +170,7 @@ def test_fallback_to_steps_fetches_no_byte_twice(monkeypatch, dictionary) -> Non
 
 @pytest.mark.parametrize("filters", [col("key") == 999, col("key").between(2700, 2760)])
 def test_fetched_bytes_equal_the_plan(tmp_path, filters) -> None:
-    """Dictionaries, pages far behind them, and nothing between these."""
+    """Dictionaries, pages far after them, and nothing in between."""
     path, names = tmp_path / "a.parquet", ["key", "few", "city", "text"]
     frame = small_pages_frame(True)[names]
     frame["pad"] = [f"{number:0100}" for number in np.random.default_rng(3).integers(0, 1 << 62, ROWS)]
@@ -185,7 +185,7 @@ def test_fetched_bytes_equal_the_plan(tmp_path, filters) -> None:
 
 
 def test_damage_raises_the_same_error_as_the_steps(monkeypatch) -> None:
-    """Each byte of the pages of a row in turn: the same error, with the same place, or the same values."""
+    """Each byte of a row's pages in turn: the same error at the same location, or the same values."""
     frame = small_pages_frame(True)[["key", "float", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False) or b""
     with numparq.ParquetFile(data) as file:

@@ -1,4 +1,4 @@
-"""DELTA_BYTE_ARRAY as parquet-mr before 1.8.0 wrote it: strings that go on from one page to the next (PARQUET-246)."""
+"""DELTA_BYTE_ARRAY of parquet-mr before 1.8.0: prefixes continue from one page to the next (PARQUET-246)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_prefixes_restart_in_each_chunk():
 
 
 def test_prefixes_continue_across_pages_of_nulls():
-    """Pages of nulls hold no string: the next one goes on from the last that there was."""
+    """Pages of nulls hold no string; the next page continues the last string before them."""
 
     def page(values, before):
         present = [value for value in values if value is not None]
@@ -117,7 +117,7 @@ def test_prefixes_continue_across_pages_of_nulls():
 
 
 def test_prefixes_after_a_dictionary():
-    """A dictionary that was given up: what comes behind it begins anew, and numbers are read as ever."""
+    """Pages after an abandoned dictionary begin with no prefix; columns of numbers are unaffected."""
     coded = data_page(2, b"\x01" + encode_indices([1, 0], 1), RLE_DICTIONARY)
     last = data_page(1, encode_plain(BYTE_ARRAY, [b"plain"]))
     words = [dictionary_page(2, encode_plain(BYTE_ARRAY, [b"x", b"y"])), coded, *pages_of(PARTS), last]
@@ -144,7 +144,7 @@ def test_fixed_length_values():
 
 @pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"row_range": (70_000, 70_010)}], ids=str)
 def test_windows_and_large_strings(options):
-    """More than one window of the file; strings of more than a batch in front of a page."""
+    """Several windows of the file; strings larger than a batch before a page."""
     rng = np.random.default_rng(0)
     head = rng.bytes(1_500_000).hex().encode()
     parts = [[head, head + b"1"], [head + b"12"]]
@@ -159,7 +159,7 @@ def test_windows_and_large_strings(options):
 
 
 def test_repeated_values():
-    """Repeated values, in pages of several lists each."""
+    """Lists, one per page."""
     module_rows = [[b"aa", b"ab"], [b"abc"], [b"abd", b"abde", b"b"]]
     pages, before = [], b""
     for row in module_rows:
@@ -175,7 +175,7 @@ _repetition = encode_levels
 
 
 def decode(engine, bodies, counts, room, seed=0):
-    """Make pages PLAIN in as many calls as it takes, each handed the last string: the bytes, or a status."""
+    """Transcode pages to PLAIN in as many calls as needed, each given the last string: the bytes, or a status."""
     rng = np.random.default_rng(seed)
     chunks = np.zeros(t.CHUNK_FIELDS, np.int64)
     chunks[t.C_TYPE], chunks[t.C_QUIRKS] = enums.BYTE_ARRAY, t.PREFIX_CARRYOVER

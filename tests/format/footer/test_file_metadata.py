@@ -1,4 +1,4 @@
-"""Footers: what a read needs of them against thriftpy2, and what is said of those that are wrong."""
+"""Footers: the fields of a read against thriftpy2, and errors of damaged footers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def footer_of(content: bytes) -> bytes:
 
 
 def opened(encoded: bytes) -> Footer:
-    """Read a footer as it is in memory, with nothing behind it."""
+    """Parse a footer in memory, with nothing after it."""
     return Footer(np.frombuffer(encoded, np.uint8), len(encoded))
 
 
@@ -44,7 +44,7 @@ def number(thing: Any, path: str) -> int:
 
 
 def example(num_columns: int = 4, num_row_groups: int = 3) -> Any:
-    """Make a FileMetaData of so many columns and row groups."""
+    """Return a FileMetaData of so many columns and row groups."""
 
     def chunk(group: int, column: int) -> Any:
         statistics = IDL.Statistics(null_count=column, max_value=b"max", min_value=b"")
@@ -82,7 +82,7 @@ def encoded(thing: Any) -> bytes:
 
 
 def agree(footer: Footer, thing: Any) -> None:
-    """Hold a footer against what thriftpy2 reads."""
+    """Compare a footer with thriftpy2's."""
     assert footer.row_group_num_rows.tolist() == [group.num_rows for group in thing.row_groups]
     assert footer.created_by == thing.created_by
     pairs: dict[str, Any] = {}

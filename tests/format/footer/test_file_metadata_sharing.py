@@ -1,4 +1,4 @@
-"""Footers kept between reads: shared by content, bounded, and never mixed up."""
+"""Parsed footers and schemas shared between reads: by content, bounded, and never mixed up."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_large_footer_is_not_cached() -> None:
 
 
 def test_equal_footers_with_different_pages(tmp_path: Path) -> None:
-    """Values within the bounds are changed, in place: footer and indexes stay as they were."""
+    """Values are changed in place, within the bounds: footer and indexes stay equal."""
     values = np.arange(1000.0)
     first, changed = _written(tmp_path / "a", values), tmp_path / "b"
     data = bytearray(first.read_bytes())
@@ -76,7 +76,7 @@ def test_equal_footers_with_different_pages(tmp_path: Path) -> None:
 
 
 def test_equal_footers_with_different_indexes(tmp_path: Path) -> None:
-    """A damaged index is no index; what was kept of the whole one does not count for this file."""
+    """A damaged index is ignored; the cached index of the intact file is not used for this file."""
     values = np.arange(1000.0)
     first, damaged = _written(tmp_path / "a", values), tmp_path / "b"
     data = bytearray(first.read_bytes())

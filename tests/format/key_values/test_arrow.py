@@ -1,4 +1,4 @@
-"""The ARROW:schema key: messages read and written as pyarrow does."""
+"""ARROW:schema: messages read and written as pyarrow does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pandas key of a footer, by itself: what it says, and that large ones say the same."""
+"""The pandas key of a footer: its fields, large documents, index and labels."""
 
 from __future__ import annotations
 

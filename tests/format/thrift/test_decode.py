@@ -1,4 +1,4 @@
-"""Records: metadata as Python objects, under the names of the specification."""
+"""Records: decoded metadata, under the names of the specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.oracles import thrift as twin
 
 
 def view(thing):
-    """Look at an object of thriftpy2 as a record."""
+    """Return an object of thriftpy2 as a record."""
     encoded = twin.encode_struct(twin.fields_of(thing))
     taken, found = read_struct(COMPILED, thrift_layout(type(thing).__name__), encoded, seed=3)
     assert taken == len(encoded)

@@ -1,4 +1,4 @@
-"""Structs written by plans of the IDL: byte for byte what thriftpy2 and the slow twin write, and read back by us."""
+"""Thrift encoder: byte for byte as thriftpy2 and the oracle, and read back by numparq."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ META = {
 
 
 def plain_of(thing):
-    """Turn an object of thriftpy2 into dicts and lists; None for a union without a field, which is not written."""
+    """Convert an object of thriftpy2 to dicts and lists; rejects unions without a field, which are not written."""
     if type(thing) in KNOWN.values():
         found = {name: plain_of(value) for name, value in vars(thing).items() if value is not None}
         assume(type(thing) not in UNIONS or len(found) == 1)

@@ -1,6 +1,6 @@
-"""The life of the kernels' object, from an empty cache on, in processes of their own.
+"""Object cache of the kernels, from an empty cache on, in separate processes.
 
-They run a copy of the package with two tiny kernels in place of all others, so that compiling takes little time.
+They run a copy of the package with two tiny kernels instead of all others, so that compiling is quick.
 """
 
 from __future__ import annotations

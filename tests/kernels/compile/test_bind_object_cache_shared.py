@@ -1,4 +1,4 @@
-"""A cache of kernels that many processes share: who starts together, on places that cannot be written or locked."""
+"""Object cache shared by many processes: concurrent starts, and file systems without writes or locks."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_read_only_cache_is_loaded(warm):
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_read_only_cache_without_the_entry(project, is_there):
-    """As of an image that was warmed up on another CPU: every process compiles, and says once why."""
+    """As in an image that was warmed up on another CPU: every process compiles, and warns once."""
     if is_there:
         project.place.mkdir(mode=0o755)
         (project.place / "kernels-reading-0123456789abcdef01234567.bin").write_bytes(b"of another CPU")
@@ -152,7 +152,7 @@ open(path, "w").write(text.replace("value + 0", "value + 4"))
 
 
 def test_process_running_during_an_upgrade_stores_nothing(project):
-    """It has older functions in memory than the files say that its key is made of."""
+    """Its functions in memory are older than the files that its cache key is computed from."""
     factor = str(project.root / "numparq" / "kernels" / "factor.py")
     assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # as it was imported
     assert not project.objects()

@@ -1,4 +1,4 @@
-"""Kernels as plain Python, where nothing compiles them: in a process of its own, small pages of every kind."""
+"""Kernels in plain Python, without a compiler: small pages of every kind, in a separate process."""
 
 from __future__ import annotations
 

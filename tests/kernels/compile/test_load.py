@@ -1,4 +1,4 @@
-"""Kernels: built into an object, loaded, called; with tiny kernels of their own."""
+"""Tiny kernels: built into an object, loaded and called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of BYTE_ARRAY values to offsets and bytes, whatever room there is at first."""
+"""BYTE_ARRAY pages to offsets and bytes, whatever the initial size of the output."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_any_rows(data):
 
 @engines
 def test_wrong_value_lengths_are_refused(engine):
-    """The room is counted from the size of the page: no single length may use up what belongs to the values behind."""
+    """The output has the size of the page: no length may use the room of later values."""
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = data_page(column, [b"x" * 6] * 300, PLAIN, UNCOMPRESSED, 1, rng)

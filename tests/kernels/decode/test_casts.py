@@ -1,4 +1,4 @@
-"""Conversions at the edges of what they can hold: integers to float64, INT96 to nanoseconds and microseconds."""
+"""Casts at their limits: integers to float64, INT96 to nanoseconds and microseconds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def decode(engine, column, values, conversion, dictionary=False):
 
 
 def compare(engine, column, value, conversion, convert, optional=False):
-    """One value alone, in a dictionary, and between others whose rows are wanted without it."""
+    """Check the cast of one value, PLAIN and in a dictionary."""
     column = ColumnType(column.physical, 0, optional)
     try:
         wanted = DecodeOutcome(0, -1, (convert(value),))
@@ -175,7 +175,7 @@ def test_int96_of_known_dates(engine):
 
 
 def test_int96_wrapped_around_by_spark(engine):
-    """Timestamps of microseconds near the upper end, written as Spark does, come back as they were."""
+    """Microsecond timestamps near the upper limit, written as Spark does, are read back."""
     day, rng = 86_400_000_000, np.random.default_rng(4)
     for micros in [
         (1 << 63) - 1,

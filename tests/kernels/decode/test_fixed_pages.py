@@ -1,4 +1,4 @@
-"""Pages of values of a fixed size to rows: every type, conversion, null policy and row window."""
+"""Pages of fixed-size values to rows: every type, cast, null policy and row window."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ def test_every_row_window(engine):
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_any_rows(data):
-    """Rows, pages and windows that Hypothesis chooses (and makes as small as it can when something fails)."""
     case = data.draw(st.sampled_from(CASES), "case")
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32), "seed"))
     column = replace(case.column, optional=data.draw(st.booleans(), "optional"))
@@ -108,7 +107,7 @@ def test_any_rows(data):
 @engines
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT96, FIXED_LEN_BYTE_ARRAY, BYTE_ARRAY])
 def test_dictionary_codes(engine, physical):
-    """Indices as they are, whatever the dictionary holds; a PLAIN page has none."""
+    """Indices as stored, whatever the dictionary holds; a PLAIN page has none."""
     rng = np.random.default_rng(physical)
     column = ColumnType(physical, 5 if physical == FIXED_LEN_BYTE_ARRAY else 0, True)
     for seed in range(engine.size(12)):
@@ -194,7 +193,7 @@ def test_wrong_num_nulls_is_refused(engine):
 
 @engines
 def test_huge_value_counts(engine):
-    """Counts near 2**31, next to values of 2**31 - 1 bytes: products must not go around."""
+    """Counts near 2**31 of values of 2**31 - 1 bytes: products must not overflow."""
     rng = np.random.default_rng(0)
     most = (1 << 31) - 1
     for physical, length, item in ((FIXED_LEN_BYTE_ARRAY, most, most), (INT64, 0, 8), (BOOLEAN, 0, 1)):

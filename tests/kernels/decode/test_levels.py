@@ -1,4 +1,4 @@
-"""Levels of nested columns out of pages, and to validity and offsets: kernels against the definition."""
+"""Levels of nested columns: from pages, and to validity and offsets; against the definition."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ LEAVES = [
 
 @pytest.fixture(params=ENGINES, ids=repr, scope="module")
 def way(request):
-    """A way to run kernels, within something that Hypothesis can look at."""
+    """Wrap an engine in an object that Hypothesis can print."""
     return SimpleNamespace(engine=request.param)
 
 
 @st.composite
 def sound_levels(draw, element_levels, most):
-    """Draw levels: each entry goes on with a list that has an element, or begins a row."""
+    """Draw valid levels: each entry continues a list that has an element, or begins a row."""
     count = draw(st.integers(0, 40))
     levels: list[tuple[int, int]] = []
     for _ in range(count):
@@ -56,7 +56,7 @@ def leaves(draw):
 
 
 def section(numbers, most, high=False):
-    """Encode levels as a run each where they repeat, else bit-packed."""
+    """Encode levels as one run if they are equal, else bit-packed."""
     width = most.bit_length()
     if high:
         return hybrid_rle.pack_high(numbers, width)
@@ -67,7 +67,7 @@ def section(numbers, most, high=False):
 
 
 def page(levels, element_levels, most, version, high=False, values=b"12345678"):
-    """Make a page: a row of the page table, and its body."""
+    """Return a page: its row of the page table, and its body."""
     definition, repetition = [d for d, _ in levels], [r for _, r in levels]
     sections = [
         section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
@@ -89,7 +89,7 @@ def page(levels, element_levels, most, version, high=False, values=b"12345678"):
 
 
 def take(engine, pages, element_levels, most, seed=0):
-    """Run the kernel over pages; gives its status, the levels, its state and the rewritten rows."""
+    """Run the kernel over pages; returns its status, the levels, its state, the page table and the raw bytes."""
     rng = np.random.default_rng(seed)
     table = np.array([row for row, _ in pages]).reshape(len(pages), t.PAGE_FIELDS)
     table[:, t.P_BODY] = np.cumsum([0, *(len(body) for _, body in pages[:-1])])
@@ -160,7 +160,7 @@ def test_invalid_levels(way, data):
 
 @pytest.mark.parametrize(("version", "high"), [(1, False), (1, True), (2, False)])
 def test_truncated_pages(way, version, high):
-    """Wherever the body ends, the kernel stays inside of it (the checked engine sees to that) and says so."""
+    """The kernel stays inside the truncated body (the checked engine verifies it) and fails."""
     levels = [(number % 6, 0) for number in range(24)]
     element_levels, most = [0, 2, 4], 5
     row, body = page(levels, element_levels, most, version, high, values=b"")

@@ -16,7 +16,7 @@ pytestmark = engines
 
 
 def decompress(engine, block, room, seed=0):
-    """Decompress a block in the middle of buffers: the bytes, or a status."""
+    """Decompress a block inside larger buffers: the bytes, or a status."""
     rng = np.random.default_rng(seed)
     before, behind = rng.bytes(int(rng.integers(0, 5))), rng.bytes(int(rng.integers(0, 5)))
     data = np.frombuffer(before + block + behind, np.uint8)

@@ -1,4 +1,4 @@
-"""Page headers: what they say, what they leave out, and what they lie about."""
+"""Page headers: fields, missing fields and wrong values."""
 
 from __future__ import annotations
 

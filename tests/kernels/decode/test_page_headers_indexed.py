@@ -1,4 +1,4 @@
-"""Page headers at the locations of an offset index: against thriftpy2, cut, and lying."""
+"""Page headers at the locations of an offset index: against thriftpy2, truncated, and wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from support.oracles.plain import BYTE_ARRAY, INT64, ColumnType, random_values
 
 
 def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat=1):
-    """Run `scan_located_pages`: the status, the page that it is about, and the page table."""
+    """Run `scan_pages_at`: the status, the page that it is about, and the page table."""
     rng = np.random.default_rng(len(data))
     header = thrift_layout("PageHeader", *HEADER_FIELDS)
     slots = np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
@@ -67,7 +67,7 @@ def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat
 
 
 def chunk_of(seed):
-    """A chunk with a dictionary and pages of 5 to 9 rows: it, its bytes behind others, and where its pages are."""
+    """Return a chunk of a dictionary and pages of 5 to 9 rows, its bytes after others, and its page locations."""
     rng = np.random.default_rng(seed)
     column, codec = ColumnType(INT64, 0, bool(seed % 2)), (UNCOMPRESSED, SNAPPY)[seed % 3 % 2]
     values = random_values(rng, column, 9)
@@ -82,7 +82,7 @@ def chunk_of(seed):
 @few
 @given(seed=SEEDS, data=st.data(), gap=st.binary(max_size=5))
 def test_located_pages(seed, data, gap):
-    """Some pages of a chunk, in any bytes: the rows of the page table that the walk over all of them writes."""
+    """Some pages of a chunk, at any position: their rows of the page table equal those of the full walk."""
     (chunk,) = make_chunks(np.random.default_rng(seed), 1)
     pages = page_table(chunk, 3)
     kept = np.array([data.draw(st.booleans()) for _ in pages], bool)
@@ -102,7 +102,7 @@ def test_located_pages(seed, data, gap):
 
 
 def test_nested_pages_have_other_row_counts():
-    """The number of values of a page is held against its rows in flat columns only."""
+    """Only in flat columns must the number of values equal the number of rows."""
     chunk, data, located = chunk_of(4)
     located[:, L_ROWS] = 1
     for engine in ENGINES:
@@ -119,7 +119,7 @@ def test_no_located_pages(engine):
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_truncated_located_pages(engine, seed):
-    """Every page is made to end at every byte: no header reaches beyond, and no body."""
+    """Every page ends at every byte: neither a header nor a body reads beyond."""
     chunk, data, located = chunk_of(seed)
     for number in range(len(located)):
         for end in range(int(located[number, L_START]), int(located[number, L_END])):
@@ -153,7 +153,7 @@ def test_damaged_headers_and_locations(engine):
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 def test_wrong_page_locations(engine):
-    """Overlapping, in another order, off by one byte, with other numbers of rows."""
+    """Overlapping, swapped, off by one byte, or with other row counts."""
     chunk, data, located = chunk_of(3)
     flat = chunk.column, chunk.codec
     assert scan_located(engine, data, located, *flat)[0] == 0
@@ -192,7 +192,7 @@ def test_wrong_page_types(engine):
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 def test_wrong_counts_and_sizes(engine):
-    """Counts and sizes that are negative, or larger than what is there."""
+    """Counts and sizes that are negative, or larger than the data."""
     rng = np.random.default_rng(6)
     column = ColumnType(INT64)
     page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 1, rng)

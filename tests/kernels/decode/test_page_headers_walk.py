@@ -1,4 +1,4 @@
-"""Walking over pages: headers written by thriftpy2, whole and cut, in windows of any size, and such that lie."""
+"""The walk over page headers written by thriftpy2: whole, truncated, in windows of any size, and damaged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.oracles.pages import DICTIONARY_PAGE
 
 
 def lay_out(chunks, gap=b""):
-    """Put chunks one after the other: the bytes, the chunk table, the page table that is to be expected."""
+    """Concatenate chunks: the bytes, the chunk table, and the expected page table."""
     data, table, pages = b"", [], []
     for number, chunk in enumerate(chunks):
         stored = chunk.stored()
@@ -76,7 +76,7 @@ def start_at(table):
 
 @engines
 def test_windows_of_any_size(engine):
-    """However little of the bytes is there, the walk goes on where it stopped, and says how much it needs."""
+    """The walk resumes where it stopped, and reports how many bytes it needs."""
     rng = np.random.default_rng(1)
     chunks = make_chunks(rng, 3)
     data, table, expected = lay_out(chunks)
@@ -154,7 +154,7 @@ def test_page_table_grows(engine):
 
 @engines
 def test_cut_at_every_byte(engine):
-    """A chunk that the footer says is longer than what is there: never a page that is not whole."""
+    """A chunk that is longer in the footer than in the file yields whole pages only."""
     rng = np.random.default_rng(3)
     chunk = make_chunks(rng, 1)[0]
     data, table, expected = lay_out([chunk])
@@ -172,7 +172,7 @@ def test_cut_at_every_byte(engine):
 
 @engines
 def test_chunk_positions_outside_the_data(engine):
-    """A chunk that begins in front of the bytes, behind them, or at no place at all."""
+    """Chunks that begin before the data, after it, or far away."""
     rng = np.random.default_rng(14)
     chunks = make_chunks(rng, 2)
     data, table, _ = lay_out(chunks)
@@ -192,7 +192,7 @@ def test_chunk_positions_outside_the_data(engine):
 
 @engines
 def test_damaged_headers(engine):
-    """Whatever bytes there are: a status, or pages that lie within the chunk."""
+    """Any bytes give a status, or pages within the chunk."""
     rng = np.random.default_rng(15)
     chunk = make_chunks(rng, 1, 3)[0]
     data, table, expected = lay_out([chunk])

@@ -1,4 +1,4 @@
-"""Where the sections of a page end: levels, bit widths, indices; sizes that reach beyond the page by a little."""
+"""Ends of the sections of a page: levels, bit widths, indices, and sizes slightly beyond the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def decode(engine, column: ColumnType, pages: list[Page]) -> DecodeOutcome:
 
 
 def nulls(count: int, level_encoding: int = RLE) -> Page:
-    """A page without a value, so that its levels may end anywhere."""
+    """Return a page without values, so that its levels may end anywhere."""
     rng = np.random.default_rng(0)
     return data_page(
         ColumnType(INT64, 0, True), [None] * count, PLAIN, UNCOMPRESSED, 1, rng, level_encoding=level_encoding
@@ -88,7 +88,7 @@ def test_unknown_level_encodings(engine):
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
 def test_truncated_index_runs(engine, physical):
-    """Every byte is an index of the dictionary: whatever is read from behind the page would do."""
+    """Every byte is a valid index, so bytes read after the page would pass."""
     rng = np.random.default_rng(0)
     column = ColumnType(physical)
     entries = [struct.pack("<Q", number) for number in range(256)]
@@ -111,7 +111,7 @@ def test_truncated_index_runs(engine, physical):
 
 
 def indices_of_two(physical):
-    """A column, two entries, their dictionary page, and a page of eight indices whose body is to be replaced."""
+    """Return a column, two entries, their dictionary page, and a page of eight indices whose body is replaced later."""
     rng = np.random.default_rng(0)
     column, entries = ColumnType(physical), [bytes(8), b"\x01" * 8]
     dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
@@ -136,7 +136,7 @@ def test_index_bit_widths(engine, physical):
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
 def test_empty_index_runs(engine, physical):
-    """Of no indices, or of no groups of them, in front of what would do for all."""
+    """Runs without indices, or without groups of them, before a valid run."""
     column, _, dictionary, page = indices_of_two(physical)
     enough = hybrid_rle.encode([("rle", 1, 8)], 8)
     for front, wanted in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
@@ -147,7 +147,7 @@ def test_empty_index_runs(engine, physical):
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
 def test_indices_beyond_the_dictionary(engine, column):
-    """Of values of each size, the first index that is too much, and the last one that is not."""
+    """The last valid index and the first invalid ones, for each size of values."""
     rng = np.random.default_rng(0)
     entries = [bytes([number]) * column.size for number in range(3)]
     dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)

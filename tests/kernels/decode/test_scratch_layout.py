@@ -1,4 +1,4 @@
-"""Where decompressed pages and dictionaries go: apart from each other, with slack, within what is said to be needed."""
+"""Layout of decompressed pages and dictionaries: disjoint, with slack, within the totals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = (1 << 31) - 1
 
 
 def place(engine, chunks, pages, batch_bytes=1000):
-    """Place pages: (status, batches as (first, last, snappy), totals)."""
+    """Lay pages out: (status, batches as (first, last, snappy), totals)."""
     rng = np.random.default_rng(0)
     batches, totals = (
         GuardedBuffer(rng, (len(pages) + 1) * t.BATCH_FIELDS, "i8"),
@@ -56,7 +56,7 @@ def random_tables(rng, num_chunks, num_pages):
 
 
 def apart(places):
-    """Whether stretches of (start, size), each with SLACK behind it, lie apart."""
+    """Whether ranges of (start, size), each with SLACK after it, are disjoint."""
     edges = sorted(places)
     return all(start + size + t.SLACK <= after for (start, size), (after, _) in itertools.pairwise(edges))
 
@@ -153,7 +153,7 @@ def test_impossible_compression_ratios_are_refused(engine):
     seed=SEEDS, num_chunks=st.integers(1, 5), num_pages=st.integers(0, 20), batch=st.sampled_from([0, 1, 99, 1 << 20])
 )
 def test_any_pages_do_not_overlap(seed, num_chunks, num_pages, batch):
-    """What is decompressed lies apart; the compiled kernel and its Python body agree."""
+    """Decompressed pages are disjoint; the compiled kernel and its Python body agree."""
     outcomes = []
     for engine in ENGINES:
         chunks, pages = random_tables(np.random.default_rng(seed), num_chunks, num_pages)

@@ -146,7 +146,7 @@ def test_copies_beyond_the_end(engine):
 
 @engines
 def test_truncated_copy_offset(engine):
-    """Any byte behind the block would do as the rest of the offset."""
+    """Any byte after the block would complete the offset."""
     data = bytes(range(256)) * 260
     for kind, length in ((1, 8), (2, 8), (4, 8)):
         block = uleb(len(data) + length) + snappy.literal(data, 3) + snappy.copy(255, length, kind)
@@ -159,7 +159,7 @@ def test_truncated_copy_offset(engine):
 @few
 @given(data=st.data())
 def test_any_blocks(data):
-    """Literals and copies one after the other, and bytes of any kind."""
+    """Literals and copies in any order, and arbitrary bytes."""
     made, block = b"", b""
     for _ in range(data.draw(st.integers(0, 6))):
         if made and data.draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Pages in the delta encodings and BYTE_STREAM_SPLIT, made PLAIN and decoded: every type, conversion and row window."""
+"""Pages in the delta encodings and BYTE_STREAM_SPLIT, transcoded to PLAIN and decoded: types, casts, row windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS, LENGTHS, STRINGS, STREAMS = 5, 6, 7, 9
 
 
 def pages_of(rng, column: ColumnType, rows: list, size: int, codec: int) -> Chunk:
-    """Divide rows into pages, each in any encoding that there is for the column."""
+    """Divide rows into pages, each in a random encoding of the column's type."""
     encodings = [0, *delta.ENCODINGS[column.physical]]
     pages = []
     for start in range(0, len(rows), size):
@@ -41,7 +41,7 @@ def with_nulls(rng, values: list, share: float | None) -> list:
 
 
 def values_of(rng, case: ValueCase, count: int) -> list:
-    """Values as the case has them, or, half of the time, numbers that make good differences."""
+    """Return values of the case or, half of the time, numbers that make good deltas."""
     size = case.column.size
     if case.column.physical not in (INT32, INT64) or case.narrow != 64 or rng.random() < 0.5:
         return [value for _ in range(count // 50 + 1) for value in case.values(rng, 50)][:count]
@@ -110,7 +110,7 @@ def test_any_rows(data):
 @engines
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
 def test_mixed_with_dictionary_pages(engine, physical):
-    """A chunk that begins with a dictionary and goes on in other encodings, page by page."""
+    """A chunk that begins with a dictionary and changes its encoding page by page."""
     rng = np.random.default_rng(0)
     column = ColumnType(physical, 0, True)
     entries = list(dict.fromkeys(random_values(rng, column, 9)))
@@ -180,7 +180,7 @@ def test_extremes_wrap_around(engine, bits):
 @engines
 @pytest.mark.parametrize("bits", [32, 64])
 def test_every_bit_width(engine, bits):
-    """A block of each width, and widths beyond what the type has."""
+    """A block of each width, and widths beyond the type's."""
     rng = np.random.default_rng(bits)
     column = ColumnType(INT32 if bits == 32 else INT64)
     for width in range(bits + 1):
@@ -195,7 +195,7 @@ def test_every_bit_width(engine, bits):
 
 @engines
 def test_int32_deltas_wider_than_32_bits(engine):
-    """DuckDB takes them as INT64; the lower 32 bits of the sums are the same."""
+    """DuckDB computes deltas as INT64; the lower 32 bits of the sums are equal."""
     values = [0, 2**31 - 1, -(2**31), 2**31 - 1, -1, -(2**31), -(2**31), 7] * 40
     for miniblocks in (1, 4):
         section = delta.encode(values, 64, 128, miniblocks)

@@ -1,4 +1,4 @@
-"""UTF-8, against Python's decoder, which is as strict as Unicode is."""
+"""UTF-8 validation against Python's decoder, which is as strict as Unicode."""
 
 from __future__ import annotations
 

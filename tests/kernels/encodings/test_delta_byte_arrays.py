@@ -1,4 +1,4 @@
-"""The delta encodings of strings: byte for byte as the oracle, and read back by it."""
+"""Encoders of the delta encodings of strings: byte for byte as the oracle, and read back by it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.oracles import delta
 
 
 def laid_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Strings as data, starts and ends: one behind the other, or apart, or in any order; nothing behind the last."""
+    """Return strings as data, starts and ends: adjacent, with gaps, or in any order; nothing after the last."""
     order = rng.permutation(len(strings)).tolist() if rng.random() < 0.4 else range(len(strings))
     gaps = rng.random() < 0.5
     data = b""

@@ -1,4 +1,4 @@
-"""Values to dictionary indices: against a dict of Python's."""
+"""Dictionary encoding, values to indices: against a dict of Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bits_for(room: int) -> int:
 
 
 def index_fixed(engine, values, width, room, probe_count=0, probe_entries=0, table_bits=None):
-    """The entries and the codes, or the status."""
+    """Return the entries and the codes, or the status."""
     rng = np.random.default_rng(len(values))
     bits = bits_for(room) if table_bits is None else table_bits
     dictionary = GuardedBuffer(rng, room * width)
@@ -141,7 +141,7 @@ def test_zero_byte_strings_are_distinguished_by_length(engine):
 
 @engines
 def test_nearly_full_hash_table(engine):
-    """Slower, but right: 15 entries in 16 slots."""
+    """15 entries in 16 slots: slower, but right."""
     values = [struct.pack("<q", i * i) for i in range(15)] * 3
     assert index_fixed(engine, values, 8, 15, table_bits=4) == twin.build_dictionary(values)
     assert index_fixed(engine, values, 8, 14, table_bits=4) == NO_DICTIONARY
@@ -151,7 +151,7 @@ def test_nearly_full_hash_table(engine):
 @engines
 @pytest.mark.parametrize("shift", [0, 1, 8, 20, 31, 32, 33, 44, 52, 56])
 def test_regular_values_do_not_collide(engine, shift):
-    """Arithmetic sequences, whichever bits they are in: the hash must not give up on them."""
+    """Arithmetic sequences in any bits: the hash must not give up on them."""
     for step in (1, 3, 10, 1000):
         count = engine.size(min(4000, (1 << (64 - shift)) // step))
         values = [struct.pack("<Q", i * step << shift & (1 << 64) - 1) for i in range(count)]
@@ -162,7 +162,7 @@ def test_regular_values_do_not_collide(engine, shift):
 
 @engines
 def test_adversarial_collisions_end_the_attempt(engine):
-    """All with a factor of zero in the hash: they go to one slot, and the search for it must not take forever."""
+    """All values hash to one slot; the search for a free one must end early."""
     from numparq.kernels.encodings.dictionary import _FIRST_KEY
 
     key = int(_FIRST_KEY).to_bytes(8, "little")

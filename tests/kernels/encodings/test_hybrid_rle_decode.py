@@ -1,4 +1,4 @@
-"""The RLE / bit-packed hybrid and BIT_PACKED: helpers of the kernels against the twin, run by run."""
+"""Decoders of the RLE / bit-packed hybrid and BIT_PACKED: against the oracle, run by run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PROBES = {
 
 @pytest.fixture(scope="module", params=[COMPILED, CHECKED], ids=repr)
 def probe(request):
-    """The helpers, as kernels of their own."""
+    """Return the helpers as kernels, compiled or with checked bounds."""
     if request.param is CHECKED:
         return {name: bounds_checked(kernel) for name, kernel in PROBES.items()} | {"engine": CHECKED}
     from numparq.kernels.compile.build import build_object
@@ -53,7 +53,7 @@ def probe(request):
 
 
 def run_bits(probe, data, count, seed=0):
-    """Decode bits that lie somewhere in a buffer: the values, or the status."""
+    """Decode bits at a random position of a buffer: the values, or the status."""
     rng = np.random.default_rng(seed)
     before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
     out = GuardedBuffer(rng, place + count)
@@ -158,7 +158,7 @@ def test_damaged_bytes(probe):
 
 
 def compare(probe, data, count, width, limit, seed=0):
-    """Hold kernel and twin against each other on bytes of which nobody knows whether they are any good."""
+    """Compare kernel and oracle on bytes that may be damaged."""
     try:
         expected = hybrid_rle.decode(data, width, count)
     except Damaged:
@@ -219,7 +219,7 @@ def test_statuses_of_indices(probe, data, status):
 
 @pytest.mark.parametrize("name", ["bits", "indices"])
 def test_bytes_after_the_end_are_ignored(probe, name):
-    """Neither a run of nothing, nor a run that would do."""
+    """Neither an empty run nor a valid run after the end changes the status."""
     for behind in (b"\0\0", b"\x20\0"):
         raw = np.frombuffer(behind + bytes(16), np.uint8)
         more = (0, 1) if name == "indices" else ()

@@ -1,4 +1,4 @@
-"""The RLE / bit-packing hybrid, encoded: what the twin decodes from it, and how small it is."""
+"""Encoder of the RLE / bit-packed hybrid: read back by the oracle, and as small as expected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.oracles import hybrid_rle as twin
 
 
 def encode(engine, values, bit_width, item="i4", seed=0):
-    """Encode values that lie somewhere in an array, to somewhere in a buffer with just the room there must be."""
+    """Encode values at a random position of an array into a buffer with exactly the required room."""
     rng = np.random.default_rng(seed)
     before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
     array = np.array([0] * before + list(values), np.int64).astype(item)
@@ -36,7 +36,7 @@ def compare(engine, values, bit_width, item="i4", seed=0):
 
 
 def mixture(rng, count, bit_width):
-    """Values in which runs of all lengths stand between others."""
+    """Return values with runs of all lengths between other values."""
     values: list[int] = []
     while len(values) < count:
         if rng.random() < 0.5:
@@ -77,7 +77,7 @@ def test_constant_values_are_one_run(engine, bit_width):
 
 @engines
 def test_runs_between_packed_values(engine):
-    """Eight equal values are a run, but where they take less room packed."""
+    """Eight equal values become a run, unless they take less room packed."""
     mixed = [1, 2, 3, 4, 5, 6, 7, 0]
     values = [*mixed, *[5] * 8, *mixed[:3], *[6] * 5, *[6] * 9, 1]
     wanted = [("packed", mixed), ("rle", 5, 8), ("packed", [1, 2, 3, *[6] * 5]), ("rle", 6, 9), ("rle", 1, 1)]
@@ -96,7 +96,7 @@ def test_last_group_is_padded_with_zeros(engine):
 @engines
 @pytest.mark.parametrize("bit_width", [1, 2, 3, 4, 8, 9, 16, 17, 24, 25, 32])
 def test_worst_case_fits_the_reserved_room(engine, bit_width):
-    """Runs as short as can be, between groups of eight."""
+    """Runs as short as possible, between groups of eight."""
     other = [k % 2 for k in range(8)]
     for run in (8, 9, 16, 31, 32, 33):
         values = (other + [1] * run) * engine.size(40, 4)
@@ -119,7 +119,7 @@ def test_any_values(bit_width, parts, seed):
 
 
 def test_read_back_by_the_decoder():
-    """By the reader's own kernel: a page of dictionary indices."""
+    """Dictionary indices, read by the decoding kernel."""
     from support.kernels.chunk_tables import DecodeRequest
     from support.kernels.decode_pages import DecodeOutcome, decode_fixed
     from support.oracles.pages import RLE_DICTIONARY, UNCOMPRESSED, Chunk, data_page, dictionary_page

@@ -1,4 +1,4 @@
-"""PLAIN, encoded: booleans, and binary values behind their lengths."""
+"""PLAIN encoder: booleans, and binary values after their lengths."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_any_binary_values(values, data, seed):
 
 @engines
 def test_many_empty_values(engine):
-    """What is copied in vain is never more than the lengths that follow."""
+    """Bytes copied beyond a value never exceed the lengths that follow."""
     for count in range(12):
         compare(engine, [b"x" * 64] + [b""] * count, 0, count + 1, count)
         compare(engine, [b""] * count + [b"x" * 17], 0, count + 1, count)

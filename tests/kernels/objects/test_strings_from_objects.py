@@ -1,4 +1,4 @@
-"""str and bytes objects to bytes by kernels: in every mode, and without kernels."""
+"""str and bytes objects to bytes: in every kernel mode, and without kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""str and bytes objects made by kernels: in every mode, with the right contents and the right reference counts."""
+"""str and bytes objects built by kernels: in every mode, with the right contents and reference counts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _loaded(some):
 
 
 def packed(values):
-    """Offsets, data and validity of bytes values, None being a null."""
+    """Return offsets, data and validity of bytes values; None is a null."""
     parts = [value or b"" for value in values]
     offsets = np.cumsum([0, *map(len, parts)]).astype(np.int64)
     return offsets, np.frombuffer(b"".join(parts), np.uint8), np.array([v is not None for v in values], np.uint8)

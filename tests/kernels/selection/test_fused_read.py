@@ -1,4 +1,4 @@
-"""A run of rows by one call: what the twin of the pages has in these rows, or a status, and never another value."""
+"""Fused read of a run of rows: the oracle's rows, or a status, and never another value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGE = 1 << 16
 
 
 class FusedRead:
-    """One call of a kernel, in buffers that nothing may be written beside."""
+    """One kernel call, in guarded buffers."""
 
     def __init__(self, engine, chunk, request, data, located, few, room=LARGE, verify=1):
         self.engine, self.request, self.few = engine, request, few
@@ -92,7 +92,7 @@ class FusedRead:
 
     @property
     def rows(self):
-        """The rows, as `expected_rows` has them."""
+        """Return the rows, as `expected_rows` has them."""
         count, item = self.request.stop - self.request.start, self.request.item
         if self.is_string:
             ends, data = self.offsets.tolist(), self.out.tobytes()
@@ -103,7 +103,7 @@ class FusedRead:
 
 
 def some_chunk(draw):
-    """A chunk of up to four pages, what is asked of it, and where all its pages lie."""
+    """Draw a case, a chunk of up to four pages, and a request for some of its rows."""
     case = draw(st.sampled_from([TAKEN[1], TAKEN[2], STRINGS]))
     rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     column = replace(case.column, optional=draw(st.booleans()))
@@ -148,7 +148,7 @@ def three_pages(seed=1, codec=SNAPPY):
 @engines
 @pytest.mark.parametrize("few", [False, True])
 def test_cut_at_every_byte(engine, few):
-    """Pages that end too early, in their header or their body, give a status."""
+    """Pages truncated in their header or their body give a status."""
     chunk, data, located = three_pages()
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     assert FusedRead(engine, chunk, request, data, located, few).status == 0
@@ -161,7 +161,7 @@ def test_cut_at_every_byte(engine, few):
 
 @engines
 def test_truncated_strings(engine):
-    """Where a string ends too early, and where the page does."""
+    """Truncated inside a string, and between strings."""
     rng, column = np.random.default_rng(6), STRINGS.column
     page = data_page(column, [b"one", b"two and more", b"", b"three"], PLAIN, UNCOMPRESSED, 1, rng)
     request = DecodeRequest(tables.COPY, 0, tables.NULLS_MASK, 0, 0, 4)
@@ -173,7 +173,7 @@ def test_truncated_strings(engine):
 
 @engines
 def test_damaged_bytes(engine):
-    """Whatever is flipped: a status, or a value somewhere; nothing is touched that is not the kernel's."""
+    """Any flipped bit gives a status or other values; guarded memory stays untouched."""
     chunk, data, located = three_pages(2)
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for place in range(0, len(data), 1 if engine.name == "compiled" else 11):
@@ -215,7 +215,7 @@ def test_rows_missing_from_the_pages(engine, few):
 
 @engines
 def test_too_little_room(engine):
-    """It says how much it takes, and then that suffices."""
+    """The kernel reports the room that it needs, and that suffices."""
     chunk, data, located = three_pages(5)
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     run = FusedRead(engine, chunk, request, data, located, False, room=16)

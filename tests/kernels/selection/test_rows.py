@@ -18,7 +18,7 @@ from support.oracles import row_selection
 
 
 def apart(steps, start=0):
-    """Make ranges that lie apart of alternating gaps and lengths."""
+    """Return disjoint ranges of alternating gaps and lengths."""
     ranges = []
     for gap, length in steps:
         ranges.append((start + gap, start + gap + length))
@@ -27,7 +27,7 @@ def apart(steps, start=0):
 
 
 def select(engine, pages, ranges, first=0, seed=0):
-    """Run `select_pages` over a page table with `first` other pages in front, and one behind."""
+    """Run `select_pages_of_ranges` over a page table with `first` other pages before, and one after."""
     rng = np.random.default_rng(seed)
     table = rng.integers(-(1 << 60), 1 << 60, (first + len(pages) + 1, t.PAGE_FIELDS))
     for row, (start, count) in zip(table[first:], pages, strict=False):
@@ -65,7 +65,7 @@ def check_select(pages, ranges, first=0):
     gaps=st.booleans(),
 )
 def test_select_pages_of_ranges(sizes, begin, steps, first, gaps):
-    """Pages of any number of rows, one behind the other or (some left out) apart; rows wanted in and around them."""
+    """Pages of any number of rows, adjacent or with gaps; ranges in and around them."""
     starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
     check_select(list(zip(starts.tolist(), sizes, strict=True)), apart(steps), first)
 
@@ -97,7 +97,7 @@ def test_ranges_over_many_pages():
 
 
 def take_items(engine, items, size, spans, place, seed=0):
-    """Run `take_items` to a place in the middle of an output whose other bytes must stay."""
+    """Take items into the middle of an output whose other bytes must stay."""
     rng = np.random.default_rng(seed)
     count = sum(length for _, length in spans)
     # Neither the source nor the output has a byte that may be touched behind its last item.
@@ -115,7 +115,7 @@ def take_items(engine, items, size, spans, place, seed=0):
 
 @st.composite
 def runs_of(draw, count):
-    """Runs of some of `count` values, in any order, over each other, at times empty or all of them."""
+    """Draw runs of `count` values in any order; they may overlap, be empty, or be all values."""
     found = []
     for _ in range(draw(st.integers(0, 8))):
         start = draw(st.integers(0, count))
@@ -136,7 +136,7 @@ def test_take_fixed_ranges(data, size, place, seed):
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 12, 16])
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 def test_take_fixed_ranges_of_each_item_size(engine, size):
-    """Runs of every short length, from the first item, to the last one, and one after the other."""
+    """Runs of every short length: from the first item, to the last one, and consecutive ones."""
     items = [bytes([number, size] * size)[:size] for number in range(40)]
     for length in range(12):
         many = [(number, length) for number in range(0, 41 - length, 3)]
@@ -158,7 +158,7 @@ def test_take_long_ranges(engine):
 
 
 def take_strings(engine, values, spans, start=0, seed=0):
-    """Count the bytes of strings, which begin somewhere in a buffer, and take them."""
+    """Count the bytes of strings that begin at `start` in a buffer, and take them."""
     rng = np.random.default_rng(seed)
     data = np.frombuffer(random_bytes(rng, start).tobytes() + b"".join(values), np.uint8)
     offsets = np.cumsum([start, *map(len, values)]).astype(np.int64)
@@ -209,7 +209,7 @@ def test_mask_to_indices(mask):
 @few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
 def test_take_fixed_indices(data, size, place, seed):
-    """Items in any order, some more than once, behind what is in the output already; nothing beside them is touched."""
+    """Items in any order, some repeated, after existing output; no other byte changes."""
     rng = np.random.default_rng(seed)
     count = data.draw(st.integers(1, 100))
     items = [one.tobytes() for one in random_bytes(rng, count * size).reshape(count, size)]
@@ -229,7 +229,7 @@ def test_take_fixed_indices(data, size, place, seed):
 @few
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
 def test_take_binary_indices(data, values):
-    """Strings in any order, and empty ones for negative places."""
+    """Strings in any order; negative indices give empty ones."""
     places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
     check_strings_at(values, places, data.draw(st.integers(0, 9)))
 
@@ -241,7 +241,7 @@ def test_take_strings_of_every_length():
 
 
 def check_strings_at(values, places, start=0):
-    """Take strings; up to 16 bytes behind them may be touched."""
+    """Check strings taken by index; up to 16 bytes after them may be touched."""
     rng = np.random.default_rng(len(values))
     stored = with_slack(rng, bytes(start) + b"".join(values), 16)
     offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)
