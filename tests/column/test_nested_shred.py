@@ -48,7 +48,7 @@ def mapped(name: str, key: SchemaNode, value: SchemaNode, repetition: int = OPTI
 def random_node(rng: np.random.Generator, name: str, depth: int) -> SchemaNode:
     repetition = int(rng.choice([REQUIRED, OPTIONAL, OPTIONAL]))
     kind = rng.choice(["leaf", "list", "map", "struct", "repeated"]) if depth else rng.choice(["leaf", "repeated leaf"])
-    if kind == "list" and rng.random() < 0.2:  # of two levels, as it used to be
+    if kind == "list" and rng.random() < 0.2:  # the legacy form of two levels
         return SchemaNode(name, repetition, logical=LIST, children=(SchemaNode("array", REPEATED, INT32),))
     if kind == "list":
         return listed(name, random_node(rng, "element", depth - 1), repetition)
@@ -103,22 +103,24 @@ def value(node: SchemaNode, array: UnshreddedArray, place: int) -> Any:
     if isinstance(array, UnshreddedLeaf):
         return int(array.values.values[place])
     if isinstance(array, UnshreddedStruct):
-        return {c.name: value(c, of, place) for c, of in zip(node.children, array.children, strict=True)}
+        return {c.name: value(c, child, place) for c, child in zip(node.children, array.children, strict=True)}
     places = range(int(array.offsets[place]), int(array.offsets[place + 1]))
     repeated = node if node.repetition == REPEATED else node.children[0]
     if is_list_element(node, repeated):
         return [value(repeated, array.children[0], item) for item in places]
-    many = [[value(c, of, item) for c, of in zip(repeated.children, array.children, strict=True)] for item in places]
+    many = [
+        [value(c, child, item) for c, child in zip(repeated.children, array.children, strict=True)] for item in places
+    ]
     if node.logical == LIST:
         return [items[0] for items in many]
     return [tuple(items) for items in many]
 
 
 def compare(node: SchemaNode, array: UnshreddedArray) -> None:
-    wanted = shred_rows(node, [value(node, array, row) for row in range(array.length)])
+    expected = shred_rows(node, [value(node, array, row) for row in range(array.length)])
     made, leaves = shred(node, array), leaf_columns([node])
-    assert len(made) == len(wanted) == len(leaves)
-    for about, got, want in zip(leaves, made, wanted, strict=True):
+    assert len(made) == len(expected) == len(leaves)
+    for about, got, want in zip(leaves, made, expected, strict=True):
         deepest = about.max_definition_level
         assert levels(got) == (
             [d for d, _, _ in want] if deepest else None,
@@ -185,11 +187,11 @@ def test_address_book_of_the_impala_document():
     phones = LeafValues(data, np.array([29, 0]), np.array([41, 0]), validity=np.array([1, 0], np.uint8))
     contacts = UnshreddedStruct(2, None, (UnshreddedLeaf(2, names), UnshreddedLeaf(2, phones)))
     rows = UnshreddedList(2, None, np.array([0, 2, 2]), (contacts,))
-    of_name, of_phone = shred(node, rows)
-    assert levels(of_phone) == ([2, 1, 0], [0, 1, 0])
-    assert texts(of_phone) == [b"555 987 6543"]
-    assert levels(of_name) == ([1, 1, 0], [0, 1, 0])
-    assert texts(of_name) == [b"Dmitriy Ryaboy", b"Chris Aniszczyk"]
+    shredded_names, shredded_phones = shred(node, rows)
+    assert levels(shredded_phones) == ([2, 1, 0], [0, 1, 0])
+    assert texts(shredded_phones) == [b"555 987 6543"]
+    assert levels(shredded_names) == ([1, 1, 0], [0, 1, 0])
+    assert texts(shredded_names) == [b"Dmitriy Ryaboy", b"Chris Aniszczyk"]
 
 
 def texts(values: LeafValues) -> list[bytes]:

@@ -25,7 +25,7 @@ from support.files.builder import (
 )
 from support.files.codec_framings import FRAMINGS, big_endian, hadoop, lz4_block, lzo_block, python_lzo, zstd
 
-# A block of 84 bytes, whose first four are 83 when they are read as a length.
+# A block of 84 bytes; its first four bytes, read as a length, are 83.
 BLOCK = bytes.fromhex(
     "53000000fa00010033bd00ba0a003000000505000002003058008d070090000000800012c000800b00f010c06200bd4080c0c000003f7f00"
     "417f807fbf8080807f4200423fff7f7f8000"
@@ -43,7 +43,7 @@ def decompressed(codec, data, size):
     return bytes(out)
 
 
-def refused(codec, data, size):
+def check_refused(codec, data, size):
     with pytest.raises(CorruptPageError, match=CODEC_NAMES[codec]):
         decompressed(codec, data, size)
 
@@ -60,7 +60,7 @@ def test_cut_at_every_byte(form):
     codec, compress = FRAMINGS[form]
     packed = compress(TEXT)
     for cut in range(1, len(packed)):
-        refused(codec, packed[:cut], len(TEXT))
+        check_refused(codec, packed[:cut], len(TEXT))
 
 
 @every_form
@@ -68,20 +68,20 @@ def test_wrong_uncompressed_size_is_refused(form):
     codec, compress = FRAMINGS[form]
     packed = compress(TEXT)
     for size in (0, 1, len(TEXT) - 1, len(TEXT) + 1, 2 * len(TEXT)):
-        refused(codec, packed, size)
-    refused(codec, compress(b""), 1)
+        check_refused(codec, packed, size)
+    check_refused(codec, compress(b""), 1)
 
 
-# cramjam stops where Brotli's data end, and does not say where that is.
+# cramjam stops at the end of Brotli's data, and does not report its position.
 @pytest.mark.parametrize("form", [form for form in FRAMINGS if form != "brotli"])
 @pytest.mark.parametrize("more", [b"\x00", b"\x07", b"\x11", b"\x28\xb5", bytes(9), b"\xff" * 300])
 def test_trailing_bytes_are_refused(form, more):
     codec, compress = FRAMINGS[form]
     if more == bytes(9) and form == "lz4 of hadoop":
-        more = bytes(10)  # nothing is what lengths of zero are; see below
-    refused(codec, compress(TEXT) + more, len(TEXT))
+        more = bytes(10)  # blocks of length zero are valid, see `test_empty_hadoop_data`
+    check_refused(codec, compress(TEXT) + more, len(TEXT))
     if len(more) > 4 or form != "lz4 of hadoop":
-        refused(codec, compress(b"") + more, 0)
+        check_refused(codec, compress(b"") + more, 0)
 
 
 @pytest.mark.parametrize("form", ["gzip", "zstd", "zstd with a checksum", "zstd without its size", "lz4 frame"])
@@ -91,16 +91,16 @@ def test_concatenated_frames(form):
     packed = b"".join(map(compress, parts))
     whole = b"".join(parts)
     assert decompressed(codec, packed, len(whole)) == whole
-    refused(codec, packed, len(whole) - 1)
-    refused(codec, packed[:-1], len(whole))
-    refused(codec, compress(TEXT) * 2, len(TEXT))
+    check_refused(codec, packed, len(whole) - 1)
+    check_refused(codec, packed[:-1], len(whole))
+    check_refused(codec, compress(TEXT) * 2, len(TEXT))
 
 
 def test_zstd_skippable_frames():
     skipped = [(0x184D2A50 + low).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"xyz" for low in range(16)]
     packed = zstd(TEXT).join(skipped)
     assert decompressed(ZSTD, packed, 15 * len(TEXT)) == TEXT * 15
-    refused(ZSTD, packed[:-1], 15 * len(TEXT))
+    check_refused(ZSTD, packed[:-1], 15 * len(TEXT))
     assert decompressed(ZSTD, skipped[0], 0) == b""
 
 
@@ -114,9 +114,9 @@ def test_zstd_frame_ends(level):
             for content_size in (True, False):
                 packed = zstd(data, level=level, write_checksum=checksum, write_content_size=content_size)
                 assert decompressed(ZSTD, packed, len(data)) == data
-                refused(ZSTD, packed[:-1], len(data))
-                refused(ZSTD, packed + packed[:1], len(data))
-                refused(ZSTD, packed + packed[:5], len(data))
+                check_refused(ZSTD, packed[:-1], len(data))
+                check_refused(ZSTD, packed + packed[:1], len(data))
+                check_refused(ZSTD, packed + packed[:5], len(data))
 
 
 def test_lz4_block_that_looks_length_prefixed():
@@ -137,10 +137,10 @@ BLOCKS = pytest.mark.parametrize(("codec", "block"), [(LZ4, lz4_block), (LZO, lz
 def test_hadoop_blocks(codec, block, cuts, inner):
     packed = hadoop(TEXT, block, cuts, inner)
     assert decompressed(codec, packed, len(TEXT)) == TEXT
-    refused(codec, packed, len(TEXT) + 1)
-    refused(codec, packed, len(TEXT) - 1)
+    check_refused(codec, packed, len(TEXT) + 1)
+    check_refused(codec, packed, len(TEXT) - 1)
     for cut in range(1, len(packed), 3):
-        refused(codec, packed[:-cut], len(TEXT))
+        check_refused(codec, packed[:-cut], len(TEXT))
 
 
 @BLOCKS
@@ -148,7 +148,7 @@ def test_empty_hadoop_data(codec, block):
     """Hadoop writes only the length 0; Arrow adds an empty block."""
     for packed in (b"", bytes(4), bytes(8), bytes(4) + big_endian(len(block(b""))) + block(b"")):
         assert decompressed(codec, packed, 0) == b""
-        refused(codec, packed, 1)
+        check_refused(codec, packed, 1)
     assert decompressed(codec, hadoop(TEXT, block) + bytes(4), len(TEXT)) == TEXT
 
 
@@ -168,13 +168,13 @@ def test_wrong_hadoop_lengths_are_refused(codec, block):
         big_endian(0) + big_endian(length) + packed,
         (big_endian(size) + big_endian(length) + packed) * 2,
     ):
-        refused(codec, stream, size)
+        check_refused(codec, stream, size)
 
 
 def test_python_lzo_headers():
     packed = python_lzo(TEXT)
-    refused(LZO, b"\xf2" + packed[1:], len(TEXT))
-    refused(LZO, packed[:1] + big_endian(len(TEXT) + 1) + packed[5:], len(TEXT))
+    check_refused(LZO, b"\xf2" + packed[1:], len(TEXT))
+    check_refused(LZO, packed[:1] + big_endian(len(TEXT) + 1) + packed[5:], len(TEXT))
     assert decompressed(LZO, b"\xf1" + packed[1:], len(TEXT)) == TEXT
 
 
@@ -198,10 +198,10 @@ def packed_page(page, compress, levels_bytes=0):
 
 
 def column_of(pages, codec, physical=INT64, rows=300, repetition=0):
-    made = build_file([rows], [FileColumn("a", physical, [pages], repetition, facts={"codec": codec})])
-    got = read_parquet(made.stored(), threads=1)["a"]
-    pd.testing.assert_series_equal(read_parquet(made.stored(), threads=2)["a"], got)
-    return got.tolist()
+    built = build_file([rows], [FileColumn("a", physical, [pages], repetition, facts={"codec": codec})])
+    values = read_parquet(built.stored(), threads=1)["a"]
+    pd.testing.assert_series_equal(read_parquet(built.stored(), threads=2)["a"], values)
+    return values.tolist()
 
 
 def v2(values, nulls=0, section=b""):
@@ -256,8 +256,8 @@ def test_empty_value_sections_of_v2_pages(form):
     left_out, compressed = v2([], 8, section), packed_page(v2([], 8, section), compress, len(section))
     assert len(left_out.body) == len(section) < len(compressed.body)
     for nulls in (left_out, compressed):
-        got = column_of([whole, nulls], codec, rows=16, repetition=OPTIONAL)
-        assert [None if pd.isna(value) else value for value in got] == expected
+        values = column_of([whole, nulls], codec, rows=16, repetition=OPTIONAL)
+        assert [None if pd.isna(value) else value for value in values] == expected
 
 
 @every_form
@@ -267,9 +267,9 @@ def test_error_names_the_damaged_page(form):
         whole = packed_page(data_page(len(NUMBERS), WHOLE), compress)
         page = packed_page(data_page(len(NUMBERS), WHOLE), compress)
         page.body = change(page.body)
-        made = build_file([2 * len(NUMBERS)], [FileColumn("a", INT64, [[whole, page]], facts={"codec": codec})])
+        built = build_file([2 * len(NUMBERS)], [FileColumn("a", INT64, [[whole, page]], facts={"codec": codec})])
         with pytest.raises(CorruptPageError) as caught:
-            read_parquet(made.stored())
+            read_parquet(built.stored())
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "a", "page": 1}
 
 
@@ -279,6 +279,6 @@ def test_pages_that_claim_gigabytes(codec, make):
     """Refused before memory is allocated."""
     page = make()
     page.header.uncompressed_page_size = (1 << 31) - 1
-    made = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])
+    built = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])
     with pytest.raises(CorruptPageError, match="claims more bytes than its compressed ones can hold"):
-        read_parquet(made.stored())
+        read_parquet(built.stored())

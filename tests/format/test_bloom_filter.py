@@ -18,12 +18,12 @@ from numparq.format.thrift.encode import encode_struct
 from support.files.bloom_filters import read_bloom_filters, read_header
 from support.kernels.engines import ENGINES
 from support.kernels.strategies import few
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
-# Python's integers of NumPy complain where the compiled ones go around.
+# In plain Python, NumPy's integers warn where compiled ones wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
-RATES = [(6, 0.1), (10.5, 0.01), (16.9, 0.001), (26.4, 0.0001), (41, 0.00001)]  # bits a value, and what comes of them
+RATES = [(6, 0.1), (10.5, 0.01), (16.9, 0.001), (26.4, 0.0001), (41, 0.00001)]  # bits per value, false positive rate
 
 
 def leaf(physical, length=None):
@@ -53,14 +53,14 @@ def test_hashes_of_every_length(engine):
     values = [rng.bytes(length) for length in lengths]
     ends = np.cumsum(lengths, dtype=np.int64)
     data = np.frombuffer(b"".join(values), np.uint8)
-    wanted = [xxhash.xxh64_intdigest(value) for value in values]
-    assert hash_values(leaf(6), data, ends - np.array(lengths), ends).tolist() == wanted
+    expected = [xxhash.xxh64_intdigest(value) for value in values]
+    assert hash_values(leaf(6), data, ends - np.array(lengths), ends).tolist() == expected
     for length in (1, 2, 3, 5, 12, 16, 31, 32, 33, 64):
         data = np.frombuffer(rng.bytes(3 * length), np.uint8)
-        wanted = [
+        expected = [
             xxhash.xxh64_intdigest(data[place : place + length].tobytes()) for place in range(0, 3 * length, length)
         ]
-        assert hash_values(leaf(7, length), data).tolist() == wanted
+        assert hash_values(leaf(7, length), data).tolist() == expected
     assert len(hash_values(leaf(3), np.zeros(24, np.uint8))) == 2
 
 
@@ -79,16 +79,16 @@ def test_unhashable_columns_are_refused():
 )
 def test_insert_and_probe_bits(hashes, others, num_blocks):
     for each in ENGINES:
-        made = BloomFilter(np.zeros(32 * num_blocks, np.uint8))
+        bloom = BloomFilter(np.zeros(32 * num_blocks, np.uint8))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(bloom_filter, "statistics_kernels", each)
-            made.insert(np.array(hashes, np.uint64))
-            assert made.to_bytes() == twin.bloom_filter(hashes, num_blocks)
-            asked = np.array(hashes + others, np.uint64)
-            assert made.might_contain(asked).tolist() == [
-                twin.bloom_may_contain(made.to_bytes(), value) for value in asked.tolist()
+            bloom.insert(np.array(hashes, np.uint64))
+            assert bloom.to_bytes() == oracle.bloom_filter(hashes, num_blocks)
+            probes = np.array(hashes + others, np.uint64)
+            assert bloom.might_contain(probes).tolist() == [
+                oracle.bloom_may_contain(bloom.to_bytes(), value) for value in probes.tolist()
             ]
-            assert all(made.might_contain(value) is True for value in hashes)
+            assert all(bloom.might_contain(value) is True for value in hashes)
 
 
 def test_bitset_must_be_whole_blocks():
@@ -129,28 +129,28 @@ def test_optimal_num_bytes():
 def test_measured_false_positive_rate(fpp, count):
     """Counts that just fit a power of two, so that little is rounded up."""
     inserted = numbers(0, count)
-    made = BloomFilter.build(inserted, fpp)
-    assert made.might_contain(inserted).all()
-    measured = made.might_contain(numbers(1 << 40, 1_000_000)).mean()
+    bloom = BloomFilter.build(inserted, fpp)
+    assert bloom.might_contain(inserted).all()
+    measured = bloom.might_contain(numbers(1 << 40, 1_000_000)).mean()
     assert measured <= 1.1 * fpp
-    assert measured == pytest.approx(false_positive_rate(count, len(made.bitset)), rel=0.15)
+    assert measured == pytest.approx(false_positive_rate(count, len(bloom.bitset)), rel=0.15)
 
 
 def test_size_follows_the_distinct_values():
     inserted = np.tile(numbers(0, 5_000), 100)
-    made = BloomFilter.build(inserted, 0.01)
-    asked = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
-    assert made.to_bytes() == asked.to_bytes()
-    assert made.estimate_distinct() == pytest.approx(5_000, rel=0.02)
+    bloom = BloomFilter.build(inserted, 0.01)
+    explicit = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
+    assert bloom.to_bytes() == explicit.to_bytes()
+    assert bloom.estimate_distinct() == pytest.approx(5_000, rel=0.02)
     assert len(BloomFilter.build(inserted, 0.01, num_distinct=100_000).bitset) == optimal_num_bytes(100_000, 0.01)
     assert len(BloomFilter.build(inserted, 0.01, max_bytes=1024).bitset) == 1024
     assert len(BloomFilter.build(np.empty(0, np.uint64)).bitset) == 32
-    assert "8192 bytes, about 49" in repr(made)
+    assert "8192 bytes, about 49" in repr(bloom)
 
 
 def test_header_roundtrip():
-    made = BloomFilter.build(numbers(0, 100))
-    assert read_header(encode_struct("BloomFilterHeader", made.header))[0] == made.header
+    bloom = BloomFilter.build(numbers(0, 100))
+    assert read_header(encode_struct("BloomFilterHeader", bloom.header))[0] == bloom.header
 
 
 def test_equal_to_pyarrow(tmp_path):

@@ -15,7 +15,7 @@ from numparq.format.file_reference import REFERENCE_FIELDS, FileRange, FileRefer
 from numparq.io.local_source import BytesSource
 
 SET = {"inline": b"bytes", "uri": "x", "offset": 3, "size": 2}
-# The table of section FILE, "Resolution": what is set -> what that is.
+# The table of section FILE, "Resolution": fields set -> result.
 TABLE = {
     ("inline",): b"bytes",
     ("uri",): FileRange("x", 0, None),
@@ -29,17 +29,17 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("given", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
+@pytest.mark.parametrize("fields", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
 @pytest.mark.parametrize("absent", ["left out", "null", "empty"])
-def test_resolution_table_of_the_specification(given, absent):
-    reference = {name: SET[name] for name in given}
+def test_resolution_table_of_the_specification(fields, absent):
+    reference = {name: SET[name] for name in fields}
     if absent != "left out":
         reference = dict.fromkeys(REFERENCE_FIELDS) | reference
     if absent == "empty":
         reference = {"uri": "", "content_type": "", "checksum": ""} | {
             name: value for name, value in reference.items() if value is not None
         }
-    expected = SET["inline"] if "inline" in given else TABLE[given]
+    expected = SET["inline"] if "inline" in fields else TABLE[fields]
     if expected is None:
         with pytest.raises(InvalidFileError, match="FILE reference"):
             resolve_reference(reference)
@@ -90,39 +90,39 @@ SUMS = {
 }
 
 
-def fetched(**fields):
+def read_reference(**fields):
     return FileReferenceReader(BytesSource(b""), None).read_reference(fields)
 
 
-def twin_of_crc32c(data):
+def bitwise_crc32c(data):
     remainder = 0xFFFFFFFF
     for bit in (byte >> place & 1 for byte in data for place in range(8)):
         remainder = remainder >> 1 ^ (0x82F63B78 if (remainder ^ bit) & 1 else 0)
     return remainder ^ 0xFFFFFFFF
 
 
-SUMS["CRC32C"] = f"{twin_of_crc32c(DATA):08x}"
+SUMS["CRC32C"] = f"{bitwise_crc32c(DATA):08x}"
 
 
 @pytest.mark.parametrize("algorithm", SUMS)
 def test_checksums(algorithm):
     digest = SUMS[algorithm]
     for text in (digest, digest.upper()):
-        assert fetched(inline=DATA, checksum=f"{algorithm}:{text}") == DATA
+        assert read_reference(inline=DATA, checksum=f"{algorithm}:{text}") == DATA
     with pytest.raises(InvalidFileError, match=f"have the {algorithm}"):
-        fetched(inline=DATA + b"x", checksum=f"{algorithm}:{digest}")
+        read_reference(inline=DATA + b"x", checksum=f"{algorithm}:{digest}")
     for wrong in (digest[1:], digest + "0", "", "g" + digest[1:], " " + digest):
         with pytest.raises(InvalidFileError, match=f"no {algorithm} digest"):
-            fetched(inline=DATA, checksum=f"{algorithm}:{wrong}")
+            read_reference(inline=DATA, checksum=f"{algorithm}:{wrong}")
     unchecked = FileReferenceReader(BytesSource(b""), None, verify_checksums=False)
     assert unchecked.read_reference({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
 
 
 @pytest.mark.parametrize("checksum", ['ETAG:"abc"', "ETAG:", "SHA-512:00", "md5:00", "", None, ":", "XX:y:z"])
 def test_unknown_checksums_are_ignored(checksum):
-    assert fetched(inline=DATA, checksum=checksum) == DATA
+    assert read_reference(inline=DATA, checksum=checksum) == DATA
 
 
 def test_checksum_without_algorithm_is_refused():
     with pytest.raises(InvalidFileError, match="does not say its algorithm"):
-        fetched(inline=DATA, checksum="d41d8cd9")
+        read_reference(inline=DATA, checksum="d41d8cd9")

@@ -107,7 +107,7 @@ def test_nan_pages_in_total_order():
 
 
 @pytest.mark.parametrize(
-    ("kind", "lows", "highs", "wanted"),
+    ("kind", "lows", "highs", "expected"),
     [
         ("signed", [-1, 0, 5], [0, 0, 6], ASCENDING),
         ("signed", [5, 0, -1], [6, 0, 0], DESCENDING),
@@ -121,10 +121,10 @@ def test_nan_pages_in_total_order():
         ("decimal", [1, -1, -256], [1, -1, -256], DESCENDING),
     ],
 )
-def test_boundary_order(kind, lows, highs, wanted):
+def test_boundary_order(kind, lows, highs, expected):
     ends = "big" if kind == "decimal" else "little"
     low, high = ([value.to_bytes(4, ends, signed=True) for value in values] for values in (lows, highs))
-    assert boundary_order(ColumnOrder(kind, 4), low, high) == wanted
+    assert boundary_order(ColumnOrder(kind, 4), low, high) == expected
 
 
 def test_equal_to_pyarrow(tmp_path):
@@ -157,7 +157,7 @@ def test_intervals_have_no_column_index():
     )
 
 
-def struct_at(kind: str, data: bytes, position: int):
+def read_struct_at(kind: str, data: bytes, position: int):
     found = getattr(thrift_module(), kind)()
     found.read(compact.TCompactProtocol(transport.TMemoryBuffer(data[position:])))
     return found
@@ -177,13 +177,13 @@ def test_page_locations_match_the_written_pages(version: str):
     for chunk in chunks:
         meta = chunk.meta_data
         if meta.dictionary_page_offset is not None:
-            assert struct_at("PageHeader", data, meta.dictionary_page_offset).dictionary_page_header
-        pages = struct_at("OffsetIndex", data, chunk.offset_index_offset).page_locations
+            assert read_struct_at("PageHeader", data, meta.dictionary_page_offset).dictionary_page_header
+        pages = read_struct_at("OffsetIndex", data, chunk.offset_index_offset).page_locations
         assert pages[0].offset == meta.data_page_offset
         assert [page.first_row_index for page in pages] == list(range(0, 1000, 130))
         ends = [page.offset + page.compressed_page_size for page in pages]
         assert ends[:-1] == [page.offset for page in pages[1:]]
-        headers = [struct_at("PageHeader", data, page.offset) for page in pages]
+        headers = [read_struct_at("PageHeader", data, page.offset) for page in pages]
         if version == "2.0":
             assert [header.data_page_header_v2.num_rows for header in headers] == [130] * 7 + [90]
         else:

@@ -59,7 +59,7 @@ MAP = SchemaNode(
     ),
 )
 
-# A node, and the type of pyarrow that it writes in the same way.
+# A node, and the pyarrow type that has the same elements.
 AS_PYARROW = [
     (leaf(BOOLEAN), pa.bool_()),
     (leaf(INT32), pa.int32()),
@@ -107,20 +107,20 @@ def pyarrow_elements(kind: pa.DataType, nullable: bool = True) -> list[dict]:
     return elements
 
 
-def shown(value: object) -> str:
+def node_id(value: object) -> str:
     return "" if isinstance(value, SchemaNode) else str(value)
 
 
-@pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=shown)
+@pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=node_id)
 def test_elements_equal_pyarrow(node, kind):
     ours = [
         {name: value for name, value in element.items() if value is not None} for element in to_schema_elements([node])
     ]
     assert ours == pyarrow_elements(kind)
-    pq.read_table(io.BytesIO(build_empty_file([node])))  # it does not throw
+    pq.read_table(io.BytesIO(build_empty_file([node])))  # does not raise
 
 
-# The converted type beside each logical type; None where there is none.
+# The converted type of each logical type, or None.
 CONVERTED = [
     (leaf(INT32, temporal("TIME", "MILLIS", True)), 7),
     (leaf(INT32, temporal("TIME", "MILLIS", False)), 7),
@@ -155,7 +155,7 @@ def test_converted_types(node, converted):
     found = read_back([node]).leaf(0)
     assert (found.logical, found.physical) == (node.logical, node.physical)
     assert found.type_length == (node.type_length or None)
-    pq.read_metadata(io.BytesIO(build_empty_file([node])))  # it does not throw
+    pq.read_metadata(io.BytesIO(build_empty_file([node])))  # does not raise
 
 
 def test_decimal_precision_and_scale_are_in_the_element():

@@ -25,11 +25,11 @@ from support.data.statistics_columns import (
     float_bounds,
     to_leaf_values,
 )
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
 
 @pytest.mark.parametrize(
-    ("node", "wanted"),
+    ("node", "expected"),
     [
         (column_node(0), ColumnOrder("boolean", 1)),
         (column_node(1), ColumnOrder("signed", 4)),
@@ -57,11 +57,11 @@ from support.oracles import statistics as twin
         (column_node(1, "UNKNOWN"), NO_ORDER),
     ],
 )
-def test_column_orders(node, wanted):
-    assert leaf_order(node) == wanted
+def test_column_orders(node, expected):
+    assert leaf_order(node) == expected
     assert leaf_order(node).thrift_union == {"TYPE_ORDER": {}}
     total = leaf_order(node, "ieee754")
-    assert total.total == (wanted.kind == "float")
+    assert total.total == (expected.kind == "float")
     assert total.thrift_union == ({"IEEE_754_TOTAL_ORDER": {}} if total.total else {"TYPE_ORDER": {}})
     encode_struct("ColumnOrder", total.thrift_union)
 
@@ -199,7 +199,9 @@ def test_signed_zeros():
     column_order=st.sampled_from(["type", "ieee754"]),
 )
 def test_chunk_bounds_equal_bounds_of_all_values(pages_, column_order):
-    whole = twin.bounds("float", column_order == "ieee754", [double_bytes(value) for page in pages_ for value in page])
+    whole = oracle.bounds(
+        "float", column_order == "ieee754", [double_bytes(value) for page in pages_ for value in page]
+    )
     assert merge_page_bounds(float_bounds(column_order, *pages_)) == whole
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
 from numparq.format.variant.decoder import decode_value
 from support.data.variants import EMPTY, IDS, NAMES, exact_value, values
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
 UTC = datetime.UTC
 
@@ -30,14 +30,16 @@ UTC = datetime.UTC
 @settings(max_examples=200)
 @given(values, st.booleans(), st.sampled_from([1, 2, 3, 4]))
 def test_values_encoded_by_the_oracle(value, backwards, width):
-    metadata, data = twin.metadata(NAMES, width), twin.encode(value, IDS, backwards)
-    expected = twin.to_python(value)
+    metadata, data = oracle.metadata(NAMES, width), oracle.encode(value, IDS, backwards)
+    expected = oracle.to_python(value)
     assert (
-        exact_value(variant.decode(metadata, data)) == exact_value(expected) == exact_value(twin.decode(metadata, data))
+        exact_value(variant.decode(metadata, data))
+        == exact_value(expected)
+        == exact_value(oracle.decode(metadata, data))
     )
 
 
-NICE = (
+SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**38) + 1, 10**38 - 1)
@@ -49,8 +51,8 @@ NICE = (
     | (st.times() | st.datetimes() | st.datetimes(timezones=st.just(UTC))).map(lambda moment: moment.replace(fold=0))
     | st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-(10**20), max_value=10**20)
 )
-nice = st.recursive(
-    NICE,
+nested_values = st.recursive(
+    SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
@@ -67,18 +69,18 @@ def as_decoded(value):
 
 
 @settings(max_examples=200)
-@given(nice)
+@given(nested_values)
 @example({name: number for number, name in enumerate(map(str, range(300)))})  # more than 255 fields
 @example(list(range(300)))
-@example(["x" * 70_000, "y"])  # three bytes an offset
+@example(["x" * 70_000, "y"])  # three bytes per offset
 def test_encode_then_decode(value):
     metadata, data = variant.encode(value)
     expected = exact_value(as_decoded(value))
     assert exact_value(variant.decode(metadata, data)) == expected
-    assert exact_value(twin.decode(metadata, data)) == expected
-    known = twin.names_of(metadata)
+    assert exact_value(oracle.decode(metadata, data)) == expected
+    known = oracle.names_of(metadata)
     assert known == sorted(set(known), key=str.encode)
-    assert metadata[0] >> 4 & 1 == bool(known)  # sorted, and says so
+    assert metadata[0] >> 4 & 1 == bool(known)  # the sorted flag is set
 
 
 def test_smallest_types_are_chosen():
@@ -169,8 +171,8 @@ SAMPLE = {
 def same_verdict(metadata, data):
     """Whether bytes are valid; checks that numparq and the oracle agree."""
     try:
-        expected = twin.decode(metadata, data)
-    except twin.InvalidVariant:
+        expected = oracle.decode(metadata, data)
+    except oracle.InvalidVariant:
         with pytest.raises(ParquetError):
             variant.decode(metadata, data)
         return False
@@ -214,13 +216,13 @@ def flipped(data, place, change):
 @given(st.binary(max_size=12), st.binary(max_size=40))
 def test_any_bytes(metadata, data):
     same_verdict(b"\x01" + metadata, data)
-    same_verdict(twin.metadata(["a", "b", "c"], 1), data)
+    same_verdict(oracle.metadata(["a", "b", "c"], 1), data)
 
 
 @settings(max_examples=100)
 @given(values, st.data())
 def test_damaged_values(value, data):
-    metadata, encoded = twin.metadata(NAMES, 2), bytearray(twin.encode(value, IDS))
+    metadata, encoded = oracle.metadata(NAMES, 2), bytearray(oracle.encode(value, IDS))
     for _ in range(data.draw(st.integers(1, 3))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     same_verdict(metadata, bytes(encoded))
@@ -328,7 +330,7 @@ def test_oversized_counts_allocate_no_memory():
 
 def test_fields_in_any_order_of_names_and_values():
     """Some writers sort names as UTF-16 does; nothing depends on the order."""
-    metadata = twin.metadata(["b", "a"], 1)
+    metadata = oracle.metadata(["b", "a"], 1)
     assert variant.decode(metadata, b"\x02\x02\0\1\0\1\2\0\4") == {"b": None, "a": True}
     assert variant.decode(metadata, b"\x02\x02\1\0\1\0\2\0\4") == {"a": True, "b": None}
     assert decode_value(b"\x02\x02\1\0\1\0\2\0\4", ["b", "a"]) == {"a": True, "b": None}
@@ -339,7 +341,7 @@ def test_reserved_bits_are_ignored():
     assert variant.decode(b"\x01\x01\x00\x01a", b"\x82\x01\x00\x00\x01\x00") == {"a": None}
 
 
-# What JSON cannot say.
+# Values that JSON cannot represent.
 SPECIAL = {
     "object_primitive": {
         "boolean_false_field": False,
@@ -380,7 +382,7 @@ def test_conformance_suite_examples(parquet_testing):
             assert len(got) > 64
         else:
             assert exact_value(got) == exact_value(expected[name]), name
-        assert exact_value(twin.decode(metadata, value)) == exact_value(got)
+        assert exact_value(oracle.decode(metadata, value)) == exact_value(got)
         assert exact_value(variant.decode(*variant.encode(got))) == exact_value(got)
 
 

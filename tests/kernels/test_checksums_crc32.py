@@ -32,23 +32,23 @@ from support.kernels.strategies import few
 HERE = Path(__file__).resolve().parent
 
 
-def take(data, pos, end, out):
+def fold(data, pos, end, out):
     """Probe of `fold_crc32`: returns its end position, with the register in `out`."""
     out[0], stop = fold_crc32(data, pos, end)
     return stop
 
 
-APART = {"check_page_crcs": KERNELS["check_page_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
+PROBES = {"check_page_crcs": KERNELS["check_page_crcs"], "fold": Kernel(fold, ("u1", "x", "x", "i8"))}
 
 
 @cache
-def compiled_where(there, **target):
+def compile_engine(has_clmul, **target):
     """Return an engine with kernels compiled for a CPU with or without carry-less multiplication."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checksums, "has_clmul", lambda: there)
-        entries = load_object(build_object(APART, **target), list(APART))
-    made = {name: wrap_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
-    return SimpleNamespace(**made, size=COMPILED.size)
+        patch.setattr(checksums, "has_clmul", lambda: has_clmul)
+        entries = load_object(build_object(PROBES, **target), list(PROBES))
+    bound = {name: wrap_entry(name, PROBES[name].signature, entry) for name, entry in entries.items()}
+    return SimpleNamespace(**bound, size=COMPILED.size)
 
 
 def tables_in_python():
@@ -65,13 +65,13 @@ def tables_in_python():
 WAYS = {
     "compiled": lambda: COMPILED,
     "checked": lambda: CHECKED,
-    "tables": lambda: compiled_where(False),
+    "tables": lambda: compile_engine(False),
     "tables in Python": tables_in_python,
 }
 
 
-if checksums.has_clmul():  # code for any x86-64 may have the instruction all the same
-    WAYS["plain CPU"] = lambda: compiled_where(True, cpu="x86-64", features="")
+if checksums.has_clmul():  # generic x86-64 code may have the instruction too
+    WAYS["plain CPU"] = lambda: compile_engine(True, cpu="x86-64", features="")
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -158,18 +158,18 @@ def test_pages_without_crc_are_skipped(engine):
     assert check(engine, raw, pages) == (0, -1)
 
 
-@pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
-def test_compiled_fold_equals_python(there):
+@pytest.mark.parametrize("has_clmul", sorted({False, checksums.has_clmul()}))
+def test_compiled_fold_equals_python(has_clmul):
     """Register and end position agree; bytes before and after do not matter."""
-    taking = compiled_where(there)
+    engine = compile_engine(has_clmul)
     data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
     for start in (0, 1, 16):
         for end in range(start, len(data)):
-            stop = taking.take(data, start, end, out)
-            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (checksums.ALL_ONES, start))
+            stop = engine.fold(data, start, end, out)
+            assert (out[0], stop) == (fold_crc32(data, start, end) if has_clmul else (checksums.ALL_ONES, start))
 
 
-def stay_within(way):
+def check_guarded_bodies(way):
     """Check bodies that begin or end at guarded memory; the kernel needs no slack."""
     engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
     page = np.zeros(t.PAGE_FIELDS, np.int64)
@@ -180,11 +180,11 @@ def stay_within(way):
             assert engine.check_page_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
 
 
-@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="guard pages need Linux's mprotect")
 @pytest.mark.parametrize("way", ["compiled", "tables"])
 def test_no_reads_outside_the_body(way):
     done = subprocess.run(
-        [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.stay_within({way!r})"],
+        [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.check_guarded_bodies({way!r})"],
         cwd=HERE,
         env={**os.environ, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE.parents[1]}"},
         check=False,
@@ -194,7 +194,7 @@ def test_no_reads_outside_the_body(way):
     assert done.returncode == 0, done.stderr
 
 
-BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # from 64 bytes on, the kernel goes by blocks
+BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # the kernel works in blocks from 64 bytes on
 
 
 @few

@@ -11,7 +11,7 @@ from support.kernels.engines import engines
 pytestmark = engines
 
 
-def twin(data: bytes) -> int:
+def bitwise_crc32c(data: bytes) -> int:
     """Compute the remainder by the polynomial 0x1EDC6F41 bit by bit, all bits reflected."""
     remainder = 0xFFFFFFFF
     for byte in data:
@@ -38,7 +38,7 @@ def test_known_values(engine):
 @given(data=st.binary(max_size=200))
 @settings(max_examples=50, deadline=None)
 def test_any_bytes(engine, data):
-    assert crc32c(engine, data) == twin(data)
+    assert crc32c(engine, data) == bitwise_crc32c(data)
 
 
 def test_bytes_after_the_length_are_ignored(engine):

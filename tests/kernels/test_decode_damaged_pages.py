@@ -47,11 +47,11 @@ def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: in
 @pytest.mark.parametrize("case", [0, 1, 2, 3, 6, 8, 13, 16, 17, 18, 20, 22, 23, None])
 def test_damaged_chunks(engine, case):
     rng = np.random.default_rng(case or 99)
-    made = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0) if case is None else CASES[case]
+    chosen = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0) if case is None else CASES[case]
     decoded = tried = 0
     for number in range(engine.size(90, 20)):
-        column = replace(made.column, optional=bool(rng.random() < 0.7))
-        values = made.values(rng, int(rng.choice([1, 3, 20])))
+        column = replace(chosen.column, optional=bool(rng.random() < 0.7))
+        values = chosen.values(rng, int(rng.choice([1, 3, 20])))
         chunk = random_chunk(
             rng,
             column,
@@ -63,13 +63,13 @@ def test_damaged_chunks(engine, case):
             int(rng.choice([0, 1])),
             more=bool(rng.random() < 0.5),
         )
-        request = whole_chunk(chunk, made.conversion, made.item)
-        assert compare(engine, chunk, request, made.convert, number)
+        request = whole_chunk(chunk, chosen.conversion, chosen.item)
+        assert compare(engine, chunk, request, chosen.convert, number)
         for _ in range(4):
             bad = damage_chunk(rng, chunk)
             if not refused_by_the_walk(engine, bad):
                 tried += 1
-                decoded += compare(engine, bad, request, made.convert, number)
+                decoded += compare(engine, bad, request, chosen.convert, number)
     assert 0 < decoded < tried
 
 
@@ -103,15 +103,15 @@ def fuzz(seed: int, count: int) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="guard pages need Linux's mprotect")
 class TestGuardedMemory:
     """Run in separate processes, because a stray load or store ends them."""
 
     def test_damaged_chunks(self):
-        said = fuzz(1, 1500)
-        assert "decoded" in said
-        assert "the data ends too early" in said
-        assert "a length is negative" in said
+        output = fuzz(1, 1500)
+        assert "decoded" in output
+        assert "the data ends too early" in output
+        assert "a length is negative" in output
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2, 8))

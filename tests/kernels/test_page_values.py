@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
-from support.oracles import encoders as twin
+from support.oracles import encoders as oracle
 
 
 def validities(rng, count):
@@ -30,8 +30,8 @@ def test_drop_nulls_fixed(engine, width):
             out = GuardedBuffer(rng, count * width)
             kept = engine.drop_nulls_fixed(values.reshape(-1), width, validity, count, out.array)
             out.check()
-            wanted = [values[i].tobytes() for i in range(count) if validity[i]]
-            assert (kept, out.array[: kept * width].tobytes()) == (len(wanted), b"".join(wanted))
+            expected = [values[i].tobytes() for i in range(count) if validity[i]]
+            assert (kept, out.array[: kept * width].tobytes()) == (len(expected), b"".join(expected))
 
 
 @engines
@@ -57,8 +57,8 @@ def test_count_valid_by_page(engine):
             out = GuardedBuffer(rng, len(bounds) - 1, "i8")
             total = engine.count_valid_by_page(validity, bounds, len(bounds) - 1, out.array)
             out.check()
-            wanted = [int(validity[a:b].sum()) for a, b in pairwise(bounds.tolist())]
-            assert (total, out.array.tolist()) == (int(validity.sum()), wanted)
+            expected = [int(validity[a:b].sum()) for a, b in pairwise(bounds.tolist())]
+            assert (total, out.array.tolist()) == (int(validity.sum()), expected)
 
 
 @settings(deadline=None, max_examples=80)
@@ -71,13 +71,13 @@ def test_count_valid_by_page(engine):
 def test_cut_binary_pages(lengths, extra, max_bytes, max_rows):
     starts = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
     ends = starts + np.array(lengths, np.int64)
-    wanted = twin.split_pages(lengths, extra, max_bytes, max_rows)
+    expected = oracle.split_pages(lengths, extra, max_bytes, max_rows)
     room = max_binary_pages(len(lengths), sum(lengths) + extra * len(lengths), max_bytes, max_rows)
     for engine in ENGINES:
         out = GuardedBuffer(np.random.default_rng(0), room + 1, "i8")
         found = engine.cut_binary_pages(starts, ends, len(lengths), extra, max_bytes, max_rows, out.array)
         out.check()
-        assert out.array[: found + 1].tolist() == wanted
+        assert out.array[: found + 1].tolist() == expected
 
 
 @engines
@@ -117,20 +117,20 @@ def max_binary_pages(count: int, total_bytes: int, max_bytes: int, max_rows: int
 @given(values=st.lists(st.none() | st.integers(-(1 << 31), (1 << 31) - 1), max_size=60))
 def test_drop_nulls_any_values(values):
     validity = np.array([value is not None for value in values], np.uint8)
-    wanted = [value for value in values if value is not None]
+    expected = [value for value in values if value is not None]
     for engine in ENGINES:
         for name, item in (("drop_nulls_i4", "i4"), ("drop_nulls_i8", "i8")):
             stored, out = (
                 np.array([value or 0 for value in values], item),
                 GuardedBuffer(np.random.default_rng(0), len(values), item),
             )
-            assert getattr(engine, name)(stored, validity, len(values), out.array) == len(wanted)
+            assert getattr(engine, name)(stored, validity, len(values), out.array) == len(expected)
             out.check()
-            assert out.array[: len(wanted)].tolist() == wanted
+            assert out.array[: len(expected)].tolist() == expected
         out = GuardedBuffer(np.random.default_rng(0), 8 * len(values))
-        assert engine.drop_nulls_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(wanted)
+        assert engine.drop_nulls_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(expected)
         out.check()
-        assert out.array[: 8 * len(wanted)].view("i8").tolist() == wanted
+        assert out.array[: 8 * len(expected)].view("i8").tolist() == expected
 
 
 @few
@@ -150,15 +150,15 @@ def test_count_valid_any_pages(validity, cuts):
 @given(values=st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=9), data=st.data())
 def test_gather_any_codes(values, data):
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=40)), np.int32)
-    wanted = b"".join(values[code] for code in codes)
+    expected = b"".join(values[code] for code in codes)
     stored = np.frombuffer(b"".join(values), np.uint8)
     for engine in ENGINES:
         out, wide = (
-            GuardedBuffer(np.random.default_rng(0), len(wanted)),
+            GuardedBuffer(np.random.default_rng(0), len(expected)),
             GuardedBuffer(np.random.default_rng(0), len(codes), "i8"),
         )
         assert engine.gather_fixed(stored, 8, codes, len(codes), out.array) == len(codes)
         assert engine.gather_i8(stored.view("i8"), codes, len(codes), wide.array) == len(codes)
         out.check()
         wide.check()
-        assert out.array.tobytes() == wide.array.tobytes() == wanted
+        assert out.array.tobytes() == wide.array.tobytes() == expected

@@ -18,7 +18,7 @@ from numparq.plan import row_ranges
 from numparq.plan.row_ranges import RowRanges
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.oracles import masks as twin
+from support.oracles import masks as oracle
 
 FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 HOWS = st.sampled_from([STORE, AND, OR])
@@ -44,22 +44,22 @@ class Rows:
         valid = data.draw(st.none() | st.lists(st.integers(0, 2), min_size=count, max_size=count), "validity")
         self.valid = [1] * count if valid is None else valid
         self.guarded = GuardedBuffer(self.rng, count)
-        if self.how != STORE:  # otherwise anything may stand there
+        if self.how != STORE:  # STORE overwrites any previous content
             self.guarded.array[:] = self.before
         self.into = RowMask(self.guarded.array, self.how, None if valid is None else np.array(valid, np.uint8))
 
     def check(self, found):
         self.guarded.check()
         rows = zip(self.before, found, self.valid, strict=True)
-        wanted = [twin.combine_mask(before, answer, valid != 0, self.how) for before, answer, valid in rows]
-        assert self.guarded.array.tolist() == wanted
+        expected = [oracle.combine_mask(before, answer, valid != 0, self.how) for before, answer, valid in rows]
+        assert self.guarded.array.tolist() == expected
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 @st.composite
-def sets_of_numbers(draw, low, high):
+def key_range_sets(draw, low, high):
     """Draw key ranges of every kind: few, many, narrow, wide, near one another and apart."""
     near, wide = st.integers(-40, 40), st.integers(low, high)
     edges = st.sampled_from([low, low + 1, high, high - 1])
@@ -77,7 +77,7 @@ def test_match_integers(bits, dtype, data):
     signed = data.draw(st.booleans(), "signed")
     low = -(1 << bits - 1) if signed else 0
     high = low + (1 << bits) - 1
-    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    ranges = data.draw(key_range_sets(low, high), "ranges")
     some = [low, high, 0, *(edge + more for pair in ranges for edge in pair for more in (-1, 0))]
     numbers = st.one_of(st.sampled_from(some), st.integers(low, high))
     keys = [min(max(key, low), high) for key in data.draw(st.lists(numbers, max_size=12), "keys")]
@@ -86,7 +86,7 @@ def test_match_integers(bits, dtype, data):
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
     rows = Rows(data, len(keys))
     IntMatcher(ranges, bits).match(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
@@ -96,12 +96,12 @@ def test_match_floats(width, data):
     """Sort keys of floats: their rank in the total order, with NaNs at both ends."""
     bits = 8 * width
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    ranges = data.draw(key_range_sets(low, high), "ranges")
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
     rows = Rows(data, len(keys))
     IntMatcher(ranges, bits, fold=True).match(stored, rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("gap", [2, 10**12])
@@ -134,7 +134,7 @@ def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
     numbers = IntMatcher(ranges, 32)
     assert numbers._name == f"match_{way}"
     keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
-    inside = [twin.in_ranges(key, ranges) for key in keys]
+    inside = [oracle.in_ranges(key, ranges) for key in keys]
     before = [place * 4 // len(keys) % 2 for place in range(len(keys))]
     for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
         for how in (STORE, AND, OR):
@@ -143,7 +143,7 @@ def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
                 np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8))
             )
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
-            assert out.tolist() == [twin.combine_mask(one, found, there != 0, how) for one, found, there in rows]
+            assert out.tolist() == [oracle.combine_mask(one, found, there != 0, how) for one, found, there in rows]
 
 
 def test_key_table_probe_wraps_to_the_first_slot(engine):
@@ -155,9 +155,9 @@ def test_key_table_probe_wraps_to_the_first_slot(engine):
     table.array[:] = keys[0]
     engine.fill_key_table(keys, len(keys), table.array, 64 - bits)
     table.check()
-    asked = np.array([1, 2, *last[:5]])
-    out = GuardedBuffer(np.random.default_rng(0), len(asked))
-    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
+    probes = np.array([1, 2, *last[:5]])
+    out = GuardedBuffer(np.random.default_rng(0), len(probes))
+    engine.match_keys8(probes, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
     out.check()
     assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
 
@@ -170,7 +170,7 @@ LETTERS = st.sampled_from(
 WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_size=20))
 
 
-def strings_of(data, values, width=0):
+def make_strings(data, values, width=0):
     """Return strings that end where their buffer ends, some after unrelated bytes."""
     if width:
         return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
@@ -193,8 +193,8 @@ def test_match_byte_ranges(data):
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
-    BytesMatcher(ranges).match(strings_of(data, values), rows.into)
-    rows.check([twin.in_ranges(value, ranges) for value in values])
+    BytesMatcher(ranges).match(make_strings(data, values), rows.into)
+    rows.check([oracle.in_ranges(value, ranges) for value in values])
 
 
 @FEW
@@ -205,11 +205,13 @@ def test_match_big_endian_integers(data):
     numbers = st.integers(-half, half - 1) | st.integers(-3, 3)
     ranges = union(data.draw(st.lists(st.tuples(numbers, numbers), max_size=5), "ranges"))
     keys = data.draw(st.lists(numbers, max_size=9), "keys")
-    wanted = tuple(((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges)
+    byte_ranges = tuple(
+        ((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges
+    )
     stored = [key.to_bytes(width, "big", signed=True) for key in keys]
     rows = Rows(data, len(keys))
-    BytesMatcher(wanted, signed=True).match(strings_of(data, stored, width), rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    BytesMatcher(byte_ranges, signed=True).match(make_strings(data, stored, width), rows.into)
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 def test_many_strings_with_a_common_prefix(engine):
@@ -234,15 +236,15 @@ def test_match_like_patterns(data):
     piece = st.lists(token, max_size=3).map(tuple)
     inner = st.lists(piece.filter(bool), max_size=3).map(tuple)
     pieces = data.draw(st.one_of(st.tuples(piece), st.tuples(piece, inner, piece).map(lambda t: (t[0], *t[1], t[2]))))
-    pieces = tuple(tuple(merged(piece)) for piece in pieces)
+    pieces = tuple(tuple(merge_literals(piece)) for piece in pieces)
     is_text, negated = data.draw(st.booleans(), "is text"), data.draw(st.booleans(), "negated")
     filled = st.tuples(*(st.just(token) if token else LETTERS for piece in pieces for token in piece)).map(b"".join)
     between = [part for piece in pieces for part in (st.just(b"".join(token or b"a" for token in piece)), WORDS)][:-1]
     fitting = st.tuples(*between).map(b"".join)
     values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
     rows = Rows(data, len(values))
-    LikeMatcher(LikePattern(pieces, is_text), negated).match(strings_of(data, values), rows.into)
-    rows.check([twin.like_matches(value, pieces, is_text) != negated for value in values])
+    LikeMatcher(LikePattern(pieces, is_text), negated).match(make_strings(data, values), rows.into)
+    rows.check([oracle.like_matches(value, pieces, is_text) != negated for value in values])
 
 
 @pytest.mark.parametrize("size", range(20))
@@ -268,7 +270,7 @@ def test_like_pieces_do_not_overlap(is_text):
                 pieces = (first, *inner, last)
                 out = np.zeros(len(values), np.uint8)
                 LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
-                assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+                assert out.tolist() == [oracle.like_matches(value, pieces, is_text) for value in values]
 
 
 def test_like_any_character_is_a_code_point():
@@ -285,10 +287,10 @@ def test_like_any_character_is_a_code_point():
         for is_text in (True, False):
             out = np.zeros(len(values), np.uint8)
             LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
-            assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+            assert out.tolist() == [oracle.like_matches(value, pieces, is_text) for value in values]
 
 
-def merged(piece):
+def merge_literals(piece):
     """Merge adjacent literal tokens, as in parsed patterns."""
     found = []
     for token in piece:
@@ -355,6 +357,6 @@ def test_mask_to_ranges(engine, mask):
     out = GuardedBuffer(np.random.default_rng(len(mask)), len(mask) + 2, "i8")
     count = engine.mask_to_ranges(np.array(mask, np.uint8), len(mask), out.array)
     out.check()
-    wanted = twin.mask_to_ranges(mask)
-    assert out.array[: 2 * count].reshape(-1, 2).tolist() == [list(pair) for pair in wanted]
-    assert RowRanges.from_mask(mask) == RowRanges(wanted)
+    expected = oracle.mask_to_ranges(mask)
+    assert out.array[: 2 * count].reshape(-1, 2).tolist() == [list(pair) for pair in expected]
+    assert RowRanges.from_mask(mask) == RowRanges(expected)

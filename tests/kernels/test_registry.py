@@ -17,7 +17,7 @@ TESTS_FOLDER = Path(__file__).resolve().parents[1]
 class KernelTests(NamedTuple):
     """The tests of a kernel, as "path.function", the path below the folder of tests."""
 
-    twin: str
+    oracle: str
     cut: str | None = None
 
 
@@ -148,7 +148,7 @@ TESTS = {
     ),
     "coalesce_ranges": KernelTests("io/test_coalesce.test_any_byte_ranges"),
 }
-# Kernels that are handed bytes as they stand in the file, whose structure they follow.
+# Kernels that parse bytes of the file.
 PARSERS = {
     "decode_fixed_pages",
     "decode_binary_pages",
@@ -175,7 +175,7 @@ def _decorators(test: str) -> list[str]:
     module, _, name = test.rpartition(".")
     tree = ast.parse((TESTS_FOLDER / f"{module}.py").read_text())
     found = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == name]
-    assert len(found) == 1, f"there is no {test}"
+    assert len(found) == 1, f"no test {test}"
     return [ast.unparse(decorator) for decorator in found[0].decorator_list]
 
 
@@ -184,6 +184,6 @@ def test_every_kernel_has_its_tests():
     assert TESTS.keys() == known
     assert {name for name, tests in TESTS.items() if tests.cut} == PARSERS
     for tests in TESTS.values():
-        assert any(decorator.startswith("given(") for decorator in _decorators(tests.twin)), tests.twin
+        assert any(decorator.startswith("given(") for decorator in _decorators(tests.oracle)), tests.oracle
         if tests.cut:
             _decorators(tests.cut)

@@ -91,10 +91,10 @@ def test_random_pages(engine, case, null_share):
         )
         request = request_for(case, rng, chunk)
         places = random_indices(rng, request.stop - request.start)
-        wanted = expected_rows(case, chunk, request, places)
-        assert take_rows(engine, chunk, request, places, False, seed) == wanted
+        expected = expected_rows(case, chunk, request, places)
+        assert take_rows(engine, chunk, request, places, False, seed) == expected
         if not more:
-            assert take_rows(engine, chunk, request, places, True, seed) == wanted
+            assert take_rows(engine, chunk, request, places, True, seed) == expected
 
 
 @settings(deadline=None, max_examples=40)
@@ -132,8 +132,8 @@ def test_nulls_are_refused(engine):
         request = replace(request_for(case, rng, chunk), nulls=t.NULLS_RAISE)
         places = list(range(request.stop - request.start))
         page = first_null(chunk, request)
-        wanted = expected_rows(case, chunk, request, places) if page < 0 else DecodeOutcome(NULL_FOUND, page)
-        assert take_rows(engine, chunk, request, places, False, seed) == wanted
+        expected = expected_rows(case, chunk, request, places) if page < 0 else DecodeOutcome(NULL_FOUND, page)
+        assert take_rows(engine, chunk, request, places, False, seed) == expected
 
 
 def long_strings(rng, count):
@@ -192,13 +192,15 @@ def test_missing_dictionary_unknown_encoding_and_negative_index(engine):
     request = DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 5)
     codes = replace(request, conversion=t.CODES, item=4)
     other = replace(plain, more={**plain.more, "encoding": 77})
-    for page, asked, status in (
+    for page, page_request, status in (
         (indexed, request, NO_DICTIONARY),
         (plain, codes, NO_DICTIONARY),
         (other, request, UNSUPPORTED_ENCODING),
     ):
-        assert take_rows(engine, Chunk(column, UNCOMPRESSED, [page]), asked, [1, 3], True) == DecodeOutcome(status, 0)
-    # A place in front of the page's rows, of which there are none at hand.
+        assert take_rows(engine, Chunk(column, UNCOMPRESSED, [page]), page_request, [1, 3], True) == DecodeOutcome(
+            status, 0
+        )
+    # A negative index: a row before those of the page.
     assert take_rows(engine, Chunk(column, UNCOMPRESSED, [plain]), request, [-2, 3], True) == DecodeOutcome(
         BAD_COUNT, 0
     )
@@ -235,7 +237,7 @@ def test_damaged_chunks(engine, case):
     assert refused
 
 
-def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
+def indexed_chunk(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
     """Return a chunk of a dictionary and a page of eight indices with this body."""
     rng = np.random.default_rng(7)
     page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
@@ -253,7 +255,7 @@ def test_indices_beyond_the_dictionary(engine, column):
     request = DecodeRequest(t.COPY, column.size, t.NULLS_FILL, 0, 0, 8)
     for index in (2, 3, 4, 255):
         for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])]):
-            chunk = indexed(column, entries, b"\x08" + hybrid_rle.encode(made, 8))
+            chunk = indexed_chunk(column, entries, b"\x08" + hybrid_rle.encode(made, 8))
             found = take_rows(engine, chunk, request, [0, 7], True)
             if index == 2:
                 assert found.rows is not None
@@ -277,7 +279,7 @@ def test_invalid_index_runs_are_refused(engine):
         (packed[:-1], TRUNCATED),
         (b"", TRUNCATED),
     ):
-        found = take_rows(engine, indexed(column, entries, b"\x08" + body), request, [1, 6], True)
+        found = take_rows(engine, indexed_chunk(column, entries, b"\x08" + body), request, [1, 6], True)
         assert found == (DecodeOutcome(status, 1) if status else DecodeOutcome(0, -1, (entries[9],) * 2))
 
 
@@ -313,8 +315,8 @@ def test_value_after_nulls_is_decompressed(engine):
     chunk = Chunk(column, SNAPPY, [replace(page, body=body)])
     request = DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 4)
     for places in ([2], [0, 2], [1, 2, 3]):
-        wanted = tuple(value if place == 2 else bytes(8) for place in places)
-        assert take_rows(engine, chunk, request, places, True) == DecodeOutcome(0, -1, wanted, b"", len(places) - 1)
+        expected = tuple(value if place == 2 else bytes(8) for place in places)
+        assert take_rows(engine, chunk, request, places, True) == DecodeOutcome(0, -1, expected, b"", len(places) - 1)
 
 
 @engines

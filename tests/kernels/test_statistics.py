@@ -21,7 +21,7 @@ from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
 from support.kernels.engines import ENGINES
 from support.kernels.strategies import STRINGS, few
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ NUMBERS = {
 }
 
 
-def special(case: Case) -> list[bytes]:
+def edge_values(case: Case) -> list[bytes]:
     """Return values at the edges of the column's order."""
     width = case.order.width
     if case.kind == "boolean":
         return [b"\0", b"\1"]
     if case.kind == "float":
-        code = twin.FORMATS["float", width]
+        code = oracle.FORMATS["float", width]
         found = [struct.pack(code, float(text)) for text in NUMBERS["float"]]
         negative_nan = bytes([*found[-1][:-1], found[-1][-1] | 0x80])
         nearest_nans = [b"\1" + infinity[1:] for infinity in found[4:6]]
@@ -92,7 +92,7 @@ def special(case: Case) -> list[bytes]:
     return [*short, front, front * 2, front * 2 + b"\0", front * 3, front * 2 + b"12345678", front * 2 + b"12345679"]
 
 
-def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
+def leaf_arrays(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
     """Return values as arguments of `compute_page_bounds`."""
     data = np.frombuffer(b"".join(values), np.uint8)
     if case.physical != BYTE_ARRAY:
@@ -105,20 +105,22 @@ def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] |
     """Compare the bounds of pages that end at `ends` with the oracle's."""
     bounds = np.array([0, *ends], np.int64)
     coded = None if codes is None else np.array(codes, np.int32)
-    columns = stored(case, values)
+    columns = leaf_arrays(case, values)
     found = compute_page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
     whole = values if codes is None else [values[code] for code in codes]
-    wanted = [
-        twin.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
+    expected = [
+        oracle.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
     ]
     assert found.num_values == np.diff(bounds).tolist()
     for mine, side in ((found.min_values, 0), (found.max_values, 1)):
-        if case.kind == "decimal":  # one number may have many forms
-            same = [None if value is None else twin.sort_value("decimal", value) for value in mine]
-            assert same == [None if page[side] is None else twin.sort_value("decimal", page[side]) for page in wanted]
+        if case.kind == "decimal":  # a decimal has many encodings
+            same = [None if value is None else oracle.sort_value("decimal", value) for value in mine]
+            assert same == [
+                None if page[side] is None else oracle.sort_value("decimal", page[side]) for page in expected
+            ]
         else:
-            assert mine == [page[side] for page in wanted]
-    assert found.nan_counts == ([page[2] for page in wanted] if case.kind == "float" else None)
+            assert mine == [page[side] for page in expected]
+    assert found.nan_counts == ([page[2] for page in expected] if case.kind == "float" else None)
 
 
 @pytest.fixture(params=ENGINES, ids=repr)
@@ -131,7 +133,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_random_pages(engine, case):
     rng = np.random.default_rng(CASES.index(case))
-    edges = special(case)
+    edges = edge_values(case)
     for _ in range(engine.size(20, 3)):
         count = int(rng.integers(0, engine.size(300)))
         values = [
@@ -148,7 +150,7 @@ def test_random_pages(engine, case):
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_every_pair_of_edge_values(engine, case):
-    edges = special(case)
+    edges = edge_values(case)
     pairs = [value for one in edges for other in edges for value in (one, other)]
     compare(case, pairs, list(range(2, len(pairs) + 1, 2)))
     compare(case, edges, [len(edges)])
@@ -206,9 +208,9 @@ def test_bound_replaced_by_one_with_another_prefix(engine):
 def test_decimals_of_different_lengths(engine):
     """The bytes of longer decimals lie between those of shorter ones, but their numbers do not."""
     for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
-        stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
-        compare(Case(6, "decimal", DECIMAL), stored_, [3])
-        compare(Case(6, "decimal", DECIMAL), stored_, [3], [0, 1, 2])
+        stored = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
+        compare(Case(6, "decimal", DECIMAL), stored, [3])
+        compare(Case(6, "decimal", DECIMAL), stored, [3], [0, 1, 2])
 
 
 def test_no_reads_after_the_last_value(engine):
@@ -222,7 +224,7 @@ def test_page_sizes_and_level_histograms(engine):
     rng = np.random.default_rng(3)
     leaf = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 2)
     values = [rng.bytes(int(n)) for n in rng.integers(0, 9, engine.size(200))]
-    columns = stored(Case(6, "bytes"), values)
+    columns = leaf_arrays(Case(6, "bytes"), values)
     places = {"starts": columns["starts"], "ends": columns["ends"]}
     bounds = np.array([0, 0, len(values) // 2, len(values)], np.int64)
     definition, repetition = rng.integers(0, 4, 500).astype("u1"), rng.integers(0, 3, 500).astype("u1")
@@ -232,11 +234,11 @@ def test_page_sizes_and_level_histograms(engine):
     )
     pairs = list(pairwise(bounds))
     assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
-    for found, given_, most in (
+    for found, stored_levels, most in (
         (sizes.definition_histograms, definition, 3),
         (sizes.repetition_histograms, repetition, 2),
     ):
-        counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
+        counted = [stored_levels[start:stop].tolist() for start, stop in pairwise(levels)]
         assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
     codes = rng.integers(0, len(values), len(values)).astype("i4")
     sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
@@ -262,7 +264,7 @@ FIXED = [case for case in CASES if case.physical != BYTE_ARRAY and case.kind != 
 @given(data=st.data(), case=st.sampled_from(FIXED))
 def test_any_bounds(data, case):
     width = case.order.width
-    value = st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(special(case)))
+    value = st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(edge_values(case)))
     values = data.draw(st.lists(value, max_size=12))
     codes = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else []
     for engine in ENGINES:
@@ -283,12 +285,14 @@ def test_any_page_sizes_and_histograms(values, levels, data):
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(size_statistics, "statistics_kernels", engine)
-            for of, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
-                bounds = np.array([0, len(of) // 2, len(of)], np.int64)
+            for whole, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
+                bounds = np.array([0, len(whole) // 2, len(whole)], np.int64)
                 found = size_statistics.compute_page_sizes(
                     about, bounds, at, definition=np.array(levels, np.uint8), **places, **extra
                 )
-                assert found.byte_array_bytes.tolist() == [len(b"".join(of[a:b])) for a, b in pairwise(bounds.tolist())]
+                assert found.byte_array_bytes.tolist() == [
+                    len(b"".join(whole[a:b])) for a, b in pairwise(bounds.tolist())
+                ]
                 counted = [levels[a:b] for a, b in pairwise(at.tolist())]
                 assert found.definition_histograms.tolist() == [
                     [page.count(level) for level in range(4)] for page in counted

@@ -34,13 +34,13 @@ def chunks(draw):
 
 @settings(deadline=None, max_examples=200)
 @given(chunks(), st.data())
-def test_pages_with_rows_and_rows_in_pages_against_sets(made, data):
-    chunk, counts = made
+def test_pages_with_rows_and_rows_in_pages_against_sets(drawn, data):
+    chunk, counts = drawn
     wanted = data.draw(st.sets(st.integers(0, chunk.num_rows - 1))) if chunk.num_rows else set()
     rows = RowRanges.from_indices(sorted(wanted))
     starts = [sum(counts[:page]) for page in range(len(counts))]
     holds = [set(range(start, start + count)) for start, count in zip(starts, counts, strict=True)]
-    # An empty page in front of one that is not is taken to begin its first row.
+    # An empty page shares its first row with the next page that has rows, so it counts as holding them.
     for page in reversed(range(len(counts) - 1)):
         if not counts[page]:
             holds[page] = holds[page + 1]
@@ -75,9 +75,7 @@ def test_chunk_without_offset_index_is_one_page():
     for num_rows in (0, 30):
         with pytest.raises(InvalidFileError, match="ends before it begins"):
             ChunkPages.unindexed(100, 99, num_rows)
-    assert (
-        ChunkPages.unindexed(100, 100, 30).num_bytes(RowRanges.all(30)) == 0
-    )  # nothing but nulls, of the type UNKNOWN
+    assert ChunkPages.unindexed(100, 100, 30).num_bytes(RowRanges.all(30)) == 0  # only nulls, of type UNKNOWN
 
 
 def test_equality_hash_and_immutability():

@@ -116,8 +116,8 @@ def plans(draw):
 
 @settings(deadline=None, max_examples=100)
 @given(plans(), st.data())
-def test_cuts_and_remaining_rows_and_bytes_add_up(made, data):
-    plan, pages = made
+def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
+    plan, pages = drawn
     whole = plan
     rows = {group.ordinal: set(range(group.num_rows)) for group in plan}
     for _ in range(data.draw(st.integers(0, 4))):
@@ -140,7 +140,7 @@ def test_cuts_and_remaining_rows_and_bytes_add_up(made, data):
         assert chunk.start <= start < stop <= chunk.end
         if page != DICTIONARY_PAGE_ORDINAL:
             assert plan[group].rows & chunk.rows_of([page])
-    # Every wanted row of every column lies in a page that is read.
+    # Every selected row lies in a page that is read, in each column.
     for group in plan.left:
         for column, chunk in enumerate(group.chunks):
             assert group.rows.is_within(chunk.rows_of(group.needed(column)))

@@ -17,11 +17,11 @@ ROWS = st.sets(st.integers(0, NUM_ROWS - 1))
 quick = settings(deadline=None, max_examples=150)
 
 
-def made(rows):
+def to_ranges(rows):
     return RowRanges([(row, row + 1) for row in rows])
 
 
-def twin(ranges):
+def to_set(ranges):
     """Return the rows as a set; checks that the ranges are sorted, disjoint and read-only."""
     pairs = list(ranges)
     assert all(start < stop for start, stop in pairs)
@@ -38,8 +38,8 @@ def test_unsorted_ranges_are_merged(pairs):
     pairs = [(start, start + length) for start, length in pairs]
     expected = {row for start, stop in pairs for row in range(start, stop)}
     found = RowRanges(pairs)
-    assert twin(found) == expected
-    assert found == made(expected) == RowRanges(np.array(pairs, np.int32).reshape(-1, 2))
+    assert to_set(found) == expected
+    assert found == to_ranges(expected) == RowRanges(np.array(pairs, np.int32).reshape(-1, 2))
     assert (found.count, found.stop, bool(found)) == (len(expected), max(expected, default=-1) + 1, bool(expected))
     assert found.lengths.sum() == len(expected)
 
@@ -56,22 +56,22 @@ def test_sorted_ranges_are_merged(steps):
 @quick
 @given(ROWS)
 def test_masks_and_indices(rows):
-    found = made(rows)
+    found = to_ranges(rows)
     assert found.indices().tolist() == sorted(rows)
     assert found.mask(NUM_ROWS).tolist() == [row in rows for row in range(NUM_ROWS)]
     assert RowRanges.from_mask(found.mask(NUM_ROWS)) == found
     assert RowRanges.from_indices(list(rows) * 2) == found
-    assert twin(RowRanges.from_mask(found.mask(found.stop))) == rows
+    assert to_set(RowRanges.from_mask(found.mask(found.stop))) == rows
 
 
 @quick
 @given(ROWS, ROWS)
 def test_set_operations(a, b):
-    first, second = made(a), made(b)
-    assert twin(first | second) == a | b
-    assert twin(first & second) == a & b
-    assert twin(first - second) == a - b
-    assert twin(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
+    first, second = to_ranges(a), to_ranges(b)
+    assert to_set(first | second) == a | b
+    assert to_set(first & second) == a & b
+    assert to_set(first - second) == a - b
+    assert to_set(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
     assert first.is_within(second) == (a <= b)
     assert (first == second) == (a == b)
     assert hash(first & second) == hash(second & first)
@@ -80,23 +80,23 @@ def test_set_operations(a, b):
 @quick
 @given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
 def test_clip_shift_and_coalesce(rows, start, stop, by):
-    found = made(rows)
-    assert twin(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
-    assert twin(found.shift(by)) == {row + by for row in rows}
+    found = to_ranges(rows)
+    assert to_set(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
+    assert to_set(found.shift(by)) == {row + by for row in rows}
     assert found.shift(by).shift(-by) == found
     near = {row for low in rows for high in rows if low < high <= low + by + 1 for row in range(low, high)}
-    assert twin(found.coalesce(by)) == rows | near
+    assert to_set(found.coalesce(by)) == rows | near
 
 
 @quick
 @given(ROWS, st.data())
 def test_select_and_positions_in(rows, data):
-    outer = made(rows)
+    outer = to_ranges(rows)
     chosen = data.draw(st.sets(st.integers(0, len(rows) - 1))) if rows else set()
     expected = {sorted(rows)[place] for place in chosen}
-    found = outer.select(made(chosen))
-    assert twin(found) == expected
-    assert found.positions_in(outer) == made(chosen)
+    found = outer.select(to_ranges(chosen))
+    assert to_set(found) == expected
+    assert found.positions_in(outer) == to_ranges(chosen)
     outside = RowRanges.all(NUM_ROWS) - outer
     if outside:
         with pytest.raises(ValueError, match="not among"):
@@ -117,9 +117,9 @@ def test_repr_equality_pickle_and_immutability():
 
 
 def test_input_bounds_are_copied():
-    given_bounds = np.array([[0, 5], [7, 9]])
-    ranges = RowRanges(given_bounds)
-    given_bounds[:] = 1
+    bounds = np.array([[0, 5], [7, 9]])
+    ranges = RowRanges(bounds)
+    bounds[:] = 1
     assert list(ranges) == [(0, 5), (7, 9)]
 
 

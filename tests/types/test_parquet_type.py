@@ -29,7 +29,7 @@ def timestamp(unit, utc, kind="TIMESTAMP"):
 
 
 FIXED = FIXED_LEN_BYTE_ARRAY
-MEANINGS = [
+ARROW_TYPES = [
     (BOOLEAN, None, None, ArrowType("bool")),
     (INT32, None, None, ArrowType("int", 32)),
     (INT64, None, None, ArrowType("int", 64)),
@@ -70,9 +70,9 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("physical", "length", "annotation", "meaning"), MEANINGS, ids=str)
-def test_arrow_type_by_logical_type(physical, length, annotation, meaning):
-    assert infer_arrow_type(physical, length, annotation) == meaning
+@pytest.mark.parametrize(("physical", "length", "annotation", "expected"), ARROW_TYPES, ids=str)
+def test_arrow_type_by_logical_type(physical, length, annotation, expected):
+    assert infer_arrow_type(physical, length, annotation) == expected
 
 
 LIMITS = [
@@ -172,9 +172,9 @@ ORIGINS = [
 ]
 
 
-@pytest.mark.parametrize(("physical", "annotation", "origin", "meaning"), ORIGINS, ids=str)
-def test_arrow_schema_hints(physical, annotation, origin, meaning):
-    assert infer_arrow_type(physical, None, annotation, origin) == meaning
+@pytest.mark.parametrize(("physical", "annotation", "origin", "expected"), ORIGINS, ids=str)
+def test_arrow_schema_hints(physical, annotation, origin, expected):
+    assert infer_arrow_type(physical, None, annotation, origin) == expected
 
 
 def leaf(physical, annotation=None, length=None, optional=True):

@@ -89,7 +89,7 @@ def test_value_independent_types_are_unchanged():
 
 
 @pytest.mark.parametrize(
-    ("physical", "wanted", "becomes"),
+    ("physical", "pandas_dtype", "expected"),
     [
         (INT32, pd.Int64Dtype(), "Int64"),
         (INT64, pd.Int32Dtype(), "Int64"),
@@ -99,9 +99,9 @@ def test_value_independent_types_are_unchanged():
         (DOUBLE, pd.Float32Dtype(), "Float64"),
     ],
 )
-def test_nullable_dtypes_of_another_width(physical, wanted, becomes):
-    target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=wanted), may_be_null=True)
-    assert str(target.pandas_dtype) == becomes
+def test_nullable_dtypes_of_another_width(physical, pandas_dtype, expected):
+    target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=pandas_dtype), may_be_null=True)
+    assert str(target.pandas_dtype) == expected
 
 
 def test_unit_of_zoned_timestamps():
@@ -119,7 +119,7 @@ def test_pyarrow_backend_ignores_nullable_dtypes():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "may_be_null", "kept"),
+    ("dtype", "may_be_null", "is_cast"),
     [
         (DtypeSpec(np.dtype(object)), True, True),
         (DtypeSpec(pd.SparseDtype("int64", 0)), False, True),
@@ -127,10 +127,10 @@ def test_pyarrow_backend_ignores_nullable_dtypes():
         (DtypeSpec(categories=DtypeSpec(np.dtype("int64"))), True, True),
     ],
 )
-def test_pandas_roundtrip_dtypes(wanted, may_be_null, kept):
-    chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
+def test_pandas_roundtrip_dtypes(dtype, may_be_null, is_cast):
+    chosen = roundtrip_output_type(leaf(INT64), None, dtype, lambda: None)
     target = schema_only_type(chosen, may_be_null=may_be_null)
-    assert (target.cast_to == wanted) == kept
+    assert (target.cast_to == dtype) == is_cast
     assert not target.shares_block
 
 
@@ -146,11 +146,11 @@ def read_schema_only(table, may_be_null, columns=None):
     """Read a table with schema-only output types."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as crew:
+    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as pool:
         found = project_columns(file, columns, ScanOptions())
         rows = FileRowReader(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
         targets = found.schema_only_types([may_be_null] * len(found.leaves))
-        rows.open(crew, True)
+        rows.open(pool, True)
         layout = allocate_blocks(targets, file.num_rows)
         return found.to_frame(layout, rows.decode(layout, range(len(targets))))
 
@@ -170,7 +170,7 @@ def test_struct_fields():
     assert frame["a"].tolist() == [1, 2]
     assert (
         str(read_schema_only(table, False, ["s.a"]).dtypes["a"]) == "Int64"
-    )  # counts of nulls in structs are not trusted
+    )  # null counts of fields of structs are not trusted
     schema = pa.schema([pa.field("s", pa.struct([pa.field("a", pa.int64(), False)]), False)])
     assert str(read_schema_only(pa.table({"s": [{"a": 1}]}, schema), False, ["s.a"]).dtypes["a"]) == "int64"
 

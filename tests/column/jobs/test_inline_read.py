@@ -40,7 +40,7 @@ class InlineReadCounter:
         monkeypatch.setattr(SelectionJob, "decode_fetched", went_on)
 
 
-def both(monkeypatch, data, columns=None, **how):
+def read_both_ways(monkeypatch, data, columns=None, **how):
     """Read inline and with jobs: the frame or error, the bytes and the requests of each."""
 
     def read():
@@ -71,50 +71,50 @@ def test_inline_equals_jobs(monkeypatch, with_nulls, dictionary, compression) ->
         row_group_size=GROUP,
         max_rows_per_page=PAGE,
     )
-    rng, seen = np.random.default_rng(5), InlineReadCounter(monkeypatch)
+    rng, counter = np.random.default_rng(5), InlineReadCounter(monkeypatch)
     for backend in ("numpy", "numpy_nullable", "pyarrow"):
         for count in (1, 3, PAGE - 1, PAGE + 1, 800):
             start = int(rng.integers(0, ROWS - count))
             keys = (col("key") >= 3 * start) & (col("key") < 3 * (start + count))
             for how in ({"row_range": (start, start + count)}, {"filters": keys}, {"filters": keys, "nrows": 2}):
-                check_same(*both(monkeypatch, data, dtype_backend=backend, **how))
+                check_same(*read_both_ways(monkeypatch, data, dtype_backend=backend, **how))
     if compression == "zstd":
-        assert seen.done <= 30
-        assert not seen.steps
+        assert counter.done <= 30
+        assert not counter.steps
     else:
-        assert seen.done > 100
+        assert counter.done > 100
 
 
 def test_inline_row_limits(monkeypatch) -> None:
     frame = small_pages_frame(False)[["key", "number", "text"]]
     data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=False)
-    seen = InlineReadCounter(monkeypatch)
+    counter = InlineReadCounter(monkeypatch)
     numparq.read_parquet(data, row_range=(10, 20))
-    assert (seen.done, seen.steps) == (3, 0)
-    seen.done = 0
+    assert (counter.done, counter.steps) == (3, 0)
+    counter.done = 0
     numparq.read_parquet(data, row_range=(10, 30))
-    assert seen.done == 2  # of strings, these are not few
+    assert counter.done == 2  # too many rows for strings
     for how in ({"row_range": (GROUP - 2, GROUP + 2)}, {"row_groups": [1]}, {"filters": col("key").isin([3, 90])}):
-        seen.done = 0
+        counter.done = 0
         numparq.read_parquet(data, ["number", "text"], **how)
-        assert seen.done == ("filters" in how)  # the keys themselves, of a page
-    seen.done = 0
+        assert counter.done == ("filters" in how)  # the filter column, of a page
+    counter.done = 0
     monkeypatch.setattr(inline_read, "MAX_INLINE_ROWS", 10)
     numparq.read_parquet(data, row_range=(10, 20))
-    assert seen.done == 3
+    assert counter.done == 3
     numparq.read_parquet(data, row_range=(10, 21))
-    assert seen.done == 3
+    assert counter.done == 3
     monkeypatch.setattr(inline_read, "MAX_INLINE_BYTES", 100)
     numparq.read_parquet(data, row_range=(10, 20))
-    assert seen.done == 3
+    assert counter.done == 3
 
 
 def test_pages_without_fused_read_are_fetched_once(monkeypatch) -> None:
     frame = pd.DataFrame({"s": [f"{row:05}" * (MIN_STRING_BYTES // 5 + 1) for row in range(30)], "n": np.arange(30)})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
-    seen = InlineReadCounter(monkeypatch)
-    check_same(*both(monkeypatch, data, row_range=(3, 4)))
-    assert (seen.done, seen.steps) == (2, 1)
+    counter = InlineReadCounter(monkeypatch)
+    check_same(*read_both_ways(monkeypatch, data, row_range=(3, 4)))
+    assert (counter.done, counter.steps) == (2, 1)
 
 
 def test_nulls_unknown_to_statistics(monkeypatch) -> None:
@@ -141,15 +141,15 @@ def test_nulls_unknown_to_statistics(monkeypatch) -> None:
         write_statistics=False,
         write_page_index=True,
     )
-    data, seen = sink.getvalue(), InlineReadCounter(monkeypatch)
+    data, counter = sink.getvalue(), InlineReadCounter(monkeypatch)
     for start, stop, dtype in ((201, 209, "float64"), (205, 206, "float64"), (300, 310, "int64")):
-        ours, theirs = both(monkeypatch, data, row_range=(start, stop))
+        ours, theirs = read_both_ways(monkeypatch, data, row_range=(start, stop))
         check_same(ours, theirs)
         assert ours[0]["b"].dtype == dtype
         assert ours[0]["a"].tolist() == list(range(start, stop))
         assert ours[0]["s"].isna().tolist() == [row == 207 for row in range(start, stop)]
-    assert seen.done
-    assert seen.steps
+    assert counter.done
+    assert counter.steps
 
 
 @pytest.mark.parametrize("at", range(0, 900, 60))
@@ -159,7 +159,7 @@ def test_damage_raises_the_same_error(monkeypatch, at) -> None:
     data[4 + at] ^= 0x55
     for verify_crc in (True, False):
         for how in ({"row_range": (20, 30)}, {"filters": col("key") == 60}):
-            ours, theirs = both(monkeypatch, bytes(data), verify_crc=verify_crc, **how)
+            ours, theirs = read_both_ways(monkeypatch, bytes(data), verify_crc=verify_crc, **how)
             check_same(ours, theirs)
 
 
@@ -178,11 +178,11 @@ def test_rows_of_several_files(monkeypatch, tmp_path) -> None:
     for number in range(3):
         part = frame.assign(key=frame["key"] + number, number=frame["number"] + number)
         numparq.to_parquet(part, tmp_path / f"{number}.parquet", max_rows_per_page=PAGE, use_dictionary=False)
-    asked, seen = (col("key") >= 300) & (col("key") < 309), InlineReadCounter(monkeypatch)
-    found = numparq.read_parquet(tmp_path, filters=asked)
+    predicate, counter = (col("key") >= 300) & (col("key") < 309), InlineReadCounter(monkeypatch)
+    found = numparq.read_parquet(tmp_path, filters=predicate)
     whole = numparq.read_parquet(tmp_path)
     expected = whole[(whole["key"] >= 300) & (whole["key"] < 309)].reset_index(drop=True)
     pd.testing.assert_frame_equal(found, expected)
     assert len(found) == 9
     assert found["key"].tolist() == [300, 303, 306, 301, 304, 307, 302, 305, 308]
-    assert seen.done >= 3 * 4
+    assert counter.done >= 3 * 4

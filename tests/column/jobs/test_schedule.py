@@ -61,7 +61,7 @@ KINDS = {
 }
 
 
-def written(columns: str, **options: object) -> bytes:
+def encode_columns(columns: str, **options: object) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table({name: KINDS[name] for name in columns}), sink, store_schema=False, **options)
     return sink.getvalue()
@@ -72,10 +72,12 @@ def written(columns: str, **options: object) -> bytes:
 @pytest.mark.parametrize("use_dictionary", [True, False])
 def test_column_decoded_again_leaves_other_columns_unchanged(columns: str, known: str, use_dictionary: bool) -> None:
     """Without null counts, a column may turn out to need another dtype while others are decoded."""
-    data = written(columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary)
+    data = encode_columns(
+        columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary
+    )
     found = numparq.read_parquet(data)
     for name in columns:
-        alone = numparq.read_parquet(written(name, write_statistics=False, use_dictionary=use_dictionary))
+        alone = numparq.read_parquet(encode_columns(name, write_statistics=False, use_dictionary=use_dictionary))
         pd.testing.assert_series_equal(found[name], alone[name])
 
 

@@ -160,12 +160,12 @@ def test_fallback_to_steps_fetches_no_byte_twice(monkeypatch, dictionary) -> Non
             return found, file.source.num_bytes, file.source.num_requests
 
     counted = FusedReadCounter(monkeypatch)
-    frame, *asked = read()
+    frame, *fused = read()
     assert counted.left
     monkeypatch.setattr(FusedRead, "prepare", lambda *arguments: None)
     again, *in_steps = read()
     pd.testing.assert_frame_equal(frame, again)
-    assert asked == in_steps
+    assert fused == in_steps
 
 
 @pytest.mark.parametrize("filters", [col("key") == 999, col("key").between(2700, 2760)])
@@ -193,10 +193,10 @@ def test_damage_raises_the_same_error_as_the_steps(monkeypatch) -> None:
             chunk.byte_ranges(np.array([1])) for chunk in file.plan(filters=col("key") == 450).row_groups[0].chunks
         ]
     places = np.concatenate([np.arange(start, stop) for ranges in pages for start, stop in ranges.tolist()])
-    of = FusedRead.prepare
+    prepare = FusedRead.prepare
 
     def outcome(damaged: bytes, verify: bool, steps: bool) -> Any:
-        monkeypatch.setattr(fused_read.FusedRead, "prepare", (lambda *arguments: None) if steps else of)
+        monkeypatch.setattr(fused_read.FusedRead, "prepare", (lambda *arguments: None) if steps else prepare)
         try:
             return numparq.read_parquet(damaged, filters=col("key") == 450, verify_crc=verify).to_dict()
         except numparq.ParquetError as error:
@@ -206,5 +206,5 @@ def test_damage_raises_the_same_error_as_the_steps(monkeypatch) -> None:
         bad = bytearray(data)
         bad[place] ^= 1 << place % 8
         ours, theirs = (outcome(bytes(bad), verify, steps) for steps in (False, True))
-        # Of what the steps decode and nobody wants, damage may go unseen where only the wanted rows are decoded.
+        # The steps decode more than the selected rows; a fused read may miss damage in the others.
         assert repr(ours) == repr(theirs) or (not verify and isinstance(ours, dict))

@@ -86,7 +86,7 @@ def test_prefixes_restart_in_each_chunk():
     data = build_file([len(WORDS)] * 2, columns, created_by=OLD).stored()
     got = read_parquet(data)
     assert got["a"].tolist() == got["b"].tolist() == WORDS + backwards
-    # A first page that goes on from the chunk before it is damaged.
+    # A first page that continues the previous chunk is damaged.
     bad = pages_of(PARTS)
     bad[0] = data_page(2, encode_prefixes(PARTS[0], b"str"), DELTA_BYTE_ARRAY)
     with pytest.raises(CorruptPageError):

@@ -19,7 +19,7 @@ from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Schema
 from support.data.thrift_structs import IDL
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 
 def decoded(data: bytes) -> Any:
@@ -75,13 +75,13 @@ def example(num_columns: int = 4, num_row_groups: int = 3) -> Any:
 
 
 def encoded(thing: Any) -> bytes:
-    return twin.encode_struct(twin.fields_of(thing))
+    return oracle.encode_struct(oracle.fields_of(thing))
 
 
-# --- what is right ----------------------------------------------------------------------------------------------------
+# --- valid footers ----------------------------------------------------------------------------------------------------
 
 
-def agree(footer: Footer, thing: Any) -> None:
+def check_against_thriftpy2(footer: Footer, thing: Any) -> None:
     """Compare a footer with thriftpy2's."""
     assert footer.row_group_num_rows.tolist() == [group.num_rows for group in thing.row_groups]
     assert footer.created_by == thing.created_by
@@ -112,12 +112,12 @@ def test_footers_of_all_files(parquet_testing):
         except InvalidFileError:
             assert path.parent.name == "bad_data", path
             continue
-        agree(footer, decoded(footer_of(content)))
+        check_against_thriftpy2(footer, decoded(footer_of(content)))
 
 
 def test_chunk_fields_by_row_group_and_column():
     footer = opened(encoded(example()))
-    agree(footer, example())
+    check_against_thriftpy2(footer, example())
     values = footer.chunks["num_values"]
     assert values[2, 1] == 201
     assert values[1, [3, 0, 3]].tolist() == [103, 100, 103]
@@ -150,11 +150,11 @@ def test_no_object_per_chunk():
 
 def test_damaged_chunk_raises_only_when_read():
     thing = example()
-    fields = twin.fields_of(thing)
+    fields = oracle.fields_of(thing)
     groups = next(value for field_id, _, value in fields if field_id == 4)[1]
     columns = next(value for field_id, _, value in groups[1] if field_id == 1)[1]
-    columns[2] = [(2, twin.I64, 0), (3, twin.STRUCT, [(1, twin.I32, 2)])]
-    footer = opened(twin.encode_struct(fields))
+    columns[2] = [(2, oracle.I64, 0), (3, oracle.STRUCT, [(1, oracle.I32, 2)])]
+    footer = opened(oracle.encode_struct(fields))
     assert footer.chunks["num_values"][1, [0, 1, 3]].tolist() == [100, 101, 103]
     assert footer.chunks["num_values"][2, 2] == 202
     with pytest.raises(InvalidFileError, match="column chunk 2: a required Thrift field is missing") as caught:
@@ -177,7 +177,7 @@ def test_long_footer_takes_two_reads(tmp_path, monkeypatch):
                 assert file.metadata == opened(encoded(example())).record
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- damaged footers --------------------------------------------------------------------------------------------------
 
 WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "little") + b"PAR1"
 
@@ -220,7 +220,7 @@ def test_row_groups_must_match_the_schema():
         opened(encoded(thing))
 
 
-def look_at_everything(data: bytes) -> None:
+def parse_everything(data: bytes) -> None:
     footer = opened(data)
     schema = Schema(footer)
     str(schema)
@@ -233,7 +233,7 @@ def look_at_everything(data: bytes) -> None:
 
 def test_cut_at_every_byte():
     data = encoded(example())
-    look_at_everything(data)
+    parse_everything(data)
     for end in range(len(data)):
         with pytest.raises(InvalidFileError):
             opened(data[:end])
@@ -248,7 +248,7 @@ def test_flipped_bits(times):
         for _ in range(times):
             damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         try:
-            look_at_everything(bytes(damaged))
+            parse_everything(bytes(damaged))
             outcomes.add("read")
         except ParquetError as error:
             outcomes.add(type(error).__name__)

@@ -118,7 +118,7 @@ def test_extension_types_and_metadata():
 @pytest.mark.parametrize("metadata", [{}, {"pandas": "{}"}, {"a": "b", "ü": "ö" * 77}])
 def test_replace_metadata(metadata):
     fields = [ArrowField(name, own) for name, (own, _) in FIELDS.items()] + [own for own, _ in NESTED]
-    wanted = {key.encode(): value.encode() for key, value in metadata.items()} or None
+    expected = {key.encode(): value.encode() for key, value in metadata.items()} or None
     theirs = pa.schema(
         [pa.field("a", pa.list_(pa.int8())), pa.field("b", pa.string(), metadata={"k": "v"})], {"x": "y"}
     )
@@ -128,10 +128,10 @@ def test_replace_metadata(metadata):
     ):
         changed = replace_metadata(message, metadata)
         assert read(changed).equals(schema)
-        assert read(changed).metadata == wanted
+        assert read(changed).metadata == expected
         again = replace_metadata(replace_metadata(changed, {"more": "z"}), metadata)
         assert read(again).equals(schema)
-        assert read(again).metadata == wanted
+        assert read(again).metadata == expected
         assert len(again) == len(changed)
 
 
@@ -262,7 +262,7 @@ def test_flatbuffer_offsets_are_checked():
     table = struct.pack("<I", 4) + struct.pack("<i", 1000)
     with pytest.raises(FlatbufferError):
         FlatbufferTable.root(table)
-    # A vtable right behind the table, with one field, which points outside.
+    # A vtable right after the table, with one field that points outside.
     data = struct.pack("<IiIHHH", 4, -8, 10**6, 6, 8, 4)
     root = FlatbufferTable.root(data)
     for read in (root.table, lambda number: root.text(number, 10), root.vector_length):

@@ -14,7 +14,7 @@ from numparq.format.thrift.layout import thrift_layout
 from support.data.thrift_structs import KNOWN, UNIONS, WITH_FIELDS, structs
 from support.kernels.engines import COMPILED
 from support.kernels.thrift_structs import read_struct, to_dict
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 PROTOCOL = TCompactProtocolFactory()
 PAGE = {"type": 0, "uncompressed_page_size": 300, "compressed_page_size": 200}
@@ -45,7 +45,7 @@ def plain_of(thing):
 def test_equal_to_thriftpy2_and_oracle(thing):
     value = plain_of(thing)
     written = encode_struct(type(thing).__name__, value)
-    assert written == twin.encode_struct(twin.fields_of(thing))
+    assert written == oracle.encode_struct(oracle.fields_of(thing))
     assert written == serialize(thing, PROTOCOL)
     length, found = read_struct(COMPILED, thrift_layout(type(thing).__name__), written)
     assert length == len(written)
@@ -98,7 +98,7 @@ def test_strings_as_str_or_bytes():
     )
     broken = encode_struct("KeyValue", {"key": b"\xff"})
     key = read_struct(COMPILED, thrift_layout("KeyValue"), broken)[1].key
-    assert encode_struct("KeyValue", {"key": key}) == broken, "what was no UTF-8 comes back as it was"
+    assert encode_struct("KeyValue", {"key": key}) == broken, "invalid UTF-8 is preserved"
 
 
 def test_encoded_structs_are_copied():

@@ -85,7 +85,7 @@ def test_unwritable_cache_warns_once(project):
     assert "NUMPARQ_CACHE_DIR" in errors
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are a matter of Unix")
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has file modes")
 def test_code_writable_by_others_is_not_loaded(warm):
     warm.place.chmod(0o777)
     try:
@@ -178,12 +178,12 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), kernels.same(4))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forks_while_another_thread_loads(warm):
     assert warm.run(FORKS)[0] == "{0}"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fork_while_another_thread_compiles(project):
     assert project.run(FORK_AT_FIRST_USE)[0] == "3 4"
 

@@ -10,7 +10,7 @@ from support.kernels.object_cache import RUN, PackageCopy, finish
 
 COMPILED, LOADED = "8 30 -7 object True False", "8 30 -7 object False False"
 
-# Whatever would change something in the cache's directory fails as it does on a file system that is read only.
+# Every change of the cache's directory fails, as on a read-only file system.
 READ_ONLY = """
 import errno, os, sys
 _place = os.environ["NUMPARQ_CACHE_DIR"]
@@ -24,7 +24,7 @@ def _refuse(event, args):
 
 sys.addaudithook(_refuse)
 """
-# As on shared file systems that have no locks.
+# As on shared file systems without locks.
 LOCKLESS = """
 import errno, fcntl
 def _refuse(descriptor, operation):
@@ -93,10 +93,10 @@ def test_read_only_cache_is_loaded(warm):
     assert content(warm) == before
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_read_only_cache_without_the_entry(project, is_there):
+@pytest.mark.parametrize("exists", [False, True])
+def test_read_only_cache_without_the_entry(project, exists):
     """As in an image that was warmed up on another CPU: every process compiles, and warns once."""
-    if is_there:
+    if exists:
         project.place.mkdir(mode=0o755)
         (project.place / "kernels-reading-0123456789abcdef01234567.bin").write_bytes(b"of another CPU")
         before = content(project)
@@ -105,8 +105,8 @@ def test_read_only_cache_without_the_entry(project, is_there):
     assert errors.count("RuntimeWarning") == 1
     assert "Read-only file system" in errors
     assert str(project.place) in errors
-    assert project.place.exists() == is_there
-    assert not is_there or content(project) == before
+    assert project.place.exists() == exists
+    assert not exists or content(project) == before
 
 
 def test_full_disk(project):
@@ -116,10 +116,10 @@ def test_full_disk(project):
     assert "No space left" in errors
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners are a matter of Unix")
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has owners")
 def test_objects_built_by_root_are_loaded_by_others(warm):
     if os.geteuid() != 0:
-        pytest.skip("only root can make files of root")
+        pytest.skip("only root can create files of root")
     other = "import os\nos.geteuid = lambda: 12345\n"
     assert warm.run(other + READ_ONLY + RUN) == (LOADED, "")
 
@@ -136,7 +136,7 @@ def test_preload_without_objects(project, mode):
     assert project.run(PRELOAD, NUMPARQ_KERNELS=mode)[0].startswith("['reading'] ")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_processes_inherit_preloaded_kernels(warm):
     assert warm.run(FORKED) == ("[1, 2, 3]", "")
 
@@ -161,5 +161,5 @@ def test_process_running_during_an_upgrade_stores_nothing(project):
     assert project.run()[0] == upgraded.replace("True", "False", 1)
     project.write_factor(10, 0)
     before = content(project)
-    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and does not load what newer ones made
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and loads no object of the newer sources
     assert content(project) == before

@@ -111,7 +111,7 @@ def test_more_values_than_bytes(engine, window):
         outcome = decode_binary(engine, Chunk(column, UNCOMPRESSED, [page]), request, 1, 0)
         if (
             size == 200 or window != (0, 20) or size < 80
-        ):  # the lengths of fifty empty values, had the first not taken all
+        ):  # enough for the lengths of fifty empty values, but the first takes all
             assert outcome.status in (BAD_LENGTH, TRUNCATED)
 
 

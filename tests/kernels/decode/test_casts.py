@@ -47,13 +47,13 @@ def compare(engine, column, value, conversion, convert, optional=False):
     """Check the cast of one value, PLAIN and in a dictionary."""
     column = ColumnType(column.physical, 0, optional)
     try:
-        wanted = DecodeOutcome(0, -1, (convert(value),))
+        expected = DecodeOutcome(0, -1, (convert(value),))
     except Inexact:
-        wanted = DecodeOutcome(INEXACT, 0)
+        expected = DecodeOutcome(INEXACT, 0)
     except Damaged:
-        wanted = DecodeOutcome(BAD_VALUE, 0)
-    assert decode(engine, column, [value], conversion) == wanted
-    assert decode(engine, column, [value], conversion, dictionary=True) == wanted
+        expected = DecodeOutcome(BAD_VALUE, 0)
+    assert decode(engine, column, [value], conversion) == expected
+    assert decode(engine, column, [value], conversion, dictionary=True) == expected
 
 
 LIMIT = 1 << 53

@@ -187,7 +187,7 @@ def test_wrong_num_nulls_is_refused(engine):
         for num_nulls in {0, 1, 2, 3} - {rows.count(None)}:
             lying = replace(page, more={**page.more, "num_nulls": num_nulls})
             outcome = decode_fixed(engine, Chunk(column, UNCOMPRESSED, [lying]), request)
-            # 0 is what writers say that did not count.
+            # Writers that did not count nulls write 0.
             assert outcome == (DecodeOutcome(BAD_COUNT, 0) if num_nulls else sound)
 
 

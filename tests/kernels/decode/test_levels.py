@@ -17,7 +17,7 @@ from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import with_slack
 from support.oracles import hybrid_rle, nested
 
-# The levels from which on the lists around a leaf have an element, the outermost at 1; the highest definition level.
+# The definition level from which each list around a leaf has an element (the outermost at 1), and the maximum level.
 LEAVES = [
     ([0], 0),
     ([0], 1),
@@ -88,7 +88,7 @@ def page(levels, element_levels, most, version, high=False, values=b"12345678"):
     return row, body
 
 
-def take(engine, pages, element_levels, most, seed=0):
+def decode_levels(engine, pages, element_levels, most, seed=0):
     """Run the kernel over pages; returns its status, the levels, its state, the page table and the raw bytes."""
     rng = np.random.default_rng(seed)
     table = np.array([row for row, _ in pages]).reshape(len(pages), t.PAGE_FIELDS)
@@ -124,7 +124,7 @@ def test_decode_page_levels(way, data):
         version = data.draw(st.sampled_from([1, 2]))
         high = version == 1 and data.draw(st.booleans())
         pages.append(page(part, element_levels, most, version, high) if part else page([], [0], 0, 1))
-    status, definition, repetition, state, table, raw = take(way.engine, pages, element_levels, most)
+    status, definition, repetition, state, table, raw = decode_levels(way.engine, pages, element_levels, most)
     assert status == 0
     count = len(levels)
     if most:
@@ -133,16 +133,16 @@ def test_decode_page_levels(way, data):
         assert repetition[:count].tolist() == [r for _, r in levels]
     assert (definition[count:] == 99).sum() >= 56
     assert (repetition[count:] == 99).sum() >= 56
-    there = [sum(d == most for d, _ in part) for part in parts]
-    assert table[:, t.P_NUM_VALUES].tolist() == there
-    assert table[:, t.P_ROW].tolist() == np.cumsum([0, *there[:-1]]).tolist()
+    num_values = [sum(d == most for d, _ in part) for part in parts]
+    assert table[:, t.P_NUM_VALUES].tolist() == num_values
+    assert table[:, t.P_ROW].tolist() == np.cumsum([0, *num_values[:-1]]).tolist()
     assert (table[:, t.P_TYPE] == enums.DATA_PAGE).all()
     for row in table:
         start, end = row[t.P_BODY], row[t.P_BODY] + row[t.P_COMPRESSED]
         assert raw[start:end].tobytes() == b"12345678"
         assert row[t.P_ENCODING] == (enums.RLE_DICTIONARY if row[t.P_NUM_VALUES] else enums.PLAIN)
     assert state[STATE_LEVELS] == count
-    assert state[STATE_VALUES] == sum(there)
+    assert state[STATE_VALUES] == sum(num_values)
     assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
 
 
@@ -154,7 +154,7 @@ def test_invalid_levels(way, data):
         st.integers(0, (1 << most.bit_length()) - 1), st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1)
     )
     levels = data.draw(st.lists(pairs, min_size=1, max_size=12))
-    status, *_ = take(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
+    status, *_ = decode_levels(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
     assert status == (0 if nested.are_valid_levels(levels, most, element_levels) else BAD_LEVELS)
 
 
@@ -170,13 +170,13 @@ def test_truncated_pages(way, version, high):
         if version == 2:
             cut[t.P_REPETITION_BYTES] = min(row[t.P_REPETITION_BYTES], size)
             cut[t.P_DEFINITION_BYTES] = size - cut[t.P_REPETITION_BYTES]
-        status, *_ = take(way.engine, [(cut, body[:size])], element_levels, most)
+        status, *_ = decode_levels(way.engine, [(cut, body[:size])], element_levels, most)
         assert status < 0
     rng = np.random.default_rng(1)
     for _ in range(way.engine.size(300)):
         damaged = bytearray(body)
         damaged[rng.integers(0, len(body))] = rng.integers(0, 256)
-        take(way.engine, [(row, bytes(damaged))], element_levels, most)
+        decode_levels(way.engine, [(row, bytes(damaged))], element_levels, most)
 
 
 @settings(max_examples=60, deadline=None)

@@ -59,7 +59,7 @@ def test_every_copy_form_at_its_distance_limits(engine, form):
     data = np.random.default_rng(2).bytes(50000)
     for distance in (1, 2, 7, 8, 1023, 1024, 2048, 2049, 3072, 16383, 16384, 16385, 32767, 32768, 32769, 49151):
         for length in (2, 3, 4, 5, 8, 9, 10, 33, 34, 288, 289, 543, 544):
-            # Before the copy: three literals behind an old copy, or a run.
+            # Before the copy: three literals after an earlier copy, or a run.
             before = 3 if form == "two" else 4
             start = lzo.run(data) + (lzo.copy("near", 3, 1, b"xyz") if form == "two" else b"")
             if form not in lzo.forms(length, distance, before):
@@ -110,19 +110,19 @@ def test_damaged_bytes(engine):
 @settings(max_examples=60, deadline=None)
 @given(block=st.binary(max_size=40), room=st.integers(0, 300))
 def test_any_bytes(engine, block, room):
-    for made in (block, block + lzo.END, lzo.run(b"abcdefgh") + block + lzo.END):
-        assert decompress(engine, made, room) == expected(made, room)
+    for stream in (block, block + lzo.END, lzo.run(b"abcdefgh") + block + lzo.END):
+        assert decompress(engine, stream, room) == expected(stream, room)
 
 
 @pytest.mark.parametrize(
     "block",
     [
-        lzo.copy("near", 3, 1, b"") + lzo.END,  # of nothing
+        lzo.copy("near", 3, 1, b"") + lzo.END,  # a copy before any output
         lzo.run(b"abcd") + lzo.copy("near", 3, 5, b"") + lzo.END,
         lzo.run(b"abcd") + lzo.copy("near", 3, 4, b"abc")[:-1],
         lzo.run(b"abcd") + b"\x12\x00\x00",  # from 16384 bytes back, but no end
         lzo.run(b"abcd") + b"\x10" + bytes(1000),  # a length that does not end
-        lzo.run(b"abcd") + b"\x20" + bytes(100) + b"\x01\x00\x00" + lzo.END,  # of 25,000 bytes
+        lzo.run(b"abcd") + b"\x20" + bytes(100) + b"\x01\x00\x00" + lzo.END,  # a copy of 25,000 bytes
         b"\x00" * 1000,
     ],
 )

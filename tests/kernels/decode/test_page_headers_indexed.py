@@ -86,7 +86,7 @@ def test_located_pages(seed, data, gap):
     (chunk,) = make_chunks(np.random.default_rng(seed), 1)
     pages = page_table(chunk, 3)
     kept = np.array([data.draw(st.booleans()) for _ in pages], bool)
-    # As the reader fetches them: only those wanted, one behind the other.
+    # As the reader fetches them: only selected pages, back to back.
     raw, moved = gap, pages[kept].copy()
     stored = chunk.stored()
     for page in moved:
@@ -128,7 +128,7 @@ def test_truncated_located_pages(engine, seed):
             status, page, _ = scan_located(engine, data, lying, chunk.column, chunk.codec)
             assert status < 0
             assert page == number
-        # A data page ends where its header says; a dictionary page may have something behind it.
+        # A data page ends where its header says; a dictionary page may have bytes after it.
         lying = located.copy()
         lying[number, L_END] += 1
         status, page, _ = scan_located(engine, data + b"?", lying, chunk.column, chunk.codec)

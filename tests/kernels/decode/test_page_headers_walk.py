@@ -126,7 +126,7 @@ def test_dictionary_page_after_data_pages_comes_first(engine):
     data, table, expected = lay_out(chunks)
     for row, chunk in zip(table.reshape(-1, t.CHUNK_FIELDS), chunks, strict=True):
         row[t.C_NUM_VALUES] = row[t.C_ROW_STOP] = len(chunk.rows) + (chunk.pages[-1].type == DICTIONARY_PAGE)
-    # One value more than there is: otherwise the walk is over when the last value is there.
+    # One value more than stored; otherwise the walk ends with the last value.
     status, pages, state = scan_page_headers(engine, with_slack(rng, data), len(data), table, 99, start_at(table))
     assert status == BAD_COUNT
     assert state[SCAN_CHUNK] == 0

@@ -46,7 +46,7 @@ def decode(engine, column: ColumnType, pages: list[Page]) -> DecodeOutcome:
     return decode_fixed(engine, chunk, DecodeRequest(t.COPY, item, t.NULLS_FILL, -1, 0, count))
 
 
-def nulls(count: int, level_encoding: int = RLE) -> Page:
+def null_page(count: int, level_encoding: int = RLE) -> Page:
     """Return a page without values, so that its levels may end anywhere."""
     rng = np.random.default_rng(0)
     return data_page(
@@ -57,13 +57,13 @@ def nulls(count: int, level_encoding: int = RLE) -> Page:
 def test_level_sections_beyond_the_page(engine):
     section = hybrid_rle.encode([("rle", 0, 9)], 1)
     for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31, (1 << 32) - 1 - len(section)):
-        page = with_body(nulls(9), struct.pack("<I", len(section) + beyond) + section)
-        wanted = DecodeOutcome(0, -1, (NULL,) * 9, b"", 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
-        assert decode(engine, ColumnType(INT64, 0, True), [page]) == wanted
+        page = with_body(null_page(9), struct.pack("<I", len(section) + beyond) + section)
+        expected = DecodeOutcome(0, -1, (NULL,) * 9, b"", 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
+        assert decode(engine, ColumnType(INT64, 0, True), [page]) == expected
         page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
-        assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+        assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == expected.status
     for size in range(4):
-        assert decode(engine, ColumnType(INT64, 0, True), [with_body(nulls(9), bytes(size))]) == DecodeOutcome(
+        assert decode(engine, ColumnType(INT64, 0, True), [with_body(null_page(9), bytes(size))]) == DecodeOutcome(
             TRUNCATED, 0
         )
 
@@ -71,17 +71,17 @@ def test_level_sections_beyond_the_page(engine):
 def test_bit_packed_levels_beyond_the_page(engine):
     for count in (1, 7, 8, 9, 16, 17, 2000):
         for size in {0, (count - 1) // 8, (count + 7) // 8}:
-            page = with_body(nulls(count, BIT_PACKED), bytes(size))
+            page = with_body(null_page(count, BIT_PACKED), bytes(size))
             whole = DecodeOutcome(0, -1, (NULL,) * count, b"", count)
-            wanted = whole if size == (count + 7) // 8 else DecodeOutcome(TRUNCATED, 0)
-            assert decode(engine, ColumnType(INT64, 0, True), [page]) == wanted
+            expected = whole if size == (count + 7) // 8 else DecodeOutcome(TRUNCATED, 0)
+            assert decode(engine, ColumnType(INT64, 0, True), [page]) == expected
             page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
-            assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+            assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == expected.status
 
 
 def test_unknown_level_encodings(engine):
     for encoding in (0, 2, 5, 8, -1, 99):
-        page = nulls(9)
+        page = null_page(9)
         page = replace(page, more={**page.more, "definition_level_encoding": encoding})
         assert decode(engine, ColumnType(INT64, 0, True), [page]) == DecodeOutcome(BAD_LEVELS, 0)
 
@@ -139,8 +139,8 @@ def test_empty_index_runs(engine, physical):
     """Runs without indices, or without groups of them, before a valid run."""
     column, _, dictionary, page = indices_of_two(physical)
     enough = hybrid_rle.encode([("rle", 1, 8)], 8)
-    for front, wanted in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
-        assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == wanted
+    for front, expected in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
+        assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == expected
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_rle_boolean_sections(engine):
     section = hybrid_rle.encode([("rle", 1, 9)], 1)
     for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31):
         body = struct.pack("<I", len(section) + beyond) + section
-        wanted = DecodeOutcome(0, -1, (b"\x01",) * 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
-        assert decode(engine, column, [with_body(page, body)]) == wanted
+        expected = DecodeOutcome(0, -1, (b"\x01",) * 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
+        assert decode(engine, column, [with_body(page, body)]) == expected
     for size in range(4):
         assert decode(engine, column, [with_body(page, bytes(size))]) == DecodeOutcome(TRUNCATED, 0)
     twos = struct.pack("<I", 2) + hybrid_rle.encode([("rle", 2, 9)], 2)

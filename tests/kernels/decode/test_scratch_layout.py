@@ -21,7 +21,7 @@ from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT
 MOST = (1 << 31) - 1
 
 
-def place(engine, chunks, pages, batch_bytes=1000):
+def lay_out(engine, chunks, pages, batch_bytes=1000):
     """Lay pages out: (status, batches as (first, last, snappy), totals)."""
     rng = np.random.default_rng(0)
     batches, totals = (
@@ -55,7 +55,7 @@ def random_tables(rng, num_chunks, num_pages):
     return chunks, pages
 
 
-def apart(places):
+def are_disjoint(places):
     """Whether ranges of (start, size), each with SLACK after it, are disjoint."""
     edges = sorted(places)
     return all(start + size + t.SLACK <= after for (start, size), (after, _) in itertools.pairwise(edges))
@@ -66,14 +66,14 @@ def test_random_pages_do_not_overlap(engine):
     rng = np.random.default_rng(0)
     for _ in range(engine.size(200)):
         chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)))
-        status, batches, totals = place(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
+        status, batches, totals = lay_out(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
         assert status == len(batches)
         assert [first for first, _, _ in batches] == [0, *(last for _, last, _ in batches)][: len(batches)]
         for first, last, snappy in batches:
             run = pages[first:last]
             run = run[run[:, t.P_IS_COMPRESSED] != 0]
             places = run[:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist()
-            assert apart(places)
+            assert are_disjoint(places)
             assert all(start >= 0 and start + size <= totals[T_DECOMPRESSED] for start, size in places)
             assert snappy == (chunks[run[:, t.P_CHUNK], t.C_CODEC] == enums.SNAPPY).all()
         is_dictionary = pages[:, t.P_TYPE] == enums.DICTIONARY_PAGE
@@ -91,10 +91,10 @@ def test_dictionaries_do_not_overlap(engine):
         pages[:, t.P_CHUNK], pages[:, t.P_TYPE] = np.arange(len(chunks)), enums.DICTIONARY_PAGE
         pages[:, t.P_NUM_VALUES] = rng.integers(0, 40, len(chunks))
         pages[:, t.P_UNCOMPRESSED] = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_TYPE_LENGTH]
-        _, _, totals = place(engine, chunks, pages)
+        _, _, totals = lay_out(engine, chunks, pages)
         sizes = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_ITEM_SIZE]
         places = list(zip(chunks[:, t.C_DICTIONARY].tolist(), sizes.tolist(), strict=True))
-        assert apart(places)
+        assert are_disjoint(places)
         assert all(start + size <= totals[T_DICTIONARY] for start, size in places)
 
 
@@ -122,7 +122,7 @@ def test_dictionary_sizes_are_checked(engine, kind, length, conversion, size, mo
     pages[1, t.P_TYPE], pages[1, t.P_UNCOMPRESSED] = enums.DICTIONARY_PAGE, size
     for count in {0, most, most + 1, MOST}:
         pages[1, t.P_NUM_VALUES] = count
-        status, _, totals = place(engine, chunks, pages)
+        status, _, totals = lay_out(engine, chunks, pages)
         assert status == (1 if count <= most else BAD_DICTIONARY)
         assert totals[T_PAGE] == 1
         if status > 0:
@@ -136,16 +136,16 @@ def test_impossible_compression_ratios_are_refused(engine):
     pages[:, t.P_IS_COMPRESSED], pages[:, t.P_COMPRESSED] = 1, 100
     for size, fine in ((22 * 116, True), (22 * 117, False), (MOST, False)):
         pages[1, t.P_UNCOMPRESSED] = size
-        status, _, totals = place(engine, chunks, pages)
+        status, _, totals = lay_out(engine, chunks, pages)
         assert (status > 0) == fine
         assert totals[T_PAGE] == 1
         if not fine:
             assert status == BAD_RATIO
-    chunks[0, t.C_MAX_RATIO] = 0  # not known
-    assert place(engine, chunks, pages)[0] > 0
+    chunks[0, t.C_MAX_RATIO] = 0  # unknown ratio
+    assert lay_out(engine, chunks, pages)[0] > 0
     chunks[0, t.C_MAX_RATIO] = 22
     pages[1, t.P_IS_COMPRESSED] = 0
-    assert place(engine, chunks, pages)[0] > 0
+    assert lay_out(engine, chunks, pages)[0] > 0
 
 
 @few
@@ -157,11 +157,11 @@ def test_any_pages_do_not_overlap(seed, num_chunks, num_pages, batch):
     outcomes = []
     for engine in ENGINES:
         chunks, pages = random_tables(np.random.default_rng(seed), num_chunks, num_pages)
-        status, batches, totals = place(engine, chunks, pages, batch)
+        status, batches, totals = lay_out(engine, chunks, pages, batch)
         assert status == len(batches)
         packed_ones = pages[pages[:, t.P_IS_COMPRESSED] != 0]
         for first, last, _ in batches:
             run = pages[first:last]
-            assert apart(run[run[:, t.P_IS_COMPRESSED] != 0][:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist())
+            assert are_disjoint(run[run[:, t.P_IS_COMPRESSED] != 0][:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist())
         outcomes.append((status, batches, totals.tolist(), packed_ones.tolist()))
     assert outcomes[0] == outcomes[1]

@@ -120,7 +120,7 @@ def compare(engine, block, size, seed):
         uleb(5),
         uleb(4) + snappy.literal(b"abcde"),
         uleb(6) + snappy.literal(b"abcde"),
-        uleb(5) + snappy.copy(1, 5, 2),  # of nothing
+        uleb(5) + snappy.copy(1, 5, 2),  # a copy before any output
         uleb(10) + snappy.literal(b"abcde") + snappy.copy(6, 5, 2),
         uleb(10) + snappy.literal(b"abcde") + bytes([2 | 4 << 2, 0, 0]),  # an offset of zero
         uleb(10) + snappy.literal(b"abcde") + snappy.copy((1 << 32) - 1, 5, 4),

@@ -131,7 +131,7 @@ def test_mixed_with_dictionary_pages(engine, physical):
             )
 
 
-# --- what the specification lets readers meet, and what it does not ----------------------------------------
+# --- valid and invalid encodings ----------------------------------------------------------------------------
 
 
 def decoded(engine, column: ColumnType, section: bytes, rows: int, encoding: int) -> DecodeOutcome:
@@ -211,10 +211,10 @@ def test_miniblock_padding(engine):
     assert whole.rows == numbers(values)
     values = [0, 1, 3, 2, 7]
     section = delta.encode(values, 64)
-    for cut in range(11):  # the values take two bytes out of the twelve of a miniblock of three bits
+    for cut in range(11):  # the values take two of the twelve bytes of a 3-bit miniblock
         assert decoded(engine, ColumnType(INT64), section[: len(section) - cut], 5, NUMBERS).rows == numbers(values)
     assert decoded(engine, ColumnType(INT64), section[:-11], 5, NUMBERS) == DecodeOutcome(TRUNCATED, 0)
-    strange = section[:7] + b"\xff\x41\x07" + section[10:-10] + b"\xff" * 10  # widths of miniblocks not there
+    strange = section[:7] + b"\xff\x41\x07" + section[10:-10] + b"\xff" * 10  # widths of absent miniblocks
     assert decoded(engine, ColumnType(INT64), strange, 5, NUMBERS).rows == numbers(values)
 
 

@@ -84,7 +84,7 @@ def test_every_lead_byte_with_edge_continuations(engine):
 def test_pairs_of_edge_bytes(engine):
     for pair in itertools.product(EDGES, EDGES):
         compare(engine, [bytes(pair), b"x"])
-        compare(engine, [b"x" * 13 + bytes(pair[:1]), bytes(pair[1:])])  # no sequence goes on in the next string
+        compare(engine, [b"x" * 13 + bytes(pair[:1]), bytes(pair[1:])])  # no sequence continues in the next string
 
 
 @engines

@@ -162,7 +162,7 @@ def test_every_vector_size(engine, log):
         assert decode(engine, section, count, 4).rows == tuple(alp.decode(section, 4, count))
 
 
-def a_page(size: int) -> tuple[bytes, int]:
+def example_page(size: int) -> tuple[bytes, int]:
     """Return a page of two vectors, both with exceptions, and its number of values."""
     rng = np.random.default_rng(0)
     numbers = [*(rng.integers(-500, 500, 9) / 100).tolist(), math.inf, 1 / 3, -0.0]
@@ -172,7 +172,7 @@ def a_page(size: int) -> tuple[bytes, int]:
 @engines
 @sizes
 def test_cut_at_every_byte(engine, size):
-    section, rows = a_page(size)
+    section, rows = example_page(size)
     assert decode(engine, section, rows, size).status == 0
     for cut in range(1, len(section)):
         got = decode(engine, section[:cut], rows, size)
@@ -184,7 +184,7 @@ def test_cut_at_every_byte(engine, size):
 @sizes
 def test_every_byte_damaged(engine, size):
     """Pages that the oracle still reads are read equally; all others are refused."""
-    section, rows = a_page(size)
+    section, rows = example_page(size)
     outcomes = set()
     for place in range(len(section)):
         for change in (1, 0x80, 0xFF):

@@ -13,7 +13,7 @@ from support.kernels.strategies import COUNTS, SEEDS, STRINGS, few, random_strin
 from support.oracles import delta
 
 
-def laid_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def lay_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return strings as data, starts and ends: adjacent, with gaps, or in any order; nothing after the last."""
     order = rng.permutation(len(strings)).tolist() if rng.random() < 0.4 else range(len(strings))
     gaps = rng.random() < 0.5
@@ -28,7 +28,7 @@ def laid_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray
 
 
 def check_strings(engine, strings: list[bytes], start: int, stop: int, rng: np.random.Generator) -> None:
-    data, starts, ends = laid_out(rng, strings)
+    data, starts, ends = lay_out(rng, strings)
     count, part = stop - start, strings[start:stop]
     total = sum(map(len, part))
     lengths, prefixes, suffixes = (GuardedBuffer(rng, count, "i4") for _ in range(3))

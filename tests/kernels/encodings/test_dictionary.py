@@ -17,7 +17,6 @@ from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
 from support.oracles import encoders
-from support.oracles import encoders as twin
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33, 50)
 
@@ -83,7 +82,7 @@ def test_fixed_values(engine, width):
         pool += [bytes(width), bytes([255] * width), pool[0][:-1] + bytes([pool[0][-1] ^ 1])]
         values = [pool[i] for i in rng.integers(0, len(pool), engine.size(3000)).tolist()]
         values += [pool[-1]] * engine.size(100)
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         assert index_fixed(engine, values, width, len(entries)) == (entries, codes)
         assert index_fixed(engine, values, width, len(entries) + 7) == (entries, codes)
         assert index_fixed(engine, values, width, len(entries) - 1) == NO_DICTIONARY
@@ -95,7 +94,7 @@ def test_binary_values(engine, longest):
     rng = np.random.default_rng(longest)
     for distinct in (1, 2, 30, 1000):
         values = random_strings(rng, engine.size(2000), distinct, longest)
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         size = sum(len(entry) + 4 for entry in entries)
         assert index_binary(engine, values, len(entries), size, seed=distinct) == (entries, codes)
         assert index_binary(engine, values, len(entries) + 7, seed=distinct) == (entries, codes)
@@ -115,13 +114,13 @@ def test_probe_of_the_first_values(engine):
     values = [struct.pack("<q", i) for i in (1, 2, 3, 1, 4, 5, 6, 7)]
     for probe_count in range(10):
         for probe_entries in range(9):
-            refused = twin.exceeds_dictionary_limit(values, 99, probe_count, probe_entries)
-            wanted = NO_DICTIONARY if refused else twin.build_dictionary(values)
-            assert index_fixed(engine, values, 8, 99, probe_count, probe_entries) == wanted
+            refused = encoders.exceeds_dictionary_limit(values, 99, probe_count, probe_entries)
+            expected = NO_DICTIONARY if refused else encoders.build_dictionary(values)
+            assert index_fixed(engine, values, 8, 99, probe_count, probe_entries) == expected
             narrow = [value[:3] for value in values]
             found = index_fixed(engine, narrow, 3, 99, probe_count, probe_entries)
-            assert found == (NO_DICTIONARY if refused else twin.build_dictionary(narrow))
-            assert index_binary(engine, values, 99, 999, probe_count, probe_entries) == wanted
+            assert found == (NO_DICTIONARY if refused else encoders.build_dictionary(narrow))
+            assert index_binary(engine, values, 99, 999, probe_count, probe_entries) == expected
 
 
 @engines
@@ -143,9 +142,9 @@ def test_zero_byte_strings_are_distinguished_by_length(engine):
 def test_nearly_full_hash_table(engine):
     """15 entries in 16 slots: slower, but right."""
     values = [struct.pack("<q", i * i) for i in range(15)] * 3
-    assert index_fixed(engine, values, 8, 15, table_bits=4) == twin.build_dictionary(values)
+    assert index_fixed(engine, values, 8, 15, table_bits=4) == encoders.build_dictionary(values)
     assert index_fixed(engine, values, 8, 14, table_bits=4) == NO_DICTIONARY
-    assert index_binary(engine, values, 15, table_bits=4) == twin.build_dictionary(values)
+    assert index_binary(engine, values, 15, table_bits=4) == encoders.build_dictionary(values)
 
 
 @engines
@@ -155,7 +154,7 @@ def test_regular_values_do_not_collide(engine, shift):
     for step in (1, 3, 10, 1000):
         count = engine.size(min(4000, (1 << (64 - shift)) // step))
         values = [struct.pack("<Q", i * step << shift & (1 << 64) - 1) for i in range(count)]
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         assert index_fixed(engine, values, 8, len(entries)) == (entries, codes)
         assert index_binary(engine, values, len(entries)) == (entries, codes)
 
@@ -184,10 +183,10 @@ def test_adversarial_collisions_end_the_attempt(engine):
     st.integers(0, 1000),
 )
 def test_any_strings(values, room, room_bytes, probe_count, probe_entries, seed):
-    refused = twin.exceeds_dictionary_limit(values, room, probe_count, probe_entries, room_bytes)
-    wanted = NO_DICTIONARY if refused else twin.build_dictionary(values)
+    refused = encoders.exceeds_dictionary_limit(values, room, probe_count, probe_entries, room_bytes)
+    expected = NO_DICTIONARY if refused else encoders.build_dictionary(values)
     for engine in ENGINES:
-        assert index_binary(engine, values, room, room_bytes, probe_count, probe_entries, None, seed) == wanted
+        assert index_binary(engine, values, room, room_bytes, probe_count, probe_entries, None, seed) == expected
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs mprotect")

@@ -188,7 +188,7 @@ def compare(probe, data, count, width, limit, seed=0):
         (b"\x01\x01", BAD_RUN),
         (b"\x02", TRUNCATED),
         (b"\x03", TRUNCATED),
-        (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest packed run there can be, of one byte
+        (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest possible packed run, in one byte
         (b"\x03\xaa\x03", TRUNCATED),
         (b"\x02\x02", BAD_RUN),
     ],
@@ -203,7 +203,7 @@ def test_statuses_of_bits(probe, data, status):
         (b"", TRUNCATED),
         (b"\x80", TRUNCATED),
         (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
-        (b"\x00\x07\x20\x05", BAD_RUN),  # what would do for all stands behind a run of nothing
+        (b"\x00\x07\x20\x05", BAD_RUN),  # an empty run before a valid one
         (b"\x01\x20\x05", BAD_RUN),
         (b"\x20", TRUNCATED),
         (b"\x05\xaa\xaa\xaa\xaa\xaa", TRUNCATED),

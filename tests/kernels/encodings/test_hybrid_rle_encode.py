@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
 from support.kernels.engines import COMPILED, ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.oracles import hybrid_rle as twin
+from support.oracles import hybrid_rle as oracle
 
 
 def encode(engine, values, bit_width, item="i4", seed=0):
@@ -31,7 +31,7 @@ def encode(engine, values, bit_width, item="i4", seed=0):
 
 def compare(engine, values, bit_width, item="i4", seed=0):
     data = encode(engine, values, bit_width, item, seed)
-    assert twin.decode(data, bit_width, len(values)) == list(values)
+    assert oracle.decode(data, bit_width, len(values)) == list(values)
     return data
 
 
@@ -69,10 +69,10 @@ def test_no_values(engine):
 def test_constant_values_are_one_run(engine, bit_width):
     for count in (1, 5, 8, 63, 64, engine.size(9000)):
         value = (1 << bit_width) - 1
-        wanted = twin.encode([("rle", value, count)], bit_width)
-        assert encode(engine, [value] * count, bit_width) == wanted
+        expected = oracle.encode([("rle", value, count)], bit_width)
+        assert encode(engine, [value] * count, bit_width) == expected
         if bit_width <= 8:
-            assert encode(engine, [value] * count, bit_width, "u1") == wanted
+            assert encode(engine, [value] * count, bit_width, "u1") == expected
 
 
 @engines
@@ -80,17 +80,17 @@ def test_runs_between_packed_values(engine):
     """Eight equal values become a run, unless they take less room packed."""
     mixed = [1, 2, 3, 4, 5, 6, 7, 0]
     values = [*mixed, *[5] * 8, *mixed[:3], *[6] * 5, *[6] * 9, 1]
-    wanted = [("packed", mixed), ("rle", 5, 8), ("packed", [1, 2, 3, *[6] * 5]), ("rle", 6, 9), ("rle", 1, 1)]
-    assert encode(engine, values, 3) == twin.encode(wanted, 3)
+    expected = [("packed", mixed), ("rle", 5, 8), ("packed", [1, 2, 3, *[6] * 5]), ("rle", 6, 9), ("rle", 1, 1)]
+    assert encode(engine, values, 3) == oracle.encode(expected, 3)
     bits = [0, 1] * 4
-    assert encode(engine, [*bits, *[1] * 31, 0], 1) == twin.encode([("packed", [*bits, *[1] * 31, 0])], 1)
-    wanted = [("packed", bits), ("rle", 1, 32), ("rle", 0, 1)]
-    assert encode(engine, [*bits, *[1] * 32, 0], 1, "u1") == twin.encode(wanted, 1)
+    assert encode(engine, [*bits, *[1] * 31, 0], 1) == oracle.encode([("packed", [*bits, *[1] * 31, 0])], 1)
+    expected = [("packed", bits), ("rle", 1, 32), ("rle", 0, 1)]
+    assert encode(engine, [*bits, *[1] * 32, 0], 1, "u1") == oracle.encode(expected, 1)
 
 
 @engines
 def test_last_group_is_padded_with_zeros(engine):
-    assert encode(engine, [3, 1, 2], 2) == twin.encode([("packed", [3, 1, 2, 0, 0, 0, 0, 0])], 2)
+    assert encode(engine, [3, 1, 2], 2) == oracle.encode([("packed", [3, 1, 2, 0, 0, 0, 0, 0])], 2)
 
 
 @engines

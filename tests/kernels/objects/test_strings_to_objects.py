@@ -50,13 +50,13 @@ STRINGS = [
 
 @pytest.fixture(scope="module", params=["object", "dispatcher", "python"])
 def mode(request):
-    made = {
+    builders = {
         "python": fallback.python_functions,
         "object": _loaded,
         "dispatcher": lambda some: fallback.dispatchers(some, None),
     }
     before = dict(kernels.__dict__)
-    kernels.__dict__.update(made[request.param](OBJECT_KERNELS), mode=request.param)
+    kernels.__dict__.update(builders[request.param](OBJECT_KERNELS), mode=request.param)
     yield request.param
     kernels.__dict__.clear()
     kernels.__dict__.update(before)
@@ -81,7 +81,7 @@ def test_build_str_objects(mode):
     assert made.tolist() == STRINGS
     assert [hash(text) for text in made] == [hash(text) for text in STRINGS]
     assert all(
-        type(text) is str and text.isascii() == wanted.isascii() for text, wanted in zip(made, STRINGS, strict=True)
+        type(text) is str and text.isascii() == expected.isascii() for text, expected in zip(made, STRINGS, strict=True)
     )
 
 
@@ -112,7 +112,7 @@ def test_invalid_utf8_is_refused(mode, bad):
     offsets, data, validity = packed([b"first", None, bad, b"last"])
     with pytest.raises(CorruptPageError, match="not valid UTF-8"):
         objects.str_object_array(offsets, data, validity, None)
-    assert objects.str_object_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no error is left behind
+    assert objects.str_object_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no exception stays set
 
 
 @pytest.mark.parametrize("offsets", [[0, 9], [-1, 2], [2, 1], [0, 1 << 62]])

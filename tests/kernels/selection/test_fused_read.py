@@ -97,7 +97,7 @@ class FusedRead:
         if self.is_string:
             ends, data = self.offsets.tolist(), self.out.tobytes()
             pairs = zip(ends, ends[1:], self.validity.tolist(), strict=False)
-            return tuple(data[first:last] if there else None for first, last, there in pairs)
+            return tuple(data[first:last] if valid else None for first, last, valid in pairs)
         data = self.out.tobytes()
         return tuple(data[place * item : (place + 1) * item] for place in range(count))
 
@@ -126,15 +126,15 @@ def some_chunk(draw):
 @given(data=st.data(), few=st.booleans())
 def test_any_run_of_rows(data, few):
     case, chunk, request = some_chunk(data.draw)
-    wanted = expected_rows(case, chunk, request, range(request.stop - request.start))
+    expected = expected_rows(case, chunk, request, range(request.stop - request.start))
     located = page_locations(page_table(chunk))
     for engine in ENGINES:
         run = FusedRead(engine, chunk, request, chunk.stored(), located, few)
         assert run.status == 0
-        assert int(run.chunk[tables.C_NULL_COUNT]) == wanted.null_count
-        assert run.rows == wanted.rows
+        assert int(run.chunk[tables.C_NULL_COUNT]) == expected.null_count
+        assert run.rows == expected.rows
         if request.nulls == tables.NULLS_MASK and case is not STRINGS:
-            assert run.mask[: len(wanted.mask)].tobytes() == wanted.mask
+            assert run.mask[: len(expected.mask)].tobytes() == expected.mask
 
 
 def three_pages(seed=1, codec=SNAPPY):
@@ -201,16 +201,16 @@ def test_wrong_crc(engine):
 @pytest.mark.parametrize("few", [False, True])
 def test_rows_missing_from_the_pages(engine, few):
     chunk, data, located = three_pages(4)
-    asked = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
+    request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for lying in (located[1:], located[:2], located[[0, 2]]):
-        assert FusedRead(engine, chunk, asked, data, lying, few).status < 0
+        assert FusedRead(engine, chunk, request, data, lying, few).status < 0
     shifted = located.copy()
     shifted[1:, L_ROW] += 1
-    assert FusedRead(engine, chunk, asked, data, shifted, few).status < 0
+    assert FusedRead(engine, chunk, request, data, shifted, few).status < 0
     more = located.copy()
     more[0, L_ROWS] += 1
-    assert FusedRead(engine, chunk, asked, data, more, few).status == BAD_COUNT
-    assert FusedRead(engine, chunk, asked, b"", located[:0], few).status < 0
+    assert FusedRead(engine, chunk, request, data, more, few).status == BAD_COUNT
+    assert FusedRead(engine, chunk, request, b"", located[:0], few).status < 0
 
 
 @engines

@@ -17,7 +17,7 @@ from support.kernels.strategies import SEEDS, few
 from support.oracles import row_selection
 
 
-def apart(steps, start=0):
+def disjoint_ranges(steps, start=0):
     """Return disjoint ranges of alternating gaps and lengths."""
     ranges = []
     for gap, length in steps:
@@ -67,7 +67,7 @@ def check_select(pages, ranges, first=0):
 def test_select_pages_of_ranges(sizes, begin, steps, first, gaps):
     """Pages of any number of rows, adjacent or with gaps; ranges in and around them."""
     starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
-    check_select(list(zip(starts.tolist(), sizes, strict=True)), apart(steps), first)
+    check_select(list(zip(starts.tolist(), sizes, strict=True)), disjoint_ranges(steps), first)
 
 
 def test_no_pages_and_no_rows():
@@ -100,7 +100,7 @@ def take_items(engine, items, size, spans, place, seed=0):
     """Take items into the middle of an output whose other bytes must stay."""
     rng = np.random.default_rng(seed)
     count = sum(length for _, length in spans)
-    # Neither the source nor the output has a byte that may be touched behind its last item.
+    # No byte after the last item may be touched, neither in the source nor in the output.
     out = GuardedBuffer(rng, place + count * size + 5)
     before = out.array.copy()
     source = np.frombuffer(b"".join(items), np.uint8)
@@ -114,7 +114,7 @@ def take_items(engine, items, size, spans, place, seed=0):
 
 
 @st.composite
-def runs_of(draw, count):
+def draw_runs(draw, count):
     """Draw runs of `count` values in any order; they may overlap, be empty, or be all values."""
     found = []
     for _ in range(draw(st.integers(0, 8))):
@@ -128,7 +128,7 @@ def runs_of(draw, count):
 def test_take_fixed_ranges(data, size, place, seed):
     count = data.draw(st.integers(0, 300))
     items = [one.tobytes() for one in random_bytes(np.random.default_rng(seed), count * size).reshape(count, size)]
-    spans = data.draw(runs_of(count))
+    spans = data.draw(draw_runs(count))
     for engine in ENGINES:
         assert take_items(engine, items, size, spans, place) == b"".join(row_selection.take_ranges(items, spans))
 
@@ -181,7 +181,7 @@ def take_strings(engine, values, spans, start=0, seed=0):
     values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60),
 )
 def test_take_binary_ranges(data, start, values):
-    spans = data.draw(runs_of(len(values)))
+    spans = data.draw(draw_runs(len(values)))
     for engine in ENGINES:
         assert take_strings(engine, values, spans, start) == row_selection.take_ranges(values, spans)
 
@@ -199,11 +199,11 @@ def test_take_empty_and_long_strings(engine):
 @given(mask=st.lists(st.booleans(), max_size=200))
 def test_mask_to_indices(mask):
     for engine in ENGINES:
-        # There is room for one more than there may be.
+        # The kernel needs room for one index more.
         out = GuardedBuffer(np.random.default_rng(0), len(mask) + 1, "i4")
         count = engine.mask_to_indices(np.array(mask, np.uint8), len(mask), out.array)
         out.check()
-        assert out.array[:count].tolist() == [place for place, there in enumerate(mask) if there]
+        assert out.array[:count].tolist() == [place for place, selected in enumerate(mask) if selected]
 
 
 @few
