@@ -119,7 +119,7 @@ def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
     """Give the shape of a field: a list of it, if it is repeated."""
     element = schema.schema_element(number)
     if above.nodes > MAX_DEPTH:
-        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} levels deep", column=element.name)
+        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
     if element.repetition != REPEATED:
         return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
     place = above.repeated(element)
