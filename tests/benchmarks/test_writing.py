@@ -1,4 +1,4 @@
-"""Benchmarks of writing: each frame is written once, tiny."""
+"""Benchmarks of writes: each frame is written once on tiny data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_frame_is_written(settings, writers, name):
     assert not list(settings.folder.glob("written-*"))
 
 
-def test_a_wrong_file_is_reported(settings):
+def test_wrong_written_file_is_reported(settings):
     honest = load_writer("pyarrow", THREADS)
     wrong = lambda frame: frame.assign(id=frame["id"] + 1)  # noqa: E731
     liar = Writer("numparq", "0", lambda frame, path, codec: honest.write(wrong(frame), path, codec))

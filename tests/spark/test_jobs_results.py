@@ -1,4 +1,4 @@
-"""What a function of pandas gives, as what its schema says, exactly, or an error that says why not; no Java."""
+"""Results of pandas functions are converted to the schema exactly, or refused with a reason. Needs no Java."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def schema(**types):
 
 
 def rows(frame, wanted, *, is_utc=True):
-    """Convert, check that the batches are as Spark has to have them, give the rows."""
+    """Convert a frame, check that the batches have Spark's schema, and return the rows."""
     batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).from_frame(frame))
     assert all(batch.schema == worker_arrow_schema(wanted) for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
@@ -83,7 +83,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("values", "kind", "wanted"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30])
-def test_values_arrive(values, kind, wanted):
+def test_values_convert_to_the_schema(values, kind, wanted):
     assert column(values, kind) == wanted
 
 
@@ -114,28 +114,28 @@ LOST = [
 
 
 @pytest.mark.parametrize(("values", "kind", "message"), UNFIT)
-def test_other_kinds_of_values_are_refused(values, kind, message):
+def test_incompatible_types_are_refused(values, kind, message):
     with pytest.raises(TypeError, match=message) as caught:
         column(values, kind)
     assert "column 'a' of what the function gave" in str(caught.value)
 
 
 @pytest.mark.parametrize(("values", "kind", "message"), LOST)
-def test_nothing_is_cut_off_or_wrapped_around(values, kind, message):
+def test_lossy_conversions_are_refused(values, kind, message):
     with pytest.raises(ValueError, match=message) as caught:
         column(values, kind)
     assert "column 'a' of what the function gave" in str(caught.value)
 
 
-def test_what_a_timestamp_without_a_zone_means_is_not_guessed():
-    """INT96 is decoded without one, and is UTC; Spark would take it for the session's."""
+def test_naive_timestamps_are_not_guessed():
+    """INT96 decodes without a zone and means UTC; Spark would assume the session's zone."""
     values = pd.Series([pd.Timestamp(NOON)])
     with pytest.raises(TypeError, match="without a time zone"):
         column(values, T.TimestampType(), is_utc=False)
     assert column(values.dt.tz_localize("UTC"), T.TimestampType(), is_utc=False)[0].hour == 12
 
 
-def test_columns_are_found_by_name_and_so_are_levels_of_the_index():
+def test_columns_and_index_levels_by_name():
     frame = pd.DataFrame({"b": [1, 2], "k": [3, 4], "a": ["x", "y"]})
     wanted = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
     assert rows(frame, wanted) == [("x", 1, 3), ("y", 2, 4)]
@@ -145,7 +145,7 @@ def test_columns_are_found_by_name_and_so_are_levels_of_the_index():
     assert rows(other_index, wanted) == [("x", 1, 3), ("y", 2, 4)]
 
 
-def test_columns_that_are_missing_or_besides_or_twice():
+def test_missing_extra_and_duplicate_columns():
     frame = pd.DataFrame({"a": [1], "z": [2]})
     with pytest.raises(ValueError, match="lacks 'b' and has besides 'z'; the schema is a bigint, b bigint"):
         rows(frame, schema(a=T.LongType(), b=T.LongType()))
@@ -156,18 +156,18 @@ def test_columns_that_are_missing_or_besides_or_twice():
 
 
 @pytest.mark.parametrize("result", [None, 3, pd.Series([1]), {"a": [1]}])
-def test_what_is_no_frame(result):
+def test_results_other_than_frames_are_refused(result):
     with pytest.raises(TypeError, match=r"the function is to give DataFrames, and gave (None|a )"):
         rows(result, schema(a=T.LongType()))
 
 
-def test_frames_without_rows_give_nothing_but_are_checked():
+def test_empty_frames_are_checked():
     assert rows(pd.DataFrame({"a": []}), schema(a=T.StringType())) == []
     with pytest.raises(ValueError, match="lacks"):
         rows(pd.DataFrame(), schema(a=T.StringType()))
 
 
-def test_nulls_where_the_schema_has_none():
+def test_nulls_in_required_columns_are_refused():
     wanted = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
     assert rows(pd.DataFrame({"a": [1]}), wanted) == [(1,)]
     with pytest.raises(ValueError, match="has nulls"):

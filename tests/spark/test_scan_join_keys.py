@@ -1,4 +1,4 @@
-"""Keys of a join as filters of a column: which literals, ranges and hashes they become; no Java."""
+"""Join keys as filters of a column: their literals, ranges and hashes. Needs no Java."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_sets(name):
+def test_filters_of_key_sets(name):
     known, given, shown = SETS[name]
     (made,) = value_filters("x", cast_keys(given, known), known)
     assert shown in repr(made)
 
 
 @pytest.mark.parametrize("known", [column(INT96), moments("NANOS", utc=False), moments("NANOS", utc=True)])
-def test_a_microsecond_is_a_range_of_nanoseconds(known):
+def test_microsecond_keys_become_nanosecond_ranges(known):
     is_utc = known.leaf.logical is not None and known.leaf.logical.utc
     compared = cast_keys(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
     zone = compared[0].as_py().tzinfo
@@ -83,7 +83,7 @@ def test_a_microsecond_is_a_range_of_nanoseconds(known):
     assert repr(made).count("col") == 2
 
 
-def test_dates_are_moments_of_a_finer_column():
+def test_date_keys_of_timestamp_columns():
     known = moments("NANOS", utc=False)
     (made,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
     assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(made)
@@ -101,13 +101,13 @@ BOUNDED = [
 
 
 @pytest.mark.parametrize("given", BOUNDED, ids=str)
-def test_bounds(given):
+def test_range_filters_of_keys(given):
     (made,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
     low, high = min(given.to_pylist()), max(given.to_pylist())
     assert repr(made) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
 
 
-def test_keys_of_which_there_is_no_filter():
+def test_keys_without_filters():
     for known in (None, PARTITION, LONG):
         assert cast_keys(keys(1.0, float("nan")), known) is None
     assert cast_keys(keys(MOMENT.replace(tzinfo=UTC)), None) is None
@@ -131,13 +131,12 @@ HASHED = [
 
 
 @pytest.mark.parametrize(("known", "given", "plain"), HASHED)
-def test_hashes(known, given, plain):
+def test_plain_bytes_of_keys(known, given, plain):
     assert [each.tolist() for each in plain_keys(known, given)] == [plain.tolist()]
     assert plain_keys(known, given)[0].dtype == plain.dtype
 
 
-def test_hashes_of_texts():
-    """In whatever pieces they come."""
+def test_hashes_of_chunked_strings():
     texts = pa.array(["none", "a", "", "bc"])
     given = pa.chunked_array([texts[1:2], texts[2:]])
     plain, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1, 1]), np.array([1, 1, 3])
@@ -161,5 +160,5 @@ NOT_HASHED = [
 
 
 @pytest.mark.parametrize(("known", "given"), NOT_HASHED)
-def test_what_is_stored_in_several_ways_is_not_hashed(known, given):
+def test_keys_without_unique_bytes_are_not_hashed(known, given):
     assert plain_keys(known, given) is None

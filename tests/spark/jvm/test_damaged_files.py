@@ -1,4 +1,4 @@
-"""Files whose values break their types, through `collect`: what Spark's reader gives, or an error with its place."""
+"""Files with values that are invalid for their types, through `collect`: Spark's result, or an error with its location."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAP = pa.map_(pa.string(), pa.int64())
 
 
 def written(column, name="c"):
-    """Write two columns as plainly as can be: bytes of pages may be changed for others of as many."""
+    """Write two columns uncompressed and PLAIN, so that page bytes can be exchanged."""
     buffer = io.BytesIO()
     table = pa.table({"id": list(range(len(column))), name: column})
     pq.write_table(table, buffer, compression="none", use_dictionary=False, store_schema=False, write_statistics=False)
@@ -29,7 +29,7 @@ def written(column, name="c"):
 
 
 def told(data, name, **said):
-    """Have the footer say something else of an element of the schema."""
+    """Return the file with changed fields of one schema element in the footer."""
     footer = footer_of(data)
     (element,) = [each for each in footer.schema if each.name in (name, name.encode())]
     element.logicalType = None
@@ -40,7 +40,7 @@ def told(data, name, **said):
 
 
 def spliced(data, other, path):
-    """Give a file with the pages of a column of another one."""
+    """Return the file with one column's pages taken from another file."""
     starts, sizes = [], []
     for each in (data, other):
         chunks = footer_of(each).row_groups[0].columns
@@ -108,8 +108,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_an_error_with_its_place(spark, tmp_path, name):
-    """Beside a sound file, in the same split."""
+def test_invalid_values_raise_with_file_and_column(spark, tmp_path, name):
+    """A valid file is read in the same split."""
     data, said = HOSTILE[name]
     (tmp_path / "bad.parquet").write_bytes(data)
     place = r"file '[^']*bad\.parquet', (row group 0, )?column 'c"
@@ -119,7 +119,7 @@ def test_an_error_with_its_place(spark, tmp_path, name):
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("name", ["DECIMAL of INT32", "no UTF-8", "levels of a struct"])
-def test_the_driver_leaves_it_to_tasks(spark, tmp_path, name):
+def test_invalid_values_in_driver_reads(spark, tmp_path, name):
     data, said = HOSTILE[name]
     (tmp_path / "bad.parquet").write_bytes(data)
     found = numparq.spark.read(spark, str(tmp_path), filters="id >= 0")
@@ -127,8 +127,8 @@ def test_the_driver_leaves_it_to_tasks(spark, tmp_path, name):
         found.collect()
 
 
-def test_one_of_several_files_of_a_split(spark, tmp_path):
-    """Which have their columns made together: it is the one that is named."""
+def test_error_names_one_of_several_files(spark, tmp_path):
+    """Columns of the split's files are built together; the error still names the right file."""
     for number in range(4):
         data = decimals([12, 1234567 if number == 2 else 13], pa.int32(), 4)
         (tmp_path / f"{number}.parquet").write_bytes(data)
@@ -150,7 +150,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_as_spark_has_it(spark, tmp_path, name):
+def test_odd_values_match_spark(spark, tmp_path, name):
     (tmp_path / "a.parquet").write_bytes(SAME[name])
     wanted = spark.read.parquet(str(tmp_path)).selectExpr("id", "cast(c as string) as c")
     found = numparq.spark.read(spark, str(tmp_path)).selectExpr("id", "cast(c as string) as c")

@@ -1,4 +1,4 @@
-"""A DataFrame of rows that the driver has is what `createDataFrame` makes, and Python gets its rows without a job."""
+"""A DataFrame of rows held by the driver equals one of `createDataFrame`, and Python gets its rows without a job."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def table_of(schema, rows):
 
 @pytest.fixture
 def settings(spark):
-    """Set for one test."""
+    """Change session settings for one test."""
     before = {}
 
     def settle(**values):
@@ -88,7 +88,7 @@ def settings(spark):
 
 
 def jobs_of(spark, do):
-    """Do something, and say how many jobs that took."""
+    """Call a function; return its result and the number of Spark jobs it ran."""
     context, group = spark.sparkContext, f"jobs of {id(do)}"
     context.setJobGroup(group, group)
     try:
@@ -111,7 +111,7 @@ def same(made, expected):
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []], ids=["three", "one", "none"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "+05:30"])
-def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
+def test_local_frame_matches_create_dataframe(spark, schema, settings, zone, rows):
     settings(spark__sql__session__timeZone=zone)
     table = table_of(schema, rows)
     made = create_local_frame(spark, table, schema)
@@ -130,7 +130,7 @@ def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
     ],
     ids=lambda setting: next(iter(setting)).rpartition("__")[2],
 )
-def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, setting):
+def test_local_frame_under_other_settings(spark, schema, settings, setting):
     table = table_of(schema, ROWS)
     early = create_local_frame(spark, table, schema)
     settings(**setting)
@@ -141,7 +141,7 @@ def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, set
 
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
-def test_python_gets_its_rows_without_a_job(spark, schema, rows):
+def test_rows_reach_python_without_a_job(spark, schema, rows):
     made = create_local_frame(spark, table_of(schema, rows), schema)
     for get in (made.toPandas, made.collect):
         found, jobs = jobs_of(spark, get)
@@ -150,7 +150,7 @@ def test_python_gets_its_rows_without_a_job(spark, schema, rows):
     assert jobs_of(spark, made.select("id").toPandas)[0].columns.tolist() == ["id"]
 
 
-def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
+def test_cached_local_frame_is_read_by_spark(spark, schema):
     made = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
     try:
         found, jobs = jobs_of(spark, made.toPandas)
@@ -161,7 +161,7 @@ def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
     assert jobs_of(spark, made.toPandas)[1] == 0
 
 
-def test_settings_are_those_of_its_session(spark, schema):
+def test_local_frame_uses_its_own_session(spark, schema):
     table = table_of(schema, ROWS)
     other = spark.newSession()
     other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
@@ -172,7 +172,7 @@ def test_settings_are_those_of_its_session(spark, schema):
     same(made, spark.createDataFrame(table, schema))
 
 
-def test_nobody_changes_its_rows_or_columns(spark, schema):
+def test_local_frame_is_immutable(spark, schema):
     from pyspark.sql.types import StructType
 
     mine = StructType([*schema.fields])
@@ -190,7 +190,7 @@ def test_nobody_changes_its_rows_or_columns(spark, schema):
 
 
 @pytest.mark.parametrize("what", ["_jvm_methods", "_frame_class", "_ipc_stream"])
-def test_there_is_none_where_spark_has_other_ways(spark, schema, monkeypatch, what):
+def test_no_local_frame_if_spark_internals_differ(spark, schema, monkeypatch, what):
     def fail(*of):
         raise AttributeError(what)
 
@@ -198,7 +198,7 @@ def test_there_is_none_where_spark_has_other_ways(spark, schema, monkeypatch, wh
     assert create_local_frame(spark, table_of(schema, ROWS), schema) is None
 
 
-def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monkeypatch):
+def test_no_local_frame_if_spark_encrypts(spark, schema, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
     files = []
     monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
@@ -221,5 +221,5 @@ def nothing_said(self): ...
         (nothing_said, False),
     ],
 )
-def test_only_what_is_known_is_done_for_spark(way, is_known):
+def test_only_known_signatures_are_replaced(way, is_known):
     assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": way})) is is_known

@@ -1,4 +1,4 @@
-"""`numparq.spark.optimize`: the same rows in better files; sorted, clustered or just put together."""
+"""`numparq.spark.optimize` keeps the rows: compacted, sorted or clustered files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def files_of(path):
 
 
 def rides(path, files=12, rows=400, seed=0):
-    """Write files of two partitions, the one named in a way of its own; a third of the files lack a column."""
+    """Write files of two partitions, one with an unusual directory name; a third of the files lack a column."""
     random = np.random.default_rng(seed)
     for number in range(files):
         frame = pd.DataFrame(
@@ -60,7 +60,7 @@ def folder_frames(path):
     return {name: numparq.read_parquet(path / name, dtype_backend="pyarrow") for name in sorted(os.listdir(path))}
 
 
-def test_small_files_are_put_together(optimize, tmp_path):
+def test_small_files_are_compacted(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     before, frames = rows_of(path), folder_frames(path)
     report = optimize(path)
@@ -80,7 +80,7 @@ def test_small_files_are_put_together(optimize, tmp_path):
     assert optimize(path, force=True, dry_run=True).status == "dry run"
 
 
-def test_sorted_over_all_files_of_a_directory(optimize, spark, tmp_path):
+def test_rows_are_sorted_per_directory(optimize, spark, tmp_path):
     path = rides(tmp_path / "rides")
     before = rows_of(path)
     asked = {"sort_by": ["zone", "ride", "month"], "target_file_bytes": 30_000}
@@ -103,7 +103,7 @@ def test_sorted_over_all_files_of_a_directory(optimize, spark, tmp_path):
     assert tuple(seen) == (4800, sum(range(4800)), int(before["fare"].count()))
 
 
-def test_files_that_came_since_make_a_directory_bad_again(optimize, tmp_path):
+def test_new_files_are_optimized_again(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     optimize(path, sort_by="ride")
     others = {name for name in files_of(path) if "07" not in os.path.dirname(name)}
@@ -116,8 +116,8 @@ def test_files_that_came_since_make_a_directory_bad_again(optimize, tmp_path):
     assert numparq.read_parquet(path / "month=07")["ride"].is_monotonic_increasing
 
 
-def test_clustered(optimize, tmp_path):
-    """A look-up by either column reads less than by the other order alone."""
+def test_clustering_by_two_columns(optimize, tmp_path):
+    """A filter on either column reads few rows."""
     random = np.random.default_rng(3)
     path = tmp_path / "points"
     path.mkdir()
@@ -161,7 +161,7 @@ def arrow_rows(path):
     [{}, {"sort_by": ["uint64", "tns", "text"]}, {"cluster_by": ["f8", "dec9", "uuid"]}],
     ids=["compacted", "sorted", "clustered"],
 )
-def test_types_stay_those_included_that_spark_does_not_have(optimize, tmp_path, asked):
+def test_types_are_kept_even_unknown_to_spark(optimize, tmp_path, asked):
     path = all_types(tmp_path)
     before = arrow_rows(path)
     report = optimize(path, bloom_filters=["text", "int32"], **asked)
@@ -175,7 +175,7 @@ def test_types_stay_those_included_that_spark_does_not_have(optimize, tmp_path, 
         assert {name for name, chunk in chunks.items() if chunk.bloom_filter_offset} == {"text", "int32"}
 
 
-def test_frames_keep_their_index_and_categories(optimize, tmp_path):
+def test_index_and_categories_are_kept(optimize, tmp_path):
     path = tmp_path / "frames"
     path.mkdir()
     frame = pd.DataFrame(
@@ -190,7 +190,7 @@ def test_frames_keep_their_index_and_categories(optimize, tmp_path):
     assert before.index.name == "key"
 
 
-def test_into_another_directory_and_only_some_partitions(optimize, tmp_path):
+def test_output_directory_and_where(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     names = files_of(path)
     report = optimize(path, out=tmp_path / "out", where="month = 8", sort_by="row")
@@ -204,8 +204,8 @@ def test_into_another_directory_and_only_some_partitions(optimize, tmp_path):
     assert files_of(path) == names
 
 
-def test_a_look_up_reads_little_afterwards(optimize, spark, tmp_path):
-    """Rows in no order, in files as Spark writes them; what the data decide."""
+def test_look_up_reads_little_after_optimize(optimize, spark, tmp_path):
+    """Unsorted rows in files written by Spark; options are chosen from the data."""
     path = str(tmp_path / "events")
     made = spark.range(0, 400_000, 1, 40).selectExpr(
         "xxhash64(id) AS event",

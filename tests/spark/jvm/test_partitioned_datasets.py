@@ -1,4 +1,4 @@
-"""Partitioned datasets of Spark, read; and ours, read by Spark: values and partition columns are equal."""
+"""Partitioned datasets exchanged with Spark: values and partition columns are equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEVERAL = [*((kind,) for kind in KEYS), ("int with null", "text"), ("date", "tex
 
 @pytest.mark.parametrize("timestamps", ["INT96", "TIMESTAMP_MICROS"])
 @pytest.mark.parametrize("kinds", SEVERAL, ids=str)
-def test_spark_writes(spark, tmp_path, kinds, timestamps):
+def test_reads_partitions_written_by_spark(spark, tmp_path, kinds, timestamps):
     of = partitioned_tables.table(*kinds)
     spark.conf.set("spark.sql.parquet.outputTimestampType", timestamps)
     folder = tmp_path / "a"
@@ -29,8 +29,8 @@ def test_spark_writes(spark, tmp_path, kinds, timestamps):
         assert sorted(got["n"]) == [n for n, key in enumerate(keys) if key == value]
 
 
-def test_appends_of_spark_with_other_columns(spark, tmp_path):
-    """A later write has a wider type and one column more, and a partition that has both."""
+def test_spark_appends_with_wider_and_new_columns(spark, tmp_path):
+    """A later write has a wider type and one more column, in a partition that has files of both."""
     folder = str(tmp_path / "a")
     spark.sql("select id, cast(id as int) as number, id % 2 as key from range(6)").write.partitionBy("key").parquet(
         folder
@@ -44,7 +44,7 @@ def test_appends_of_spark_with_other_columns(spark, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", SEVERAL, ids=str)
-def test_spark_reads(spark, tmp_path, kinds):
+def test_spark_reads_our_partitions(spark, tmp_path, kinds):
     of = partitioned_tables.table(*kinds)
     partitioned_tables.write(of, tmp_path / "a")
     schema = spark.createDataFrame(of).schema

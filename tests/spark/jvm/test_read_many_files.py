@@ -1,4 +1,4 @@
-"""Tables of more files than the driver reads footers of, planned in the tasks; and rows without columns."""
+"""Tables with more files than the driver reads footers of, planned in tasks; rows without columns."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rows(of):
 # --- the same rows ----------------------------------------------------------------------------------------------------
 
 
-def test_all_rows(spark, stored_folder, plan):
+def test_all_rows_match_spark(spark, stored_folder, plan):
     wanted = spark.read.parquet(stored_folder)
     found = numparq.spark.read(spark, stored_folder, plan_files=plan)
     assert found.schema == wanted.schema
@@ -88,12 +88,12 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("text", FILTERS)
-def test_filters(spark, stored_folder, plan, text):
+def test_filters_match_spark(spark, stored_folder, plan, text):
     wanted = rows(spark.read.parquet(stored_folder).filter(text))
     assert rows(numparq.spark.read(spark, stored_folder, filters=text, plan_files=plan)) == wanted
 
 
-def test_expressions_and_columns(spark, stored_folder, plan):
+def test_expression_with_selected_columns(spark, stored_folder, plan):
     wanted = spark.read.parquet(stored_folder).filter("id > 400 and day = '2024-01-01'").select("zone", "s")
     asked = (col("id") > 400) & (col("day") == datetime.date(2024, 1, 1))
     assert rows(numparq.spark.read(spark, stored_folder, ["zone", "s"], asked, plan_files=plan)) == rows(wanted)
@@ -109,7 +109,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("column", "limit"), [*((column, 2_000) for column in KEYS), ("id", 1), ("s", 1)])
-def test_keys_of_joins(spark, stored_folder, monkeypatch, column, limit):
+def test_join_keys_as_runtime_filters(spark, stored_folder, monkeypatch, column, limit):
     from numparq.spark.scan import runtime_filters
 
     monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
@@ -120,7 +120,7 @@ def test_keys_of_joins(spark, stored_folder, monkeypatch, column, limit):
     assert found.count() < FILES * ROWS
 
 
-def test_a_schema_of_the_caller(spark, stored_folder, plan):
+def test_user_schema(spark, stored_folder, plan):
     ddl = "zone string, ID bigint, gone double, n bigint"
     made = "zone", "id as ID", "cast(null as double) as gone", "cast(n as bigint) n"
     wanted = spark.read.parquet(stored_folder).selectExpr(*made)
@@ -137,7 +137,7 @@ def test_virtual_columns(spark, stored_folder, plan):
     assert {os.path.basename(row.file) for row in found} == {"011.parquet"}
 
 
-def test_columns_that_some_files_lack(spark, tmp_path, plan):
+def test_columns_missing_in_some_files(spark, tmp_path, plan):
     for number in range(8):
         table = {"id": [number], "a": pa.array([number], pa.int64() if number % 2 == 0 else pa.int32())}
         pq.write_table(pa.table(table if number != 5 else {"id": [number]}), tmp_path / f"{number}.parquet")
@@ -149,7 +149,7 @@ def test_columns_that_some_files_lack(spark, tmp_path, plan):
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path, plan):
+def test_damage_names_file_row_group_and_page(spark, stored_folder, tmp_path, plan):
     for number in range(5):
         frame = pd.DataFrame({"id": np.arange(40), "x": np.arange(40) / 7})
         path = tmp_path / f"{number}.parquet"
@@ -173,13 +173,13 @@ def write_few(folder, count=6):
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """Have the driver look at the first and the last file alone."""
+    """Limit the driver to the footers of the first and the last file."""
     from numparq.dataset.splits import plan as splits_plan
 
     monkeypatch.setattr(splits_plan, "SAMPLED_FILES", 2)
 
 
-def test_files_that_are_none(spark, tmp_path, sampled):
+def test_invalid_file_raises_in_its_task(spark, tmp_path, sampled):
     write_few(tmp_path)
     (tmp_path / "3.parquet").write_bytes(b"PAR1 nothing at all PAR1")
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
@@ -187,7 +187,7 @@ def test_files_that_are_none(spark, tmp_path, sampled):
         found.collect()
 
 
-def test_files_that_change(spark, tmp_path):
+def test_changed_and_deleted_files_raise(spark, tmp_path):
     write_few(tmp_path)
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
     assert found.count() == 6
@@ -199,8 +199,8 @@ def test_files_that_change(spark, tmp_path):
         found.collect()
 
 
-def test_files_with_other_columns(spark, tmp_path, sampled):
-    """What was not to be seen from the files that were looked at is an error of the task that meets it."""
+def test_unsampled_file_with_new_column_raises(spark, tmp_path, sampled):
+    """The task that reads the file raises, because sampling cannot find the column."""
     write_few(tmp_path)
     pq.write_table(pa.table({"id": [3], "x": [0.5], "new": ["a"]}), tmp_path / "3.parquet")
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
@@ -213,7 +213,7 @@ def test_files_with_other_columns(spark, tmp_path, sampled):
 
 
 def counted(of):
-    """Count the rows of a frame, asking for no column."""
+    """Count the rows of a DataFrame with no columns selected."""
     return of.count(), len(of.select().collect())
 
 
@@ -228,7 +228,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts(spark, stored_folder, plan, chosen):
+def test_counts_by_tasks(spark, stored_folder, plan, chosen):
     options = {**CHOSEN[chosen], "plan_files": plan, "split_bytes": 1_000}
     wanted = spark.read.parquet(stored_folder).filter(options.get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
@@ -237,21 +237,21 @@ def test_counts(spark, stored_folder, plan, chosen):
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts_of_the_driver(spark, stored_folder, chosen):
+def test_counts_by_the_driver(spark, stored_folder, chosen):
     wanted = spark.read.parquet(stored_folder).filter(CHOSEN[chosen].get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
         assert counted(numparq.spark.read(spark, stored_folder, columns, **CHOSEN[chosen])) == (wanted, wanted)
 
 
 @pytest.mark.parametrize("text", ["n = 3", "zone is null", "id < 0"])
-def test_counts_of_the_data_source(spark, stored_folder, text):
+def test_counts_through_the_data_source(spark, stored_folder, text):
     wanted = spark.read.parquet(stored_folder).filter(text).count()
     for options in ({}, {"columns": "day"}, {"planFiles": "2", "columns": "[]"}, {"columns": "", "rowsPerBatch": "7"}):
         found = spark.read.format("numparq").options(filter=text, **options).load(stored_folder)
         assert counted(found) == (wanted, wanted)
 
 
-def test_counts_with_keys(spark, stored_folder, plan):
+def test_counts_with_runtime_filters(spark, stored_folder, plan):
     small = {"id": spark.range(50).selectExpr("id * 37 as id"), "zone": spark.sql("select 'b/c' as zone")}
     for column, wanted in (("id", len(range(0, FILES * ROWS, 37))), ("zone", FILES // 3 * ROWS)):
         keys = {column: small[column]}

@@ -1,4 +1,4 @@
-"""Spark and parquet-java read what numparq writes, and skip by what it says: a stage of its own in .ci/run."""
+"""Spark and parquet-java read files of numparq and skip by their indexes; a separate stage of .ci/run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROWS = 600
 
 
 def readable(case, vectorized):
-    """Spark's vectorized reader takes no BYTE_STREAM_SPLIT of unsigned integers."""
+    """Whether Spark reads the case: its vectorized reader lacks BYTE_STREAM_SPLIT of unsigned integers."""
     return not (vectorized and case.kind in ("uint32", "uint64") and case.encoding == "BYTE_STREAM_SPLIT")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: "-".join(str(part) for part in file))
-def test_matrix(spark, tmp_path, file):
+def test_write_matrix(spark, tmp_path, file):
     path = str(tmp_path / "a.parquet")
     table = matrix.write(FILES[file], path)[2]
     for vectorized in (True, False):
@@ -114,7 +114,7 @@ SKIPPING = (
 
 
 def answers(spark, path, conditions, *, skipping, vectorized=True):
-    """Give the rows of each condition, each asked by itself in one job; with all means of skipping, or with none."""
+    """Return the rows of each condition, with all means of skipping or with none; one job for all."""
     for name in SKIPPING:
         spark.conf.set(name, skipping)
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
@@ -133,7 +133,7 @@ def conditions_on(name, literals):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_filters(spark, stored_folder, name):
+def test_filters_skip_no_matching_rows(spark, stored_folder, name):
     asked = conditions_on(name, COLUMNS[name][2])
     wanted = answers(spark, stored_folder[0], asked, skipping=False)
     assert any(wanted.values())
@@ -142,8 +142,8 @@ def test_filters(spark, stored_folder, name):
 
 
 @pytest.mark.parametrize("of", [[-0.0], [0.0], [-0.0, 0.0, -1.0, 1.0]], ids=str)
-def test_signed_zeros(spark, tmp_path, of):
-    """Without a dictionary, of which parquet-java compares the entries by their bits, whoever wrote it."""
+def test_filters_on_signed_zeros(spark, tmp_path, of):
+    """No dictionary: parquet-java compares its entries by their bits, whichever writer made them."""
     values = pa.array(of * 40, pa.float64())
     table = pa.table({"row": pa.array(range(len(values)), pa.int64()), "x": values, "y": values.cast(pa.float32())})
     write(table, tmp_path / "a", use_dictionary=False, bloom_filter_options={"x": True, "y": True})
@@ -151,10 +151,10 @@ def test_signed_zeros(spark, tmp_path, of):
     assert answers(spark, tmp_path / "a", asked, skipping=True) == answers(spark, tmp_path / "a", asked, skipping=False)
 
 
-def test_nans_under_the_total_order(spark, tmp_path):
-    """To Spark NaN is the largest value; it knows no bounds of this order, and so skips nothing.
+def test_filters_on_nan_under_total_order(spark, tmp_path):
+    """Spark sorts NaN last and ignores bounds of the total order, so it skips nothing.
 
-    Under the order of the type bounds are without NaNs, and Spark does skip what has some, whoever wrote it.
+    Under the type-defined order bounds exclude NaN, and Spark skips NaN rows of any writer.
     """
     table = pa.table({"row": pa.array(range(80), pa.int64()), "x": pa.array([1.0, float("nan"), 2.0, -1.0] * 20)})
     write(table, tmp_path / "a", column_order="ieee754", bloom_filter_options={"x": True})
@@ -168,7 +168,7 @@ def test_nans_under_the_total_order(spark, tmp_path):
 
 
 class Java:
-    """The classes of parquet-java, through Spark's bridge."""
+    """Classes of parquet-java through Spark's bridge."""
 
     def __init__(self, spark):
         self.jvm = spark._jvm
@@ -194,7 +194,7 @@ def pages_of(table, name, group):
 
 
 @pytest.mark.parametrize("name", ["n", "l", "row"])
-def test_indexes_of_parquet_java(java, stored_folder, name):
+def test_parquet_java_reads_page_indexes(java, stored_folder, name):
     path, table = stored_folder
     reader = java.open(path)
     try:
@@ -223,8 +223,8 @@ def test_indexes_of_parquet_java(java, stored_folder, name):
         reader.close()
 
 
-def test_every_column_has_indexes_in_parquet_java(java, stored_folder):
-    """The columns whose largest values have no successor of 64 bytes have no column index; all have places."""
+def test_parquet_java_finds_an_index_for_every_column(java, stored_folder):
+    """Columns whose maximum has no 64-byte upper bound lack a column index; all have an offset index."""
     path, table = stored_folder
     reader = java.open(path)
     try:
@@ -238,8 +238,8 @@ def test_every_column_has_indexes_in_parquet_java(java, stored_folder):
         reader.close()
 
 
-def test_bloom_filters_of_parquet_java(java, stored_folder):
-    """The bridge makes small numbers int: of longs only large ones can be asked for."""
+def test_parquet_java_reads_bloom_filters(java, stored_folder):
+    """The bridge passes small numbers as int, so INT64 columns are probed only with large ones."""
     path, table = stored_folder
     reader = java.open(path)
     binary = java.jvm.org.apache.parquet.io.api.Binary.fromString
@@ -260,7 +260,7 @@ def test_bloom_filters_of_parquet_java(java, stored_folder):
 
 
 def test_parquet_java_skips_pages(java, tmp_path):
-    """Of ordered values one page of one row group is read."""
+    """For sorted values one page of one row group is read."""
     numbers = pa.array(range(2**40, 2**40 + ROWS), pa.int64())
     write(pa.table({"row": numbers}), tmp_path / "a")
     api = java.jvm.org.apache.parquet.filter2.predicate.FilterApi
