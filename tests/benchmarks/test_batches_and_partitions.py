@@ -50,7 +50,7 @@ def test_batch_readers_yield_the_same_rows(folder, name):
     task = roomy(BATCHED[name].task(folder, SCALE))
     outcomes = time_in_turns(contenders, task, 1, 0.0)
     assert {"numparq", "pyarrow", "dataset"} <= outcomes.keys()
-    for who in outcomes.keys() & {"numparq", "pyarrow", "dataset"}:  # others' failures are theirs
+    for who in outcomes.keys() & {"numparq", "pyarrow", "dataset"}:  # failures of other peers are not ours
         assert (outcomes[who].failure, outcomes[who].difference, len(outcomes[who].times)) == (None, None, 1)
     assert contenders[0].drain(task) == pq.read_metadata(task.path).num_rows
 
@@ -59,7 +59,7 @@ def test_batch_memory_limits(folder):
     task, small = BATCHED["points"].task(folder, SCALE), BATCHED["points"].small(folder, SCALE)
     assert task.limit == small.limit == LEAST_LIMIT
     assert pq.read_metadata(small.path).num_rows == 1_500
-    assert 20_000_000 * 20 // TIMES_THE_LIMIT > LEAST_LIMIT  # at the full size it is the file that counts
+    assert 20_000_000 * 20 // TIMES_THE_LIMIT > LEAST_LIMIT  # at full size the limit depends on the file
     assert BatchPeak(10, 10).within_limit
     assert not BatchPeak(11, 10).within_limit
 
@@ -79,10 +79,10 @@ def test_wrong_batches_are_reported(folder):
         yield from ()
         raise NotImplementedError("no batches")
 
-    liars = {"numparq": other, "polars": failing, "dataset": fewer}
-    # Held against the first peer of those that gave any rows: "dataset".
+    wrong_readers = {"numparq": other, "polars": failing, "dataset": fewer}
+    # The reference is the first peer that returned rows: "dataset".
     found = time_in_turns(
-        [replace(honest, name=name, frames=made) for name, made in liars.items()] + [honest], task, 1, 0.0
+        [replace(honest, name=name, frames=frames) for name, frames in wrong_readers.items()] + [honest], task, 1, 0.0
     )
     assert found["polars"].failure == "NotImplementedError: no batches"
     assert found["pyarrow"].difference == "150,000 rows instead of 84,464"
@@ -160,11 +160,13 @@ def test_wrong_partitions_are_reported(folder):
     kind = PARTITIONED["events"]
     frame = kind.load(ensure(kind.file, folder, SCALE))
     honest = partitioning.load_writer("pyarrow", THREADS)
-    liar = replace(honest, name="numparq", write=lambda frame, *others: honest.write(frame.head(1_000), *others))
+    wrong_writer = replace(
+        honest, name="numparq", write=lambda frame, *others: honest.write(frame.head(1_000), *others)
+    )
     synced = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", synced.append)
-        outcomes = race_writers([liar, partitioning.synced(honest)], kind, frame, folder, 0, 0.0)
+        outcomes = race_writers([wrong_writer, partitioning.synced(honest)], kind, frame, folder, 0, 0.0)
     assert outcomes["numparq"].difference == f"1000 rows instead of {len(frame)}"
     assert outcomes["pyarrow"].difference is None
     assert len(synced) == 100

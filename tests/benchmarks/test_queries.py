@@ -35,7 +35,7 @@ THREADS = 2
 PEERS = ("pyarrow", "polars", "duckdb")
 
 
-def filters_are_read():
+def filters_are_supported():
     import numparq
 
     try:
@@ -45,7 +45,7 @@ def filters_are_read():
         return False
 
 
-needs_filters = pytest.mark.skipif(not filters_are_read(), reason="read_parquet has no filters yet")
+needs_filters = pytest.mark.skipif(not filters_are_supported(), reason="read_parquet has no filters yet")
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,15 @@ def test_query_readers_agree(folder, contenders, name):
     query = QUERIES[name]
     others = [contender for contender in contenders if contender.name != "numparq"]
     answers = time_in_turns(readers_for([stand_in(), *others], query), fast(query.task(folder, 0.01)), THREADS, 1, 0.0)
-    takes_all = not (query.remote or query.unites)
+    supports_query = not (query.remote or query.unites)
     assert ({"numparq", "pyarrow", "dataset", *query.besides} <= answers.outcomes.keys()) == (not query.unites)
-    assert ("polars" in answers.outcomes) == ("polars" in {one.name for one in others} and takes_all)
-    for name in answers.outcomes.keys() & {"numparq", "pyarrow", "dataset", "read-all"}:  # others' failures are theirs
+    assert ("polars" in answers.outcomes) == ("polars" in {one.name for one in others} and supports_query)
+    for name in answers.outcomes.keys() & {
+        "numparq",
+        "pyarrow",
+        "dataset",
+        "read-all",
+    }:  # failures of other peers are not ours
         assert answers.outcomes[name].failure is None
     assert {outcome.difference for outcome in answers.outcomes.values()} == {None}
     assert all(len(outcome.times) == 1 for outcome in answers.outcomes.values() if not outcome.failure)
@@ -128,8 +133,10 @@ SHARES = {
 def test_query_selectivity(folder, name):
     task = QUERIES[name].task(folder, 0.02)
     rows = pq.ParquetFile(task.path).metadata.num_rows
-    wanted = SHARES[name] * rows
-    assert len(load_query_reader("pyarrow", THREADS).run(task)) == pytest.approx(wanted, rel=0.1, abs=3 * wanted**0.5)
+    expected_rows = SHARES[name] * rows
+    assert len(load_query_reader("pyarrow", THREADS).run(task)) == pytest.approx(
+        expected_rows, rel=0.1, abs=3 * expected_rows**0.5
+    )
 
 
 def test_layout_of_query_files(folder):
@@ -164,7 +171,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(("terms", "expected"), CONDITIONS)
 def test_terms_mean_the_same_to_every_reader(tmp_path, name, terms, expected):
-    if (name == "numparq" and not filters_are_read()) or (name == "read-all" and not terms):
+    if (name == "numparq" and not filters_are_supported()) or (name == "read-all" and not terms):
         pytest.skip("numparq cannot")
     pytest.importorskip(KINDS[name].reader)
     FRAME.to_parquet(tmp_path / "frame.parquet")
@@ -197,8 +204,8 @@ def test_wrong_and_failing_query_readers_are_reported(folder):
     def failing(task):
         raise NotImplementedError("no filters")
 
-    liar = replace(honest, name="polars", run=lambda task: honest.run(task).assign(value=0.0))
-    answers = time_in_turns([replace(honest, name="numparq", run=failing), honest, liar], task, THREADS, 1, 0.0)
+    wrong_reader = replace(honest, name="polars", run=lambda task: honest.run(task).assign(value=0.0))
+    answers = time_in_turns([replace(honest, name="numparq", run=failing), honest, wrong_reader], task, THREADS, 1, 0.0)
     assert answers.outcomes["numparq"].failure == "NotImplementedError: no filters"
     assert answers.outcomes["polars"].difference == "other values in column value"
     assert answers.asked is None
@@ -278,7 +285,7 @@ def test_object_store_requests(tmp_path):
     assert store.cat_file(str(path), -3) == bytes(range(197, 200))
     assert store.cat_ranges([str(path)] * 3, [0, 5, 9], 10) == [bytes(range(start, 10)) for start in (0, 5, 9)]
     assert sorted(request.bytes for request in store.requests) == [0, 1, 3, 5, 10, 10]
-    assert round_trips(store.requests) == 4  # what is asked for at once is one
+    assert round_trips(store.requests) == 4  # concurrent requests are one round trip
     with store.open(str(path)) as file:
         assert file.seek(190) == 190
         assert file.read() == bytes(range(190, 200))

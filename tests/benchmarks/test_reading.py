@@ -28,7 +28,7 @@ def test_every_workload_runs(settings, readers, name):
     expected = load("pyarrow", THREADS).read(path, columns)
     outcomes = time_in_turns(readers, path, columns, repeat=1, expected=expected, min_seconds=0.0)
     assert outcomes.keys() == {reader.name for reader in readers}
-    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # what other peers fail on is theirs
+    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # failures of other peers are not ours
         assert outcomes[own].failure is None
         assert outcomes[own].difference is None
         assert len(outcomes[own].times) == 1
@@ -103,8 +103,8 @@ def test_failing_reader_does_not_stop_others(settings):
 def test_wrong_frame_is_reported(settings):
     path, columns = made(settings, "small")
     expected = load("pyarrow", THREADS).read(path, columns)
-    impostor = Reader("numparq", "0", lambda path, columns: expected.assign(id=expected["id"] + 1))
-    outcomes = time_in_turns([impostor], path, columns, repeat=1, expected=expected, min_seconds=0.0)
+    wrong_reader = Reader("numparq", "0", lambda path, columns: expected.assign(id=expected["id"] + 1))
+    outcomes = time_in_turns([wrong_reader], path, columns, repeat=1, expected=expected, min_seconds=0.0)
     assert "id" in outcomes["numparq"].difference
 
 
@@ -205,7 +205,7 @@ def test_lookup_bytes_of_single_page_chunks(settings, tmp_path):
     expected = 8 + int.from_bytes(data[-8:-4], "little")
     group = pq.ParquetFile(path).metadata.row_group(0)
     for chunk in (group.column(i) for i in range(group.num_columns)):
-        if chunk.path_in_schema in lookups.COLUMNS:  # all of the chunk is needed, when it has one page
+        if chunk.path_in_schema in lookups.COLUMNS:  # a chunk of one page is read whole
             expected += chunk.total_compressed_size
     found = lookups.bytes_by_index(path, lookups.spread(frame))
     assert 0 < found - expected < 3 * 40  # the offset indexes

@@ -56,7 +56,7 @@ def bound_bloom(name, bloom_filter):
     return test
 
 
-# --- Bloom filter membership ----------------------------------------------------------------------------------------
+# --- Bloom filter membership ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -149,7 +149,7 @@ def test_bloom_predicate_is_not_pruned_by_bounds():
     assert "Bloom" in repr(test)
 
 
-# --- binding and arrival ---------------------------------------------------------------------------------------------
+# --- binding and arrival ----------------------------------------------------------------------------------------------
 
 
 def rows(runtime_filter, name, items):

@@ -27,7 +27,7 @@ from numparq.types.pyarrow import field_to_pyarrow
 from support.data.nested_columns import ARROW, COLUMNS, MOMENT, NAN, PAIRS, ZONED, nested_strategies, object_series
 from support.oracles.nested import levels_by_pyarrow, shred_rows
 
-# --- inferred columns --------------------------------------------------------------------------------------------
+# --- inferred columns -------------------------------------------------------------------------------------------------
 
 
 def plain(node: SchemaNode, values: LeafValues) -> bytes:
@@ -114,7 +114,7 @@ def compare_with_reference(column: Any, rows: list) -> None:
         )
 
 
-# --- objects that pyarrow refuses or writes differently -----------------------------------------------------------
+# --- objects that pyarrow refuses or writes differently ---------------------------------------------------------------
 
 
 def leaf(values: list, node: SchemaNode | None = None) -> LeafValues:
@@ -213,7 +213,7 @@ def test_negative_integer_with_uint64_is_refused():
         column.read_leaves(8192, 8193)
 
 
-# --- objects with a schema -------------------------------------------------------------------------------------
+# --- objects with a schema --------------------------------------------------------------------------------------------
 
 STRING, LIST, MAP = LogicalType("STRING"), LogicalType("LIST"), LogicalType("MAP")
 
@@ -334,7 +334,7 @@ def test_elements_that_do_not_fit_the_schema(node, elements):
     assert caught.value.where["column"] in ("c.list.e", "c.list.element")
 
 
-# --- Arrow arrays -------------------------------------------------------------------------------------------------------
+# --- Arrow arrays -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ARROW)

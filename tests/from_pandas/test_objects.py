@@ -1,4 +1,4 @@
-"""Shredding of Python objects, Categoricals, intervals, time zones, complex and sparse columns, mostly as pyarrow does."""
+"""Shredding of Python objects, Categoricals, intervals, time zones, complex and sparse columns, as pyarrow does."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_append_to_file_without_orders_writes_no_bounds(tmp_path, how):
     assert numparq.read_parquet(place, filters=[("n", "=", 77)])["s"].tolist() == ["077"] * 2
 
 
-# --- vectorized against one chunk at a time -----------------------------------------------------------------------
+# --- vectorized against one chunk at a time ---------------------------------------------------------------------------
 
 KINDS = {"INT64": "<i8", "DOUBLE": "<f8", "BOOLEAN": "?", "UINT32": "<u4"}
 

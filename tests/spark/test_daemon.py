@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Spark has no daemon where there is no fork")
 
-# A daemon that does not go on as Spark's: it forks as that does, and says what its children find.
+# Forks as Spark's daemon does, and prints what its children report.
 WARM = """
 import json, os, random, sys
 import numparq

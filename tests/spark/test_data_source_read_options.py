@@ -22,12 +22,12 @@ pytestmark = pytest.mark.pyspark
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Write two partitions of two rows, with a struct and a list."""
-    made = tmp_path_factory.mktemp("stored")
+    path_ = tmp_path_factory.mktemp("stored")
     table = pa.table({"a": [1, 2], "s": [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}], "l": [[1], [2, 3]], "t": ["u", "v"]})
     for key in (1, 2):
-        (made / f"k={key}").mkdir()
-        pq.write_table(table, made / f"k={key}" / "a.parquet")
-    return str(made)
+        (path_ / f"k={key}").mkdir()
+        pq.write_table(table, path_ / f"k={key}" / "a.parquet")
+    return str(path_)
 
 
 def count(path, **options):
@@ -37,7 +37,7 @@ def count(path, **options):
     return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
 
 
-# What one option is, and what there is to say of it; each text is one that the option cannot be.
+# By option: invalid texts and the error that each raises.
 SIZE, COUNT, TRUTH = "is bytes, as 67108864 or 64m, not", "is a number from 1 on, not", "is true or false, not"
 NAMES, PATHS, COLUMNS = "is names, separated by commas", "is a list of names, or of lists", "the dataset has no column"
 LEVELS, TYPES = "is hive, none, the names of levels", "is types of partition columns, .*and 'k' is of none"
@@ -108,13 +108,13 @@ WRONG = {
         ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"], 'is a JSON list of paths, as ["a", "b"]'
     ),
 }
-CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.items()]
+CASES = [(name, text, message) for name, texts in WRONG.items() for text, message in texts.items()]
 
 
-@pytest.mark.parametrize(("name", "text", "said"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
-def test_error_names_the_option(folder, name, text, said):
-    said = said if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
-    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {said}"):
+@pytest.mark.parametrize(("name", "text", "message"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
+def test_error_names_the_option(folder, name, text, message):
+    message = message if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
+    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {message}"):
         count(folder, **{name: text})
 
 

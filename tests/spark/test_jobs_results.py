@@ -29,10 +29,10 @@ def schema(**types):
     return T.StructType([T.StructField(name, kind) for name, kind in types.items()])
 
 
-def rows(frame, wanted, *, is_utc=True):
+def rows(frame, result_schema, *, is_utc=True):
     """Convert a frame, check that the batches have Spark's schema, and return the rows."""
-    batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).from_frame(frame))
-    assert all(batch.schema == worker_arrow_schema(wanted) for batch in batches)
+    batches = list(ResultBatchBuilder(result_schema, "the function", is_utc=is_utc).from_frame(frame))
+    assert all(batch.schema == worker_arrow_schema(result_schema) for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
@@ -82,9 +82,11 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("values", "kind", "wanted"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30])
-def test_values_convert_to_the_schema(values, kind, wanted):
-    assert column(values, kind) == wanted
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30]
+)
+def test_values_convert_to_the_schema(values, kind, expected):
+    assert column(values, kind) == expected
 
 
 UNFIT = [
@@ -137,12 +139,12 @@ def test_naive_timestamps_are_not_guessed():
 
 def test_columns_and_index_levels_by_name():
     frame = pd.DataFrame({"b": [1, 2], "k": [3, 4], "a": ["x", "y"]})
-    wanted = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
-    assert rows(frame, wanted) == [("x", 1, 3), ("y", 2, 4)]
-    assert rows(frame.set_index("k"), wanted) == [("x", 1, 3), ("y", 2, 4)]
-    assert rows(frame.groupby(["k", "a"])[["b"]].sum(), wanted) == [("x", 1, 3), ("y", 2, 4)]
+    result_schema = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
+    assert rows(frame, result_schema) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.set_index("k"), result_schema) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.groupby(["k", "a"])[["b"]].sum(), result_schema) == [("x", 1, 3), ("y", 2, 4)]
     other_index = frame.set_axis(pd.Index([7, 8], name="other"))
-    assert rows(other_index, wanted) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(other_index, result_schema) == [("x", 1, 3), ("y", 2, 4)]
 
 
 def test_missing_extra_and_duplicate_columns():
@@ -168,7 +170,7 @@ def test_empty_frames_are_checked():
 
 
 def test_nulls_in_required_columns_are_refused():
-    wanted = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
-    assert rows(pd.DataFrame({"a": [1]}), wanted) == [(1,)]
+    result_schema = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
+    assert rows(pd.DataFrame({"a": [1]}), result_schema) == [(1,)]
     with pytest.raises(ValueError, match="has nulls"):
-        rows(pd.DataFrame({"a": pd.array([1, None], "Int64")}), wanted)
+        rows(pd.DataFrame({"a": pd.array([1, None], "Int64")}), result_schema)

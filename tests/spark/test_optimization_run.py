@@ -28,7 +28,7 @@ from numparq.tools.optimize.tune import ROW_GROUP_BYTES, SampledCardinality, Tri
 @pytest.fixture
 def optimize(monkeypatch):
     monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
-    return lambda path, **asked: optimization_optimize.optimize(None, path, **asked)
+    return lambda path, **options: optimization_optimize.optimize(None, path, **options)
 
 
 def files_of(path):
@@ -145,7 +145,7 @@ def test_target_sizes_of_files_and_row_groups(optimize, tmp_path):
         assert [bool(chunk.meta_data.bloom_filter_offset) for chunk in group.columns] == [True, False]
 
 
-# --- what the data decide ---------------------------------------------------------------------------------------------
+# --- options chosen from the data -------------------------------------------------------------------------------------
 
 
 def leaf(name):
@@ -153,7 +153,7 @@ def leaf(name):
 
 
 def test_bloom_filters_for_high_cardinality():
-    pilots = [
+    trials = [
         TrialWrite(
             5000,
             1,
@@ -168,11 +168,11 @@ def test_bloom_filters_for_high_cardinality():
         )
     ]
     flat = {name: leaf(name) for name in ("id", "kind", "few", "key")}
-    assert tune_options(TargetLayout(), pilots, flat, ()).bloom_filters == ("id", "key")
-    assert tune_options(TargetLayout(), pilots, flat, ("key", "id")).bloom_filters == ("id",)
-    assert tune_options(TargetLayout(), pilots, {}, ()).bloom_filters == ()
-    assert tune_options(TargetLayout(bloom_filters=("kind",)), pilots, flat, ()).bloom_filters == ("kind",)
-    assert tune_options(TargetLayout(bloom_filters=()), pilots, flat, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(), trials, flat, ()).bloom_filters == ("id", "key")
+    assert tune_options(TargetLayout(), trials, flat, ("key", "id")).bloom_filters == ("id",)
+    assert tune_options(TargetLayout(), trials, {}, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(bloom_filters=("kind",)), trials, flat, ()).bloom_filters == ("kind",)
+    assert tune_options(TargetLayout(bloom_filters=()), trials, flat, ()).bloom_filters == ()
 
 
 def test_encoding_choice_needs_large_savings():
@@ -181,8 +181,8 @@ def test_encoding_choice_needs_large_savings():
         "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
         "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20},
     }
-    pilots = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
-    assert tune_options(TargetLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
+    trials = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
+    assert tune_options(TargetLayout(), trials, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
         "a": "BYTE_STREAM_SPLIT"
     }
 
@@ -209,9 +209,9 @@ def test_parse_size_refuses_invalid_text(text):
 
 @pytest.mark.parametrize("kind", ["flat", "nested"])
 def test_int96_nanoseconds_are_refused(tmp_path, kind):
-    moments = pa.array([1_000, None, 1_234_567_890_123_456_789], pa.timestamp("ns"))
-    whole = pa.array([1_000, None, 1_234_567_890_123_456_000], pa.timestamp("ns"))
-    for name, values in (("fine", moments), ("coarse", whole)):
+    nanoseconds = pa.array([1_000, None, 1_234_567_890_123_456_789], pa.timestamp("ns"))
+    microseconds = pa.array([1_000, None, 1_234_567_890_123_456_000], pa.timestamp("ns"))
+    for name, values in (("fine", nanoseconds), ("coarse", microseconds)):
         column = values if kind == "flat" else pa.array([values.to_pylist()], pa.list_(pa.timestamp("ns")))
         pq.write_table(pa.table({"t": column}), tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
 
@@ -232,7 +232,7 @@ def test_trial_write_of_unsortable_arrow_type(tmp_path):
 
 
 def test_nan_free_order_omits_bounds_of_nan_chunks(tmp_path):
-    # Spark places NaN above all numbers, and skips row groups and pages by bounds that leave it out.
+    # Spark sorts NaN above all numbers, and skips row groups and pages by bounds without NaN.
     table = pa.table({"x": [1.0, float("nan"), *map(float, range(6))]})
     numparq_files = {}
     for order in ("type", "nan_free"):

@@ -14,7 +14,7 @@ from numparq.tools.optimize.hilbert import HilbertClustering, quantiles  # noqa:
 from support.data.arrow_columns import TABLE  # noqa: E402
 
 
-def carried_there_and_back(table):
+def round_trip(table):
     carrier = ArrowTransport(table.schema)
     packed = pa.Table.from_arrays(carrier.encode(table), schema=carrier.encoded_schema)
     packed.validate(full=True)
@@ -27,10 +27,10 @@ def carried_there_and_back(table):
 @pytest.mark.parametrize(("start", "stop"), [(0, 6), (1, 4), (3, 6), (2, 2)])
 def test_round_trip_of_each_type(name, start, stop):
     column = TABLE.select([name]).slice(start, stop - start)
-    got = carried_there_and_back(column)
+    got = round_trip(column)
     assert checksum([got]) == checksum([column])
-    of = column.schema.field(0).type
-    assert got.schema.field(0).type == (of.value_type if pa.types.is_dictionary(of) else of)
+    arrow_type = column.schema.field(0).type
+    assert got.schema.field(0).type == (arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if name not in ("f2", "f4", "f8"):  # NaN is not equal to itself
         assert got[name].to_pylist() == column[name].to_pylist()
 
@@ -43,7 +43,7 @@ def test_nested_dictionaries_become_plain():
             "struct": pa.StructArray.from_arrays([words], ["w"]).slice(0, 3),
         }
     )
-    got = carried_there_and_back(table)
+    got = round_trip(table)
     assert got["list"].to_pylist() == [["x", None], [], ["y", "x"]]
     assert got["struct"].to_pylist() == [{"w": "x"}, {"w": None}, {"w": "y"}]
 
@@ -52,7 +52,7 @@ def test_columns_are_numbered():
     """Spark would not distinguish names by case, and would split names at dots."""
     table = pa.table([[1], [2], [3]], names=["a", "A", "a.b"])
     assert ArrowTransport(table.schema).encoded_schema.names == ["c0", "c1", "c2"]
-    assert carried_there_and_back(table).to_pylist() == [{"a": 1, "A": 2, "a.b": 3}]
+    assert round_trip(table).to_pylist() == [{"a": 1, "A": 2, "a.b": 3}]
 
 
 def test_unsupported_arrow_types_are_refused():
@@ -60,10 +60,10 @@ def test_unsupported_arrow_types_are_refused():
         ArrowTransport(pa.schema([("a", pa.sparse_union([pa.field("x", pa.int8())]))]))
 
 
-# --- with folders, and what rows are sorted by ------------------------------------------------------------------------
+# --- folders and sort keys ------------------------------------------------------------------------
 
 
-def sorted_as_spark_does(packing, batches):
+def sorted_like_spark(packing, batches):
     table = pa.Table.from_batches(list(batches), schema=packing.schema)
     return table.sort_by([(name, "ascending") for name in packing.order])
 
@@ -72,12 +72,12 @@ def sorted_as_spark_does(packing, batches):
 def test_encoded_keys_sort_like_values(name):
     plain = TABLE.select([name]).slice(0, 6)
     packing = RowPacker(plain.schema, ["k=a"], [name])
-    got = sorted_as_spark_does(packing, packing.pack(plain, "k=a"))
+    got = sorted_like_spark(packing, packing.pack(plain, "k=a"))
     values = [
         value for _, part in packing.unpack(got.combine_chunks().to_batches()[0]) for value in part[name].to_pylist()
     ]
-    known = [value for value in values if value is not None and value == value]
-    assert known == sorted(known)
+    numbers = [value for value in values if value is not None and value == value]
+    assert numbers == sorted(numbers)
     assert len(values) == 6
 
 
@@ -88,7 +88,7 @@ def test_folders_round_trip_with_their_rows():
         *packing.pack(TABLE.slice(2, 1), "k=b"),
         *packing.pack(TABLE.slice(3), "k=a"),
     ]
-    (batch,) = sorted_as_spark_does(packing, batches).combine_chunks().to_batches()
+    (batch,) = sorted_like_spark(packing, batches).combine_chunks().to_batches()
     found = dict(packing.unpack(batch))
     assert list(found) == ["", "k=a", "k=b"]
     assert checksum([found[""]]) == checksum([TABLE.slice(0, 2)])

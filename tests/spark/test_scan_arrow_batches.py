@@ -50,17 +50,17 @@ def test_duplicate_column_names_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "message"),
+    ("options", "error", "message"),
     [
         ({"nanoseconds": "round"}, ValueError, "'exact' or 'floor', not 'round'"),
         ({"rows_per_batch": 0}, ValueError, "rows_per_batch must be at least 1"),
         ({"rows_per_batch": "3"}, TypeError, "rows_per_batch is a whole number"),
     ],
 )
-def test_invalid_read_requests_are_refused(wrong, error, message):
+def test_invalid_read_requests_are_refused(options, error, message):
     """The error is raised before any task runs."""
     with pytest.raises(error, match=message):
-        ReadRequest("a", **wrong)
+        ReadRequest("a", **options)
 
 
 @pytest.mark.parametrize("name", ["columns", "storageOptions"])
@@ -107,5 +107,5 @@ OTHERS = [
 
 @pytest.mark.parametrize(("first", "second"), SAME + OTHERS, ids=str)
 def test_join_key_types_that_compare_exactly(first, second):
-    wanted = (first, second) in SAME
-    assert compares_exactly(first, second) == compares_exactly(second, first) == wanted
+    expected = (first, second) in SAME
+    assert compares_exactly(first, second) == compares_exactly(second, first) == expected

@@ -39,7 +39,7 @@ LONG = column(INT64)
 DURATION = column(INT64, origin=ArrowType("duration", unit="ms"))
 UUIDS = column(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16)
 PARIS = pa.timestamp("us", "Europe/Paris")
-# The column, the keys, and how the filter for a set of them is shown.
+# Column, keys, and part of the filter's repr.
 SETS = {
     "integers": (LONG, keys(3, 1), "isin([3, 1])"),
     "of a partition column": (PARTITION, keys("a"), "isin(['a'])"),
@@ -58,9 +58,9 @@ SETS = {
 
 @pytest.mark.parametrize("name", SETS)
 def test_filters_of_key_sets(name):
-    known, given, shown = SETS[name]
-    (made,) = value_filters("x", cast_keys(given, known), known)
-    assert shown in repr(made)
+    known, given, expected = SETS[name]
+    (runtime_filter,) = value_filters("x", cast_keys(given, known), known)
+    assert expected in repr(runtime_filter)
 
 
 @pytest.mark.parametrize("known", [column(INT96), moments("NANOS", utc=False), moments("NANOS", utc=True)])
@@ -69,24 +69,22 @@ def test_microsecond_keys_become_nanosecond_ranges(known):
     compared = cast_keys(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
     zone = compared[0].as_py().tzinfo
     assert (zone is not None) == is_utc
-    first, behind = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
+    first, end = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
     assert (
-        repr(value_filters("x", compared, known))
-        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {behind}))>]"
+        repr(value_filters("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {end}))>]"
     )
     assert (
-        repr(range_filters("x", compared, known))
-        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {behind}))>]"
+        repr(range_filters("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {end}))>]"
     )
     many = keys(*(MOMENT + each * MICROSECOND for each in range(0, 1000, 2)))
-    (made,) = value_filters("x", many, known)  # whose ranges would be too many
-    assert repr(made).count("col") == 2
+    (runtime_filter,) = value_filters("x", many, known)  # too many ranges: low and high only
+    assert repr(runtime_filter).count("col") == 2
 
 
 def test_date_keys_of_timestamp_columns():
     known = moments("NANOS", utc=False)
-    (made,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
-    assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(made)
+    (runtime_filter,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
+    assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(runtime_filter)
 
 
 BOUNDED = [
@@ -102,9 +100,9 @@ BOUNDED = [
 
 @pytest.mark.parametrize("given", BOUNDED, ids=str)
 def test_range_filters_of_keys(given):
-    (made,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
+    (runtime_filter,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
     low, high = min(given.to_pylist()), max(given.to_pylist())
-    assert repr(made) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
+    assert repr(runtime_filter) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
 
 
 def test_keys_without_filters():
@@ -119,7 +117,7 @@ def test_keys_without_filters():
     for name, given in beyond.items():
         assert value_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
         assert range_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
-    assert value_filters("x", keys(-(1 << 63)), DURATION) == []  # which would be NaT
+    assert value_filters("x", keys(-(1 << 63)), DURATION) == []  # would be NaT
 
 
 HASHED = [
@@ -141,8 +139,8 @@ def test_hashes_of_chunked_strings():
     given = pa.chunked_array([texts[1:2], texts[2:]])
     plain, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1, 1]), np.array([1, 1, 3])
     for known, kind in ((column(BYTE_ARRAY, LogicalType("STRING")), pa.string()), (column(BYTE_ARRAY), pa.binary())):
-        made = hash_values(known.leaf, *plain_keys(known, given.cast(kind)))
-        assert made.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
+        runtime_filter = hash_values(known.leaf, *plain_keys(known, given.cast(kind)))
+        assert runtime_filter.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
 
 
 NOT_HASHED = [

@@ -12,7 +12,7 @@ T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (t
 pytestmark = pytest.mark.pyspark
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-# As Spark 4.3 infers them, but for what Java alone takes for numbers, and for moments: that is text.
+# As Spark 4.3 infers them, except timestamps and numbers valid only in Java, which stay text.
 INFERRED = {
     "int32": [["5"], ["-5", "05"], ["-2147483648", NULL], ["2020"]],
     "int64": [["2147483648"], ["1", "-9223372036854775808"]],

@@ -19,7 +19,7 @@ KINDS = [
     errors.SchemaError,
     errors.LimitError,
 ]
-PLACES = [
+LOCATIONS = [
     {},
     {"file": "/data/a.parquet"},
     {"file": "s3://bucket/it's (1).parquet", "row_group": 3, "column": "x, y", "page": 2},
@@ -43,7 +43,7 @@ def raised(error, frame="", after=""):
     return RuntimeError(f"{frame}An exception was thrown from the Python worker:\n{text}{after}")
 
 
-@pytest.mark.parametrize("where", PLACES, ids=str)
+@pytest.mark.parametrize("where", LOCATIONS, ids=str)
 @pytest.mark.parametrize("message", MESSAGES)
 def test_class_and_message_of_worker_errors(message, where):
     for kind in KINDS:

@@ -173,7 +173,7 @@ def test_rows_lost_in_another_column_leave_codes() -> None:
     assert plain(got["c"].tolist()) == [strings[row] for row in kept]
 
 
-# --- objects_by_entry --------------------------------------------------------------------------------------------------
+# --- objects_by_entry -------------------------------------------------------------------------------------------------
 
 
 def byte_objects(pieces: list[BinaryArray]) -> np.ndarray:

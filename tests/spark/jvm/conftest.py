@@ -52,21 +52,21 @@ def read_by_tasks(request, monkeypatch):
         monkeypatch.setattr(local_frame, "MAX_STORED_BYTES", 0)
 
 
-# --- what tests of the data source read -------------------------------------------------------------------------------
+# --- files for the data source tests ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def registered(spark):
     """Register the data source."""
     numparq.spark.register(spark)
-    numparq.spark.register(spark)  # does no harm
+    numparq.spark.register(spark)  # registering again is harmless
 
 
 @pytest.fixture(scope="module")
 def frame():
     """Return rows with nulls."""
     rng = np.random.default_rng(5)
-    made = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "row": np.arange(ROWS),
             "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"),
@@ -75,8 +75,8 @@ def frame():
             "key": np.arange(ROWS) // 10,
         }
     )
-    made.loc[made.row % 7 == 0, "n"] = pd.NA
-    return made
+    rows.loc[rows.row % 7 == 0, "n"] = pd.NA
+    return rows
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The same checks on threads, on separate executors and on a standalone master with two workers: rows, kills, errors."""
+"""The same checks on threads, separate executors and a standalone master with two workers: rows, kills, errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CHECKS = Path(__file__).resolve().parents[2] / "support" / "spark" / "cluster_checks.py"
 MASTERS = {"threads": "local[2,3]", "executors": "local-cluster[2,1,1024]", "standalone": None}
-# The names of the functions that are marked as checks: to import them would be to import pyspark's world.
+# Names of the functions marked as checks, parsed because an import would import pyspark.
 NAMES = [
     node.name
     for node in ast.parse(CHECKS.read_text()).body

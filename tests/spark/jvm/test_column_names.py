@@ -15,15 +15,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 @pytest.fixture
 def setting(spark):
     """Change session settings for one test."""
-    done = []
+    changed = []
 
     def change(name, value):
-        done.append(name)
+        changed.append(name)
         spark.conf.set(name, value)
 
     numparq.spark.register(spark)
     yield change
-    for name in done:
+    for name in changed:
         spark.conf.unset(name)
 
 
@@ -33,8 +33,8 @@ def write(folder, name="a.parquet", **columns):
     return str(folder)
 
 
-def rows(of):
-    return of.schema.simpleString(), sorted(map(str, of.collect()))
+def rows(df):
+    return df.schema.simpleString(), sorted(map(str, df.collect()))
 
 
 def test_case_sensitive_session(spark, setting, tmp_path):
@@ -43,9 +43,9 @@ def test_case_sensitive_session(spark, setting, tmp_path):
     for schema in (None, "a bigint", "A bigint, a bigint", "s struct<x: bigint>, S struct<X: bigint>"):
         native = spark.read.schema(schema) if schema else spark.read
         loaded = spark.read.format("numparq").option("caseSensitive", "true")
-        wanted = rows(native.parquet(path))
-        assert rows(numparq.spark.read(spark, path, schema=schema)) == wanted
-        assert rows((loaded.schema(schema) if schema else loaded).load(path)) == wanted
+        expected = rows(native.parquet(path))
+        assert rows(numparq.spark.read(spark, path, schema=schema)) == expected
+        assert rows((loaded.schema(schema) if schema else loaded).load(path)) == expected
     assert rows(numparq.spark.read(spark, path).filter("A = 10").select("a")) == ("struct<a:bigint>", ["Row(a=1)"])
 
 
@@ -81,7 +81,7 @@ def test_partition_types_match_spark(spark, setting, tmp_path, infers):
         folder = tmp_path / str(number)
         for value in values:
             write(folder, f"k={value}/a.parquet", a=[1])
-        wanted = rows(spark.read.parquet(str(folder)))
-        assert rows(numparq.spark.read(spark, str(folder))) == wanted
+        expected = rows(spark.read.parquet(str(folder)))
+        assert rows(numparq.spark.read(spark, str(folder))) == expected
         loaded = spark.read.format("numparq").option("partitionColumnTypeInference", infers)
-        assert rows(loaded.load(str(folder))) == wanted
+        assert rows(loaded.load(str(folder))) == expected

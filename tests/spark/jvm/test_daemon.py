@@ -27,7 +27,7 @@ def daemon_report(tmp_path_factory):
     if not Path("/proc/self/task").exists():
         pytest.skip("who is whose parent is found through Linux' /proc")
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    above = [str(TOP_LEVEL)] if TOP_LEVEL.exists() else []  # else it is installed
+    above = [str(TOP_LEVEL)] if TOP_LEVEL.exists() else []  # otherwise it is installed
     settings = {"PYTHONPATH": os.pathsep.join([*above, *known])}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")} | settings
     folder = tmp_path_factory.mktemp("daemon")

@@ -16,9 +16,9 @@ from numparq.cli.demo import make_rides
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROJECT = Path(__file__).resolve().parents[3]
-SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # of the README
+SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # in the README
 BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
-PLACES = re.compile(r'"(rides|fares|events|large)"')  # folders, which the JVM looks for from where it was started
+FOLDERS = re.compile(r'"(rides|fares|events|large)"')  # folders: the JVM resolves paths from where it was started
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -77,7 +77,7 @@ def ran(names, tmp_path):
         blocks = BLOCK.findall(PAGES[page])
         assert blocks
         for block in blocks:
-            text = PLACES.sub(lambda found: repr(str(tmp_path / found[1])), block)
+            text = FOLDERS.sub(lambda found: repr(str(tmp_path / found[1])), block)
             exec(compile(text, page, "exec"), names)
         return names
 
@@ -96,10 +96,10 @@ def test_examples_run(ran, page):
 
 @pytest.mark.skipif("spark-reading.md" not in PAGES, reason="no such page")
 def test_reading_page(ran, tmp_path):
-    made = ran("spark-reading.md")
+    defined = ran("spark-reading.md")
     taxi = numparq.read_parquet(tmp_path / "rides")
-    assert made["fares"].count() == (taxi["fare"] > 100).sum()
-    assert made["rides"].count() == taxi["zone"].isin(["zone 1", "zone 2"]).sum() > 0
+    assert defined["fares"].count() == (taxi["fare"] > 100).sum()
+    assert defined["rides"].count() == taxi["zone"].isin(["zone 1", "zone 2"]).sum() > 0
 
 
 @pytest.mark.skipif("spark-writing.md" not in PAGES, reason="no such page")
@@ -110,17 +110,17 @@ def test_writing_page(ran, tmp_path):
 
 @pytest.mark.skipif("spark-jobs.md" not in PAGES, reason="no such page")
 def test_jobs_page(ran, tmp_path):
-    made = ran("spark-jobs.md")
+    defined = ran("spark-jobs.md")
     taxi = numparq.read_parquet(tmp_path / "rides")
     mean = taxi.groupby("zone")["fare"].mean()
-    assert np.allclose(made["mean_fare"].reindex(mean.index), mean)
-    by_zone = {row["zone"]: row["mean"] for row in made["by_zone"].collect()}
+    assert np.allclose(defined["mean_fare"].reindex(mean.index), mean)
+    by_zone = {row["zone"]: row["mean"] for row in defined["by_zone"].collect()}
     assert np.allclose(pd.Series(by_zone).reindex(mean.index), mean)
-    assert made["scores"].count() == (taxi["fare"] > 40).sum()
-    total = made["found"].groupBy().sum("fare").first()[0]
+    assert defined["scores"].count() == (taxi["fare"] > 40).sum()
+    total = defined["found"].groupBy().sum("fare").first()[0]
     assert total == pytest.approx(taxi["fare"].sum())
-    assert made["counts"]["rows"].tolist() == [2000, 2000]
-    assert made["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
+    assert defined["counts"]["rows"].tolist() == [2000, 2000]
+    assert defined["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
 
 
 @pytest.mark.skipif("optimizing.md" not in PAGES, reason="no such page")
@@ -128,7 +128,7 @@ def test_optimizing_page(ran, tmp_path):
     report = ran("optimizing.md")["report"]
     assert (report.status, report.folders, report.before.files, report.after.files) == ("done", 2, 20, 2)
     files = numparq.Dataset(tmp_path / "events").files
-    assert len(files) == 12  # the other partition has ten, as before
+    assert len(files) == 12  # the other partition keeps its ten
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")

@@ -126,7 +126,7 @@ def test_nested_columns_match_tasks(spark, nested, zone):
 
 
 def test_without_local_frame_only_simple_columns(spark, folder, nested, monkeypatch):
-    monkeypatch.setattr(local_frame, "create_local_frame", lambda *of: None)
+    monkeypatch.setattr(local_frame, "create_local_frame", lambda *arguments: None)
     assert is_local(numparq.spark.read(spark, folder, filters=col("id") == 3))
     df = numparq.spark.read(spark, nested, filters=col("id") == 3)
     assert not is_local(df)

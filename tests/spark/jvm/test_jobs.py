@@ -59,7 +59,7 @@ def by_key(frame):
     return frame.groupby("key", as_index=False).agg(total=("n", "sum"), rows=("n", "size"))
 
 
-# --- what a function sees ---------------------------------------------------------------------------------------------
+# --- frames that functions receive ------------------------------------------------------------------------------------
 
 
 def test_map_pandas_over_frames(spark, folder, whole):
@@ -92,7 +92,7 @@ def heads(frames):
 
 
 def annotated(frames: Iterator[pd.DataFrame]):
-    return (made for made in heads(frames))
+    return (head for head in heads(frames))
 
 
 class Heads:
@@ -143,9 +143,9 @@ def test_columns_filters_and_other_options(spark, folder, whole):
         runtime_filters={"key": keys},
         include=["file"],
     )
-    wanted = whole[(whole["n"] < 800) & whole["key"].isin([3, 5])]["n"]
+    expected = whole[(whole["n"] < 800) & whole["key"].isin([3, 5])]["n"]
     frame = collected(got, "n")
-    assert frame["n"].tolist() == wanted.tolist()
+    assert frame["n"].tolist() == expected.tolist()
     assert frame["part"].unique().tolist() == [0]
     assert frame["file"].str.contains("part=0").all()
     with pytest.raises(TypeError, match="no option of a table"):
@@ -181,7 +181,7 @@ def test_tasks_use_one_thread(spark, folder):
     assert set(got["running"]) == {1}
 
 
-def killed_at_first(frame):
+def killed_on_first_attempt(frame):
     import os
     import signal
 
@@ -193,11 +193,11 @@ def killed_at_first(frame):
 
 
 def test_killed_task_is_retried(spark, folder):
-    got = map_pandas(spark, folder, killed_at_first, "n bigint", split_bytes=1)
+    got = map_pandas(spark, folder, killed_on_first_attempt, "n bigint", split_bytes=1)
     assert sorted(row["n"] for row in got.collect()) == list(range(FILES * ROWS))
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -304,8 +304,8 @@ def test_aggregate_by_keys(spark, folder, whole, by):
 
     schema = ", ".join([*(f"{name} {'string' if name == 's' else 'bigint'}" for name in names), "n bigint, x double"])
     got = aggregate_pandas_by(spark, folder, by, totals, totals, schema, split_bytes=1)
-    wanted = whole.groupby(names, as_index=False)[["n", "x"]].sum()
-    pd.testing.assert_frame_equal(collected(got, *names), wanted, check_dtype=False)
+    expected = whole.groupby(names, as_index=False)[["n", "x"]].sum()
+    pd.testing.assert_frame_equal(collected(got, *names), expected, check_dtype=False)
 
 
 def test_rows_of_a_key_keep_table_order(spark, folder, whole):

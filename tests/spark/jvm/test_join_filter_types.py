@@ -77,7 +77,7 @@ NUMBERS = list(range(ROWS))
 TENTHS = [decimal.Decimal(row - 100).scaleb(-1) for row in range(ROWS)]
 UUIDS = [bytes([row % 256, row // 256]) * 8 for row in range(ROWS)]
 TEXTS = [["", "a", "ä", "𐍈", "a\0", "null", "A"][row % 7] if row % 3 else f"k{row:04}" for row in range(ROWS)]
-# How a column is stored, and its values; every eleventh row is null instead.
+# Schema node and values by column; every eleventh row becomes null.
 COLUMNS = {
     "int96": (SchemaNode("x", OPTIONAL, INT96), pa.array(moments(DAY / 24), pa.timestamp("us"))),
     "ms": (moment_of("MILLIS", utc=True), pa.array(moments(DAY / 24), pa.timestamp("ms", "UTC"))),
@@ -116,13 +116,13 @@ COLUMNS = {
     ),
     "nothing": (SchemaNode("x", OPTIONAL, INT32, 0, LogicalType("UNKNOWN")), pa.nulls(ROWS)),
 }
-# Which of Spark's own reader refuses: another column of the file stands for them.
-NOT_FOR_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
+# Columns that Spark's own reader refuses.
+UNREADABLE_BY_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """A folder for each column: three row groups, pages of twenty rows, Bloom filters where there can be some."""
+def stored_folder(tmp_path_factory):
+    """Write a folder per column: three row groups, pages of twenty rows, Bloom filters if the type has them."""
     folder = tmp_path_factory.mktemp("joined")
     for name, (node, values) in COLUMNS.items():
         present = pa.array([row % 11 != 5 for row in NUMBERS])
@@ -143,7 +143,7 @@ def stored(tmp_path_factory):
 
 
 HOUR = "timestamp'2020-01-03 05:00:00'"
-# Keys in SQL, by column; nulls are added to each.
+# Keys in SQL by column; a null is added to each.
 KEYS = {
     "int96": [
         [HOUR, "timestamp'2020-01-01 00:00:00'", "timestamp'2020-01-01 00:00:00.000001'"],
@@ -251,7 +251,7 @@ KEYS = {
     ],
     "time": [["time'00:00:03'", "time'00:00:03.5'"], ["time'23:59:59.999999'"]],
 }
-# How many keys are looked for one by one, and how many are collected.
+# MAX_VALUES and MAX_COLLECTED of each form.
 LIMITS = {"set": (2_000, 5_000_000), "Bloom filter": (0, 5_000_000), "range": (0, 0)}
 
 
@@ -277,16 +277,16 @@ def check(spark, monkeypatch, path, several, *, native=True, column="x", **optio
     pairs = functools.reduce(lambda one, other: one.union(other), joined).collect()
     found = []
     for number, small in enumerate(several):
-        wanted, read = sorted(row[0] for row in pairs if row[1] == number), {}
+        expected, read = sorted(row[0] for row in pairs if row[1] == number), {}
         for how, (values, collected) in LIMITS.items():
             if how == "range" and number:
-                continue  # which is the same whatever the keys are
+                continue  # the range read does not depend on the keys
             monkeypatch.setattr(runtime_filters, "MAX_VALUES", values)
             monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", collected)
             rows = numparq.spark.read(spark, str(path), runtime_filters={column: small}, **options).collect()
             read[how] = sorted(row["id"] for row in rows)
-            assert set(wanted) <= set(read[how]), (small.schema, how)
-        found.append((wanted, read))
+            assert set(expected) <= set(read[how]), (small.schema, how)
+        found.append((expected, read))
     return found
 
 
@@ -294,20 +294,20 @@ def check(spark, monkeypatch, path, several, *, native=True, column="x", **optio
 @pytest.mark.parametrize("column", KEYS)
 def test_key_types_match_spark_joins(spark, stored_folder, monkeypatch, column):
     several = [small_of(spark, keys) for keys in KEYS[column]]
-    check(spark, monkeypatch, stored_folder / column, several, native=column not in NOT_FOR_SPARK)
+    check(spark, monkeypatch, stored_folder / column, several, native=column not in UNREADABLE_BY_SPARK)
 
 
 @pytest.mark.parametrize("column", ["us", "s", "double"])
 def test_joins_of_task_reads(spark, stored_folder, column):
     """The join runs over rows that tasks read."""
     small = small_of(spark, KEYS[column][0])
-    wanted = partners(spark.read.parquet(str(stored_folder / column)), small)
+    expected = partners(spark.read.parquet(str(stored_folder / column)), small)
     read = numparq.spark.read(spark, str(stored_folder / column), runtime_filters={"x": small})
-    assert partners(read, small) == wanted
-    assert len(set(wanted)) <= read.count() < ROWS
+    assert partners(read, small) == expected
+    assert len(set(expected)) <= read.count() < ROWS
 
 
-# --- what is left out -------------------------------------------------------------------------------------------------
+# --- rows that are not read -------------------------------------------------------------------------------------------
 
 SELECTIVE = [
     "int96",
@@ -341,7 +341,7 @@ def test_only_matching_rows_are_read(spark, stored_folder, column):
     assert read.count() == len(set(partners(read, small))) > 0
 
 
-# --- moments ----------------------------------------------------------------------------------------------------------
+# --- timestamps -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -374,8 +374,8 @@ def test_nanoseconds_within_a_microsecond(spark, tmp_path, monkeypatch, is_int96
     write_moments(tmp_path, is_int96=is_int96)
     small = spark.range(count).selectExpr(f"timestamp_micros(1000000000000000 + (id - {count // 2}) * 2) as key")
     options = {} if is_int96 else {"nanoseconds": "floor"}
-    ((wanted, _),) = check(spark, monkeypatch, tmp_path, [small], native=is_int96, **options)
-    assert wanted == list(range(100)) + (list(range(200, 300)) if count == 150 else [])
+    ((expected, _),) = check(spark, monkeypatch, tmp_path, [small], native=is_int96, **options)
+    assert expected == list(range(100)) + (list(range(200, 300)) if count == 150 else [])
 
 
 def test_nanoseconds_of_matching_rows_are_refused(spark, tmp_path):
@@ -446,13 +446,13 @@ def test_many_keys_match_spark_joins(spark, tmp_path, monkeypatch, count):
         "s": ["concat('key ', id * 3)"],
         "d": ["date_add(date'1903-01-01', cast(id as int))"],
     }
-    for column, made in keys.items():
-        for sql in made:
+    for column, filtered in keys.items():
+        for sql in filtered:
             small = spark.range(count).selectExpr(f"{sql} as key").union(spark.sql("select null as key"))
-            wanted = partners(spark.read.parquet(str(tmp_path)), small, column)
+            expected = partners(spark.read.parquet(str(tmp_path)), small, column)
             found = numparq.spark.read(spark, str(tmp_path), runtime_filters={column: small})
-            assert partners(found, small, column) == wanted
-            assert len(set(wanted)) <= found.count() <= len(rows)
+            assert partners(found, small, column) == expected
+            assert len(set(expected)) <= found.count() <= len(rows)
 
 
 def test_uncollectable_keys_become_a_range(spark, stored_folder, monkeypatch):
@@ -499,8 +499,8 @@ def test_files_with_different_types(spark, tmp_path, monkeypatch, plan_files):
     several = ["12", "45", "3"], ["12L", "9223372036854775807L"], ["cast(12 as decimal(20, 1))"]
     smalls = [small_of(spark, keys) for keys in several]
     found = check(spark, monkeypatch, tmp_path, smalls, native=False, plan_files=plan_files)
-    assert [wanted for wanted, _ in found] == [[3, 12, 45, 52, 85], [12, 52], [12, 52]]
-    assert all(read["set"] == wanted for wanted, read in found)
+    assert [expected for expected, _ in found] == [[3, 12, 45, 52, 85], [12, 52], [12, 52]]
+    assert all(read["set"] == expected for expected, read in found)
 
 
 PARTITIONS = {
@@ -536,7 +536,7 @@ def test_partition_column_shadows_file_column(spark, tmp_path, monkeypatch):
     write_each(tmp_path, {f"x={key}/a.parquet": {"id": [key], "x": pa.array([9], pa.int64())} for key in (1, 2, 3)})
     several = [small_of(spark, keys) for keys in (["1", "3"], ["1L", "9L"])]
     found = check(spark, monkeypatch, tmp_path, several, native=False)
-    assert [(wanted, read["set"]) for wanted, read in found] == [([1, 3], [1, 3]), ([1], [1])]
+    assert [(expected, read["set"]) for expected, read in found] == [([1, 3], [1, 3]), ([1], [1])]
 
 
 @pytest.mark.driver_reads
@@ -561,8 +561,8 @@ def test_map_pandas_with_runtime_filters(spark, tmp_path):
     def numbers(frame):
         return frame[["id"]]
 
-    for keys, wanted in ((["'2020-01-02'"], [2]), (["date'2020-01-02'"], [1, 2, 3])):
-        made = numparq.spark.map_pandas(
+    for keys, expected in ((["'2020-01-02'"], [2]), (["date'2020-01-02'"], [1, 2, 3])):
+        filtered = numparq.spark.map_pandas(
             spark, str(tmp_path), numbers, "id bigint", runtime_filters={"x": small_of(spark, keys)}
         )
-        assert sorted(row.id for row in made.collect()) == wanted
+        assert sorted(row.id for row in filtered.collect()) == expected

@@ -29,13 +29,13 @@ START = datetime.datetime(2020, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Rows in order of their key, in pages of 100, with Bloom filters."""
+def stored_folder(tmp_path_factory):
+    """Write rows sorted by key, in pages of 100, with Bloom filters."""
     folder = tmp_path_factory.mktemp("stored")
     number = np.arange(ROWS)
     days = [(START + datetime.timedelta(days=int(each))).date() for each in number]
     amounts = [decimal.Decimal(int(each)).scaleb(-1) for each in number]
-    quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, where pandas' own floats would be null
+    quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, which pandas' own floats would make null
     frame = pd.DataFrame(
         {
             "id": number,
@@ -58,7 +58,7 @@ def stored(tmp_path_factory):
     return str(folder)
 
 
-# For each column of the table: the key of the small side, made of a number.
+# By column: SQL for the small side's key from a number.
 KEYS = {
     "id": "cast(n as int)",
     "small": "n",
@@ -81,9 +81,9 @@ def test_filtered_joins_match(spark, stored_folder, monkeypatch, column, limit):
         spark, stored_folder, list(dict.fromkeys(["id", column])), runtime_filters={column: small}
     )
     joined = found.join(small, found[column] == small.key)
-    wanted = [number for number in range(930, 1801) if (number + 20) % 50 == 0]
-    wanted = [number for number in wanted if column != "x" or number % 7]
-    assert sorted(row[0] for row in joined.select(found[0]).collect()) == wanted
+    expected = [number for number in range(930, 1801) if (number + 20) % 50 == 0]
+    expected = [number for number in expected if column != "x" or number % 7]
+    assert sorted(row[0] for row in joined.select(found[0]).collect()) == expected
     assert found.count() < ROWS
 
 
@@ -141,9 +141,9 @@ def test_too_many_keys_become_a_range(spark, stored_folder, monkeypatch):
 def test_runtime_filter_arguments(spark, stored_folder):
     given = numparq.RuntimeFilter("id", values=[5, 3_999])
     more = {"s": spark.sql("select 'k03999' as s, 1 as other")}
-    for filters, wanted in ((given, [5, 3_999]), ({"id": given}, [5, 3_999]), ([given, more], [3_999])):
+    for filters, expected in ((given, [5, 3_999]), ({"id": given}, [5, 3_999]), ([given, more], [3_999])):
         found = numparq.spark.read(spark, stored_folder, ["id"], runtime_filters=filters).collect()
-        assert sorted(row.id for row in found) == wanted
+        assert sorted(row.id for row in found) == expected
 
 
 def test_timestamp_keys_of_int96_and_micros(spark, tmp_path):
@@ -253,7 +253,7 @@ COLUMNS = {
     "moment": pa.array([MIDNIGHT, MIDNIGHT - datetime.timedelta(hours=9), None], pa.timestamp("us", "UTC")),
     "local": pa.array([MIDNIGHT, MIDNIGHT - datetime.timedelta(hours=9), None], pa.timestamp("us")),
 }
-# A column and a key; the places of the rows that have a partner, with a session in Tokyo.
+# Column, key, and matching rows in a session in Tokyo.
 CASES = [
     ("x", "0.1BD", [0]),
     ("x", "9007199254740993L", [1]),
@@ -279,10 +279,10 @@ def test_implicit_casts_keep_matching_rows(spark, tmp_path):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        for column, key, wanted in CASES:
+        for column, key, expected in CASES:
             small = spark.sql(f"select {key} as key")
             found = numparq.spark.read(spark, str(tmp_path), ["id", column], runtime_filters={column: small})
             joined = found.join(small, found[column] == small.key).select("id").collect()
-            assert sorted(row.id for row in joined) == wanted, (column, key)
+            assert sorted(row.id for row in joined) == expected, (column, key)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)

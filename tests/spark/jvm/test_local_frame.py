@@ -76,13 +76,13 @@ def settings(spark):
     """Change session settings for one test."""
     before = {}
 
-    def settle(**values):
+    def change(**values):
         for name, value in values.items():
             key = name.replace("__", ".")
             before.setdefault(key, spark.conf.get(key))
             spark.conf.set(key, value)
 
-    yield settle
+    yield change
     for key, value in before.items():
         spark.conf.set(key, value)
 
@@ -98,15 +98,15 @@ def jobs_of(spark, do):
     return result, len(context.statusTracker().getJobIdsForGroup(group))
 
 
-def same(made, expected):
-    assert made.schema == expected.schema
-    assert made.columns == expected.columns
-    assert made.dtypes == expected.dtypes
-    assert repr(made.collect()) == repr(expected.collect())
-    pd.testing.assert_frame_equal(made.toPandas(), expected.toPandas())
-    assert made.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
-    assert repr(made.toArrow().to_pylist()) == repr(expected.toArrow().to_pylist())
-    assert made.union(made).count() == 2 * expected.count()
+def assert_same(local, expected):
+    assert local.schema == expected.schema
+    assert local.columns == expected.columns
+    assert local.dtypes == expected.dtypes
+    assert repr(local.collect()) == repr(expected.collect())
+    pd.testing.assert_frame_equal(local.toPandas(), expected.toPandas())
+    assert local.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
+    assert repr(local.toArrow().to_pylist()) == repr(expected.toArrow().to_pylist())
+    assert local.union(local).count() == 2 * expected.count()
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []], ids=["three", "one", "none"])
@@ -114,9 +114,9 @@ def same(made, expected):
 def test_local_frame_matches_create_dataframe(spark, schema, settings, zone, rows):
     settings(spark__sql__session__timeZone=zone)
     table = table_of(schema, rows)
-    made = create_local_frame(spark, table, schema)
-    assert type(made).__name__ == "LocalFrame"
-    same(made, spark.createDataFrame(table, schema))
+    local = create_local_frame(spark, table, schema)
+    assert type(local).__name__ == "LocalFrame"
+    assert_same(local, spark.createDataFrame(table, schema))
 
 
 @pytest.mark.parametrize(
@@ -136,40 +136,40 @@ def test_local_frame_under_other_settings(spark, schema, settings, setting):
     settings(**setting)
     expected, late = spark.createDataFrame(table, schema), create_local_frame(spark, table, schema)
     assert (late is None) == any(name.endswith("useLargeVarTypes") for name in setting)
-    for made in (early, late or early):
-        same(made, expected)
+    for local in (early, late or early):
+        assert_same(local, expected)
 
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
 def test_rows_reach_python_without_a_job(spark, schema, rows):
-    made = create_local_frame(spark, table_of(schema, rows), schema)
-    for get in (made.toPandas, made.collect):
+    local = create_local_frame(spark, table_of(schema, rows), schema)
+    for get in (local.toPandas, local.collect):
         found, jobs = jobs_of(spark, get)
         assert len(found) == len(rows)
         assert jobs == 0
-    assert jobs_of(spark, made.select("id").toPandas)[0].columns.tolist() == ["id"]
+    assert jobs_of(spark, local.select("id").toPandas)[0].columns.tolist() == ["id"]
 
 
 def test_cached_local_frame_is_read_by_spark(spark, schema):
-    made = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
+    local = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
     try:
-        found, jobs = jobs_of(spark, made.toPandas)
+        found, jobs = jobs_of(spark, local.toPandas)
         assert len(found) == 3
         assert jobs == 1
     finally:
-        made.unpersist()
-    assert jobs_of(spark, made.toPandas)[1] == 0
+        local.unpersist()
+    assert jobs_of(spark, local.toPandas)[1] == 0
 
 
 def test_local_frame_uses_its_own_session(spark, schema):
     table = table_of(schema, ROWS)
     other = spark.newSession()
     other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
-    other.createDataFrame(table, schema)  # by which it is the one of this thread
-    made = create_local_frame(spark, table, schema)
-    assert made.sparkSession is type(spark).getActiveSession() is spark
+    other.createDataFrame(table, schema)  # makes it the active session of this thread
+    local = create_local_frame(spark, table, schema)
+    assert local.sparkSession is type(spark).getActiveSession() is spark
     assert spark._jvm.SparkSession.active().equals(spark._jsparkSession)
-    same(made, spark.createDataFrame(table, schema))
+    assert_same(local, spark.createDataFrame(table, schema))
 
 
 def test_local_frame_is_immutable(spark, schema):
@@ -177,24 +177,24 @@ def test_local_frame_is_immutable(spark, schema):
 
     mine = StructType([*schema.fields])
     table = table_of(mine, ROWS[:1])
-    made = create_local_frame(spark, table, mine)
+    local = create_local_frame(spark, table, mine)
     mine.add("more", "string")
-    assert made.schema == schema
-    assert len(made.columns) == 13
-    first = made.toPandas()
+    assert local.schema == schema
+    assert len(local.columns) == 13
+    first = local.toPandas()
     expected = first.copy(deep=True)
     first.loc[0, "text"] = "other"
     first["id"] += 7
-    pd.testing.assert_frame_equal(made.toPandas(), expected)
-    assert made.collect()[0]["text"] == "é"
+    pd.testing.assert_frame_equal(local.toPandas(), expected)
+    assert local.collect()[0]["text"] == "é"
 
 
-@pytest.mark.parametrize("what", ["_jvm_methods", "_frame_class", "_ipc_stream"])
-def test_no_local_frame_if_spark_internals_differ(spark, schema, monkeypatch, what):
-    def fail(*of):
-        raise AttributeError(what)
+@pytest.mark.parametrize("name", ["_jvm_methods", "_frame_class", "_ipc_stream"])
+def test_no_local_frame_if_spark_internals_differ(spark, schema, monkeypatch, name):
+    def fail(*arguments):
+        raise AttributeError(name)
 
-    monkeypatch.setattr(local_frame_module, what, fail)
+    monkeypatch.setattr(local_frame_module, name, fail)
     assert create_local_frame(spark, table_of(schema, ROWS), schema) is None
 
 
@@ -209,17 +209,17 @@ def test_no_local_frame_if_spark_encrypts(spark, schema, monkeypatch):
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
 def batches_of_names(self, names: list[str]) -> list[pa.RecordBatch]: ...
 def batches_and_more(self) -> tuple[list[pa.RecordBatch], int]: ...
-def nothing_said(self): ...
+def without_annotation(self): ...
 
 
 @pytest.mark.parametrize(
-    ("way", "is_known"),
+    ("method", "is_known"),
     [
         (batches, True),
         (batches_of_names, False),
         (batches_and_more, False),
-        (nothing_said, False),
+        (without_annotation, False),
     ],
 )
-def test_only_known_signatures_are_replaced(way, is_known):
-    assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": way})) is is_known
+def test_only_known_signatures_are_replaced(method, is_known):
+    assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": method})) is is_known

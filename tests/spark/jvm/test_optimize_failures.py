@@ -51,10 +51,10 @@ def test_wrong_checksum_changes_nothing(spark, tmp_path, monkeypatch):
     """A wrong checksum aborts the run after all files are written."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = OptimizeRun._checksum
+    original = OptimizeRun._checksum
 
     def wrong(self, table, pieces, name):
-        found = right(self, table, pieces, name)
+        found = original(self, table, pieces, name)
         return found + Checksum(0, 1) if name == "checksum after" else found
 
     monkeypatch.setattr(OptimizeRun, "_checksum", wrong)
@@ -67,8 +67,8 @@ def test_lost_rows_change_nothing(spark, tmp_path, monkeypatch):
     """The message of one task is dropped."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = write.sort_and_write
-    monkeypatch.setattr(run, "sort_and_write", lambda *given: right(*given)[1:])
+    original = write.sort_and_write
+    monkeypatch.setattr(run, "sort_and_write", lambda *arguments: original(*arguments)[1:])
     with pytest.raises(numparq.InvalidFileError, match="not those that were read"):
         optimize.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
     assert contents(path) == before
@@ -76,10 +76,10 @@ def test_lost_rows_change_nothing(spark, tmp_path, monkeypatch):
 
 def between(monkeypatch, do):
     """Call a function after the rows are written and verified, before the commit."""
-    right = OptimizeRun._verify
+    original = OptimizeRun._verify
 
-    def verified(self, *given):
-        found = right(self, *given)
+    def verified(self, *arguments):
+        found = original(self, *arguments)
         do()
         return found
 
@@ -148,7 +148,7 @@ def test_killed_tasks_are_retried(spark, tmp_path, monkeypatch):
 def test_invalid_arguments_change_nothing(spark, tmp_path):
     path = dataset(tmp_path / "a", 2)
     before = contents(path)
-    for asked, error, words in (
+    for options, error, message in (
         ({"sort_by": "key", "cluster_by": "row"}, ValueError, "not both"),
         ({"sort_by": "kee"}, numparq.SchemaError, "sort_by: the dataset has no column 'kee'; did you mean 'key'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
@@ -158,8 +158,8 @@ def test_invalid_arguments_change_nothing(spark, tmp_path):
         ({"colour": "red"}, TypeError, "colour"),
         ({"where": "key > 3"}, ValueError, "where is about partition columns, and 'key' is none"),
     ):
-        with pytest.raises(error, match=words):
-            optimize.optimize(spark, path, **asked)
+        with pytest.raises(error, match=message):
+            optimize.optimize(spark, path, **options)
     assert contents(path) == before
     with pytest.raises(FileNotFoundError):
         optimize.optimize(spark, tmp_path / "none")

@@ -68,7 +68,7 @@ def test_profile_of_files_written_by_spark(spark, tmp_path: Path) -> None:
             f"count_if({expression} is null)",
         ).first()
         column = found[name]
-        if name == "ts":  # the session's zone is UTC, Python's may be another
+        if name == "ts":  # the session's zone is UTC, Python's may differ
             low, high = pd.Timestamp(0, tz="UTC"), pd.Timestamp(4999, unit="s", tz="UTC")
             if column.min.tzinfo is None:
                 low, high = low.tz_localize(None), high.tz_localize(None)

@@ -16,19 +16,19 @@ from support.spark.source_table import ROWS, load_numparq
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("registered")]
 
 
-def rows(of):
-    return sorted(map(repr, of.collect()))
+def rows(df):
+    return sorted(map(repr, df.collect()))
 
 
-# --- the same rows ----------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [2_000, 10**9])
 def test_splits_of_any_size(spark, stored_folder, size):
-    wanted = rows(spark.read.parquet(stored_folder))
+    expected = rows(spark.read.parquet(stored_folder))
     found = load_numparq(spark, stored_folder, splitBytes=str(size), minSplits="1")
-    assert rows(found) == wanted
-    assert rows(numparq.spark.read(spark, stored_folder, split_bytes=size, min_splits=1)) == wanted
+    assert rows(found) == expected
+    assert rows(numparq.spark.read(spark, stored_folder, split_bytes=size, min_splits=1)) == expected
     assert (found.rdd.getNumPartitions() > 3) == (size == 2_000)
 
 
@@ -45,18 +45,20 @@ FILTERS = {
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_filter_strings(spark, stored_folder, text):
-    wanted = rows(spark.read.parquet(stored_folder).filter(FILTERS[text]))
-    assert rows(load_numparq(spark, stored_folder, filter=text)) == wanted
-    assert rows(numparq.spark.read(spark, stored_folder, filters=text, split_bytes=5_000)) == wanted
+    expected = rows(spark.read.parquet(stored_folder).filter(FILTERS[text]))
+    assert rows(load_numparq(spark, stored_folder, filter=text)) == expected
+    assert rows(numparq.spark.read(spark, stored_folder, filters=text, split_bytes=5_000)) == expected
 
 
 def test_filter_expressions_and_lists(spark, stored_folder):
-    wanted = rows(spark.read.parquet(stored_folder).filter("n > 40 or n is null").select("s", "row"))
-    assert rows(numparq.spark.read(spark, stored_folder, ["s", "row"], (col("n") > 40) | col("n").is_null())) == wanted
-    wanted = rows(spark.read.parquet(stored_folder).filter("n > 40 or s in ('a', 'bb')").select("s", "row"))
+    expected = rows(spark.read.parquet(stored_folder).filter("n > 40 or n is null").select("s", "row"))
+    assert (
+        rows(numparq.spark.read(spark, stored_folder, ["s", "row"], (col("n") > 40) | col("n").is_null())) == expected
+    )
+    expected = rows(spark.read.parquet(stored_folder).filter("n > 40 or s in ('a', 'bb')").select("s", "row"))
     assert (
         rows(numparq.spark.read(spark, stored_folder, ["s", "row"], [[("n", ">", 40)], [("s", "in", ["a", "bb"])]]))
-        == wanted
+        == expected
     )
 
 
@@ -65,9 +67,9 @@ def test_literals_of_decimal_columns(spark, tmp_path):
         str(tmp_path / "a")
     )
     for text in ("d = 1.1", "f = 1.1", "d > 3.3 and f <= 4.4"):
-        wanted = rows(spark.read.parquet(str(tmp_path / "a")).filter(text.replace("f = 1.1", "f = 1.1D")))
-        assert rows(load_numparq(spark, str(tmp_path / "a"), filter=text)) == wanted
-        assert wanted
+        expected = rows(spark.read.parquet(str(tmp_path / "a")).filter(text.replace("f = 1.1", "f = 1.1D")))
+        assert rows(load_numparq(spark, str(tmp_path / "a"), filter=text)) == expected
+        assert expected
 
 
 def test_queries_on_one_frame_share_no_filters(spark, stored_folder):
@@ -140,12 +142,12 @@ def test_user_schema(spark, stored_folder, frame, how):
         if how == "option"
         else numparq.spark.read(spark, stored_folder, schema=ddl)
     )
-    wanted = spark.read.parquet(stored_folder).selectExpr(
+    expected = spark.read.parquet(stored_folder).selectExpr(
         "x as X", "cast(null as array<int>) as gone", "cast(n as bigint) n", "cast(row as decimal(20, 0)) as row"
     )
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
-    assert rows(found.filter("n = 5").select("row")) == rows(wanted.filter("n = 5").select("row"))
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
+    assert rows(found.filter("n = 5").select("row")) == rows(expected.filter("n = 5").select("row"))
 
 
 def test_lossy_user_schema_is_refused(spark, stored_folder):
@@ -176,14 +178,14 @@ def test_columns_missing_in_some_files(spark, tmp_path):
 
 
 def test_partition_columns_match_spark(spark, frame, tmp_path):
-    made = spark.createDataFrame(frame[:300].assign(year=frame.row % 3 + 2020, zone=frame.s + " /=%"))
-    made.write.partitionBy("year", "zone").parquet(str(tmp_path / "a"))
-    wanted = spark.read.parquet(str(tmp_path / "a"))
+    keyed = spark.createDataFrame(frame[:300].assign(year=frame.row % 3 + 2020, zone=frame.s + " /=%"))
+    keyed.write.partitionBy("year", "zone").parquet(str(tmp_path / "a"))
+    expected = spark.read.parquet(str(tmp_path / "a"))
     for found in (load_numparq(spark, str(tmp_path / "a")), numparq.spark.read(spark, str(tmp_path / "a"))):
-        assert found.schema == wanted.schema
-        assert rows(found) == rows(wanted)
+        assert found.schema == expected.schema
+        assert rows(found) == rows(expected)
     some = load_numparq(spark, str(tmp_path / "a"), filter="year = 2021 and n > 0", columns="zone, row")
-    assert rows(some) == rows(wanted.filter("year = 2021 and n > 0").select("zone", "row"))
+    assert rows(some) == rows(expected.filter("year = 2021 and n > 0").select("zone", "row"))
     typed = load_numparq(spark, str(tmp_path / "a"), partitioning='{"year": "int64"}', columns="year")
     assert typed.schema.simpleString() == "struct<year:bigint>"
     assert load_numparq(spark, str(tmp_path / "a"), partitioning="none").columns == list(frame.columns)
@@ -199,18 +201,18 @@ def test_inferred_partition_types(spark, tmp_path):
     for name, value in names.items():
         (tmp_path / name).mkdir(parents=True)
         pq.write_table(pa.table({"a": [value]}), tmp_path / name / "a.parquet")
-    wanted = spark.read.parquet(str(tmp_path))
-    assert wanted.schema.simpleString() == "struct<a:bigint,big:bigint,day:date,share:double,mixed:string,odd:string>"
+    expected = spark.read.parquet(str(tmp_path))
+    assert expected.schema.simpleString() == "struct<a:bigint,big:bigint,day:date,share:double,mixed:string,odd:string>"
     found = numparq.spark.read(spark, str(tmp_path))
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
     some = numparq.spark.read(spark, str(tmp_path), ["a"], "day > '2000-01-01' and share > 1")
     assert rows(some) == ["Row(a=1)"]
     ddl = "day string, a int, big decimal(20, 0)"
     with pytest.raises(SchemaError, match="column 'a'"):
         numparq.spark.read(spark, str(tmp_path), schema=ddl)
     texts = numparq.spark.read(spark, str(tmp_path), schema=ddl.replace("a int", "a bigint"))
-    assert rows(texts) == rows(wanted.selectExpr("cast(day as string)", "a", "cast(big as decimal(20, 0)) as big"))
+    assert rows(texts) == rows(expected.selectExpr("cast(day as string)", "a", "cast(big as decimal(20, 0)) as big"))
 
 
 def test_directory_partitioning(spark, frame, tmp_path):

@@ -26,8 +26,8 @@ def registered(spark):
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Files of three row groups in four partitions by two keys, one of them null."""
+def stored_folder(tmp_path_factory):
+    """Write files of three row groups in partitions of two keys, one with a null."""
     folder = tmp_path_factory.mktemp("many")
     rng = np.random.default_rng(3)
     for number in range(FILES):
@@ -53,21 +53,21 @@ def plan(request):
     return PLANS[request.param]
 
 
-def rows(of):
-    return sorted(map(repr, of.collect()))
+def rows(df):
+    return sorted(map(repr, df.collect()))
 
 
-# --- the same rows ----------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def test_all_rows_match_spark(spark, stored_folder, plan):
-    wanted = spark.read.parquet(stored_folder)
+    expected = spark.read.parquet(stored_folder)
     found = numparq.spark.read(spark, stored_folder, plan_files=plan)
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
-    assert found.agg({"id": "sum", "n": "sum"}).collect() == wanted.agg({"id": "sum", "n": "sum"}).collect()
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
+    assert found.agg({"id": "sum", "n": "sum"}).collect() == expected.agg({"id": "sum", "n": "sum"}).collect()
     loaded = spark.read.format("numparq").options(**({} if plan is None else {"planFiles": plan})).load(stored_folder)
-    assert rows(loaded) == rows(wanted)
+    assert rows(loaded) == rows(expected)
 
 
 @pytest.mark.parametrize(("size", "count"), [(500, 1), (2_000, 7), (10**9, 40)])
@@ -89,14 +89,14 @@ FILTERS = [
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_filters_match_spark(spark, stored_folder, plan, text):
-    wanted = rows(spark.read.parquet(stored_folder).filter(text))
-    assert rows(numparq.spark.read(spark, stored_folder, filters=text, plan_files=plan)) == wanted
+    expected = rows(spark.read.parquet(stored_folder).filter(text))
+    assert rows(numparq.spark.read(spark, stored_folder, filters=text, plan_files=plan)) == expected
 
 
 def test_expression_with_selected_columns(spark, stored_folder, plan):
-    wanted = spark.read.parquet(stored_folder).filter("id > 400 and day = '2024-01-01'").select("zone", "s")
-    asked = (col("id") > 400) & (col("day") == datetime.date(2024, 1, 1))
-    assert rows(numparq.spark.read(spark, stored_folder, ["zone", "s"], asked, plan_files=plan)) == rows(wanted)
+    expected = spark.read.parquet(stored_folder).filter("id > 400 and day = '2024-01-01'").select("zone", "s")
+    filters = (col("id") > 400) & (col("day") == datetime.date(2024, 1, 1))
+    assert rows(numparq.spark.read(spark, stored_folder, ["zone", "s"], filters, plan_files=plan)) == rows(expected)
 
 
 KEYS = {
@@ -114,19 +114,21 @@ def test_join_keys_as_runtime_filters(spark, stored_folder, monkeypatch, column,
 
     monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
     small = spark.range(15).selectExpr(f"{KEYS[column]} as key").distinct()
-    wanted = spark.read.parquet(stored_folder)
+    expected = spark.read.parquet(stored_folder)
     found = numparq.spark.read(spark, stored_folder, runtime_filters={column: small}, plan_files=3)
-    assert rows(found.join(small, found[column] == small.key)) == rows(wanted.join(small, wanted[column] == small.key))
+    assert rows(found.join(small, found[column] == small.key)) == rows(
+        expected.join(small, expected[column] == small.key)
+    )
     assert found.count() < FILES * ROWS
 
 
 def test_user_schema(spark, stored_folder, plan):
     ddl = "zone string, ID bigint, gone double, n bigint"
-    made = "zone", "id as ID", "cast(null as double) as gone", "cast(n as bigint) n"
-    wanted = spark.read.parquet(stored_folder).selectExpr(*made)
+    expressions = "zone", "id as ID", "cast(null as double) as gone", "cast(n as bigint) n"
+    expected = spark.read.parquet(stored_folder).selectExpr(*expressions)
     found = numparq.spark.read(spark, stored_folder, schema=ddl, plan_files=plan)
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
 
 
 def test_virtual_columns(spark, stored_folder, plan):
@@ -158,7 +160,7 @@ def test_damage_names_file_row_group_and_page(spark, stored_folder, tmp_path, pl
             data = bytearray(path.read_bytes())
             with numparq.ParquetFile(path) as file:
                 chunk = file.metadata.row_groups[1].columns[1].meta_data
-            data[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 255  # of the last of four pages
+            data[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 255  # in the last of four pages
             path.write_bytes(data)
     found = numparq.spark.read(spark, str(tmp_path), plan_files=plan)
     with pytest.raises(Exception, match=r"CorruptPageError: .*file '[^']*3\.parquet', row group 1, column 'x', page 3"):
@@ -212,9 +214,9 @@ def test_unsampled_file_with_new_column_raises(spark, tmp_path, sampled):
 # --- rows without columns ---------------------------------------------------------------------------------------------
 
 
-def counted(of):
+def counted(df):
     """Count the rows of a DataFrame with no columns selected."""
-    return of.count(), len(of.select().collect())
+    return df.count(), len(df.select().collect())
 
 
 CHOSEN = {
@@ -227,33 +229,33 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts_by_tasks(spark, stored_folder, plan, chosen):
-    options = {**CHOSEN[chosen], "plan_files": plan, "split_bytes": 1_000}
-    wanted = spark.read.parquet(stored_folder).filter(options.get("filters", "true")).count()
+@pytest.mark.parametrize("selection", CHOSEN)
+def test_counts_by_tasks(spark, stored_folder, plan, selection):
+    options = {**CHOSEN[selection], "plan_files": plan, "split_bytes": 1_000}
+    expected = spark.read.parquet(stored_folder).filter(options.get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
-        assert counted(numparq.spark.read(spark, stored_folder, columns, **options)) == (wanted, wanted)
+        assert counted(numparq.spark.read(spark, stored_folder, columns, **options)) == (expected, expected)
 
 
 @pytest.mark.driver_reads
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts_by_the_driver(spark, stored_folder, chosen):
-    wanted = spark.read.parquet(stored_folder).filter(CHOSEN[chosen].get("filters", "true")).count()
+@pytest.mark.parametrize("selection", CHOSEN)
+def test_counts_by_the_driver(spark, stored_folder, selection):
+    expected = spark.read.parquet(stored_folder).filter(CHOSEN[selection].get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
-        assert counted(numparq.spark.read(spark, stored_folder, columns, **CHOSEN[chosen])) == (wanted, wanted)
+        assert counted(numparq.spark.read(spark, stored_folder, columns, **CHOSEN[selection])) == (expected, expected)
 
 
 @pytest.mark.parametrize("text", ["n = 3", "zone is null", "id < 0"])
 def test_counts_through_the_data_source(spark, stored_folder, text):
-    wanted = spark.read.parquet(stored_folder).filter(text).count()
+    expected = spark.read.parquet(stored_folder).filter(text).count()
     for options in ({}, {"columns": "day"}, {"planFiles": "2", "columns": "[]"}, {"columns": "", "rowsPerBatch": "7"}):
         found = spark.read.format("numparq").options(filter=text, **options).load(stored_folder)
-        assert counted(found) == (wanted, wanted)
+        assert counted(found) == (expected, expected)
 
 
 def test_counts_with_runtime_filters(spark, stored_folder, plan):
     small = {"id": spark.range(50).selectExpr("id * 37 as id"), "zone": spark.sql("select 'b/c' as zone")}
-    for column, wanted in (("id", len(range(0, FILES * ROWS, 37))), ("zone", FILES // 3 * ROWS)):
+    for column, expected in (("id", len(range(0, FILES * ROWS, 37))), ("zone", FILES // 3 * ROWS)):
         keys = {column: small[column]}
         found = numparq.spark.read(spark, stored_folder, [], runtime_filters=keys, plan_files=plan)
-        assert counted(found) == (wanted, wanted)
+        assert counted(found) == (expected, expected)

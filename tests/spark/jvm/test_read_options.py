@@ -26,18 +26,18 @@ def test_files_are_listed_at_load(spark, frame, tmp_path):
             each.count()
 
 
-# --- nothing at all ---------------------------------------------------------------------------------------------------
+# --- no rows, no files ------------------------------------------------------------------------------------------------
 
 
 def test_reads_without_rows(spark, frame, tmp_path, stored_folder):
     numparq.to_parquet(frame[:0], tmp_path / "a.parquet", index=False)
-    wanted = spark.read.parquet(str(tmp_path))
+    expected = spark.read.parquet(str(tmp_path))
     nothing = (
         load_numparq(spark, stored_folder, filter="row < 0"),
         numparq.spark.read(spark, stored_folder, filters="row < 0"),
     )
     for found in (load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path)), *nothing):
-        assert found.schema == wanted.schema
+        assert found.schema == expected.schema
         assert (found.collect(), found.count(), found.agg({"n": "sum"}).first()[0]) == ([], 0, None)
 
 

@@ -30,7 +30,7 @@ DAY = datetime.date(2021, 3, 4)
 MOMENT = datetime.datetime(1965, 1, 2, 3, 4, 5, 678901)
 D = decimal.Decimal
 
-# Values of each type of Arrow; nulls come in between.
+# Values by Arrow type; nulls come in between.
 FLAT = {
     "bool": (pa.bool_(), [True, False]),
     "int8": (pa.int8(), [-128, 127]),
@@ -108,11 +108,11 @@ def by_numparq(table, path):
 
 def check(spark, path):
     """Compare Spark's reader with the data source and with `numparq.spark.read`."""
-    wanted = spark.read.parquet(str(path))
+    expected = spark.read.parquet(str(path))
     for got in (spark.read.format("numparq").load(str(path)), numparq.spark.read(spark, str(path))):
-        assert got.schema == wanted.schema
-        assert got.toArrow().to_pylist() == wanted.toArrow().to_pylist()
-    return wanted
+        assert got.schema == expected.schema
+        assert got.toArrow().to_pylist() == expected.toArrow().to_pylist()
+    return expected
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,7 +120,7 @@ def registered(spark):
     numparq.spark.register(spark)
 
 
-# --- files as Spark reads them ----------------------------------------------------------------------------------------
+# --- types that Spark reads -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("write", [by_pyarrow, by_numparq])
@@ -167,15 +167,15 @@ def test_types_written_by_spark(spark, tmp_path):
     spark.range(0, 40, 1, 2).selectExpr(*(f"{sql} as {name}" for name, sql in SQL.items())).write.parquet(
         str(tmp_path / "a")
     )
-    wanted = spark.read.parquet(str(tmp_path / "a"))
+    expected = spark.read.parquet(str(tmp_path / "a"))
     got = numparq.spark.read(spark, str(tmp_path / "a"))
-    assert got.schema == wanted.schema
+    assert got.schema == expected.schema
 
     def rows(of):
         return sorted(map(repr, of.collect()))
 
-    assert rows(got) == rows(wanted)
-    assert rows(spark.read.format("numparq").load(str(tmp_path / "a"))) == rows(wanted)
+    assert rows(got) == rows(expected)
+    assert rows(spark.read.format("numparq").load(str(tmp_path / "a"))) == rows(expected)
 
 
 def test_variants_written_by_spark(spark, tmp_path):
@@ -184,13 +184,15 @@ def test_variants_written_by_spark(spark, tmp_path):
         "array(parse_json('1'), parse_json('null')) as many",
     )
     made.write.parquet(str(tmp_path / "a"))
-    wanted, got = spark.read.parquet(str(tmp_path / "a")), numparq.spark.read(spark, str(tmp_path / "a"))
-    assert got.schema == wanted.schema
+    expected, got = spark.read.parquet(str(tmp_path / "a")), numparq.spark.read(spark, str(tmp_path / "a"))
+    assert got.schema == expected.schema
     asked = ["to_json(v)", "v is null", "variant_get(v, '$.s[0]', 'string')", "to_json(many[0])", "to_json(many[1])"]
-    assert sorted(map(repr, got.selectExpr(*asked).collect())) == sorted(map(repr, wanted.selectExpr(*asked).collect()))
+    assert sorted(map(repr, got.selectExpr(*asked).collect())) == sorted(
+        map(repr, expected.selectExpr(*asked).collect())
+    )
 
 
-# --- files that Spark does not read -----------------------------------------------------------------------------------
+# --- types that Spark cannot read -------------------------------------------------------------------------------------
 
 
 def test_types_that_spark_cannot_read(spark, tmp_path):
@@ -240,7 +242,7 @@ def test_decimal_beyond_38_digits_is_refused(spark, tmp_path):
 # --- schemas, without a session ---------------------------------------------------------------------------------------
 
 
-def told(fields, arrow):
+def schema_with_metadata(fields, arrow):
     metadata = {b"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields}).encode()}
     return spark_schema(arrow.with_metadata(metadata))
 
@@ -251,7 +253,9 @@ def field(name, kind):
 
 def test_spark_schema_metadata_is_used_if_it_fits():
     arrow = pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.int32()})
-    found = told([field("a", "interval day to second"), field("b", "string"), field("d", "long")], arrow)
+    found = schema_with_metadata(
+        [field("a", "interval day to second"), field("b", "string"), field("d", "long")], arrow
+    )
     assert found.simpleString() == "struct<a:interval day to second,b:bigint,c:int>"
     assert all(each.nullable for each in found)
     assert found["a"].metadata == {"comment": "c"}
@@ -268,7 +272,9 @@ def test_udt_classes_of_files_are_not_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     of = {"type": "udt", "class": "x", "pyClass": "named_by_a_file.Kind", "sqlType": "interval day to second"}
     nested = {"type": "array", "elementType": of, "containsNull": True}
-    found = told([field("a", of), field("b", nested)], pa.schema({"a": pa.int64(), "b": pa.list_(pa.int64())}))
+    found = schema_with_metadata(
+        [field("a", of), field("b", nested)], pa.schema({"a": pa.int64(), "b": pa.list_(pa.int64())})
+    )
     assert found.simpleString() == "struct<a:interval day to second,b:array<interval day to second>>"
 
 

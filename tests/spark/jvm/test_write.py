@@ -141,7 +141,7 @@ def test_concurrent_appends_from_threads(numparq_spark, tmp_path):
     import numparq.spark
 
     def append(number: int) -> None:
-        numparq.spark.register(numparq_spark)  # by which the session is that of this thread
+        numparq.spark.register(numparq_spark)  # makes the session active in this thread
         save(numbers(numparq_spark, 10 * number, 10 * number + 10), tmp_path / "data")
 
     with ThreadPoolExecutor(3) as pool:

@@ -11,7 +11,7 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 400
-# By name: a value made of the number of a row, which is 0 to 399.
+# SQL by type: a value from the row number, 0 to 399.
 VALUES = {
     "bool": "id % 2 = 0",
     "byte": "cast(id % 100 - 50 as tinyint)",
@@ -33,7 +33,7 @@ VALUES = {
     "variant": 'parse_json(concat(\'{"a": \', id, \', "b": [null, "x"]}\'))',
 }
 FLAT = {name: f"if(id % 7 = 3, null, {value})" for name, value in VALUES.items()}
-# Values within others, with nulls in all places.
+# Nestings of a value, with nulls at every level.
 NESTINGS = {
     "array": "case id % 5 when 0 then null when 1 then array() else array({0}, null, {0}) end",
     "struct": "if(id % 5 = 0, null, struct({0} as `x y`, if(id % 5 = 1, null, struct({0} as inner)) as s))",
