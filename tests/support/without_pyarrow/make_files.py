@@ -1,5 +1,6 @@
-"""Writes `stored_files.py`: small files of pandas with pyarrow, as base64. Run it where pyarrow is installed, from the
-folder of tests: ``python -m support.without_pyarrow.make_files``.
+"""Writes `stored_files.py`: small files by pandas with pyarrow, as base64.
+
+Run from tests/ with pyarrow installed: ``python -m support.without_pyarrow.make_files``.
 """
 
 from __future__ import annotations
