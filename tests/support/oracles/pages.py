@@ -288,7 +288,8 @@ def random_chunk(
 ) -> Chunk:
     """Build a chunk of random pages of all kinds with values drawn from `values`.
 
-    With a dictionary, some last data pages may be PLAIN, as after a writer's fallback, or with `more` in other encodings.
+    With a dictionary, some last data pages may be PLAIN, as after a writer's fallback, or with `more` in other
+    encodings.
     """
     pages = []
     entries = list(dict.fromkeys(values)) if dictionary else []

@@ -120,8 +120,8 @@ def int96_to_ns(value: bytes) -> bytes:
 def int96_to_us(value: bytes) -> bytes:
     """Convert to microseconds since 1970, rounded down.
 
-    Spark computes the Julian day from an int64 sum that wraps near the upper end, so values just below the lower end can
-    only be such timestamps.
+    Spark computes the Julian day from an int64 sum that wraps near the upper end, so values just below the lower end
+    can only be such timestamps.
     """
     number = _nanoseconds(value) // 1000
     before_1970 = JULIAN_DAY_OF_1970 * (NANOSECONDS_A_DAY // 1000)
