@@ -400,6 +400,6 @@ def test_reads_without_variants_do_not_import_the_decoder():
     code = """if True:
         import io, sys, numparq, pandas
         numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))
-        print([name for name in sys.modules if name.startswith("numparq.variant")])"""
+        print([name for name in sys.modules if name.startswith("numparq.format.variant")])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
