@@ -235,7 +235,7 @@ def test_units_are_located_by_page_headers():
 
 
 def repeated(rows, values_of_a_page):
-    """Build a file of lists with three values each, in version 1 pages of `values_of_a_page` values, without an index."""
+    """Build a file of lists with three values each, in version 1 pages of a given size, without an index."""
     ordinals = range(0, 3 * rows, values_of_a_page)
     pages = []
     for start in ordinals:

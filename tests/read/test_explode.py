@@ -280,7 +280,7 @@ def test_non_string_labels():
     assert frame_to_python(got) == [[1, 1, 2], [5, 6, 7]]
 
 
-# --- legacy list schemas -----------------------------------------------------------------------------------------
+# --- legacy list schemas ----------------------------------------------------------------------------------------
 
 
 def leaf(name, repetition=REQUIRED):
@@ -324,7 +324,7 @@ def test_legacy_list_schemas(number):
         assert dict(zip(got.columns, frame_to_python(got), strict=True)) == expected
 
 
-# --- errors ---------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

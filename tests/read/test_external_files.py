@@ -153,12 +153,8 @@ def test_row_group_in_two_files(tmp_path):
 
     write_two_columns(tmp_path, change)
     assert read_both(tmp_path) == ([1, 2, 3, 4], [b"x", b"", b"zz", b"y"])
-    assert read_parquet(tmp_path / "file", columns=["a"])["a"].tolist() == [
-        1,
-        2,
-        3,
-        4,
-    ]  # does not open the sibling file
+    # Does not open the sibling file.
+    assert read_parquet(tmp_path / "file", columns=["a"])["a"].tolist() == [1, 2, 3, 4]
     with pytest.raises(UnsupportedError, match="external_files=True"):
         read_parquet(tmp_path / "file")
 

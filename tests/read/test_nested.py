@@ -52,7 +52,7 @@ def as_python(value):
     return None if isinstance(value, float) and value != value else value
 
 
-# --- comparison with pyarrow ---------------------------------------------------------------------------------
+# --- comparison with pyarrow ----------------------------------------------------------------------------------
 
 
 def arrow_table():
@@ -152,7 +152,7 @@ def test_flat_columns_beside_nested_columns():
         assert_frames_equal(read_parquet(data, include=["row_number"]).drop(columns="row_number"), read_by_pandas(data))
 
 
-# --- row selection ----------------------------------------------------------------------------------------------
+# --- row selection --------------------------------------------------------------------------------------------
 
 
 def test_row_ranges_and_row_groups():
@@ -179,7 +179,7 @@ def test_row_ranges_and_row_groups():
         assert empty.dtypes.tolist() == list(map(pd.ArrowDtype, types))
 
 
-# --- legacy list and map schemas --------------------------------------------------------------------------------
+# --- legacy list and map schemas ------------------------------------------------------------------------------
 
 
 def leaf(name, repetition=REQUIRED):
@@ -305,7 +305,7 @@ def rewritten(data, edit):
     return parse_file(data).stored(edit)
 
 
-# --- paths into columns -----------------------------------------------------------------------------------------
+# --- paths into columns ---------------------------------------------------------------------------------------
 
 
 def nested_file():
@@ -356,7 +356,7 @@ def test_only_projected_leaves_are_fetched():
         assert file.source.num_bytes - before < 50_000 < len(data)
 
 
-# --- pandas types stored as structs -------------------------------------------------------------------------
+# --- pandas types stored as structs ---------------------------------------------------------------------------
 
 _ARRAYS = pd.arrays.IntervalArray
 INTERVALS = {

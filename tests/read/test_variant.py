@@ -115,7 +115,7 @@ def test_conformance_suite_is_covered(parquet_testing):
     assert refused <= set(REFUSED)
 
 
-# --- random values with random shredding -----------------------------------------------------------------------------
+# --- random values with random shredding ------------------------------------------------------------------------------
 
 
 def without_typed(parts, schema):
@@ -263,7 +263,7 @@ def write_shredded_column(typed, raw, logical=None, edit=lambda footer: None):
     return write_with_footer(table, annotate, store_decimal_as_integer=True)
 
 
-# --- missing values and nulls ----------------------------------------------------------------------------
+# --- missing values and nulls -----------------------------------------------------------------------------------------
 
 
 def test_sql_and_variant_nulls():
@@ -315,7 +315,7 @@ def test_object_fields_are_sorted_by_name():
     assert list(variant.decode(**encoded)) == ["a", "z", "é"]
 
 
-# --- nested variants, leaf paths, row ranges ---------------------------------------------------------------
+# --- nested variants, leaf paths, row ranges --------------------------------------------------------------------------
 
 
 def test_lists_of_variants():
