@@ -43,8 +43,8 @@ def test_impala_bit_packed_levels(damaged):
 def test_prefixes_carried_over_pages():
     """A value whose prefix was in a lost page is lost with it, never wrong."""
     assert skip(quirks.prefixes(quirks.PARQUET_MR)) == (WORDS, [])
-    for spoilt in (0, 1, 3, 4):
-        values, lost = skip(quirks.prefixes(quirks.PARQUET_MR, spoilt))
+    for damaged in (0, 1, 3, 4):
+        values, lost = skip(quirks.prefixes(quirks.PARQUET_MR, damaged))
         lost_rows = [row for _, (first, stop) in lost for row in range(first, stop)]
         assert lost_rows
         assert values == [word for row, word in enumerate(WORDS) if row not in lost_rows]

@@ -91,7 +91,7 @@ SIZES = [(1, 1, 1), (100, 50, 10), (3000, 700, 2000), (1 << 20, 1, 1 << 20)]
 
 @pytest.fixture(params=SIZES, ids=str)
 def small_sizes(request, monkeypatch):
-    """Make windows, batches and jobs smaller than column chunks, and even than pages."""
+    """Shrink windows, batches and jobs below the size of column chunks, and even of pages."""
     window, batch, part = request.param
     monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", batch)
