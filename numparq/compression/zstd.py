@@ -44,9 +44,9 @@ def zstd_decompressor() -> Decompress:
         reader = decompressor.stream_reader(data, read_across_frames=True)
         written = reader.readinto(out)
         if reader.read(1):
-            raise ValueError("it holds more than the page header says")
+            raise ValueError("it holds more bytes than the page header states")
         if _end_of_frames(data) != len(data):  # the library reads no further once the buffer is full
-            raise ValueError("its last frame is cut off")
+            raise ValueError("its last frame is truncated")
         return written
 
     return decompress

@@ -168,7 +168,7 @@ def _check_coalescing(coalescing: Any) -> None:
     from numparq.io.coalesce import Coalescing
 
     if not isinstance(coalescing, Coalescing):
-        raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
+        raise TypeError(f"coalescing must be a numparq.Coalescing or None, not {type(coalescing).__name__}")
 
 
 def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
@@ -177,5 +177,5 @@ def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
     from numparq.io.sibling_files import SiblingFiles
 
     if source.is_remote:
-        raise UnsupportedError("external_files=True needs a local file: nothing beside a remote one is opened")
+        raise UnsupportedError("external_files=True needs a local file: sibling files of a remote file are not opened")
     return MultiFileSource(source, SiblingFiles(path))

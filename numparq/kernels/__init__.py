@@ -56,7 +56,7 @@ class KernelGroup:
         try:
             return self.__dict__[name]
         except KeyError:
-            raise AttributeError(f"there is no kernel {name!r} for {self.group}") from None
+            raise AttributeError(f"kernel group {self.group!r} has no kernel {name!r}") from None
 
     def load(self) -> None:
         """Load the group unless it is loaded."""

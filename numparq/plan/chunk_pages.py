@@ -150,7 +150,7 @@ class ChunkPages:
         (some writers do so), and the index cannot tell.
         """
         if rows.stop > self.num_rows:
-            raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
+            raise ValueError(f"the rows end at {rows.stop:,}, beyond the {self.num_rows:,} rows of the row group")
         if len(rows) == 1:
             return np.arange(*self.pages_in_range(*rows.bounds[0].tolist()))
         before = rows.stops.searchsorted(self.first_rows, side="right")
@@ -248,23 +248,23 @@ def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
 def _check_offsets(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
     """Check that pages lie within the chunk and do not overlap; written so that int64 overflow fails the check."""
     inside = (offsets >= start) & (offsets < end) & (sizes > 0) & (sizes <= end - offsets)
-    _check_pages(inside, "the offset index has a page that is not within the column chunk")
+    _check_pages(inside, "the offset index has a page outside of the column chunk")
     apart = offsets[:-1] + sizes[:-1] <= offsets[1:]
-    _check_pages(apart, "the offset index has a page that begins before the end of the one before", 1)
+    _check_pages(apart, "the offset index has a page that overlaps the previous page", 1)
 
 
 def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
     if not len(first_rows):
         if num_rows:
-            raise InvalidFileError(f"the column chunk has no pages, and its row group has {num_rows:,} rows")
+            raise InvalidFileError(f"the column chunk has no pages, but its row group has {num_rows:,} rows")
         return
     if first_rows[0] != 0:
-        raise InvalidFileError(f"the offset index has the first page begin with row {first_rows[0]:,}", page=0)
+        raise InvalidFileError(f"the offset index begins at row {first_rows[0]:,} instead of 0", page=0)
     grows = first_rows[1:] >= first_rows[:-1]
-    _check_pages(grows, "the offset index has a page whose first row is before that of the page before", 1)
+    _check_pages(grows, "the offset index has a page that begins at an earlier row than the previous page", 1)
     if first_rows[-1] > num_rows:
         _check_pages(
-            first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group"
+            first_rows <= num_rows, "the offset index has a page that begins after the last row of the row group"
         )
 
 

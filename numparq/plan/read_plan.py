@@ -61,7 +61,9 @@ class RowGroupPlan:
     def __post_init__(self) -> None:
         count = self.num_rows
         if self.rows.stop > count or [chunk for chunk in self.chunks if chunk.num_rows != count]:
-            raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
+            raise ValueError(
+                f"row group {self.ordinal} has {self.num_rows:,} rows, but its row ranges or pages have other rows"
+            )
 
     def with_rows(self, rows: RowRanges) -> RowGroupPlan:
         """Return a copy with other row ranges."""
@@ -175,18 +177,18 @@ class ReadPlan:
 
     Examples
     --------
-    >>> plan = ReadPlan.whole(["x"], [30, 30], [[4], [400]], [[400], [800]])
+    >>> plan = ReadPlan.read_all(["x"], [30, 30], [[4], [400]], [[400], [800]])
     >>> pages = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
     >>> plan = with_offset_indexes(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
-    >>> plan = narrow(plan, {0: pages.rows_of([1])}, "column index", "x < 5")
+    >>> plan = narrow(plan, {0: pages.rows_in_pages([1])}, "column index", "x < 5")
     >>> plan.reads()
     ['row group 0, column x: page 1 (100 bytes)']
     >>> print(plan.explain())
     1 column, 10 of 60 rows, 100 of 796 bytes
-    cut by
+    pruned by
       statistics    30 rows  400 bytes  x < 5
       column index  20 rows  296 bytes  x < 5
-    left in 1 of 2 row groups
+    read from 1 of 2 row groups
       row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
     """
 
@@ -200,10 +202,10 @@ class ReadPlan:
         object.__setattr__(self, "left", tuple([group for group in self.row_groups if len(group.rows)]))
         object.__setattr__(self, "_by_ordinal", {group.ordinal: group for group in self.row_groups})
         if len(self._by_ordinal) != len(self.row_groups):
-            raise ValueError("a row group is more than once in the plan")
+            raise ValueError("a row group occurs twice in the plan")
         width = len(self.columns)
         if [group for group in self.row_groups if len(group.chunks) != width]:
-            raise ValueError("a row group has not as many column chunks as the plan has columns")
+            raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
 
     @classmethod
     def read_all(
@@ -450,10 +452,10 @@ def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPag
     for (ordinal, column), found in pages.items():
         before = chunks[ordinal][column]
         if (found.start, found.end) != (before.start, before.end):
-            raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
+            raise ValueError(f"the pages do not belong to column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
     changed = {ordinal: plan[ordinal].with_chunks(tuple(found)) for ordinal, found in chunks.items()}
-    return _changed(plan, changed, "offset index", "pages without wanted rows")
+    return _changed(plan, changed, "offset index", "pages without selected rows")
 
 
 def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:

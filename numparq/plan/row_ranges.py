@@ -46,11 +46,11 @@ class RowRanges:
         if bounds.size == 0:
             bounds = np.empty((0, 2), np.int64)
         if bounds.dtype.kind not in "iu":
-            raise TypeError(f"row ranges are pairs of ints, not {bounds.dtype}")
+            raise TypeError(f"row ranges must be pairs of ints, not {bounds.dtype}")
         if bounds.ndim != 2 or bounds.shape[1] != 2:
-            raise ValueError(f"row ranges are pairs (start, stop), not of shape {bounds.shape}")
+            raise ValueError(f"row ranges must be pairs (start, stop), not of shape {bounds.shape}")
         if bounds.dtype.kind == "u" and (bounds > _MOST_ROWS).any():
-            raise ValueError("rows are numbered by int64, and a range goes beyond")
+            raise ValueError("a row range exceeds int64")
         bounds = bounds.astype(np.int64, copy=False)
         if np.count_nonzero((bounds[:, 0] < 0) | (bounds[:, 0] > bounds[:, 1])):
             raise ValueError("a row range begins below 0, or ends before it begins")
@@ -102,7 +102,7 @@ class RowRanges:
             When `num_rows` is negative.
         """
         if num_rows < 0:
-            raise ValueError(f"there are no {num_rows} rows")
+            raise ValueError(f"num_rows must be at least 0, not {num_rows}")
         return cls._from_bounds(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
@@ -124,7 +124,7 @@ class RowRanges:
             When the range is empty, begins below 0, or exceeds int64.
         """
         if not 0 <= start < stop <= _MOST_ROWS:
-            raise ValueError(f"there is no run of rows from {start} up to {stop}")
+            raise ValueError(f"the row range ({start}, {stop}) is empty, begins below 0, or exceeds int64")
         return cls._from_bounds(np.array([[start, stop]], np.int64))
 
     @classmethod
@@ -147,7 +147,7 @@ class RowRanges:
         """
         mask = np.asarray(mask, np.bool_)
         if mask.ndim != 1:
-            raise ValueError(f"a mask of rows has one dimension, not {mask.ndim}")
+            raise ValueError(f"a row mask must have one dimension, not {mask.ndim}")
         mask = np.ascontiguousarray(mask).view(np.uint8)
         bounds = np.empty(len(mask) + 2, np.int64)
         count = predicate_kernels.mask_to_ranges(mask, len(mask), bounds)
@@ -173,7 +173,7 @@ class RowRanges:
         """
         rows = np.asarray(rows)
         if rows.size and rows.dtype.kind not in "iu":
-            raise TypeError(f"numbers of rows are ints, not {rows.dtype}; a mask goes to from_mask")
+            raise TypeError(f"row indices must be ints, not {rows.dtype}; use from_mask for a mask")
         rows = np.unique(rows.astype(np.int64))
         return cls(np.stack([rows, rows + 1], axis=1))
 
@@ -322,7 +322,7 @@ class RowRanges:
             When a row would fall below 0 or exceed int64.
         """
         if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= _MOST_ROWS):
-            raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
+            raise ValueError(f"rows shifted by {by:,} would fall below 0 or exceed int64")
         return RowRanges._from_bounds(self._bounds + by)
 
     def coalesce(self, gap: int) -> RowRanges:
@@ -343,7 +343,7 @@ class RowRanges:
             When `gap` is negative.
         """
         if gap < 0:
-            raise ValueError(f"a gap is a number of rows, not {gap}")
+            raise ValueError(f"gap must be at least 0, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
         return RowRanges._from_bounds(_merge_sorted(self._bounds, self.stops, apart))
 
@@ -396,7 +396,7 @@ class RowRanges:
         """
         theirs, ours = _overlaps(outer._bounds, self._bounds)
         if len(ours) != len(self) or not self.is_subset(outer):
-            raise ValueError("some of the rows are not among those of the other set")
+            raise ValueError("the outer row ranges lack some of the rows")
         moved = (outer._places()[:-1] - outer.starts)[theirs]
         return RowRanges._from_bounds(_merge(self._bounds[ours] + moved[:, None]))
 
@@ -408,7 +408,7 @@ class RowRanges:
 
     def _check_within(self, num_rows: int) -> None:
         if self.stop > num_rows:
-            raise ValueError(f"the rows go up to {self.stop:,}, and there are {num_rows:,}")
+            raise ValueError(f"the rows end at {self.stop:,}, beyond the limit of {num_rows:,}")
 
     # --- container and value protocol --------------------------------------------------------------------------------
 

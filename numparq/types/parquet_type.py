@@ -42,8 +42,8 @@ def _infer_decimal(physical: int, length: int, logical: Any) -> ArrowType:
     precision, scale = logical.precision or 0, logical.scale or 0
     if precision <= 0 or not 0 <= scale <= precision:
         raise InvalidFileError(
-            f"DECIMAL({precision}, {scale}) is no decimal type: the precision must be above 0, and "
-            "the scale from 0 to the precision"
+            f"DECIMAL({precision}, {scale}) is not a valid decimal type: the precision must be "
+            "above 0, and the scale from 0 to the precision"
         )
     limit = _MAX_INT_PRECISION.get(physical, precision)
     if physical == FIXED_LEN_BYTE_ARRAY:
@@ -121,9 +121,13 @@ def _store_int(arrow_type: ArrowType) -> ParquetType:
 
 def _store_decimal(arrow_type: ArrowType) -> ParquetType:
     if not 0 < arrow_type.precision <= MAX_PRECISION:
-        raise SchemaError(f"decimals of {arrow_type.precision} digits cannot be written: 1 to {MAX_PRECISION} can")
+        raise SchemaError(
+            f"decimals of {arrow_type.precision} digits cannot be written; the precision must be 1 to {MAX_PRECISION}"
+        )
     if not 0 <= arrow_type.scale <= arrow_type.precision:
-        raise SchemaError(f"a decimal's scale is from 0 to its precision, not {arrow_type.scale}")
+        raise SchemaError(
+            f"the scale of a decimal must be from 0 to its precision {arrow_type.precision}, not {arrow_type.scale}"
+        )
     logical = LogicalType("DECIMAL", precision=arrow_type.precision, scale=arrow_type.scale)
     return FIXED_LEN_BYTE_ARRAY, decimal_byte_width(arrow_type.precision), logical
 
@@ -178,7 +182,7 @@ def infer_arrow_type(physical: int, type_length: int | None, logical: Any, hint:
     """
     length = type_length or 0
     if physical == FIXED_LEN_BYTE_ARRAY and length <= 0:
-        raise InvalidFileError("a FIXED_LEN_BYTE_ARRAY column must say how long its values are")
+        raise InvalidFileError(f"a FIXED_LEN_BYTE_ARRAY column must have a type_length of at least 1, not {length}")
     if logical is not None and logical.kind == "UNKNOWN":
         return ArrowType("null")
     rule = _LOGICAL_TYPES.get((physical, logical.kind)) if logical is not None else None
@@ -228,5 +232,5 @@ def parquet_type(arrow_type: ArrowType) -> ParquetType:
     """
     rule = _STORAGE.get(arrow_type.kind)
     if rule is None:
-        raise SchemaError(f"values of Arrow's type {arrow_type.kind} cannot be written")
+        raise SchemaError(f"values of Arrow type {arrow_type.kind} cannot be written")
     return rule(arrow_type)

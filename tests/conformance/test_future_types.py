@@ -250,7 +250,7 @@ def test_a_fixed_length_that_is_not_there_matters_to_its_column_alone(length):
     fixed = FileColumn("x", FIXED_LEN_BYTE_ARRAY, [[data_page(4, b"abcd")]], element={"type_length": length})
     made = build_file([4], [column(), fixed])
     assert read(made, columns=["a"])["a"].tolist() == NUMBERS
-    with pytest.raises(InvalidFileError, match=r"how long its values are.*column 'x'"):
+    with pytest.raises(InvalidFileError, match=r"no valid type_length.*column 'x'"):
         read(made)
 
 

@@ -393,7 +393,7 @@ def test_nulls_that_the_header_of_a_page_does_not_count():
         got = column_of([data_page_v2(4, said, section, values)], INT64, 4, OPTIONAL)
         assert [None if pd.isna(value) else value for value in got] == [7, None, 8, 9]
         assert column_of([data_page_v2(3, said, b"", values)], INT64, 3) == [7, 8, 9]
-    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+    with pytest.raises(CorruptPageError, match="the number of values does not match the page header"):
         column_of([data_page_v2(4, 2, section, values)], INT64, 4, OPTIONAL)
 
 
@@ -407,7 +407,7 @@ def test_rows_that_the_header_of_a_page_does_not_count():
         page.header.data_page_header_v2.num_rows = 0
     assert column_of(pages) == NUMBERS
     pages[1].header.data_page_header_v2.num_rows = 1
-    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+    with pytest.raises(CorruptPageError, match="the number of values does not match the page header"):
         column_of(pages)
 
 

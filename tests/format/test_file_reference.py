@@ -124,5 +124,5 @@ def test_checksums_that_say_nothing(checksum):
 
 
 def test_a_checksum_without_an_algorithm():
-    with pytest.raises(InvalidFileError, match="does not say its algorithm"):
+    with pytest.raises(InvalidFileError, match="names no algorithm"):
         fetched(inline=DATA, checksum="d41d8cd9")

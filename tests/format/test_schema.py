@@ -149,8 +149,8 @@ def test_random_trees(columns):
     ("elements", "message"),
     [
         ([], "the schema is empty"),
-        ([ROOT], "another number of columns"),
-        ([ROOT, value("a"), value("b")], "another number of columns"),
+        ([ROOT], "root claims .* columns, but has"),
+        ([ROOT, value("a"), value("b")], "root claims .* columns, but has"),
         ([group("root", 2, None), group("g", 2), value("a"), value("b")], "ends before all groups have their children"),
         ([ROOT, group("g", 1), value("a"), value("b")], "more elements than its groups have children"),
         ([ROOT, group("g", (1 << 31) - 1), value("a")], "ends before"),
@@ -175,9 +175,7 @@ def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
         value("e", 7, type_length=-4),
     ]
     schema = schema_of(elements)
-    for position, message in enumerate(
-        ["no physical type of this format", "how long its values are", "repetition type 9"]
-    ):
+    for position, message in enumerate(["physical type 99 is unknown", "no valid type_length", "repetition type 9"]):
         with pytest.raises(InvalidFileError, match=message) as caught:
             schema.flat_leaf(position)
         assert caught.value.where == {"column": "abc"[position]}

@@ -90,7 +90,7 @@ def test_the_head_is_looked_at_where_it_costs_nothing(store):
     with ParquetFile("/large", filesystem=store) as file:
         assert file.num_rows == 50_000
     assert len(store.requests) == 2
-    with pytest.raises(InvalidFileError, match="begins like one, so it was cut off"):
+    with pytest.raises(InvalidFileError, match="begins like one, so it was truncated"):
         ParquetFile("/cut", filesystem=store)
 
 

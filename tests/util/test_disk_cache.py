@@ -87,7 +87,7 @@ def test_a_folder_that_others_can_write_is_refused(place, mode):
     disk_cache.store("kernels", b"key", DATA)
     place.chmod(mode)
     assert disk_cache.load("kernels", b"key") is None
-    with pytest.warns(RuntimeWarning, match="others can write"):
+    with pytest.warns(RuntimeWarning, match="other users can write"):
         assert not disk_cache.store("kernels", b"key", DATA)
 
 

@@ -242,7 +242,7 @@ def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
     if index is None:
         return DictionaryIndex(ordered=ordered)
     if index.int32(0) not in _INT_BITS:
-        raise FlatbufferError("an integer has a width that Arrow does not have")
+        raise FlatbufferError(f"dictionary indices have {index.int32(0)} bits, not 8, 16, 32 or 64")
     return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)
 
 

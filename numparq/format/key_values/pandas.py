@@ -314,7 +314,7 @@ def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
         kind = _label_type(level)
         if "mixed" in kind:
             warnings.warn(
-                "the column labels are of different types: to other readers, they are strings",
+                "the column labels have different types; other readers see them as strings",
                 UserWarning,
                 stacklevel=2,
             )

@@ -115,7 +115,7 @@ def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
     if "categories" in note:
         values, inner = note.get("values"), note["categories"]
         if isinstance(inner, dict) and "categories" in inner:
-            raise ValueError("categories are no Categorical")
+            raise ValueError("the categories are not a Categorical")
         return DtypeSpec(
             categories=_spec_from_json(inner, depth - 1),
             ordered=bool(note.get("ordered")),

@@ -22,7 +22,7 @@ def value_to_json(value: Any) -> Any:
     for cls, kind, describe in _ENCODERS:
         if isinstance(value, cls):
             return [kind, *describe(value)]
-    raise TypeError(f"values of type {type(value).__name__} cannot be noted")
+    raise TypeError(f"values of type {type(value).__name__} cannot be stored as JSON")
 
 
 def value_from_json(note: Any) -> Any:

@@ -25,7 +25,7 @@ def portable_zone_name(zone: Any) -> str:
     if offset is None:
         if zone is not None and "tzutc" in type(zone).__name__:
             return "UTC"
-        raise SchemaError(f"the time zone {zone!r} has no name that other programs would know")
+        raise SchemaError(f"time zone {zone!r} has neither a name nor a fixed offset from UTC; use zoneinfo.ZoneInfo")
     return _offset_name(offset, zone)
 
 
@@ -105,7 +105,7 @@ def _dateutil_zone(name: str) -> datetime.tzinfo:
 def _offset(text: str) -> datetime.timedelta:
     match = _OFFSET.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no offset from UTC")
+        raise ValueError(f"{text!r} is not an offset from UTC")
     sign, hours, minutes, seconds, micros = match.groups(default="0")
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds), microseconds=int(micros))
     return -offset if sign == "-" else offset

@@ -62,7 +62,7 @@ def read_record(data: np.ndarray, length: int, layout: ThriftLayout) -> np.ndarr
         try:
             arena = np.empty(room, np.int64)
         except MemoryError:
-            raise LimitError("the metadata of the file takes more memory than there is") from None
+            raise LimitError("not enough memory for the metadata of the file") from None
         stack = decoder_stack(layout.words, room)
         status = kernels.read_thrift_struct(data, 0, length, layout.table, arena, 0, stack)
         if status != NEED_ROOM:

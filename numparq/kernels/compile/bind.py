@@ -22,7 +22,7 @@ def execution_mode() -> str:
     if chosen in ("object", "dispatcher", "python"):
         return chosen
     if chosen:
-        raise ValueError(f"NUMPARQ_KERNELS is object, dispatcher or python, not {chosen!r}")
+        raise ValueError(f"NUMPARQ_KERNELS must be object, dispatcher or python, not {chosen!r}")
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "python"
     return "dispatcher" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else "object"
@@ -110,7 +110,7 @@ def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], i
 
         answer = entry(check_arguments(name, signature, args))
         if answer <= LAST_REFUSAL:
-            raise TypeError(f"kernel {name} does not take {args}")
+            raise TypeError(f"kernel {name} cannot be called with {args}")
         return answer
 
     call.__name__ = call.__qualname__ = name
@@ -121,7 +121,9 @@ def _warn_fallback(error: Exception) -> None:
     import warnings
 
     warnings.warn(
-        f"numparq's kernels run through Numba's dispatcher, which starts slower ({error})", RuntimeWarning, stacklevel=2
+        f"numparq's kernels run through Numba's dispatcher, which starts more slowly: {error}",
+        RuntimeWarning,
+        stacklevel=2,
     )
 
 

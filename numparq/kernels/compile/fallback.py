@@ -38,7 +38,7 @@ def check_arguments(name: str, signature: tuple[str, ...], args: tuple) -> tuple
 def _array_error(letter: str, array: np.ndarray) -> str | None:
     dtype = np.dtype(letter)
     if array.dtype.hasobject != dtype.hasobject or array.dtype.itemsize != dtype.itemsize:
-        return f"the array is of dtype {array.dtype}"
+        return f"the array has dtype {array.dtype}"
     if not array.dtype.isnative:
         return "the array is not in native byte order"
     if array.ndim != 1 or not array.flags.c_contiguous or not array.flags.aligned:

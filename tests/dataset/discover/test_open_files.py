@@ -127,7 +127,7 @@ def test_how_much_is_kept():
 def test_damaged_remote_files_are_named(store):
     names = fill(store, 5)
     store.pipe(names[3], DATA[:-1])
-    with pytest.raises(InvalidFileError, match=f"was cut off, or never finished .file '{names[3]}'"):
+    with pytest.raises(InvalidFileError, match=f"was truncated or never finished .file '{names[3]}'"):
         opened(store)
     store.pipe(names[3], b"")
     with pytest.raises(InvalidFileError, match=f"the file has 0 bytes.*{names[3]}"):

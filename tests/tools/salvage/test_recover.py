@@ -159,7 +159,7 @@ def test_work_has_a_bound(tmp_path):
     raw = bytearray(b"PAR1" + b"\x15" * size)
     for place in range(5000, size - 8, 8):
         raw[place : place + 8] = struct.pack("<I", place - 100) + b"PAR1"
-    with pytest.raises(InvalidFileError, match="too much in it that looks like a footer"):
+    with pytest.raises(InvalidFileError, match="false footers hold over 3 times"):
         find_last_footer(put(tmp_path, bytes(raw)))
 
 
