@@ -75,7 +75,8 @@ class Decompressor:
 def _cramjam(module: str, function: str) -> Decompress:
     import cramjam
 
-    return getattr(getattr(cramjam, module), function)
+    decompress: Decompress = getattr(getattr(cramjam, module), function)
+    return decompress
 
 
 # Snappy: 3 bytes copy 64. LZ4 and LZO: a byte of a match's length counts 255. Deflate: 2 bits stand for 258 bytes.

@@ -84,7 +84,7 @@ class ColumnOrder:
         return self.kind == "float"
 
     @property
-    def thrift_union(self) -> dict[str, dict]:
+    def thrift_union(self) -> dict[str, dict[str, Any]]:
         """The ColumnOrder union for the footer."""
         if self.kind == "int96":
             return {"INT96_TIMESTAMP_ORDER": {}}

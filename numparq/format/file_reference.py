@@ -70,7 +70,8 @@ def resolve_reference(reference: Mapping[str, Any]) -> bytes | FileRange:
     fields = _fields(reference)
     inline, uri, offset, size = (fields.get(name) for name in ("inline", "uri", "offset", "size"))
     if inline is not None:
-        return inline
+        content: bytes = inline
+        return content
     if uri is None and offset is None:
         raise InvalidFileError("the FILE reference is empty: inline, uri and offset are all unset")
     if offset is not None and size is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from .geospatial import GeospatialColumn
     from .thrift.decode import Record
+
+Parsed = TypeVar("Parsed")
 
 _MAX_CACHED_VALUE_BYTES = 64 << 10  # key-value metadata above this size is parsed without a cache
 
@@ -153,10 +155,11 @@ def _without_stamp() -> None:
     """Return None: the source has no stamp."""
 
 
-def _parse_cached(make: Callable[..., Any], *values: Any) -> Any:
+def _parse_cached(make: Callable[..., Parsed], *values: Any) -> Parsed:
     """Parse footer values, cached by content unless they are large."""
     size = sum(len(value) for value in values if isinstance(value, bytes))
-    return _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
+    parsed: Parsed = _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
+    return parsed
 
 
 @lru_cache(maxsize=128)

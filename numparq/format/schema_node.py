@@ -263,6 +263,6 @@ def _kinds() -> tuple[str, ...]:
     return tuple(field.name for field in load_idl().structs["LogicalType"].fields)
 
 
-def _type_name(physical: int) -> str:
+def _type_name(physical: int | None) -> str:
     """Return a physical type's name in the specification."""
-    return str(enum_value("Type", physical))
+    return "a group" if physical is None else str(enum_value("Type", physical))

@@ -90,7 +90,7 @@ class ChunkPages:
         ]
 
     @classmethod
-    def _unchecked(cls, values: tuple) -> ChunkPages:
+    def _unchecked(cls, values: tuple[Any, ...]) -> ChunkPages:
         """Build an instance from all field values without checks."""
         made = cls.__new__(cls)
         for give, value in zip(_SETTERS, values, strict=True):
@@ -203,7 +203,7 @@ class ChunkPages:
 
     # --- equality and hash -------------------------------------------------------------------------------------------
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return self.start, self.end, self.num_rows, self.is_indexed, self.locations.tobytes()
 
     def __eq__(self, other: object) -> bool:

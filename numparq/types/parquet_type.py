@@ -222,7 +222,8 @@ def _apply_storage_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
 
 def decimal_byte_width(precision: int) -> int:
     """Return the fewest bytes that hold every integer of `precision` digits in two's complement."""
-    return ((10**precision - 1).bit_length() + 8) // 8
+    largest: int = 10**precision - 1
+    return (largest.bit_length() + 8) // 8
 
 
 def parquet_type(arrow_type: ArrowType) -> ParquetType:

@@ -159,7 +159,8 @@ class Footer:
     @property
     def is_leaf(self) -> np.ndarray:
         """Mask of the schema elements with a physical type and no children (bool array)."""
-        return self.schema_elements.is_leaf
+        mask: np.ndarray = self.schema_elements.is_leaf
+        return mask
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
         counts = groups[:, self._layout.slot("row_groups.columns") + 1].tolist()
@@ -181,7 +182,8 @@ class Footer:
         """Return the offsets of the ColumnChunk structs, by row group and column."""
         words = self._layout.record_layout("row_groups.columns").words
         firsts = groups[:, self._layout.slot("row_groups.columns")] + self._layout.slot("row_groups.columns.@")
-        return self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
+        starts: np.ndarray = self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
+        return starts
 
     def text(self, position: int, length: int) -> str:
         """Return a string of the footer; bytes that are not UTF-8 become lone surrogates."""

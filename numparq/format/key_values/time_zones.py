@@ -83,7 +83,8 @@ def time_zone_from_text(text: str) -> datetime.tzinfo:
     if library == "pytz":
         import pytz
 
-        return pytz.FixedOffset(_offset(name) // datetime.timedelta(minutes=1))
+        fixed: datetime.tzinfo = pytz.FixedOffset(_offset(name) // datetime.timedelta(minutes=1))
+        return fixed
     if _OFFSET.match(text):
         return datetime.timezone(_offset(text))
     return datetime.UTC if text == "UTC" else zoneinfo.ZoneInfo(text)
@@ -93,13 +94,14 @@ def _dateutil_zone(name: str) -> datetime.tzinfo:
     from dateutil import tz
 
     if name in ("tzutc", "tzlocal"):
-        return getattr(tz, name)()
-    if _OFFSET.match(name):
-        return tz.tzoffset(None, _offset(name).total_seconds())
-    found = tz.gettz(name)
-    if found is None:
+        zone: datetime.tzinfo | None = getattr(tz, name)()
+    elif _OFFSET.match(name):
+        zone = tz.tzoffset(None, _offset(name).total_seconds())
+    else:
+        zone = tz.gettz(name)
+    if zone is None:
         raise zoneinfo.ZoneInfoNotFoundError(name)
-    return found
+    return zone
 
 
 def _offset(text: str) -> datetime.timedelta:

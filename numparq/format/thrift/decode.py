@@ -25,7 +25,8 @@ def _bool(words: np.ndarray, word: int, data: np.ndarray) -> bool:
 
 
 def _double(words: np.ndarray, word: int, data: np.ndarray) -> float:
-    return struct.unpack("<d", struct.pack("<q", int(words[word])))[0]
+    number: float = struct.unpack("<d", struct.pack("<q", int(words[word])))[0]
+    return number
 
 
 def _binary(words: np.ndarray, word: int, data: np.ndarray) -> bytes:

@@ -73,7 +73,7 @@ def encode_list_header(kind: str, count: int) -> bytes:
 # --- structs --------------------------------------------------------------------------------------------------------
 
 
-class _FieldHeaders(dict):
+class _FieldHeaders(dict[int, bytes]):
     """Headers of a field by the previous field id."""
 
     def __init__(self, field_id: int, kind: int) -> None:
@@ -146,7 +146,7 @@ def _union(about: IdlStruct) -> FieldEncoder:
     return write
 
 
-def _field(struct: str, field: IdlField) -> tuple[int, str, Callable | None, Any, FieldEncoder | None]:
+def _field(struct: str, field: IdlField) -> tuple[int, str, Callable[[str, str], Any] | None, Any, FieldEncoder | None]:
     """Plan a field: id, name, function for its absence (None: skip), headers, and value encoder."""
     absent = None
     if field.required:

@@ -67,7 +67,8 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
     from numparq.util import disk_cache
 
     if _sources_changed(group):
-        return marshal.loads(_compiled(group))
+        built: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(_compiled(group))
+        return built
     name = f"kernels-{group}"
     stored = disk_cache.load(name, key)
     if stored is None:
@@ -76,7 +77,8 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
             if stored is None:
                 stored = _compiled(group)
                 disk_cache.store(name, key, stored)
-    return marshal.loads(stored)
+    objects: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(stored)
+    return objects
 
 
 def _sources_changed(group: str) -> bool:
@@ -98,7 +100,7 @@ def _compiled(group: str) -> bytes:
     return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
 
 
-def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], int]) -> Callable[..., int]:
+def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple[Any, ...]], int]) -> Callable[..., int]:
     """Return the function that calls a kernel by its C entry."""
     from .entry import LAST_REFUSAL
 
