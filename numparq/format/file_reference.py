@@ -113,7 +113,7 @@ def parse_checksum(checksum: str) -> tuple[str, str] | None:
     length, _ = _ALGORITHMS[algorithm]
     if len(digest) != length or not _HEX.fullmatch(digest):
         raise InvalidFileError(
-            f"the checksum {checksum[:100]!r} of the FILE reference is not a {algorithm} digest of {length} hex digits"
+            f"the checksum {checksum[:100]!r} of the FILE reference lacks the {length} hex digits of {algorithm}"
         )
     return algorithm, digest.lower()
 

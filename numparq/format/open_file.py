@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numparq.io.coalesce import Coalescing
     from numparq.io.multi_file_source import MultiFileSource
+    from numparq.typing import PathOrBuffer
 
     from .geospatial import GeospatialColumn
     from .thrift.decode import Record
@@ -49,7 +50,7 @@ class OpenFile:
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrBuffer | Source,
         *,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
@@ -174,7 +175,7 @@ def _check_coalescing(coalescing: Any) -> None:
         raise TypeError(f"coalescing must be a numparq.Coalescing or None, not {type(coalescing).__name__}")
 
 
-def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
+def _with_sibling_files(source: Source, path: PathOrBuffer | Source) -> MultiFileSource:
     """Open sibling files as the file's column chunks name them."""
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.io.sibling_files import SiblingFiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
 from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
 
 from .row_ranges import RowRanges
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["DICTIONARY_PAGE_ORDINAL", "ChunkPages"]
 
@@ -41,9 +44,9 @@ class ChunkPages:
     Examples
     --------
     >>> pages = ChunkPages(4, 400, 30, [[100, 90, 0], [190, 110, 10], [300, 100, 20]])
-    >>> pages.needed(RowRanges([(12, 15)]))
+    >>> pages.pages_with_rows(RowRanges([(12, 15)]))
     array([1])
-    >>> pages.byte_ranges(pages.needed(RowRanges([(12, 15)]))).tolist()
+    >>> pages.byte_ranges(pages.pages_with_rows(RowRanges([(12, 15)]))).tolist()
     [[4, 100], [190, 300]]
     """
 
@@ -70,7 +73,7 @@ class ChunkPages:
         return cls.unindexed_chunks([[start]], [[end]], [num_rows])[0][0]
 
     @classmethod
-    def unindexed_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
+    def unindexed_chunks(cls, starts: ArrayLike, ends: ArrayLike, num_rows: ArrayLike) -> list[list[ChunkPages]]:
         """Return one page for each chunk, as `unindexed` does, in 1 to 2 us a chunk; indexed by row group and column.
 
         `starts` and `ends` have the shape (row groups, columns), `num_rows` (row groups,).
@@ -168,7 +171,7 @@ class ChunkPages:
             return located[first:last]
         return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
 
-    def rows_in_pages(self, pages: Any) -> RowRanges:
+    def rows_in_pages(self, pages: ArrayLike) -> RowRanges:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
         if pages.dtype != np.bool_:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from numparq.io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, c
 from .chunk_pages import ChunkPages
 from .row_group_plan import BYTE_RANGE_FIELDS, R_COLUMN, R_PAGE, R_ROW_GROUP, R_START, R_STOP, RowGroupPlan
 from .row_ranges import RowRanges
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "BYTE_RANGE_FIELDS",
@@ -127,7 +130,12 @@ class ReadPlan:
 
     @classmethod
     def read_all(
-        cls, columns: Sequence[str], num_rows: Any, starts: Any, ends: Any, ordinals: Sequence[int] | None = None
+        cls,
+        columns: Sequence[str],
+        num_rows: ArrayLike,
+        starts: ArrayLike,
+        ends: ArrayLike,
+        ordinals: Sequence[int] | None = None,
     ) -> ReadPlan:
         """Plan to read all rows and all pages.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import row_bounds
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["RowRanges"]
 
@@ -112,7 +115,7 @@ class RowRanges:
         return cls._from_bounds(np.array([[start, stop]], np.int64))
 
     @classmethod
-    def from_mask(cls, mask: Any) -> RowRanges:
+    def from_mask(cls, mask: ArrayLike) -> RowRanges:
         """Return the rows where a mask is True.
 
         Parameters
@@ -132,7 +135,7 @@ class RowRanges:
         return cls._from_bounds(row_bounds.from_mask(np.asarray(mask, np.bool_)))
 
     @classmethod
-    def from_indices(cls, rows: Any) -> RowRanges:
+    def from_indices(cls, rows: ArrayLike) -> RowRanges:
         """Return the rows with the given row indices.
 
         Parameters

@@ -241,7 +241,7 @@ def test_an_unknown_physical_type_within_a_group():
     made = group([leaf(), leaf("y")], data_page(4, b"".join(OPTIONAL_PAGE)), num_children=2)
     made.footer.schema[4].type = 88
     assert read(made, columns=["a"])["a"].tolist() == NUMBERS
-    with pytest.raises(InvalidFileError, match=r"no physical type.*column 'g\.y'"):
+    with pytest.raises(InvalidFileError, match=r"physical type 88 is unknown.*column 'g\.y'"):
         read(made)
 
 

@@ -156,7 +156,7 @@ def test_random_trees(columns):
         ([ROOT, group("g", (1 << 31) - 1), value("a")], "ends before"),
         (
             [ROOT, *(group("g", 1) for _ in range(MAX_SCHEMA_DEPTH + 1)), value("a")],
-            f"nested more than {MAX_SCHEMA_DEPTH} deep",
+            f"nested more than {MAX_SCHEMA_DEPTH} levels deep",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
             schema.flat_leaf(position)
         assert caught.value.where == {"column": "abc"[position]}
     assert schema.flat_leaf(3).max_definition_level == 0, "what does not say so is required"
-    with pytest.raises(InvalidFileError, match="how long"):
+    with pytest.raises(InvalidFileError, match="no valid type_length"):
         schema.leaf(4)
     assert "optional ? a;" in str(schema)
 

@@ -128,7 +128,7 @@ def test_smallest_types():
         ({1: 2}, TypeError, "field names of a variant must be strings, not 1"),
         (1j, TypeError, "a variant cannot hold 1j of type complex"),
         (np.timedelta64(5, "us"), TypeError, "of type timedelta64"),
-        (10**38, ValueError, "number 10+ cannot be stored in a variant: it needs more than 38 digits"),
+        (10**38, ValueError, "cannot be stored in a variant: it needs more than 38 digits"),
         (
             decimal.Decimal("1E-39"),
             ValueError,
@@ -152,7 +152,7 @@ def test_values_that_are_too_deep_to_encode():
     value = []
     for _ in range(10_000):
         value = [value]
-    with pytest.raises(ValueError, match="the value is nested more than 250 deep"):
+    with pytest.raises(ValueError, match="the value is nested more than 250 levels deep"):
         variant.encode(value)
     value = []
     for _ in range(249):
@@ -404,7 +404,7 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
 
 
 @pytest.mark.parametrize(
-    "name", ["numparq.format.variant", "numparq.format.variant.encode", "numparq.format.variant.decode"]
+    "name", ["numparq.format.variant", "numparq.format.variant.encoder", "numparq.format.variant.decoder"]
 )
 def test_examples_of_docstrings(name):
     importlib.import_module(name)

@@ -44,17 +44,17 @@ def test_rows_to_pages_and_back(made, data):
     for page in reversed(range(len(counts) - 1)):
         if not counts[page]:
             holds[page] = holds[page + 1]
-    needed = chunk.needed(rows)
+    needed = chunk.pages_with_rows(rows)
     assert needed.tolist() == [page for page, held in enumerate(holds) if held & wanted]
-    assert rows.is_subset(chunk.rows_of(needed))
-    assert set(chunk.rows_of(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
+    assert rows.is_subset(chunk.rows_in_pages(needed))
+    assert set(chunk.rows_in_pages(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
     mask = np.isin(np.arange(len(counts)), needed)
-    assert chunk.rows_of(mask) == chunk.rows_of(needed)
+    assert chunk.rows_in_pages(mask) == chunk.rows_in_pages(needed)
     expected = [chunk.locations[page, 0] + np.array([0, chunk.locations[page, 1]]) for page in needed]
     found = chunk.byte_ranges(needed)
     assert chunk.num_bytes(rows) == sum(stop - start for start, stop in found.tolist())
     if expected and chunk.offsets[0] > chunk.start:
-        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary)
+        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary_range)
         found = found[1:]
     assert found.tolist() == [pair.tolist() for pair in expected]
 

@@ -44,7 +44,7 @@ def test_what_cut_a_plan():
     )
     assert plan[0].rows == RowRanges([(10, 20)])
     assert not plan[1].rows
-    assert plan.requests().tolist() == [
+    assert plan.byte_ranges().tolist() == [
         [200, 300, 0, 0, 1],
         [400, 450, 0, 1, DICTIONARY_PAGE_ORDINAL],
         [450, 500, 0, 1, 0],
@@ -78,14 +78,14 @@ def test_plans_are_values():
 def test_requests_are_put_together():
     found = example().fetches(Coalescing(50, 1000))
     assert found.requests.tolist() == [[200, 300], [400, 700]]
-    assert found.position.tolist() == [0, 0, 50, 100]
+    assert found.offset_in_request.tolist() == [0, 0, 50, 100]
     assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().requests.shape == (0, 2)
 
 
 def test_some_of_the_columns():
-    plan = example().only(["b"])
+    plan = example().project(["b"])
     assert (plan.columns, plan.num_bytes, plan.num_rows, plan.cuts) == (("b",), 300, 10, ())
-    assert example().only(["b", "a"]).only(["a", "b"]).row_groups == example().row_groups
+    assert example().project(["b", "a"]).project(["a", "b"]).row_groups == example().row_groups
 
 
 def test_rows_of_the_whole_file():
@@ -133,17 +133,17 @@ def test_what_is_cut_and_what_is_left_add_up(made, data):
     assert {group.ordinal: set(group.rows.indices().tolist()) for group in plan} == rows
     assert plan.num_rows + sum(cut.num_rows for cut in plan.cuts) == whole.num_rows
     assert plan.num_bytes + sum(cut.num_bytes for cut in plan.cuts) == whole.num_bytes
-    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.requests().tolist())
+    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.byte_ranges().tolist())
 
-    for start, stop, group, column, page in plan.requests().tolist():
+    for start, stop, group, column, page in plan.byte_ranges().tolist():
         chunk = plan[group].chunks[column]
         assert chunk.start <= start < stop <= chunk.end
         if page != DICTIONARY_PAGE_ORDINAL:
-            assert plan[group].rows & chunk.rows_of([page])
+            assert plan[group].rows & chunk.rows_in_pages([page])
     # Every wanted row of every column lies in a page that is read.
     for group in plan.left:
         for column, chunk in enumerate(group.chunks):
-            assert group.rows.is_within(chunk.rows_of(group.needed(column)))
+            assert group.rows.is_subset(chunk.rows_in_pages(group.pages_with_rows(column)))
     ElementTree.fromstring(plan._repr_html_())
     assert plan.explain()
 

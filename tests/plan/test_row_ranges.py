@@ -72,7 +72,7 @@ def test_sets(a, b):
     assert twin(first & second) == a & b
     assert twin(first - second) == a - b
     assert twin(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
-    assert first.is_within(second) == (a <= b)
+    assert first.is_subset(second) == (a <= b)
     assert (first == second) == (a == b)
     assert hash(first & second) == hash(second & first)
 

@@ -187,7 +187,7 @@ def chain(first, *statuses):
     targets = [first]
     for status in statuses:
         targets.append(output_type.fallback_type(targets[-1], status))
-    return [(target.finish, str(target.dtype), target.conversion, target.nulls) for target in targets]
+    return [(target.array_kind, str(target.dtype), target.conversion, target.nulls) for target in targets]
 
 
 def test_integers_without_a_promise_are_tried_as_integers_first():
