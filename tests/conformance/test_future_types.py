@@ -241,7 +241,7 @@ def test_unknown_physical_type_within_a_group():
     file = group([leaf(), leaf("y")], data_page(4, b"".join(OPTIONAL_PAGE)), num_children=2)
     file.footer.schema[4].type = 88
     assert read(file, columns=["a"])["a"].tolist() == NUMBERS
-    with pytest.raises(InvalidFileError, match=r"no physical type.*column 'g\.y'"):
+    with pytest.raises(InvalidFileError, match=r"physical type 88 is unknown.*column 'g\.y'"):
         read(file)
 
 
@@ -250,7 +250,7 @@ def test_missing_type_length_affects_only_its_column(length):
     fixed = FileColumn("x", FIXED_LEN_BYTE_ARRAY, [[data_page(4, b"abcd")]], element={"type_length": length})
     file = build_file([4], [column(), fixed])
     assert read(file, columns=["a"])["a"].tolist() == NUMBERS
-    with pytest.raises(InvalidFileError, match=r"how long its values are.*column 'x'"):
+    with pytest.raises(InvalidFileError, match=r"no valid type_length.*column 'x'"):
         read(file)
 
 

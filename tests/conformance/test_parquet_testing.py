@@ -89,7 +89,7 @@ BAD = {
     ),
     "bad_data/PARQUET-1481.parquet": (
         InvalidFileError,
-        "the column has no physical type of this format (file '{file}', column 'Handle')",
+        "the physical type -7 is unknown (file '{file}', column 'Handle')",
     ),
 }
 
@@ -318,7 +318,7 @@ def test_columns_beside_damaged_columns(parquet_testing):
                 assert_frames_equal(got, read_by_pandas(path, columns=[column]))
     assert failed == {
         "the data ends too early": ["int64", "large_binary", "fixed_size_list_float64"],
-        "the number of values is not what the header says": ["map_float32"],
+        "the number of values does not match the page header": ["map_float32"],
     }
 
 
@@ -342,7 +342,7 @@ def test_int96_beyond_nanoseconds(parquet_testing, dtype_backend):
 @pytest.mark.parametrize("name", NOT_PARQUET)
 def test_files_that_are_not_parquet(parquet_testing, name):
     path = parquet_testing / name
-    with pytest.raises(InvalidFileError, match="it is no Parquet file") as caught:
+    with pytest.raises(InvalidFileError, match="it is not a Parquet file") as caught:
         read_parquet(path)
     assert caught.value.where == {"file": str(path)}
 

@@ -393,7 +393,7 @@ def test_null_count_missing_from_v2_headers():
         got = read_column([data_page_v2(4, num_nulls, section, values)], INT64, 4, OPTIONAL)
         assert [None if pd.isna(value) else value for value in got] == [7, None, 8, 9]
         assert read_column([data_page_v2(3, num_nulls, b"", values)], INT64, 3) == [7, 8, 9]
-    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+    with pytest.raises(CorruptPageError, match="the number of values does not match the page header"):
         read_column([data_page_v2(4, 2, section, values)], INT64, 4, OPTIONAL)
 
 
@@ -407,7 +407,7 @@ def test_row_count_missing_from_v2_headers():
         page.header.data_page_header_v2.num_rows = 0
     assert read_column(pages) == NUMBERS
     pages[1].header.data_page_header_v2.num_rows = 1
-    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+    with pytest.raises(CorruptPageError, match="the number of values does not match the page header"):
         read_column(pages)
 
 

@@ -90,7 +90,7 @@ def test_head_is_checked_only_without_extra_request(store):
     with ParquetFile("/large", filesystem=store) as file:
         assert file.num_rows == 50_000
     assert len(store.requests) == 2
-    with pytest.raises(InvalidFileError, match="begins like one, so it was cut off"):
+    with pytest.raises(InvalidFileError, match="begins like one, so it was truncated"):
         ParquetFile("/cut", filesystem=store)
 
 

@@ -153,7 +153,7 @@ def test_coalescing_argument(frame):
     coalescing = Coalescing(gap=5, max_bytes=1000)
     with ParquetFile(to_parquet(frame), coalescing=coalescing) as file:
         assert file.coalescing is coalescing
-    with pytest.raises(TypeError, match=r"coalescing is a numparq\.Coalescing or None, not int"):
+    with pytest.raises(TypeError, match=r"coalescing must be a numparq\.Coalescing or None, not int"):
         ParquetFile(to_parquet(frame), coalescing=5)
 
 

@@ -61,7 +61,7 @@ def test_cuts_by_statistics_and_column_index():
 
 def test_offset_index_added_after_rows_are_narrowed():
     late = with_offset_indexes(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
-    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without wanted rows", 0, 496))
+    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without selected rows", 0, 496))
     assert late.row_groups == narrow(example(), {0: RowRanges([(12, 13)])}).row_groups
 
 
@@ -151,10 +151,10 @@ def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
 def test_explain_text():
     assert example().explain().splitlines() == [
         "2 columns, 10 of 60 rows, 400 of 1,296 bytes",
-        "cut by",
+        "pruned by",
         "  statistics    30 rows  600 bytes  a < 5 & b == '<&>'",
         "  column index  20 rows  296 bytes  a < 5",
-        "left in 1 of 2 row groups",
+        "read from 1 of 2 row groups",
         "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
     ]
     assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
@@ -195,13 +195,13 @@ def test_invalid_plans_are_refused():
         narrow(WHOLE, {7: RowRanges()})
     with pytest.raises(KeyError, match="row group 7"):
         WHOLE[7]
-    with pytest.raises(ValueError, match="not those of column 'a' in row group 1"):
+    with pytest.raises(ValueError, match="do not belong to column 'a' in row group 1"):
         with_offset_indexes(WHOLE, {(1, 0): A0})
     with pytest.raises(ValueError, match="30 rows"):
         RowGroupPlan(0, 30, RowRanges.all(31), ())
-    with pytest.raises(ValueError, match="more than once"):
+    with pytest.raises(ValueError, match="occurs twice"):
         ReadPlan((), (RowGroupPlan(0, 0, RowRanges(), ()),) * 2)
-    with pytest.raises(ValueError, match="as many column chunks"):
+    with pytest.raises(ValueError, match="does not have 1 column chunks"):
         ReadPlan(("a",), (RowGroupPlan(0, 0, RowRanges(), ()),))
 
 

@@ -60,7 +60,7 @@ def test_readme_python(rides: Path, capsys: pytest.CaptureFixture) -> None:
     for block in blocks("python"):
         exec(block, names)
     assert names["df"]["fare"].size == 1000
-    (plan,) = [block for block in blocks("text") if "cut by" in block]
+    (plan,) = [block for block in blocks("text") if "pruned by" in block]
     assert without_sizes(plan) in without_sizes(capsys.readouterr().out)
 
 

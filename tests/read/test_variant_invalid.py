@@ -200,7 +200,7 @@ def test_invalid_value_in_a_list():
 def test_damaged_metadata():
     rows = [{"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": b"\x01\x05", "value": b"\x0c\1"}]
     data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node(None)])
-    with pytest.raises(InvalidFileError, match="metadata ends within the 5 names") as caught:
+    with pytest.raises(InvalidFileError, match="ends within the offsets of its 5 field names") as caught:
         read_parquet(data)
     assert (caught.value.where["column"], caught.value.where["row"]) == ("v", 1)
 

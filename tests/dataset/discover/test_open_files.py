@@ -127,7 +127,7 @@ def test_tail_lengths_fit_memory_limits():
 def test_damaged_remote_files_are_named_in_errors(store):
     names = fill(store, 5)
     store.pipe(names[3], DATA[:-1])
-    with pytest.raises(InvalidFileError, match=f"was cut off, or never finished .file '{names[3]}'"):
+    with pytest.raises(InvalidFileError, match=f"was truncated or never finished .file '{names[3]}'"):
         open_listed(store)
     store.pipe(names[3], b"")
     with pytest.raises(InvalidFileError, match=f"the file has 0 bytes.*{names[3]}"):

@@ -62,7 +62,7 @@ def test_quirk_messages():
     (found,) = numparq.verify(QUIRKS["writer-bool"][0](QUIRKS["writer-bool"][1]))
     assert found.message == (
         "FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
-        "(fastparquet does so where it infers nulls)"
+        "(fastparquet does so when it infers nulls)"
     )
 
 
