@@ -159,7 +159,7 @@ def test_row_range_applies_before_filters_and_nrows_after():
 
 def test_on_error_skip_is_refused_with_filters():
     """A lost value cannot be tested, so this is refused before anything is read."""
-    with pytest.raises(UnsupportedError, match="on_error='skip' does not go with filters"):
+    with pytest.raises(UnsupportedError, match="on_error='skip' does not support filters"):
         read_parquet(DATA, ["value"], key == 8, on_error="skip")
     start, stop = file_regions(DATA)["page", 1, "key", 2]
     with pytest.raises(ParquetError, match="column 'key'"):

@@ -45,7 +45,7 @@ def test_losses_are_added_to_attrs() -> None:
 
 
 def test_invalid_on_error() -> None:
-    with pytest.raises(ValueError, match="on_error is 'raise' or 'skip', not 'ignore'"):
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'skip', not 'ignore'"):
         numparq.read_parquet(written_file(), on_error="ignore")
 
 

@@ -285,7 +285,7 @@ def test_group_encodings_and_bloom_filters_apply_to_suitable_leaves():
     assert paths_with_encoding("DELTA_BYTE_ARRAY", chunks) == [TEXT]
     assert paths_with_encoding("BYTE_STREAM_SPLIT", chunks) == [VALUE]
     assert [path for path, chunk in chunks.items() if chunk.bloom_filter_offset] == [NUMBERS]
-    with pytest.raises(ValueError, match="'map' is of physical type binary and double"):
+    with pytest.raises(ValueError, match="'map' of physical type binary and double"):
         column_chunks(column_encoding={"map": "DELTA_BINARY_PACKED"})
     with pytest.raises(SchemaError, match=r"BOOLEAN.*'flags'"):
         column_chunks(bloom_filter_options={"flags": True})
@@ -337,7 +337,7 @@ def test_different_schemas_are_refused(tmp_path: Path):
 
 
 def test_writer_without_frames_is_an_error(tmp_path: Path):
-    with pytest.raises(SchemaError, match="nothing was written"), numparq.ParquetWriter(tmp_path / "a.parquet"):
+    with pytest.raises(SchemaError, match="without rows needs a schema"), numparq.ParquetWriter(tmp_path / "a.parquet"):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -387,8 +387,8 @@ def test_checkpoint_with_outdated_metadata_is_followed_by_a_footer():
     [
         ({"compression": "zip"}, ValueError, "snappy"),
         ({"compression": {"nothing": "zstd"}}, SchemaError, "nothing"),
-        ({"use_dictionary": ["txet"]}, SchemaError, "'txet', which is not there; did you mean 'text'"),
-        ({"write_statistics": {"text.x": False}}, SchemaError, "'text.x', which is not there; did you mean 'text'"),
+        ({"use_dictionary": ["txet"]}, SchemaError, "'txet', which does not exist; did you mean 'text'"),
+        ({"write_statistics": {"text.x": False}}, SchemaError, "'text.x', which does not exist; did you mean 'text'"),
         ({"compression": "zstd", "compression_level": 99}, ValueError, "22"),
         ({"compression_level": {"text": 3}}, ValueError, "SNAPPY"),
         ({"column_encoding": {"text": "DELTA_BINARY_PACKED"}}, ValueError, "text"),

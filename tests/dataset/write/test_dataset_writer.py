@@ -383,7 +383,7 @@ def test_invalid_partitioned_frames_raise(tmp_path, frame, options, message):
     ("options", "error", "message"),
     [
         ({"existing_data_behavior": "append", "partition_cols": []}, ValueError, "existing_data_behavior is one of"),
-        ({"existing_data_behavior": "delete_matching"}, ValueError, "for datasets"),
+        ({"existing_data_behavior": "delete_matching"}, ValueError, "needs a dataset"),
         ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
         ({"max_rows_per_file": 0}, ValueError, "at least 1"),
         ({"max_bytes_per_file": "1"}, TypeError, "number"),
