@@ -15,7 +15,7 @@ from .commands import COMMAND_GROUPS, COMMANDS
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the argument parser from the tables of commands."""
-    main_parser = argparse.ArgumentParser(prog="numparq", description="Look at Parquet files, and read them.")
+    main_parser = argparse.ArgumentParser(prog="numparq", description="Inspect, read, check and salvage Parquet files.")
     commands = _add_commands(main_parser, COMMANDS)
     for name, (table, line) in COMMAND_GROUPS.items():
         group = commands.add_parser(name, help=line, description=line)

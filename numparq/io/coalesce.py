@@ -53,7 +53,7 @@ class Coalescing:
 
     def __post_init__(self) -> None:
         if self.gap < 0 or self.max_bytes < 1:
-            raise ValueError(f"a gap is 0 bytes or more, max_bytes at least 1; got {self.gap} and {self.max_bytes}")
+            raise ValueError(f"gap must be at least 0 and max_bytes at least 1, not {self.gap} and {self.max_bytes}")
 
 
 # A second read of a cached local file costs only 2 us, so no unneeded byte is read.
@@ -98,7 +98,7 @@ def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> C
     """
     ranges = np.ascontiguousarray(ranges, np.int64).reshape(-1, 2)
     if np.count_nonzero((ranges[:, 0] < 0) | (ranges[:, 0] >= ranges[:, 1])):
-        raise ValueError("a byte range begins below 0, or has no bytes")
+        raise ValueError("a byte range has a negative start or no bytes")
     order = ranges[:, 0].argsort(kind="stable")
     blobs, places = np.empty_like(ranges), np.empty((len(ranges), RANGE_FIELDS), np.int64)
     count = kernels.coalesce_ranges(

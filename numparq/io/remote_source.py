@@ -92,14 +92,14 @@ class RemoteSource(ReadLoopSource):
         self._count(len(data))
         if len(data) < len(out):
             raise InvalidFileError(
-                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: the file was cut "
-                "off since it was opened, or the file system does not give what it was asked for",
+                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the file "
+                "was truncated since it was opened, or the file system returns incomplete reads",
                 file=self.name,
             )
         if len(data) > len(out):
             raise UnsupportedError(
-                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: what serves the "
-                "file cannot give a part of it; download the file",
+                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the server "
+                "does not support byte ranges; download the file",
                 file=self.name,
             )
         out[:] = np.frombuffer(data, np.uint8)
@@ -180,9 +180,11 @@ def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.n
 def _file_size(filesystem: Any, path: str, name: str) -> int:
     info = filesystem.info(path)
     if info.get("type") == "directory":
-        raise UnsupportedError("this is a directory: read_parquet and Dataset read all of its files", file=name)
+        raise UnsupportedError(
+            "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files", file=name
+        )
     if not isinstance(info.get("size"), int):
-        raise UnsupportedError("the file system does not say how long the file is; download it", file=name)
+        raise UnsupportedError("the file system does not report the file's size; download the file", file=name)
     return info["size"]
 
 

@@ -86,7 +86,7 @@ def profile(
     (48210, 0.0125)
     """
     if tasks is not None and tasks < 1:
-        raise ValueError(f"there is at least one task, not {tasks}")
+        raise ValueError(f"tasks must be at least 1, not {tasks}")
     job = ProfileJob.from_path(
         path,
         columns,

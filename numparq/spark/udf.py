@@ -123,11 +123,11 @@ def _check_path(cell: Any) -> Any:
     import os
 
     if not isinstance(cell, str | os.PathLike):
-        raise TypeError(f"a column of paths has a {type(cell).__name__}")
+        raise TypeError(f"a column of paths must hold str or PathLike values, not {type(cell).__name__}")
     return cell
 
 
 def _check_bytes(cell: Any) -> Any:
     if not isinstance(cell, bytes | bytearray | memoryview):
-        raise TypeError(f"a column of Parquet files has a {type(cell).__name__}")
+        raise TypeError(f"a column of Parquet files must hold bytes, not {type(cell).__name__}")
     return cell

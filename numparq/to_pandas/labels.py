@@ -51,7 +51,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
     try:
         return pd.Index(arrays[0], name=names[0], copy=False)
     except NotImplementedError as error:  # such as float16
-        raise UnsupportedError(f"pandas can make no index of such values: {error}") from error
+        raise UnsupportedError(f"pandas cannot build an index of these values: {error}") from error
 
 
 def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
@@ -59,7 +59,7 @@ def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
     try:
         return pd.MultiIndex.from_arrays(arrays, names=names)
     except (NotImplementedError, TypeError) as error:
-        raise UnsupportedError(f"pandas can make no index of levels of such types: {error}") from error
+        raise UnsupportedError(f"pandas cannot build an index of these levels: {error}") from error
 
 
 def _range_length(level: RangeIndexLevel) -> int:

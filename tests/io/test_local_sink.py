@@ -193,7 +193,7 @@ def test_without_permission(tmp_path):
         open_sink(path)
     tmp_path.chmod(0o555)
     try:
-        with pytest.raises(PermissionError, match="folder must be writable"):
+        with pytest.raises(PermissionError, match="directory must be writable"):
             open_sink(tmp_path / "b")
     finally:
         tmp_path.chmod(0o755)
@@ -201,7 +201,7 @@ def test_without_permission(tmp_path):
 
 @pytest.mark.parametrize("path", [5, ["a"], b"a", object()])
 def test_what_is_no_path(path):
-    with pytest.raises(TypeError, match="path is a str"):
+    with pytest.raises(TypeError, match="path must be a str"):
         open_sink(path)
 
 
@@ -209,9 +209,9 @@ def test_options_that_do_not_go_together(tmp_path):
     for path in (None, io.BytesIO(), tmp_path / "a"):
         with pytest.raises(ValueError, match="storage_options"):
             open_sink(path, storage_options={"key": "x"})
-    with pytest.raises(TypeError, match="filesystem is one of"):
+    with pytest.raises(TypeError, match="filesystem must be of"):
         open_sink(tmp_path / "a", filesystem=5)
-    with pytest.raises(ValueError, match="has its own already"):
+    with pytest.raises(ValueError, match="which has its own"):
         open_sink("a", storage_options={"key": 1}, filesystem=5)
 
 

@@ -251,7 +251,7 @@ def test_ranges_that_the_file_does_not_have():
         assert given_by(ahead, 100, 110) == DATA[100:110]
         settle(ahead)
         assert source.loads == [[(100, 110)], [(100, 110)]]
-        with pytest.raises(InvalidFileError, match="there are only 5000"):
+        with pytest.raises(InvalidFileError, match="beyond the file's 5000 bytes"):
             ahead.read_into(4000, np.empty(1001, np.uint8))
 
 

@@ -330,14 +330,14 @@ def test_forms(number):
 @pytest.mark.parametrize(
     ("explode", "message"),
     [
-        ("id", r"explode='id': the column is no list or map"),
+        ("id", r"explode='id': the column is not a list or map"),
         ("order", r"explode='order': that is no list or map; the column has 'order.lines.list.element', "),
-        (ELEMENT + ".price", "no list or map"),
+        (ELEMENT + ".price", "not a list or map"),
         ("note.key_value.key", r"no list or map; the column has 'note.key_value', "),
         ("orders", r"no column 'orders'; did you mean 'order'"),
         ("order.lines.list.item", r"no column .*did you mean 'order.lines.list.element'"),
         (ELEMENT + ".tags.list.element.x", "no column"),
-        ("id.x", "no list or map"),
+        ("id.x", "not a list or map"),
         (("a", "b"), "no column"),
         ("", "no column ''"),
     ],
@@ -349,7 +349,7 @@ def test_what_is_no_collection(orders, explode, message):
 
 def test_arguments_that_are_of_no_use(orders):
     for wrong in (3, ["note"], {"note": 1}):
-        with pytest.raises(TypeError, match="explode is the path of one list or map"):
+        with pytest.raises(TypeError, match="explode must be the path of one list or map"):
             read_parquet(orders, explode=wrong)
     with pytest.raises(ValueError, match="needs explode"):
         read_parquet(orders, include=["position"])

@@ -105,7 +105,7 @@ LOST = [
     (pd.Series([2**53 + 1]), T.DoubleType(), "not double"),
     (pd.Series([10**9]), T.DecimalType(5, 0), "not decimal"),
     (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not decimal"),
-    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "times of the day"),
+    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "has a time of day"),
     (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not timestamp_ntz"),
     (pd.Series([1, "x"], dtype=object), T.LongType(), "not bigint"),
     (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not array"),
@@ -149,7 +149,7 @@ def test_columns_that_are_missing_or_besides_or_twice():
     frame = pd.DataFrame({"a": [1], "z": [2]})
     with pytest.raises(ValueError, match="lacks 'b' and has besides 'z'; the schema is a bigint, b bigint"):
         rows(frame, schema(a=T.LongType(), b=T.LongType()))
-    with pytest.raises(ValueError, match="has twice 'a'"):
+    with pytest.raises(ValueError, match="has duplicate 'a'"):
         rows(pd.DataFrame([[1, 2]], columns=["a", "a"]), schema(a=T.LongType()))
     with pytest.raises(ValueError, match="lacks 'a' and has besides 0"):
         rows(pd.DataFrame([[1]]), schema(a=T.LongType()))

@@ -85,7 +85,7 @@ NO_VARIANTS = [(object(), "object"), (1j, "complex"), (decimal.Decimal("1e40"), 
 
 @pytest.mark.parametrize(("value", "words"), NO_VARIANTS)
 def test_no_variants(value, words):
-    with pytest.raises(SchemaError, match=rf"row 1 is no variant: .*{words}.*column 'v'"):
+    with pytest.raises(SchemaError, match=rf"row 1 cannot be encoded as VARIANT: .*{words}.*column 'v'"):
         written([1, value])
 
 

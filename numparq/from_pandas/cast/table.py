@@ -145,4 +145,6 @@ def _check_present(leaf: LeafValues, start: int) -> None:
     """Raise SchemaError for a null in a required column."""
     if leaf.validity is not None:
         row = start + int(np.argmin(leaf.validity))
-        raise SchemaError(f"row {row} is null, and the schema says that the column is required")
+        raise SchemaError(
+            f"row {row} is null, but the schema requires a value; fill the nulls or make the column optional"
+        )

@@ -176,7 +176,7 @@ def filters_leak(spark: SparkSession) -> bool:
     from numparq.spark.tasks import describe_jobs
 
     spark.dataSource.register(_probe_source())
-    with _pushdown_enabled(spark), describe_jobs(spark, "numparq: are filters of queries kept apart?"):
+    with _pushdown_enabled(spark), describe_jobs(spark, "numparq: check that filters of queries stay apart"):
         found = spark.read.format("numparq_probe").load()
         counts = (
             found.filter("i = 3").count(),

@@ -60,7 +60,7 @@ def plan_job_splits(
 
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        raise TypeError(f"{unknown[0]!r} is no option of a table; there are: {', '.join(_OPTIONS)}")
+        raise TypeError(f"unknown option {unknown[0]!r} of a table; the options are: {', '.join(_OPTIONS)}")
     given = {name: value for name, value in options.items() if value is not None or name == "partitioning"}
     given.setdefault("min_splits", task_slots(spark))
     opening = {name: given[name] for name in _DATASET_OPTIONS if name in given}
@@ -263,7 +263,9 @@ def aggregate_pandas_by(
     keys = [by] if isinstance(by, str) else list(by)
     unknown = [key for key in keys if key not in between.fieldNames()]
     if unknown or not keys:
-        raise ValueError(f"by= names columns of what partial gives ({', '.join(between.fieldNames())}), not {unknown}")
+        raise ValueError(
+            f"by must name columns of the partial results ({', '.join(between.fieldNames())}), not {unknown}"
+        )
     table = plan_job_splits(spark, path, columns, filters, **options)
     job = SplitMapper(table.reader, partial, _result_builder(spark, between, partial), rows_per_batch)
     numbered = StructType([*between.fields, StructField(ROW_POSITION, LongType())])
@@ -278,7 +280,7 @@ def parse_result_schema(schema: StructType | str) -> StructType:
     if isinstance(schema, str):
         schema = StructType.fromDDL(schema)  # type: ignore[assignment]
     if not isinstance(schema, StructType):
-        raise TypeError(f"the schema of results is a StructType or text, not {schema!r}")
+        raise TypeError(f"the schema of results must be a StructType or a DDL string, not {schema!r}")
     return schema
 
 

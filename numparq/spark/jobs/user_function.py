@@ -174,7 +174,7 @@ def check_partial_result(result: Any, partial: Callable) -> Any:
     import pandas as pd
 
     if not isinstance(result, pd.DataFrame | pd.Series):
-        raise TypeError(f"{function_name(partial)} is to give a DataFrame or a Series, and gave {result!r:.100}")
+        raise TypeError(f"{function_name(partial)} must return a DataFrame or a Series, not {result!r:.100}")
     return result
 
 

@@ -32,7 +32,7 @@ def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
         for one in (old, new)
     )
     if inner.startswith(base):
-        raise ValueError(f"out is in the dataset itself, whose rows would be there twice: {os.fsdecode(out)!r}")
+        raise ValueError(f"out={os.fsdecode(out)!r} is inside the dataset, which would then hold its rows twice")
 
 
 def optimize(
@@ -120,7 +120,7 @@ def optimize(
         tuple(sorted((name, repr(value)) for name, value in options.items())),
     )
     if wanted.sort_by and wanted.cluster_by:
-        raise ValueError("rows are sorted by columns or clustered by columns, not both")
+        raise ValueError("sort_by and cluster_by cannot be combined; use one of them")
     place = {"storage_options": storage_options, "filesystem": filesystem}
     if out is not None:
         check_output_folder(path, out, place)

@@ -87,10 +87,10 @@ class RecordBatchBuilder:
             except ParquetError:
                 raise
             except (import_pyarrow().ArrowException, NotImplementedError, OverflowError) as error:
-                what = "are none" if array.type == field.type else f"cannot be {field.type} for Spark"
+                what = "are invalid" if array.type == field.type else f"cannot be cast to {field.type} for Spark"
                 raise InvalidFileError(f"values of {array.type} {what}: {error}") from error
             if not field.nullable and made.null_count:
-                raise SchemaError("the schema asked for says that there are no nulls, but there are")
+                raise SchemaError("the column has nulls, but the schema does not allow them")
             return made
 
 

@@ -152,5 +152,5 @@ def _parse_schema(schema: StructType | str) -> StructType:
 
     made = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(made, StructType):
-        raise TypeError(f"a schema is a StructType or text such as 'id bigint', not {type(schema).__name__}")
+        raise TypeError(f"schema must be a StructType or a DDL string such as 'id bigint', not {type(schema).__name__}")
     return made

@@ -43,7 +43,7 @@ class ReadRequest:
         if self.rows_per_batch is not None:
             check_positive_int(self.rows_per_batch, "rows_per_batch")
         if self.nanoseconds not in _NANOSECONDS:
-            raise ValueError(f"nanoseconds is {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
+            raise ValueError(f"nanoseconds must be {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
 
     @property
     def field_finder(self) -> FieldFinder:

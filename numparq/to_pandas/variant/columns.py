@@ -129,7 +129,7 @@ class VariantBytesBuilder:
         try:
             return encode_object([ids[name] for name, _ in fields], [item for _, item in fields])
         except KeyError as error:
-            message = f"a shredded field {error.args[0]!r} is none of the names in the variant's metadata"
+            message = f"shredded field {error.args[0]!r} is missing from the variant's metadata"
             raise InvalidFileError(message, row=owner) from None
 
     def merge_fields(self, item: bytes, value: bytes, names: frozenset[str], owner: int) -> bytes:
@@ -157,7 +157,7 @@ def _check_apart(names: frozenset[str], stored: Mapping[str, Any]) -> None:
     """Raise InvalidFileError if a stored field is shredded too."""
     if not names.isdisjoint(stored):
         name = min(names.intersection(stored))
-        raise InvalidFileError(f"a variant's value has the field {name!r}, which is shredded")
+        raise InvalidFileError(f"field {name!r} of a variant is in value and also shredded in typed_value")
 
 
 def variant_leaves(shape: NestedType) -> Iterator[int]:
@@ -208,7 +208,7 @@ class VariantColumns:
             try:
                 values = pa.array(found, pa.binary())
             except pa.ArrowInvalid as error:
-                raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+                raise UnsupportedError(f"the values do not fit one Arrow array; read fewer rows: {error}") from error
             if isinstance(values, pa.ChunkedArray):
                 values = pa.array(found, pa.large_binary())
         children = [binary_of(metadata), values]

@@ -54,7 +54,7 @@ def shredded_type(leaf: Leaf) -> ShreddedType:
     if found is None or too_long or (found.kind == primitives.UUID and leaf.type_length != 16):
         length = f"({leaf.type_length})" if leaf.physical == FIXED_LEN_BYTE_ARRAY else ""
         name = f"{PHYSICAL_NAMES[leaf.physical]}{length}" + (f" ({logical})" if logical is not None else "")
-        raise InvalidFileError(f"{name} is no type that a VARIANT's values can be shredded as", column=leaf.name)
+        raise InvalidFileError(f"a VARIANT cannot be shredded as {name}", column=leaf.name)
     return found
 
 
@@ -153,7 +153,7 @@ def _long_decimals(array: LeafArray, target: OutputType, kind: int) -> list[byte
     try:
         return [head + number.to_bytes(16, "little", signed=True) for number in numbers]
     except OverflowError:
-        raise InvalidFileError("a decimal is beyond the 128 bits that a variant's have") from None
+        raise InvalidFileError("a decimal exceeds the 128 bits of a VARIANT decimal") from None
 
 
 def _strings(array: LeafArray, target: OutputType, kind: int) -> list[bytes]:

@@ -37,7 +37,7 @@ def _check_array(shape: NestedType) -> None:
 def _check_object(shape: NestedType) -> None:
     names = [child.name for child in shape.children]
     if len(set(names)) != len(names):
-        raise _invalid("two fields of a shredded object have one name", shape)
+        raise _invalid("two fields of a shredded object have the same name", shape)
     for child in shape.children:
         if any("\ud800" <= letter <= "\udfff" for letter in child.name):
             raise _invalid("the name of a shredded field is not valid UTF-8", shape)
@@ -46,7 +46,7 @@ def _check_object(shape: NestedType) -> None:
 
 
 def _refuse_map(shape: NestedType) -> None:
-    raise _invalid("a VARIANT's values cannot be shredded as a MAP", shape)
+    raise _invalid("a VARIANT cannot be shredded as a MAP", shape)
 
 
 _CHECKS = {"leaf": _check_leaf, "list": _check_array, "struct": _check_object, "map": _refuse_map}
@@ -61,13 +61,13 @@ def check_variant_group(shape: NestedType) -> None:
     """
     version = shape.logical.version if shape.logical is not None else None
     if version not in (None, VERSION):
-        message = f"the VARIANT is of version {version} of its specification, where numparq reads {VERSION}"
+        message = f"the VARIANT has specification version {version}, but numparq supports version {VERSION}"
         raise UnsupportedError(message, column=".".join(shape.path))
     parts = _parts(shape, ("metadata", "value", "typed_value"))
     metadata = parts.get("metadata")
     # Some writers make metadata optional, and DuckDB up to 1.5 the groups of shredded fields: null means missing.
     if metadata is None or not _is_binary(metadata):
-        raise _invalid("a VARIANT needs a field metadata, and that to be binary", shape)
+        raise _invalid("a VARIANT must have a binary field metadata", shape)
     _check_values(shape, parts)
 
 
@@ -75,7 +75,7 @@ def _check_values(shape: NestedType, parts: dict[str, NestedType]) -> None:
     """Check ``value`` and ``typed_value``, of which at least one is needed."""
     value, typed = parts.get("value"), parts.get("typed_value")
     if value is None and typed is None:
-        raise _invalid("there is neither value nor typed_value", shape)
+        raise _invalid("the group has neither value nor typed_value", shape)
     if value is not None and not _is_binary(value):
         raise _invalid("the field value must be binary", shape)
     if typed is not None:
@@ -92,7 +92,7 @@ def _parts(shape: NestedType, known: tuple[str, ...]) -> dict[str, NestedType]:
     parts = {child.name: child for child in shape.children}
     unknown = [name for name in parts if name not in known]
     if shape.kind != "struct" or unknown or len(parts) != len(shape.children):
-        raise _invalid(f"a group of {', '.join(known)} is wanted, each once, and no others", shape)
+        raise _invalid(f"the node must be a group with the fields {', '.join(known)} only, each at most once", shape)
     return parts
 
 
@@ -162,12 +162,12 @@ class ShreddedVariants:
             try:
                 if item is MISSING:
                     if names is not None and _is_object(stored):
-                        raise InvalidFileError("a variant is an object, but has no typed_value, which is one")
+                        raise InvalidFileError("the value of a variant is an object, but its typed_value is null")
                     items[place] = self._maker.from_value(stored, owner)
                 elif names is None:
-                    raise InvalidFileError("a variant has both a value and a typed_value, which is no object")
+                    raise InvalidFileError("a variant has both value and typed_value, but typed_value is not an object")
                 elif not _is_object(stored):
-                    raise InvalidFileError("a variant has a value that is no object beside shredded fields")
+                    raise InvalidFileError("a variant has both value and typed_value, but value is not an object")
                 else:
                     items[place] = self._maker.merge_fields(item, stored, names, owner)
             except ParquetError as error:

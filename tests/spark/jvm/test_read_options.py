@@ -122,7 +122,7 @@ def test_options_as_json_are_what_the_message_lists():
     request = parse_read_options({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
     assert (request.path, request.storage_options) == ("a", {"Key": 1, "anon": True})
     assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="the path is missing"):
         parse_read_options({})
     assert (
         len({option.name for option in READ_OPTIONS})

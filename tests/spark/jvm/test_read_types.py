@@ -221,7 +221,7 @@ def test_types_that_spark_refuses(spark, tmp_path):
 
 def test_nanoseconds_between_microseconds(spark, tmp_path):
     pq.write_table(pa.table({"t": pa.array([1_001, -1, None], pa.timestamp("ns"))}), tmp_path / "a.parquet")
-    with pytest.raises(Exception, match=r"not a whole number of microseconds.*column 't'"):
+    with pytest.raises(Exception, match=r"cannot be stored in microseconds.*column 't'"):
         numparq.spark.read(spark, str(tmp_path)).collect()
     floored = spark.read.format("numparq").option("nanoseconds", "floor").load(str(tmp_path))
     assert floored.selectExpr("cast(t as string)").toArrow().to_pydict() == {
@@ -374,5 +374,5 @@ def test_values_that_have_no_place():
     late = pa.array([2**62], pa.timestamp("ms"))
     with pytest.raises(InvalidFileError, match=r"timestamp\[ms\] cannot be .* out of bounds.*column 't'"):
         made(pa.table({"t": late}))
-    with pytest.raises(InvalidFileError, match="none of a day"):
+    with pytest.raises(InvalidFileError, match="not a time of day"):
         made(pa.table({"t": pa.array([86_400_000_000], pa.int64()).view(pa.time64("us"))}))

@@ -70,7 +70,7 @@ def test_files_that_are_not_opened(folder, path):
 
 
 def test_bytes_are_in_no_folder():
-    with pytest.raises(UnsupportedError, match="the name of a file"):
+    with pytest.raises(UnsupportedError, match="the path of a local file"):
         numparq.verify(sound_file(), external_files=True)
 
 
