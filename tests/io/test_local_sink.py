@@ -174,7 +174,7 @@ def test_places_where_nothing_can_be_written(tmp_path):
         open_sink(tmp_path)
     with pytest.raises(IsADirectoryError):
         open_sink(f"{tmp_path}/new/")
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"directory .*nowhere' does not exist"):
         open_sink(tmp_path / "nowhere" / "a")
     with pytest.raises(FileNotFoundError, match="empty"):
         open_sink("")
@@ -278,7 +278,7 @@ def test_a_file_that_may_not_be_so_large(tmp_path):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{errno.EFBIG} ")
-    assert "after 1,000,000 bytes; files as large" in done.stdout
+    assert "after 1,000,000 bytes; the file system or a limit" in done.stdout
     assert file_names(tmp_path) == []
 
 

@@ -308,7 +308,7 @@ def test_options_that_do_not_go_together(tmp_path, store):
     for other in (DATA, open(path, "rb")):  # noqa: SIM115
         with pytest.raises(ValueError, match="need a path or URL"):
             read_parquet(other, filesystem=store)
-    with pytest.raises(TypeError, match="one of fsspec or pyarrow, not int"):
+    with pytest.raises(TypeError, match="must be of fsspec or pyarrow, not int"):
         read_parquet(path, filesystem=5)
     with pytest.raises(UnsupportedError, match="needs a local file"):
         read_parquet("/folder/file.parquet", filesystem=store, external_files=True)

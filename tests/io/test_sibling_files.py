@@ -328,7 +328,7 @@ def test_too_many_and_too_large_files(folder, monkeypatch):
     source, _ = joined(folder, 3)
     monkeypatch.setattr(multi_file_source, "MAX_FILES", 2)
     source.add_file("n0"), source.add_file("n1")
-    with pytest.raises(LimitError, match="more than 2 other files"):
+    with pytest.raises(LimitError, match="more than 2 sibling files"):
         source.add_file("n2")
     source.close()
     source, _ = joined(folder, 3)

@@ -132,7 +132,7 @@ def test_known_versions(version):
         ({}, "4.0.0", "this version is not supported"),
         ({}, "2.3.3", "this version is not supported"),
         ({"get_engine": lambda engine, path: None}, "3.1.1", r"get_engine are \(engine, path\)"),
-        ({"get_engine": None}, "3.1.1", "there is no function pandas.io.parquet.get_engine"),
+        ({"get_engine": None}, "3.1.1", "pandas.io.parquet.get_engine does not exist"),
         ({"BaseImpl": OtherImpl}, "3.1.1", r"BaseImpl.read are \(source, columns, kwargs\)"),
         ({"read_parquet": lambda path: None}, "3.1.1", "read_parquet does not call get_engine"),
         ({"to_parquet": None}, "3.1.1", "to_parquet does not call get_engine"),

@@ -331,9 +331,9 @@ def test_forms(number):
     ("explode", "message"),
     [
         ("id", r"explode='id': the column is not a list or map"),
-        ("order", r"explode='order': that is no list or map; the column has 'order.lines.list.element', "),
+        ("order", r"explode='order': the path is not a list or map; .*of the column: 'order.lines.list.element', "),
         (ELEMENT + ".price", "not a list or map"),
-        ("note.key_value.key", r"no list or map; the column has 'note.key_value', "),
+        ("note.key_value.key", r"not a list or map; lists and maps of the column: 'note.key_value', "),
         ("orders", r"no column 'orders'; did you mean 'order'"),
         ("order.lines.list.item", r"no column .*did you mean 'order.lines.list.element'"),
         (ELEMENT + ".tags.list.element.x", "no column"),

@@ -172,7 +172,7 @@ def test_one_of_many_options_is_the_one(folder):
         count(folder, columns="nope")
     with pytest.raises(SchemaError, match=r"^the dataset has no column 'gone'"):
         count(folder, columns="nope", filter="gone = 1")
-    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options are for URLs"):
+    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options need a URL"):
         count(folder, **{"storage.anon": "true"}, **good)
     with pytest.raises(ValueError, match=r"^the option 'columns': "):
         count(folder, COLUMNS="nope")
@@ -189,5 +189,7 @@ def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
 
 def test_spark_has_options_of_its_own_that_count_here_as_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        with pytest.raises(ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; there are:\n  "):
+        with pytest.raises(
+            ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
+        ):
             count(folder, **{name: "x"})

@@ -93,7 +93,7 @@ HOSTILE = {
     "no UTF-8 in a list": (of([[b"a", b"\xff"], None], pa.list_(pa.binary()), UTF8, "element"), "not valid UTF-8"),
     "no UTF-8 as a key": (of([[(b"\xff", 1)], None], pa.map_(pa.binary(), pa.int64()), UTF8, "key"), "not valid UTF-8"),
     "no UTF-8 in JSON": (of([b"a", b"\xff"], pa.binary(), JSON), "not valid UTF-8"),
-    "no UTF-8 in ENUM": (of([b"a", b"\xff"], pa.binary(), ENUM), "cannot be string for Spark: Invalid UTF8"),
+    "no UTF-8 in ENUM": (of([b"a", b"\xff"], pa.binary(), ENUM), "cannot be cast to string for Spark: Invalid UTF8"),
     "DECIMAL of INT32": (decimals([12, 1234567], pa.int32(), 4), NO_DECIMAL),
     "DECIMAL of INT64": (decimals([12, 10**17], pa.int64(), 11), NO_DECIMAL),
     "DECIMAL of fixed bytes": (decimals([wide(1, 16), wide(10**38, 16)], pa.binary(16), 20), NO_DECIMAL),

@@ -240,7 +240,7 @@ def test_results_that_are_not_of_the_schema(spark, folder):
 
     with pytest.raises(PythonException, match=r"fraction.* gave .*values that are not int"):
         map_pandas(spark, folder, fraction, "x int").collect()
-    with pytest.raises(PythonException, match="lacks 'z' and has besides 'x'"):
+    with pytest.raises(PythonException, match="lacks 'z' and has unexpected 'x'"):
         map_pandas(spark, folder, fraction, "z int").collect()
     with pytest.raises(TypeError, match="StructType"):
         map_pandas(spark, folder, fraction, ["x"])

@@ -160,9 +160,9 @@ def test_instants(spark, tmp_path):
 
 
 def test_what_are_no_keys(spark, stored_folder):
-    with pytest.raises(ValueError, match="which of a, b has the keys for 'id'"):
+    with pytest.raises(ValueError, match="the keys for 'id' can be any of a, b"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": spark.sql("select 1 as a, 2 as b")})
-    with pytest.raises(TypeError, match="a DataFrame of Spark, not list"):
+    with pytest.raises(TypeError, match="a Spark DataFrame, not list"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": [1, 2]})
     with pytest.raises(ValueError, match="'id' is on column 's'"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": numparq.RuntimeFilter("s", values=["a"])})

@@ -149,7 +149,7 @@ def test_what_does_not_go_together(spark, tmp_path):
     path = dataset(tmp_path / "a", 2)
     before = contents(path)
     for asked, error, words in (
-        ({"sort_by": "key", "cluster_by": "row"}, ValueError, "not both"),
+        ({"sort_by": "key", "cluster_by": "row"}, ValueError, "cannot be combined"),
         ({"sort_by": "kee"}, numparq.SchemaError, "sort_by: the dataset has no column 'kee'; did you mean 'key'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
         ({"target_file_bytes": 0}, ValueError, "at least 1"),

@@ -54,9 +54,9 @@ def test_no_files(spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"collumns": "a"}, r"no option 'collumns' for reading; there are:\n  columns: (?s:.*)storage\.<name>"),
+        ({"collumns": "a"}, r"no option 'collumns' for reading; the options are:\n  columns: (?s:.*)storage\.<name>"),
         ({"SPLITBYTES": "many"}, "the option 'splitBytes' is bytes, as 67108864 or 64m, not 'many'"),
-        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' is a number from 1 on, not '0'"),
+        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
         ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
         ({"resolve": "luck"}, "name or position or field_id"),
         ({"filter": "row >"}, "the filter cannot be read"),

@@ -232,7 +232,7 @@ def test_nanoseconds_between_microseconds(spark, tmp_path):
 def test_too_many_digits(spark, tmp_path):
     table = pa.table({"ok": [1], "d": pa.array([D(10) ** 50], pa.decimal256(60, 2))})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(UnsupportedError, match=r"no DECIMAL\(60, 2\) \(column 'd'\)"):
+    with pytest.raises(UnsupportedError, match=r"not support DECIMAL\(60, 2\).* \(column 'd'\)"):
         numparq.spark.read(spark, str(tmp_path))
     assert numparq.spark.read(spark, str(tmp_path), ["ok"]).collect()[0].ok == 1
 
@@ -366,7 +366,7 @@ def test_names_that_differ_in_case_only():
     table = pa.table({"a": [1], "A": [2]})
     assert made(table, "A bigint, a bigint")[0].to_pydict() == {"A": [2], "a": [1]}
     table = pa.table({"aB": [1], "Ab": [2]})
-    with pytest.raises(SchemaError, match="which column is it: aB, Ab"):
+    with pytest.raises(SchemaError, match="matches several columns regardless of case: aB, Ab"):
         made(table, "ab bigint")
 
 

@@ -55,7 +55,7 @@ def test_a_table_has_its_path_from_each_query(sql, spark, folder, tmp_path):
 
 @pytest.mark.parametrize("place", ["OPTIONS (path '{0}')", "LOCATION '{0}'"])
 def test_a_table_that_would_lose_its_path(sql, spark, folder, place):
-    with pytest.raises(Exception, match="CREATE TABLE cannot tell its columns, for Spark keeps neither path"):
+    with pytest.raises(Exception, match="CREATE TABLE cannot infer the columns: Spark stores neither path"):
         sql(f"CREATE TABLE numparq_table USING numparq {place.format(folder)}")
     with pytest.raises(Exception, match="Spark stores neither path nor options"):
         spark.catalog.createTable("numparq_table", path=folder, source="numparq")

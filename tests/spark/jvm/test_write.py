@@ -121,10 +121,10 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
-        ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
+        ({"nonsense": "1"}, "no option 'nonsense' for writing; the options are:(.|\n)*maxRecordsPerFile"),
+        ({"rowGroupSize": "many"}, "'rowgroupsize' must be a whole number of at least 1, not 'many'"),
         ({"codec": "snappy", "compression": "zstd"}, "are synonyms"),
-        ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+        ({"partitionColumns": "nowhere"}, "the partition column does not exist"),
         ({"compression": "zip"}, "compression 'zip' is not one of"),
         ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
     ],
