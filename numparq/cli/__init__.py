@@ -10,7 +10,7 @@ from typing import Any
 
 from numparq.errors import ParquetError
 
-from .commands import COMMAND_GROUPS, COMMANDS
+from .commands import COMMAND_GROUPS, COMMANDS, Command
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -23,9 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
     return main_parser
 
 
-def _add_commands(
-    above: argparse.ArgumentParser, table: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]]
-) -> Any:
+def _add_commands(above: argparse.ArgumentParser, table: dict[str, Command]) -> Any:
     commands = above.add_subparsers(required=True, metavar="COMMAND")
     for name, (module, function, line, arguments) in table.items():
         command = commands.add_parser(name, help=line, description=line)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-_FILE = ("file", {"help": "the Parquet file"})
+from typing import Any, TypeAlias
+
+# Name or flag, and keywords of `ArgumentParser.add_argument`.
+Argument: TypeAlias = tuple[str, dict[str, Any]]
+# Module, function, line of help, arguments.
+Command: TypeAlias = tuple[str, str, str, tuple[Argument, ...]]
+
+_FILE: Argument = ("file", {"help": "the Parquet file"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
     "is null, like, startswith, contains; strings, dates and times in single quotes, odd names in double quotes"
 )
-# Command -> (module, function, line of help, arguments).
-COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
+COMMANDS: dict[str, Command] = {
     "schema": ("show", "schema", "print the schema as a tree", (_FILE,)),
     "meta": ("show", "meta", "print the footer: row groups, columns, sizes, encodings", (_FILE,)),
     "head": (
@@ -78,14 +84,13 @@ COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
 
 
 # Arguments of every Spark command.
-_SESSION_ARGUMENTS: tuple[tuple[str, dict], ...] = (
+_SESSION_ARGUMENTS: tuple[Argument, ...] = (
     ("--master", {"metavar": "URL", "help": "Spark master, such as spark://host:7077 or yarn (local[*])"}),
     ("--conf", {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a Spark setting; repeatable"}),
 )
-_DATASET = ("path", {"help": "the dataset: a directory or a URL"})
+_DATASET: Argument = ("path", {"help": "the dataset: a directory or a URL"})
 _NAME_LIST = {"metavar": "NAME,NAME"}
-# As `COMMANDS`.
-SPARK_COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
+SPARK_COMMANDS: dict[str, Command] = {
     "optimize": (
         "spark",
         "optimize",

@@ -163,7 +163,7 @@ def _range_values(index: pd.RangeIndex) -> ColumnValues:
 
 
 def _key_value_metadata(
-    df: pd.DataFrame, levels: list[Any], entries: list[dict], with_index: bool
+    df: pd.DataFrame, levels: list[Any], entries: list[dict[str, Any]], with_index: bool
 ) -> dict[str, str | bytes]:
     attrs = attrs_entries(df.attrs)
     labels = label_entries(df.columns) if with_index else []

@@ -67,7 +67,7 @@ def _check_unicode(name: str) -> None:
 
 def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:
     """Return the column name of an index level: its own, or ``__index_level_0__`` and so on if missing or taken."""
-    name = label_text(level.name)
+    name: str | None = label_text(level.name)
     if name is not None and name not in taken:
         _check_unicode(name)
         return name
@@ -100,7 +100,7 @@ class IndexLevel:
     def __init__(self, index: pd.MultiIndex, number: int) -> None:
         self._codes = index.codes[number]
         self._values = index.levels[number]
-        self._spread = lambda: index.get_level_values(number)
+        self._spread: Callable[[], pd.Index] = lambda: index.get_level_values(number)
         self.name = index.names[number]
         self.dtype = self._values.dtype
 

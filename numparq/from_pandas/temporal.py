@@ -180,7 +180,8 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
     def convert(part: np.ndarray) -> np.ndarray:
         if zone is None:
             return _object_ticks(part, dtype)
-        return pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
+        ticks: np.ndarray = pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
+        return ticks
 
     return flat_object_values(arrow_type, values, convert)
 

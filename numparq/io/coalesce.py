@@ -88,7 +88,8 @@ class CoalescedRanges:
     def range_bytes(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
         """Return the bytes of byte range number `ranges`, a view of its request's array in `fetched`."""
         start = int(self.offset_in_request[ranges])
-        return fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
+        data: np.ndarray = fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
+        return data
 
 
 def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:

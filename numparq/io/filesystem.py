@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numparq.typing import PathLike, StorageOptions
 
 __all__ = ["ResolvedPaths", "resolve_paths", "strip_file_scheme"]
 
@@ -27,7 +30,7 @@ class ResolvedPaths(NamedTuple):
     display_name: Callable[[str], str]
 
 
-def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> ResolvedPaths:
+def resolve_paths(paths: Sequence[PathLike], storage_options: StorageOptions, filesystem: Any) -> ResolvedPaths:
     """Return the one file system of all paths or URLs, and their paths on it.
 
     Raises TypeError or ValueError for other arguments or several file systems, ImportError for URLs without fsspec.
@@ -66,7 +69,7 @@ def _local(paths: list[str]) -> ResolvedPaths:
     return ResolvedPaths(None, [path.replace(os.sep, "/") for path in paths] if os.sep != "/" else paths, str)
 
 
-def _behind_urls(urls: list[str], options: dict[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
+def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:

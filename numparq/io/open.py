@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from numparq.errors import UnsupportedError
 
@@ -15,6 +16,9 @@ from .remote_sink import ArrowSink, FsspecSink
 from .remote_source import ArrowSource, FsspecSource, protocols
 from .sink import BytesSink, Sink, StreamSink
 from .source import Source
+
+if TYPE_CHECKING:
+    from numparq.typing import PathOrBuffer, PathOrPaths, StorageOptions
 
 __all__ = [
     "open_filesystem_sink",
@@ -28,7 +32,7 @@ __all__ = [
 ]
 
 
-def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Sink:
+def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions = None, filesystem: Any = None) -> Sink:
     """Open a path, URL, binary file object or None (bytes in memory) for writing; return a `Sink` as it is.
 
     A local file is replaced in one step on commit; a file object is written from its current position and left open.
@@ -73,7 +77,7 @@ def open_local_sink(name: str) -> Sink:
     return FileSink(name) if stat.S_ISREG(mode) else DeviceSink(name)
 
 
-def open_url_sink(url: str, storage_options: dict[str, Any]) -> Sink:
+def open_url_sink(url: str, storage_options: Mapping[str, Any]) -> Sink:
     """Open a URL such as ``s3://bucket/key`` for writing by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs
@@ -97,7 +101,7 @@ def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) ->
     return FsspecSink(filesystem, path, name or path)
 
 
-def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Source:
+def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = None, filesystem: Any = None) -> Source:
     """Open a path, URL, bytes-like object or binary file object for reading; return a `Source` as it is.
 
     Raises as `open` does, and UnsupportedError for a directory or a list of paths.
@@ -111,13 +115,13 @@ def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesy
     if isinstance(path, (bytes, bytearray, memoryview)):
         return BytesSource(path)
     if hasattr(path, "read_ranges"):
-        return path
+        return cast(Source, path)
     if hasattr(path, "read") and hasattr(path, "seek"):
-        return FileObjectSource(path)
+        return FileObjectSource(cast(BinaryIO, path))
     raise TypeError(f"path must be a str, PathLike, bytes or binary file object, not {type(path).__name__}")
 
 
-def _open_named_source(name: str, storage_options: dict[str, Any], filesystem: Any) -> Source:
+def _open_named_source(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> Source:
     if filesystem is not None:
         if storage_options:
             raise ValueError("storage_options cannot be combined with filesystem, which has its own")
@@ -141,7 +145,7 @@ def open_local_source(name: str) -> FileSource:
         raise
 
 
-def open_url_source(url: str, storage_options: dict[str, Any]) -> Source:
+def open_url_source(url: str, storage_options: Mapping[str, Any]) -> Source:
     """Open a URL such as ``s3://bucket/key`` for reading by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs

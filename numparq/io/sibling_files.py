@@ -7,11 +7,14 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 
 from .local_source import FileSource
+
+if TYPE_CHECKING:
+    from numparq.typing import PathOrPaths
 
 __all__ = ["SiblingFiles", "split_sibling_path"]
 
@@ -36,7 +39,7 @@ def split_sibling_path(path: str) -> list[str]:
     """
     if _SCHEME.match(path) and not _is_drive(path):
         raise UnsupportedError(
-            f"the file refers to the URL {_abbreviated(path)}, which numparq does not open; fetch it yourself"
+            f"{_abbreviated(path)} is a URL, and numparq does not open URLs that a file names; fetch it yourself"
         )
     trouble = _path_error(path)
     if trouble:
@@ -83,7 +86,7 @@ class SiblingFiles:
     Raises UnsupportedError for bytes, file objects and URLs, which have no local directory.
     """
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: PathOrPaths) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise UnsupportedError(
                 "external_files=True needs the path of a local file: bytes and file objects have no directory to "

@@ -156,7 +156,7 @@ def _translate(kwargs: Mapping[str, Any], table: Mapping[str, Translation]) -> d
     return options
 
 
-def _check_maps(value: Any) -> str | None:
+def _check_maps(value: str | None) -> str | None:
     if value not in (None, "lossy", "strict"):
         raise ValueError(f"maps_as_pydicts must be None, 'lossy' or 'strict', not {value!r}")
     return value

@@ -74,7 +74,7 @@ def decode_wkb(values: np.ndarray, name: str) -> np.ndarray:
     missing = np.asarray(pd.isna(values), bool)
     values = values.copy()
     values[missing] = None
-    geometries = shapely.from_wkb(values, on_invalid="ignore")
+    geometries: np.ndarray = shapely.from_wkb(values, on_invalid="ignore")
     bad = ~missing & np.array([geometry is None for geometry in geometries.tolist()], bool)
     if bad.any():
         row = int(np.argmax(bad))

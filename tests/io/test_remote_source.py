@@ -348,7 +348,7 @@ def test_answers_of_the_wrong_length(kind, ranges):
     store.change = lambda data: data[:-1]
     with pytest.raises(InvalidFileError, match=r"10 bytes from byte 10 were requested, but 9 were returned.*/it"):
         source.read_ranges(ranges)
-    with pytest.raises(InvalidFileError, match="and 7 came"):
+    with pytest.raises(InvalidFileError, match="but 7 were returned"):
         source.read_into(10, np.empty(8, np.uint8))
     store.change = lambda data: DATA
     with pytest.raises(UnsupportedError, match="does not support byte ranges"):

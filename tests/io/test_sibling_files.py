@@ -268,7 +268,7 @@ def test_files_as_one(folder):
     assert source.view(FILE_STRIDE, 1, 0) is None
     assert source.num_requests == 7
     assert source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
-    with pytest.raises(InvalidFileError, match="cut off"):
+    with pytest.raises(InvalidFileError, match="is truncated"):
         source.read_into(FILE_STRIDE, np.empty(2, np.uint8))
     source.close()
 

@@ -204,7 +204,7 @@ def test_variants_are_values_of_their_own():
     assert got["c"].tolist() == [{"a": 1}, None, [2]]
     assert read_parquet(data, explode="c", variants="bytes")["c"].tolist() == [items[0], None, items[1]]
     for path in ("c.list.element.value", "c.list.element.metadata"):
-        with pytest.raises(SchemaError, match=r"that is not a list or map; the column has 'c\.list\.element'"):
+        with pytest.raises(SchemaError, match=r"the path is not a list or map; .* of the column: 'c\.list\.element'"):
             read_parquet(data, explode=path)
 
 

@@ -36,8 +36,8 @@ def array(element, name="element"):
     return SchemaNode("typed_value", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
 
 
-NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
-INNER = "a group of value, typed_value is wanted, each once, and no others"
+NO_OTHERS = "the node must be a group with the fields metadata, value, typed_value only"
+INNER = "the node must be a group with the fields value, typed_value only"
 GROUPS = [
     (group(BINARY), "a VARIANT must have a binary field metadata", "v"),
     (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT must have a binary field metadata", "v"),

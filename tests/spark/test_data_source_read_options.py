@@ -39,18 +39,18 @@ def count(path, **options):
 
 # What one option is, and what there is to say of it; each text is one that the option cannot be.
 SIZE, COUNT, TRUTH = (
-    "a number of bytes, such as 67108864",
-    "be a whole number of at least 1, not",
-    "be true or false, not",
+    "must be a number of bytes, such as 67108864",
+    "must be a whole number of at least 1, not",
+    "must be true or false, not",
 )
 NAMES, PATHS, COLUMNS = (
-    "be a list of names, separated by commas",
-    "be a list of names, or of lists",
+    "must be a list of names, separated by commas",
+    "must be a list of names, or of lists",
     "the dataset has no column",
 )
 LEVELS, TYPES = (
     "must be hive, none, a list of distinct level names",
-    "JSON object of types, .*the type of 'k' is unknown",
+    "must be a JSON object of types, .*the type of 'k' is unknown",
 )
 WRONG = {
     "splitBytes": dict.fromkeys(
@@ -125,7 +125,7 @@ CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.i
 
 @pytest.mark.parametrize(("name", "text", "said"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
 def test_the_option_is_named(folder, name, text, said):
-    said = said if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
+    said = said if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
     with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {said}"):
         count(folder, **{name: text})
 
@@ -189,7 +189,6 @@ def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
 
 def test_spark_has_options_of_its_own_that_count_here_as_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        with pytest.raises(
-            ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
-        ):
+        said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
+        with pytest.raises(ValueError, match=said):
             count(folder, **{name: "x"})

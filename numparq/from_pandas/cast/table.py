@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], L
 
 def _type_name(arrow_type: ArrowType) -> str:
     """Return the name of a type for messages."""
-    details: dict[str, Any] = {
+    details: dict[str, str] = {
         "int": f"{'' if arrow_type.signed else 'u'}int{arrow_type.bit_width}",
         "float": f"float{arrow_type.bit_width}",
         "decimal": f"decimal({arrow_type.precision}, {arrow_type.scale})",

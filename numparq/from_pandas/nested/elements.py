@@ -170,7 +170,8 @@ def _exact_ticks(exact: Any, wanted: Any) -> np.ndarray:
     inexact = np.asarray(exact != wanted)
     if inexact.any():
         raise SchemaError(f"{exact[inexact][0]} cannot be stored in {wanted.unit} without loss; round it first")
-    return wanted.asi8
+    ticks: np.ndarray = wanted.asi8
+    return ticks
 
 
 def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:

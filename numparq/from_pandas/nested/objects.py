@@ -147,7 +147,7 @@ def field_values(values: np.ndarray, name: str) -> np.ndarray:
     return np.fromiter((item.get(name) for item in values), object, len(values))
 
 
-def _as_dict(item: Any, names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
+def _as_dict(item: Mapping[str, Any] | tuple[Any, ...], names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(item, tuple):
         return item
     if len(item) != len(names):

@@ -49,7 +49,7 @@ _COMPARED = {
     "TimestampType",
     "TimestampNTZType",
 }
-_EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+_EXPRESSIONS: dict[str, Callable[[Any, Any], Expression]] = {
     "EqualTo": lambda column, value: column == value,
     "GreaterThan": lambda column, value: column > value,
     "GreaterThanOrEqual": lambda column, value: column >= value,

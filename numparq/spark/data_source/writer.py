@@ -114,7 +114,7 @@ class TaskCommitMessage(WriterCommitMessage):
     message: TaskMessage
 
 
-class NumparqWriter(_WriterBase):
+class NumparqWriter(_WriterBase):  # type: ignore[misc]
     """Writer of a DataFrame; Spark pickles it for tasks and for the commit."""
 
     def __init__(self, job: SharedJob, schema: StructType) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numparq.dataset.splits.table import SplitTable
     from numparq.format.schema import Schema
+    from numparq.typing import Columns, Filters, PathLike
 
     from .results import ResultBatchBuilder
 
@@ -50,7 +51,7 @@ _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UC
 
 
 def plan_job_splits(
-    spark: SparkSession, path: Any, columns: Sequence[str | tuple[str, ...]] | None, filters: Any, **options: Any
+    spark: SparkSession, path: PathLike | Sequence[PathLike], columns: Columns, filters: Filters | str, **options: Any
 ) -> SplitTable:
     """Plan the splits of a table for pandas frames; options as in `map_pandas`, None counts as not given.
 
@@ -80,7 +81,7 @@ def plan_job_splits(
     return split_table(path, columns, filters, threads=1, **given)
 
 
-def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
+def _file_schema(path: PathLike | Sequence[PathLike], opening: dict[str, Any]) -> Schema:
     """Return the schema of the files, before the splits are planned."""
     from numparq.dataset.dataset import Dataset
 
@@ -90,11 +91,11 @@ def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
 
 def map_pandas(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     fn: Callable[[Any], Any],
     schema: StructType | str,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     rows_per_batch: int | None = None,
     **options: Any,
@@ -157,11 +158,11 @@ def map_pandas(
 
 def aggregate_pandas(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     partial: Callable[[pd.DataFrame], Any],
     final: Callable[[Any], Any],
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     rows_per_batch: int | None = None,
     description: str | None = None,
@@ -213,13 +214,13 @@ def aggregate_pandas(
 
 def aggregate_pandas_by(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     by: str | Sequence[str],
     partial: Callable[[pd.DataFrame], pd.DataFrame],
     final: Callable[[pd.DataFrame], pd.DataFrame],
     schema: StructType | str,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     partial_schema: StructType | str | None = None,
     rows_per_batch: int | None = None,
@@ -284,7 +285,7 @@ def parse_result_schema(schema: StructType | str) -> StructType:
     return schema
 
 
-def _result_builder(spark: SparkSession, schema: StructType, fn: Callable) -> ResultBatchBuilder:
+def _result_builder(spark: SparkSession, schema: StructType, fn: Callable[..., Any]) -> ResultBatchBuilder:
     from .results import ResultBatchBuilder
 
     zone = spark.conf.get("spark.sql.session.timeZone") or ""

@@ -19,10 +19,12 @@ from .run import OptimizeRun, StepTimer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from numparq.typing import Filters, PathLike
+
 __all__ = ["check_output_folder", "optimize"]
 
 
-def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
+def check_output_folder(path: PathLike, out: PathLike, place: dict[str, Any]) -> None:
     """Raise ValueError if `out` lies inside the dataset, whose readers would get all rows twice."""
     old, new = (resolve_paths([each], **place) for each in (path, out))
     if old.filesystem is not new.filesystem:
@@ -37,13 +39,13 @@ def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
 
 def optimize(
     spark: SparkSession,
-    path: Any,
+    path: PathLike,
     *,
     sort_by: Sequence[str] | str | None = None,
     cluster_by: Sequence[str] | str | None = None,
     target_file_bytes: int = 128 << 20,
-    out: Any = None,
-    where: Any = None,
+    out: PathLike | None = None,
+    where: Filters | str = None,
     bloom_filters: Sequence[str] | str | None = None,
     dry_run: bool = False,
     force: bool = False,

@@ -71,7 +71,7 @@ class RowPacker:
             raise SchemaError(f"rows cannot be sorted by values of Arrow type {arrow_type}", column=name)
         make = _SORTABLE.get(arrow_type)
         if make is None:
-            return self._carrier.encoded_schema.field(place).name
+            return str(self._carrier.encoded_schema.field(place).name)
         self._keys.append((name, make))
         made = f"k{len(self._keys)}"
         fields.append((made, make(pa.array([], arrow_type)).type))

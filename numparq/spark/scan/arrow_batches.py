@@ -114,7 +114,7 @@ def _decoded_bytes(array: Any) -> int:
     """Return the most bytes that an array takes without its dictionary."""
     types = import_pyarrow().types
     if not types.is_dictionary(array.type):
-        return array.nbytes
+        return int(array.nbytes)
     values = array.dictionary
     if not len(values) or types.is_primitive(values.type):
         return len(array) * 8

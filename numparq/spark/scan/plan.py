@@ -175,7 +175,7 @@ def _check_names(names: list[str]) -> None:
 def _check_collations(table: SplitTable, request: ReadRequest) -> None:
     """Refuse runtime filters on columns with a collation, by which Spark finds other keys equal."""
     if request.runtime_filters:
-        told = read_row_metadata(table.schema_file.footer.key_value_metadata)
+        fields = read_row_metadata(table.schema_file.footer.key_value_metadata)
         for name in (each.column for each in request.runtime_filters):
-            if name in told and is_collated(told[name].dataType):
+            if isinstance(name, str) and name in fields and is_collated(fields[name].dataType):
                 raise UnsupportedError("the column has a collation, which runtime filters do not support", column=name)

@@ -105,7 +105,7 @@ def _decimals(file_schema: Any, wanted: Any) -> bool:
     name = type(file_schema).__name__
     whole = wanted.precision - wanted.scale
     if name in _DIGITS:
-        return whole >= _DIGITS[name]
+        return bool(whole >= _DIGITS[name])
     return (
         name == "DecimalType"
         and wanted.scale >= file_schema.scale

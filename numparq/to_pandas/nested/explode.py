@@ -194,7 +194,8 @@ class _RowRepeats:
     def positions(self) -> np.ndarray:
         """Return each row's position in its innermost list."""
         starts = self._innermost[:-1]
-        return np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
+        positions: np.ndarray = np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
+        return positions
 
 
 def _take_rows(values: Any, rows: np.ndarray) -> Any:
@@ -258,7 +259,7 @@ def _nodes(array: NestedArray) -> Iterator[NestedArray]:
             yield from _nodes(child)
 
 
-def _node_key(shape: NestedType) -> tuple:
+def _node_key(shape: NestedType) -> tuple[object, ...]:
     """Return a key that distinguishes nodes of one column, which may have equal names."""
     return shape.path, shape.repetition_level, tuple(leaf.index for leaf in iter_leaves(shape))
 

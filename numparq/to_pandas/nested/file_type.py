@@ -123,7 +123,7 @@ def _field_values(array: NestedArray) -> list[Any]:
     assert isinstance(array, LeafArray)
     logical = array.type.leaf.logical if array.type.leaf is not None else None
     if isinstance(array.values, np.ndarray):
-        values = array.values.tolist()
+        values: list[Any] = array.values.tolist()
     else:
         values = [item for piece in array.values for item in _byte_strings(piece)]
         if logical is not None:

@@ -79,12 +79,12 @@ class VariantObjectBuilder:
         """Decode an encoded value."""
         return decode_value(value, self._dictionaries.names(owner))
 
-    def from_typed_value(self, array: LeafArray) -> list:
+    def from_typed_value(self, array: LeafArray) -> list[Any]:
         """Return the objects of a leaf's values."""
         assert array.type.leaf is not None
         return shredded_type(array.type.leaf).to_objects(array, self._targets[array.type.leaf.index])
 
-    def build_array(self, items: list) -> list:
+    def build_array(self, items: list[Any]) -> list[Any]:
         """Return the items of an array as they are, a list."""
         return items
 
@@ -181,7 +181,7 @@ class VariantColumns:
         self._targets = targets
         self._root = root
 
-    def to_objects(self, array: StructArray) -> list:
+    def to_objects(self, array: StructArray) -> list[Any]:
         """Return an object for each slot of a variant, arbitrary at nulls.
 
         Raises InvalidFileError, its ``where["row"]`` set, for a variant that violates the specification.
@@ -219,13 +219,13 @@ class VariantColumns:
             pa.struct(fields), array.length, [validity_bitmap(array.validity)], children=children
         )
 
-    def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list:
+    def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list[Any]:
         """Return the encoded value of each slot."""
         return self._items(array, VariantBytesBuilder, metadata)
 
     def _items(
-        self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list
-    ) -> list:
+        self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list[bytes | None]
+    ) -> list[Any]:
         try:
             return ShreddedVariants(kind(MetadataDictionaries(metadata), self._targets), self._targets).assemble(array)
         except ParquetError as error:
