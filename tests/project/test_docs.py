@@ -91,7 +91,7 @@ def test_demo_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = capsys.readouterr().out
     assert out.count("the frames are equal") == 3
     assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out)
-    assert "satisfy the filter" in out
+    assert "match the filter" in out
     assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
 
 

@@ -330,14 +330,14 @@ def test_legacy_list_schemas(number):
 @pytest.mark.parametrize(
     ("explode", "message"),
     [
-        ("id", r"explode='id': the column is no list or map"),
-        ("order", r"explode='order': that is no list or map; the column has 'order.lines.list.element', "),
-        (ELEMENT + ".price", "no list or map"),
-        ("note.key_value.key", r"no list or map; the column has 'note.key_value', "),
+        ("id", r"explode='id': the column is not a list or map"),
+        ("order", r"explode='order': the path is not a list or map; .*of the column: 'order.lines.list.element', "),
+        (ELEMENT + ".price", "not a list or map"),
+        ("note.key_value.key", r"not a list or map; lists and maps of the column: 'note.key_value', "),
         ("orders", r"no column 'orders'; did you mean 'order'"),
         ("order.lines.list.item", r"no column .*did you mean 'order.lines.list.element'"),
         (ELEMENT + ".tags.list.element.x", "no column"),
-        ("id.x", "no list or map"),
+        ("id.x", "not a list or map"),
         (("a", "b"), "no column"),
         ("", "no column ''"),
     ],
@@ -349,7 +349,7 @@ def test_explode_needs_a_list_or_map(orders, explode, message):
 
 def test_invalid_arguments(orders):
     for wrong in (3, ["note"], {"note": 1}):
-        with pytest.raises(TypeError, match="explode is the path of one list or map"):
+        with pytest.raises(TypeError, match="explode must be the path of one list or map"):
             read_parquet(orders, explode=wrong)
     with pytest.raises(ValueError, match="needs explode"):
         read_parquet(orders, include=["position"])

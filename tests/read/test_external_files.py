@@ -85,9 +85,12 @@ def test_open_sibling_files_are_bounded(tmp_path, monkeypatch):
 def test_external_files_need_a_named_file(parts):
     folder, _ = parts
     data = (folder / "_metadata").read_bytes()
-    with pytest.raises(UnsupportedError, match="needs the name of a file"):
+    with pytest.raises(UnsupportedError, match="needs the path of a local file"):
         read_parquet(data, external_files=True)
-    with open(folder / "_metadata", "rb") as opened, pytest.raises(UnsupportedError, match="needs the name of a file"):
+    with (
+        open(folder / "_metadata", "rb") as opened,
+        pytest.raises(UnsupportedError, match="needs the path of a local file"),
+    ):
         read_parquet(opened, external_files=True)
 
 
@@ -240,7 +243,7 @@ def test_hostile_paths_are_refused(tmp_path, path):
     if path == "":
         assert read_both(folder)[0] == [1, 2, 3, 4]
         return
-    with pytest.raises(InvalidFileError, match=r"names another file as .*row group 0, column 'a'"):
+    with pytest.raises(InvalidFileError, match=r"refers to sibling file .*row group 0, column 'a'"):
         read_both(folder)
 
 

@@ -87,7 +87,7 @@ def test_hostile_uris_are_refused(folder, uri):
         lambda: file_bytes(folder / "file", {"uri": uri}, external_files=True),
         lambda: read_parquet(folder / "hostile", files="bytes", external_files=True),
     ):
-        with pytest.raises(InvalidFileError, match="names another file as"):
+        with pytest.raises(InvalidFileError, match="refers to sibling file"):
             call()
 
 
@@ -157,10 +157,10 @@ def test_projected_field_is_no_reference(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not of the type"),
-        ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not of the type"),
-        ({"name": "inline", "converted_type": 0}, "inline .* not of the type"),
-        ({"name": "size", "converted_type": 10}, "size .* not of the type"),
+        ({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not have the type"),
+        ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not have the type"),
+        ({"name": "inline", "converted_type": 0}, "inline .* not have the type"),
+        ({"name": "size", "converted_type": 10}, "size .* not have the type"),
     ],
 )
 def test_fields_with_wrong_types(folder, change, message):

@@ -139,7 +139,7 @@ def test_invalid_bbox_is_ignored(bbox):
 
 def test_invalid_wkb_names_the_row():
     data = _points({}, [b"nonsense", None, b"\x01\x01\x00\x00\x00"])
-    with pytest.raises(InvalidFileError, match=r"the value of row 0 of those read is not well-known binary") as caught:
+    with pytest.raises(InvalidFileError, match=r"row 0 of the result is not well-known binary") as caught:
         read_parquet(data, geometries="geopandas")
     assert not isinstance(caught.value, CorruptPageError)  # that error would name the page
     assert read_parquet(data)["place"][0] == b"nonsense"
@@ -159,7 +159,7 @@ def test_crs_never_opens_files(tmp_path, crs):
     pytest.importorskip("geopandas")
     named = tmp_path / "definitions"
     named.write_text("<1> +proj=longlat +datum=WGS84 +no_defs <>\n")
-    with pytest.warns(UserWarning, match="strings of PROJ may name files"):
+    with pytest.warns(UserWarning, match="PROJ strings are not in the specification"):
         assert read_parquet(_points({"crs": crs.format(named)}), geometries="geopandas").crs is None
 
 
@@ -185,7 +185,7 @@ def test_crs_notations(crs, number):
 
 
 def test_invalid_geometries_option():
-    with pytest.raises(ValueError, match="geometries is one of 'wkb', 'geopandas', not 'shapely'"):
+    with pytest.raises(ValueError, match="geometries must be 'wkb' or 'geopandas', not 'shapely'"):
         read_parquet(_points({}), geometries="shapely")
 
 

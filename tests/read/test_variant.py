@@ -38,9 +38,9 @@ from support.oracles import variant as oracle
 
 # --- the conformance suite --------------------------------------------------------------------------------------------
 
-CONFLICT = "a variant has both a value and a typed_value, which is no object", "var", 0
-SHREDDED = "a variant's value has the field 'b', which is shredded", "var", 0
-NO_OBJECT = "a variant has a value that is no object beside shredded fields", "var", 0
+CONFLICT = "a variant has both value and typed_value, but typed_value is not an object", "var", 0
+SHREDDED = "field 'b' of a variant is in value and also shredded", "var", 0
+NO_OBJECT = "a variant has both value and typed_value, but value is not an object", "var", 0
 # Message, column and row. Files that the suite names INVALID may be read or refused.
 REFUSED = {
     "case-040.parquet": CONFLICT,
@@ -199,7 +199,7 @@ def as_decimal(footer):
 def test_decimals_beyond_128_bits():
     data = write_shredded_column(pa.array([b"\1" + bytes(16)]), [None], edit=as_decimal)
     assert read_parquet(data)["v"].tolist() == [decimal.Decimal(f"{1 << 128}E-2")]
-    with pytest.raises(InvalidFileError, match="a decimal is beyond the 128 bits that a variant's have"):
+    with pytest.raises(InvalidFileError, match="a decimal exceeds the 128 bits of a VARIANT decimal"):
         read_parquet(data, variants="bytes")
 
 

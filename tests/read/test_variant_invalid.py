@@ -36,13 +36,17 @@ def array(element, name="element"):
     return SchemaNode("typed_value", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
 
 
-NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
-INNER = "a group of value, typed_value is wanted, each once, and no others"
+NO_OTHERS = "the node must be a group with the fields metadata, value, typed_value only"
+INNER = "the node must be a group with the fields value, typed_value only"
 GROUPS = [
-    (group(BINARY), "a VARIANT needs a field metadata, and that to be binary", "v"),
-    (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(SchemaNode("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(METADATA), "there is neither value nor typed_value", "v"),
+    (group(BINARY), "a VARIANT must have a binary field metadata", "v"),
+    (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT must have a binary field metadata", "v"),
+    (
+        group(SchemaNode("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY),
+        "a VARIANT must have a binary field metadata",
+        "v",
+    ),
+    (group(METADATA), "the group has neither value nor typed_value", "v"),
     (group(METADATA, SchemaNode("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
     (group(METADATA, SchemaNode("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
     (group(METADATA, BINARY, SchemaNode("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
@@ -62,7 +66,7 @@ GROUPS = [
     (group(METADATA, BINARY, obj(SchemaNode("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
     (
         group(METADATA, BINARY, obj(*[SchemaNode("a", REQUIRED, children=(BINARY,))] * 2)),
-        "two fields of a shredded object have one name",
+        "two fields of a shredded object have the same name",
         "v.typed_value",
     ),
     (
@@ -84,7 +88,7 @@ GROUPS = [
                 ),
             ),
         ),
-        "a VARIANT's values cannot be shredded as a MAP",
+        "a VARIANT cannot be shredded as a MAP",
         "v.typed_value",
     ),
     *[
@@ -128,7 +132,7 @@ def test_specification_versions():
     assert "VARIANT(2)" in str(numparq.ParquetFile(data).schema)
     with pytest.raises(UnsupportedError) as caught:
         read_parquet(data)
-    assert caught.value.message == "the VARIANT is of version 2 of its specification, where numparq reads 1"
+    assert caught.value.message == "the VARIANT has specification version 2, but numparq supports version 1"
     assert caught.value.where["column"] == "v"
     assert read_parquet(data, columns=["n"])["n"].tolist() == [1]
     assert read_parquet(data, columns=["v.value"])["value"].tolist() == [b"\x0c\7"]
@@ -139,33 +143,45 @@ def test_specification_versions():
 A, B = oracle.metadata(["a"]), oracle.metadata(["a", "b"], 1)
 OBJECT = oracle.encode({"a": oracle.TypedScalar(3, b"\1")}, {"a": 0})
 VALUES = [
-    (6, {"value": b"\0", "typed_value": 1}, "a variant has both a value and a typed_value, which is no object"),
-    ([6], {"value": b"\0", "typed_value": []}, "a variant has both a value and a typed_value, which is no object"),
+    (
+        6,
+        {"value": b"\0", "typed_value": 1},
+        "a variant has both value and typed_value, but typed_value is not an object",
+    ),
+    (
+        [6],
+        {"value": b"\0", "typed_value": []},
+        "a variant has both value and typed_value, but typed_value is not an object",
+    ),
     (
         [6],
         {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
-        "a variant has both a value and a typed_value, which is no object",
+        "a variant has both value and typed_value, but typed_value is not an object",
     ),
     (
         {"a": 6},
         {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
-        "a variant has a value that is no object beside shredded fields",
+        "a variant has both value and typed_value, but value is not an object",
     ),
     (
         {"a": 6},
         {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
-        "a variant's value has the field 'a', which is shredded",
+        "field 'a' of a variant is in value and also shredded",
     ),
-    ({"a": 6}, {"value": OBJECT, "typed_value": None}, "a variant is an object, but has no typed_value, which is one"),
+    (
+        {"a": 6},
+        {"value": OBJECT, "typed_value": None},
+        "the value of a variant is an object, but its typed_value is null",
+    ),
     (
         {"b": 6},
         {"value": b"\2\0\0", "typed_value": None},
-        "a variant is an object, but has no typed_value, which is one",
+        "the value of a variant is an object, but its typed_value is null",
     ),
     (
         {"a": 6},
         {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
-        "a variant has both a value and a typed_value, which is no object",
+        "a variant has both value and typed_value, but typed_value is not an object",
     ),
 ]
 
@@ -209,7 +225,7 @@ def test_shredded_names_missing_from_metadata():
     row = {"metadata": EMPTY, "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
     data = to_parquet(pd.DataFrame({"v": [row]}), schema=[variant_node({"a": 6})])
     assert read_parquet(data)["v"].tolist() == [{"a": 5}]
-    with pytest.raises(InvalidFileError, match="a shredded field 'a' is none of the names") as caught:
+    with pytest.raises(InvalidFileError, match="shredded field 'a' is missing from") as caught:
         read_parquet(data, variants="bytes")
     assert caught.value.where["row"] == 0
 

@@ -44,7 +44,7 @@ def test_two_columns_of_one_name(tmp_path):
     """Fields of structs are called as they are in these."""
     table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(SchemaError, match=r"two columns are called so.*'x'"):
+    with pytest.raises(SchemaError, match=r"two columns have this name.*'x'"):
         SparkScan.plan(ReadRequest(str(tmp_path), ["t.x", "x"]))
     assert find_fields(["x", "x"], ["x", "x"]) == [0, 1]
 

@@ -85,7 +85,7 @@ def test_only_masked_columns_have_a_validity():
 
 
 def test_more_rows_than_memory():
-    with pytest.raises(LimitError, match="more than there is memory for"):
+    with pytest.raises(LimitError, match="not enough memory for"):
         allocate_blocks([choose(INT64)] * 4, 1 << 58)
     with pytest.raises(MemoryError):
         allocate_blocks([choose(7, length=2**31 - 1)], 1 << 40)

@@ -110,7 +110,7 @@ def test_append_needs_a_local_parquet_file(tmp_path: Path):
 def test_concurrent_change_is_an_error(tmp_path: Path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(), path)
-    with pytest.raises(OSError, match="changed by somebody else"), numparq.ParquetWriter(path, append=True) as writer:
+    with pytest.raises(OSError, match="changed by another process"), numparq.ParquetWriter(path, append=True) as writer:
         writer.write(frame(500, 500))
         numparq.to_parquet(frame(3), path)
     assert len(numparq.read_parquet(path)) == 3

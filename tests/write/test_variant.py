@@ -85,7 +85,7 @@ UNSUPPORTED = [(object(), "object"), (1j, "complex"), (decimal.Decimal("1e40"), 
 
 @pytest.mark.parametrize(("value", "words"), UNSUPPORTED)
 def test_unsupported_values_are_refused(value, words):
-    with pytest.raises(SchemaError, match=rf"row 1 is no variant: .*{words}.*column 'v'"):
+    with pytest.raises(SchemaError, match=rf"row 1 cannot be encoded as VARIANT: .*{words}.*column 'v'"):
         write_variants([1, value])
 
 

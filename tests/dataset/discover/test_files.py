@@ -249,9 +249,9 @@ def test_incompatible_arguments_raise(root):
         list_files("a", storage_options={"x": 1})
     with pytest.raises(ValueError, match="on one file system"):
         list_files(["a", "memory://a"])
-    with pytest.raises(ValueError, match="the file system has its own"):
+    with pytest.raises(ValueError, match="filesystem, which has its own"):
         list_files("a", storage_options={"x": 1}, filesystem=pyarrow.fs.LocalFileSystem())
-    with pytest.raises(TypeError, match="one of fsspec or pyarrow"):
+    with pytest.raises(TypeError, match="must be of fsspec or pyarrow"):
         list_files("a", filesystem="memory")
 
 
