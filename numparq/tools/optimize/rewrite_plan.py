@@ -94,10 +94,10 @@ def plan_rewrite(
     """
     is_name = isinstance(path, (str, os.PathLike))
     if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
-        raise ValueError(f"a dataset is a directory, which {path!r} is not")
+        raise ValueError(f"path must be the directory of a dataset, not {path!r}")
     listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
     if listing.is_single_file:
-        raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
+        raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is a file")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
     folders = group_by_folder(listing, _read_layouts(listing, files, storage_options))
     fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]

@@ -314,4 +314,4 @@ def _find_family(arrow_type: Any) -> str:
     for family, test in _FAMILY_TESTS:
         if getattr(pa.types, test)(arrow_type):
             return family
-    raise UnsupportedError(f"there is no checksum of values of the Arrow type {arrow_type}")
+    raise UnsupportedError(f"values of Arrow type {arrow_type} have no checksum")

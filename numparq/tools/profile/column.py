@@ -218,14 +218,16 @@ class ColumnProfiler:
     def _add_values(self, group: int, found: ChunkValueSummary) -> None:
         nulls = int(self._num_values[group]) - found.num_non_null
         if self._nulls[group] >= 0 and nulls != self._nulls[group]:
-            self._report_contradiction(group, f"{self._nulls[group]:,} nulls are claimed, and there are {nulls:,}")
+            self._report_contradiction(
+                group, f"null_count is {self._nulls[group]:,}, but the column chunk has {nulls:,} nulls"
+            )
         bounds = self._bounds
         if (
             bounds.known[group]
             and found.low is not None
             and (found.low < bounds.lows[group] or found.high > bounds.highs[group])
         ):
-            self._report_contradiction(group, "there are values outside of the bounds")
+            self._report_contradiction(group, "some values are outside the bounds")
         self._read[group] = found
         self._nulls[group], self._nans[group] = nulls, found.nan_count
         self._sketches[group] = found.sketch, True

@@ -99,7 +99,7 @@ def test_where(tmp_path):
 def test_one_file_is_no_dataset(tmp_path):
     written(tmp_path, "a")
     for path in (tmp_path / "a.parquet", str(tmp_path / "*.parquet")):
-        with pytest.raises(ValueError, match="a dataset is a directory"):
+        with pytest.raises(ValueError, match="path must be the directory of a dataset"):
             plan_rewrite(path, TargetLayout())
 
 

@@ -203,7 +203,7 @@ def test_checkpoints(tmp_path, every):
     for cut in sorted({place + by for place in [*ends, *footers[:-1]] for by in (-1, 0, 1)}):
         whole = sum(end <= cut for end in ends)
         if cut < footers[0]:
-            with pytest.raises(SchemaError, match="name a file that has the same ones as `schema`"):
+            with pytest.raises(SchemaError, match="pass a file with the same columns as `schema`"):
                 saved(tmp_path, data[:cut])
             continue
         report, path = saved(tmp_path, data[:cut])
@@ -215,10 +215,10 @@ def test_what_is_said_of_it(tmp_path):
     ends = ends_of(data)
     report, _ = saved(tmp_path, data[: ends[1] + 5])
     assert str(report).splitlines() == [
-        f"{2 * ROWS} rows in 2 row groups are saved",
-        f"kept: {ROWS} rows in 1 row groups, by the footer that its writer left at byte {footers[0]:,}",
-        f"kept: {ROWS} rows in 1 row groups, by their pages up to byte {ends[1]:,}",
-        f"lost: 5 bytes from byte {ends[1]:,} on: at byte {ends[1]:,} there is none, or its header is damaged",
+        f"saved {2 * ROWS} rows in 2 row groups",
+        f"kept: {ROWS} rows in 1 row group, by the checkpoint's footer that ends at byte {footers[0]:,}",
+        f"kept: {ROWS} rows in 1 row group, by their pages up to byte {ends[1]:,}",
+        f"lost: 5 bytes from byte {ends[1]:,} on: no intact page begins at byte {ends[1]:,}: its header is damaged",
     ]
 
 
@@ -226,10 +226,10 @@ def test_a_file_that_is_cut_off_is_described():
     data, footers = with_checkpoints(3, 1)
     cut = data[: ends_of(data)[1] + 5]
     notes = check_file(cut).notes
-    assert f"a footer that was left on the way ends at byte {footers[0]:,}" in notes[0]
-    assert "pages that look whole" in notes[1]
-    assert "with a checksum that is right" in notes[1]
-    assert notes[-1] == "numparq salvage can make a good file of what is whole"
+    assert f"the last checkpoint's footer ends at byte {footers[0]:,}" in notes[0]
+    assert "intact pages" in notes[1]
+    assert "have a correct checksum" in notes[1]
+    assert notes[-1] == "numparq salvage can write the intact pages to a new file"
 
 
 # --- what cannot be known ---------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_what_the_pages_do_not_tell_is_asked(tmp_path):
     values = numparq.read_parquet(data)
     with pytest.raises(
         InvalidFileError,
-        match=r"of a row group of 3, 6, 9, 12 rows, or of one that is cut off; row_group_size=\.\.\. would settle it",
+        match=r"form a row group of 3, 6, 9, 12 rows, or one that is cut off; use row_group_size=\.\.\. to choose",
     ):
         saved(tmp_path, data[:-9], data)
     report, path = saved(tmp_path, data[:-9], data, row_group_size=6)
@@ -268,7 +268,7 @@ def test_half_a_row_group_is_no_small_one(tmp_path):
     """Two pages of the first column look like one of each."""
     file = two_of_a_kind(1, 2)
     data = file.laid_out()[0]
-    with pytest.raises(InvalidFileError, match="or of one that is cut off"):
+    with pytest.raises(InvalidFileError, match="or one that is cut off"):
         saved(tmp_path, data[: 4 + (len(data) - 4) // 2], file.stored())
 
 
@@ -279,7 +279,7 @@ def test_codecs_that_give_different_values_are_asked(tmp_path):
     page.header.uncompressed_page_size = page.header.compressed_page_size = 24
     data = h.build_file([3], [FileColumn("a", h.INT64, [[page]])]).stored()
     schema = h.build_file([], [FileColumn("a", h.INT64, [])])
-    with pytest.raises(InvalidFileError, match=r"column 'a' can be read with several codecs; codec=\.\.\. would"):
+    with pytest.raises(InvalidFileError, match=r"several codecs can decompress column 'a'; use codec=\.\.\. to"):
         saved(tmp_path, data[:-9], schema.stored())
     _, path = saved(tmp_path, data[:-9], schema.stored(), codec="none")
     assert numparq.read_parquet(path)["a"].tolist() == np.frombuffer(body, "i8").tolist()
@@ -291,7 +291,7 @@ def test_another_schema_saves_nothing(tmp_path):
     data = numparq.to_parquet(frame(50)[["i", "s"]], use_dictionary=False)
     for columns in (["s", "i"], ["i", "s", "f"], ["i", "l"]):
         other = numparq.to_parquet(frame(9)[columns], use_dictionary=False)
-        with pytest.raises(InvalidFileError, match="no whole row group of these columns begins there"):
+        with pytest.raises(InvalidFileError, match="no complete row group begins there"):
             saved(tmp_path, data[:-9], other)
 
 
@@ -318,7 +318,7 @@ def test_rows_beside_damaged_pages_are_kept(tmp_path):
     report, path = saved(tmp_path, one_damaged_page("version 2"))
     rows = rows_of(3 * ROWS)
     assert numparq.verify(path) == []
-    assert report.kept == ["the rows that are whole in all columns, written anew"]
+    assert report.kept == ["the rows that are intact in all columns, rewritten"]
     kept = numparq.read_parquet(path)
     assert report.num_rows == len(kept) > 2 * ROWS
     assert kept["i"].tolist() == [i for i in rows["i"] if i < 2 * ROWS - (3 * ROWS - len(kept)) or i >= 2 * ROWS]
@@ -397,7 +397,7 @@ def test_flipped_bytes_make_no_row_another(tmp_path, part):
 def test_what_is_there_is_not_overwritten(tmp_path):
     (tmp_path / "damaged").write_bytes(sound_file())
     (tmp_path / "out").write_bytes(b"precious")
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="out exists already"):
         salvage(tmp_path / "damaged", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == b"precious"
     with pytest.raises(ValueError, match="never changed"):
@@ -415,7 +415,7 @@ def test_where_nothing_is_saved_nothing_is_written(tmp_path):
 
 def test_arguments(tmp_path):
     (tmp_path / "damaged").write_bytes(sound_file())
-    with pytest.raises(ValueError, match="the codec is one of UNCOMPRESSED, SNAPPY"):
+    with pytest.raises(ValueError, match="codec must be one of UNCOMPRESSED, SNAPPY"):
         salvage(tmp_path / "damaged", tmp_path / "out", codec="zip")
     with pytest.raises(TypeError, match="salvage takes paths of local files, not bytes"):
         salvage(sound_file(), tmp_path / "out")
@@ -429,9 +429,9 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "schema").write_bytes(schema)
     words = ["salvage", str(tmp_path / "damaged"), str(tmp_path / "out")]
     assert main(words) == 2
-    assert "name a file that has the same ones" in capsys.readouterr().err
+    assert "pass a file with the same columns" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema")]) == 1
-    assert capsys.readouterr().out.startswith(f"{ROWS} rows in 1 row groups are saved\nkept: ")
+    assert capsys.readouterr().out.startswith(f"saved {ROWS} rows in 1 row group\nkept: ")
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema"), "--force"]) == 1
