@@ -44,10 +44,10 @@ def test_as_a_sequence(some):
 
 
 def test_some_of_them(some):
-    taken = some.taken(np.array([3, 2, 2]))
+    taken = some.take(np.array([3, 2, 2]))
     assert taken == [MADE[3], MADE[2], MADE[2]]
-    assert taken.taken(np.array([1])) == [MADE[2]]
-    assert some.taken(np.array([], np.intp)) == []
+    assert taken.take(np.array([1])) == [MADE[2]]
+    assert some.take(np.array([], np.intp)) == []
 
 
 def test_partitions(some):

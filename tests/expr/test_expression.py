@@ -301,7 +301,7 @@ def test_columns_are_found_as_in_columns(nested):
 
 
 def test_nulls_of_groups(nested):
-    levels = [bind(col(name).is_null(), nested).level for name in ("l", "s", "s.b", "s.b.c")]
+    levels = [bind(col(name).is_null(), nested).definition_level for name in ("l", "s", "s.b", "s.b.c")]
     assert levels == [1, 1, 2, 3]
     with pytest.raises(SchemaError, match="in a list"):
         bind(col(nested.leaf(0).path).is_null(), nested)

@@ -153,7 +153,7 @@ def test_statistics_and_filters_of_files_say_nothing_of_a_member():
 
 
 def rows(runtime_filter, name, items):
-    bound = runtime_filter.bound(schema_of(name))
+    bound = runtime_filter.bind(schema_of(name))
     return evaluate(
         bound, {0: KINDS[name].values([item or 0 for item in items], [item is not None for item in items])}, len(items)
     ).tolist()

@@ -385,7 +385,7 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
 
 
 @pytest.mark.parametrize(
-    "name", ["numparq.format.variant", "numparq.format.variant.encode", "numparq.format.variant.decode"]
+    "name", ["numparq.format.variant", "numparq.format.variant.encoder", "numparq.format.variant.decoder"]
 )
 def test_examples_of_docstrings(name):
     importlib.import_module(name)

@@ -181,10 +181,10 @@ def test_everything_is_drawn():
         "startswith",
         "like",
         "contains",
-        "All",
-        "Some",
-        "No",
-        "Tuples",
+        "AllOf",
+        "AnyOf",
+        "NotOf",
+        "DnfFilter",
     }
     assert options >= {
         "columns",

@@ -244,6 +244,12 @@ def test_unify_gives_what_each_code_becomes():
     assert dictionary.offsets.tolist() == [0, 1, 2, 3]
 
 
+def test_merge_of_a_dictionary_that_repeats_a_value():
+    remaps, dictionary = merge_dictionaries([piece(b"a", b"a"), piece(b"b")])
+    assert [remap.tolist() for remap in remaps] == [[0, 0, -1], [1, -1]]
+    assert bytes(dictionary.data) == b"ab"
+
+
 def test_encode():
     made = dictionary_encode(piece(b"x", None, b"", b"x"))
     assert made.codes.tolist() == [0, -1, 1, 0]

@@ -44,7 +44,7 @@ def test_what_others_can_take_over(sizes, is_shared):
     done: list[int] = []
     shared: list[int] = []
     crew = SimpleNamespace(run=lambda jobs: shared.extend(job.num_bytes for job in jobs))
-    maker = JobScheduler(SimpleNamespace(crew=crew), None, [], None)
+    maker = JobScheduler(SimpleNamespace(pool=crew), None, [], None)
     maker.run([Job(size, done) for size in sizes])
     assert (shared, done) == ((sizes, []) if is_shared else ([], sizes))
 

@@ -25,7 +25,7 @@ class FusedReadCounter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
-        for name in ("fixed", "strings"):
+        for name in ("read_fixed", "read_strings"):
             monkeypatch.setattr(FusedRead, name, self._counted(getattr(FusedRead, name)))
 
     def _counted(self, made: Any) -> Any:

@@ -160,7 +160,7 @@ def test_what_a_dead_job_has_left_is_removed(tmp_path):
     assert os.listdir(tmp_path / "copy") == []
 
 
-@pytest.mark.parametrize("change", [{"name": "../out.parquet"}, {"name": "/out.parquet"}, {"staged": "../1"}])
+@pytest.mark.parametrize("change", [{"name": "../out.parquet"}, {"name": "/out.parquet"}, {"staged_name": "../1"}])
 def test_messages_that_name_files_elsewhere_are_refused(tmp_path, change):
     job = SharedJob.begin(tmp_path / "a")
     message = write_by_task(job, "0", 0)
