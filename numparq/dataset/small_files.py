@@ -124,7 +124,7 @@ def _opened(cells: Sequence[Any], storage_options: dict[str, Any] | None, filesy
         if any(isinstance(cell, bytes | bytearray | memoryview) for cell in cells):
             for place, cell in enumerate(cells):
                 if not isinstance(cell, bytes | bytearray | memoryview):
-                    raise TypeError(f"cell {place} is a {type(cell).__name__}, and others are bytes")
+                    raise TypeError(f"cell {place} is {type(cell).__name__}, but other cells are bytes; use one kind")
                 files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
         elif cells:
             place_ = resolve_paths(list(cells), storage_options, filesystem)

@@ -81,15 +81,15 @@ WRONG = {
         "hive,": NAMES,
         "[1]": PATHS,
         "{": "is a JSON object, not",
-        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
             TYPES,
         ),
         **dict.fromkeys(
-            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "partition value '[12]' is not a valid"
         ),
-        '{"j": "int32"}': "a type is given for the partition column 'j', and the files are partitioned by 'k'",
+        '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },
     "resolve": {**dict.fromkeys(["", "luck"], "is name or position or field_id"), "field_id": "has no field id"},
     "include": {

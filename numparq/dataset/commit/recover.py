@@ -111,7 +111,7 @@ def _check_places(base: str, record: CommitRecord) -> None:
     for folder in folders:
         if os.path.commonpath([root, os.path.realpath(os.path.join(base, folder))]) != root:
             raise InvalidFileError(
-                "a commit that broke off concerns files that a link leads to, out of the dataset: complete it by hand",
+                "an interrupted commit concerns files outside the dataset, behind a link; complete it by hand",
                 file=os.path.join(base, record_name(record.job)),
             )
 

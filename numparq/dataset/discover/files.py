@@ -184,7 +184,7 @@ def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, s
         for name in (METADATA_FILE, COMMON_METADATA_FILE)
     )
     if not paths and metadata is None and common is None:
-        raise InvalidFileError("no Parquet files below the directory", file=place.display_name(place.paths[0]))
+        raise InvalidFileError("the directory has no Parquet files", file=place.display_name(place.paths[0]))
     keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
     files = DataFileList(paths, about, divided, place.display_name)
     return DatasetListing(
@@ -241,10 +241,10 @@ def _disagreement(
 ) -> InvalidFileError:
     if how.kind == "positions":
         wanted = ", ".join(map(repr, keys))
-        return InvalidFileError(f"the file is not deep enough for a directory each of {wanted}", file=path)
+        return InvalidFileError(f"the path has too few directories for the partition columns {wanted}", file=path)
     one, another = (" and ".join(map(repr, names)) or "no keys" for names in (keys, others))
     return InvalidFileError(
-        f"the files of a dataset are partitioned by the same keys, and this one is by {another}, where {first!r} is "
-        f"by {one}; partitioning=None reads them without these columns",
+        f"the file is partitioned by {another}, but {first!r} by {one}; "
+        "partitioning=None reads the files without these columns",
         file=path,
     )

@@ -143,7 +143,7 @@ def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:
     if not has_text or arrow_type.extension is not None or node.children:
         kind = arrow_type.extension or arrow_type.kind
         raise SchemaError(
-            f"values of the type {kind} cannot be names of folders: use other partition columns, or make text of them",
+            f"values of type {kind} cannot be partition values; use other partition columns, or cast to str",
             column=node.name,
         )
 

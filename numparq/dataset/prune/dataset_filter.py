@@ -186,7 +186,7 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
     try:
         return _PLACED[type(bound)](bound, place)
     except LiteralError as error:
-        message = f"{bound!r} cannot be asked of the column here: {error}"
+        message = f"{bound!r} cannot be evaluated on the column of this file: {error}"
         raise SchemaError(message, column=place.leaf.name) from None
 
 

@@ -300,7 +300,9 @@ def check_arrived(runtime_filters: Any) -> tuple[RuntimeFilter, ...]:
     found = tuple(check_runtime_filters(runtime_filters))
     for each in found:
         if not each.has_arrived:
-            raise ValueError(f"{each!r} has to arrive before it is used for splits: other processes read these")
+            raise ValueError(
+                f"{each!r} must arrive before the table is divided into splits, which other processes read"
+            )
     return found
 
 

@@ -103,7 +103,8 @@ class DatasetWriter(TransactionalWriter):
     ) -> None:
         if existing_data_behavior not in EXISTING_DATA_BEHAVIORS:
             raise ValueError(
-                f"existing_data_behavior is one of {', '.join(EXISTING_DATA_BEHAVIORS)}, not {existing_data_behavior!r}"
+                f"existing_data_behavior must be one of {', '.join(EXISTING_DATA_BEHAVIORS)}, "
+                f"not {existing_data_behavior!r}"
             )
         self._schema, self._behavior, self._options = schema, existing_data_behavior, options
         self._columns = FramePartitioner(_labels(partition_cols))
@@ -243,7 +244,7 @@ def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer
 
 def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
     if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+        raise ValueError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
     place = resolve_paths([path], storage_options, filesystem)
     (base,) = place.paths
     if place.filesystem is not None:
@@ -271,10 +272,12 @@ def write_dataset(
     ``append`` is the same as ``existing_data_behavior="overwrite_or_ignore"``.
     """
     if path is None:
-        raise ValueError("many files need a folder: path is its name")
+        raise ValueError("partitions and size limits need many files; path must be a directory, not None")
     if append:
         if existing_data_behavior == "delete_matching":
-            raise ValueError("append=True adds files, and existing_data_behavior='delete_matching' replaces them")
+            raise ValueError(
+                "append=True adds files, but existing_data_behavior='delete_matching' replaces them; use one of them"
+            )
         existing_data_behavior = "overwrite_or_ignore"
     with DatasetWriter(path, existing_data_behavior=existing_data_behavior, **options) as writer:
         writer.write(df, index)

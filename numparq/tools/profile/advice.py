@@ -70,7 +70,8 @@ def _sorting(profile: Profile) -> Iterator[str]:
         )
     if len(bad) > _MOST_COLUMNS:
         yield (
-            f"look-ups on {pluralize(len(bad) - _MOST_COLUMNS, 'more column')} read as much; one sort order helps one column"
+            f"look-ups on {pluralize(len(bad) - _MOST_COLUMNS, 'more column')} read as much; "
+            "a sort order helps only its first column"
         )
 
 

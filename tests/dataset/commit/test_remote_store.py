@@ -123,7 +123,7 @@ def test_of_two_that_replace_files_at_least_one_is_refused(place):
     )
     for number, writer in enumerate((first, second)):
         writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
-    with pytest.raises(BlockingIOError, match="another write"):
+    with pytest.raises(BlockingIOError, match="is running"):
         first.close()
     write(place, [2], 5, append=True)  # which replaces nothing
     second.close()

@@ -79,7 +79,7 @@ def test_two_columns_of_one_name_are_told_apart_by_position_only() -> None:
         open_table(twice, "first"),
         open_table(pa.table([[1], ["x"], [1.5]], names=["a", "a", "b"]), "second"),
     )
-    with pytest.raises(numparq.SchemaError, match="two columns called 'a'"):
+    with pytest.raises(numparq.SchemaError, match="two columns named 'a'"):
         DatasetSchema.from_files([first, second])
     assert all(match.is_same for match in match_columns(DatasetSchema.from_files([first, first]), first))
 
@@ -177,7 +177,7 @@ def test_by_field_id_columns_may_be_renamed_and_reordered() -> None:
     assert schema.schema.columns == ["a", "b", "x"]
     assert [match.column and match.column.name for match in match_columns(schema, second)] == ["y", None, "x"]
     assert schema.schema.field_id(3) == 3
-    with pytest.raises(numparq.SchemaError, match="two different columns are called 'b'"):
+    with pytest.raises(numparq.SchemaError, match="two different columns of different files are named 'b'"):
         DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
 
 
@@ -186,5 +186,5 @@ def test_by_field_id_all_files_have_to_have_them() -> None:
         with pytest.raises(numparq.SchemaError, match="no field id") as raised:
             DatasetSchema.from_files(files, resolve="field_id")
         assert raised.value.where == {"file": "without", "column": "a"}
-    with pytest.raises(ValueError, match="resolve is one of"):
+    with pytest.raises(ValueError, match="resolve must be one of"):
         DatasetSchema.from_files([with_ids(a=1)], resolve="names")

@@ -55,7 +55,7 @@ def test_a_file_of_the_same_size_and_time_is_told_by_its_footer(folder):
 def test_a_file_that_is_gone(folder):
     table = split_table(folder, min_splits=20)
     (folder / "p=1" / "2.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match="gone since") as caught:
+    with pytest.raises(FileNotFoundError, match="removed since") as caught:
         table.frame(first_split_of(table, "2.parquet"))
     assert caught.value.filename == f"{folder}/p=1/2.parquet"
     copy = pickle.loads(pickle.dumps(caught.value))
@@ -105,7 +105,7 @@ def test_remote_files(tmp_path):
                 divided.frame(first_split_of(divided, "p=1/a.parquet"))
         memory.rm(f"{base}/p=2/a.parquet")
         for divided in (table, whole):
-            with pytest.raises(FileNotFoundError, match="gone since"):
+            with pytest.raises(FileNotFoundError, match="removed since"):
                 divided.frame(first_split_of(divided, "p=2/a.parquet"))
     finally:
         memory.rm(base, recursive=True)

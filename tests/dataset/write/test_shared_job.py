@@ -112,7 +112,7 @@ def test_a_removal_that_breaks_off_is_completed_by_the_next_write(tmp_path, monk
         patch.setattr(shutil, "rmtree", lambda *args, **options: None)  # as if the process had died
         job.abort()
     (name,) = staged_leftovers(tmp_path)
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         write_by_task(job, "1", 4)
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
     assert name.startswith(".numparq-over-")
@@ -139,10 +139,10 @@ def test_a_task_of_a_job_that_is_over_says_so(tmp_path):
     job = SharedJob.begin(tmp_path)
     late = job.task("0")
     job.commit([write_by_task(job, "1", 0)])
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         late.write(frame(0))
         late.close()
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         job.commit([])
     job.abort()  # has nothing to do
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
@@ -218,7 +218,7 @@ def test_a_file_that_is_not_there_any_more_ends_the_commit(tmp_path):
 @pytest.mark.parametrize("name", ["", "a/b", "../x", ".x", "a.b", "x" * 101, "Ö"])
 def test_names_of_tasks(tmp_path, name):
     job = SharedJob.begin(tmp_path)
-    with pytest.raises(ValueError, match="task's name"):
+    with pytest.raises(ValueError, match="name of a task"):
         job.task(name)
     job.abort()
 

@@ -75,7 +75,7 @@ def test_of_one_kind_of_files_geometries_are_told_as_before(tmp_path):
 
 
 def test_coordinates_of_two_systems_are_not_put_together(tmp_path):
-    with pytest.raises(SchemaError, match="another CRS"):
+    with pytest.raises(SchemaError, match="CRS or edges"):
         united(tmp_path, geo(crs={"id": 1}), geo(crs={"id": 2}))
 
 

@@ -433,7 +433,7 @@ def test_the_command(tmp_path, capsys):
     assert main([*words, "--schema", str(tmp_path / "schema")]) == 1
     assert capsys.readouterr().out.startswith(f"saved {ROWS} rows in 1 row group\nkept: ")
     assert main(words) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "out exists already" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema"), "--force"]) == 1
     assert main(["salvage", str(tmp_path / "schema"), str(tmp_path / "other")]) == 0
 
