@@ -64,7 +64,7 @@ class RewritePlan:
         """Paths of the files to replace."""
         return [file.file.path for file in self.files]
 
-    def split(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
+    def split(self, columns: Sequence[str] | None, split_bytes: int, storage_options: StorageOptions = None) -> SplitTable:
         """Split the files to replace into splits of about `split_bytes`, without partition columns.
 
         `columns` None: all columns. `storage_options` are ignored if the listing has a filesystem.
@@ -106,9 +106,9 @@ def plan_rewrite(
 
 
 def _read_layouts(
-    listing: DatasetListing, files: Sequence[DataFile], storage_options: dict | None
+    listing: DatasetListing, files: Sequence[DataFile], storage_options: StorageOptions
 ) -> Iterator[FileLayout]:
-    known: dict[tuple, tuple] = {}  # files mostly share the same key-values: one object for all
+    known: dict[KeyValues, KeyValues] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)
@@ -143,7 +143,7 @@ def split_by_folder(table: SplitTable, folder_of: Callable[[str], str]) -> list[
 def _num_rows(parts: Sequence[Any]) -> int | None:
     if any(part.groups is None for part in parts):
         return None
-    return sum(group.stop - group.start for part in parts for group in part.groups)
+    return sum(int(group.stop - group.start) for part in parts for group in part.groups)
 
 
 def bin_pieces(pieces: Sequence[RewritePiece], bytes_each: int) -> list[list[RewritePiece]]:

@@ -90,23 +90,23 @@ class ChunkMetadataTable:
         """Which chunks have metadata that can be read, as encrypted ones do not; bool."""
         return self._has_meta
 
-    def count_encodings(self, leaf: int) -> Counter:
+    def count_encodings(self, leaf: int) -> Counter[str]:
         """Count the chunks of a leaf that have each encoding."""
         slot = _fields().slot(_LIST_FIELDS[0])
-        found: Counter = Counter()
+        found: Counter[int] = Counter()
         for first, count in self._chunks[:, leaf, slot : slot + 2].tolist():
             found.update(set(self._arena[max(first, 0) : max(first, 0) + count].tolist()))
         return Counter({_enum_name("Encoding", number): count for number, count in found.items()})
 
-    def count_data_pages(self, leaf: int) -> list[Counter | None]:
+    def count_data_pages(self, leaf: int) -> list[Counter[int] | None]:
         """Count the data pages of each chunk of a leaf by their encodings (numbers); None where it does not tell."""
         wanted = _fields()
         slot, record = wanted.slot(_LIST_FIELDS[1]), wanted.record_layout(_LIST_FIELDS[1])
         places = [record.slots[name].word for name in ("page_type", "encoding", "count")]
-        found: list[Counter | None] = []
+        found: list[Counter[int] | None] = []
         for chunk in self._chunks[:, leaf]:
             stats = self._struct_list(chunk, slot, wanted, _LIST_FIELDS[1])[:, places].tolist()
-            pages: Counter = Counter()
+            pages: Counter[int] = Counter()
             for kind, encoding, count in stats:
                 if kind in _DATA_PAGES and count > 0:
                     pages[encoding] += count
@@ -138,22 +138,22 @@ class ChunkMetadataTable:
         ]
 
 
-def count_codecs(codecs: Sequence[int] | np.ndarray) -> Counter:
+def count_codecs(codecs: Sequence[int] | np.ndarray) -> Counter[str]:
     """Count codecs by their names."""
     return Counter(_enum_name("CompressionCodec", int(number)) for number in codecs)
 
 
-def name_encodings(pages: Counter) -> Counter:
+def name_encodings(pages: Counter[int]) -> Counter[str]:
     """Name the encodings that pages are counted by."""
     return Counter({_enum_name("Encoding", number): count for number, count in pages.items()})
 
 
-def has_only_dictionary(pages: Counter | None) -> bool:
+def has_only_dictionary(pages: Counter[int] | None) -> bool:
     """Tell whether all data pages of a chunk have indices into its dictionary, as its pages are counted."""
     return bool(pages) and not set(pages or ()) - set(_DICTIONARY_ENCODINGS)
 
 
-def count_dictionary_pages(pages: Counter) -> int:
+def count_dictionary_pages(pages: Counter[int]) -> int:
     """Count the pages with indices into a dictionary."""
     return sum(count for encoding, count in pages.items() if encoding in _DICTIONARY_ENCODINGS)
 

@@ -89,9 +89,11 @@ def expected_point_reads(containers: PrunableContainers, points: int) -> list[fl
     """Return only `ExpectedReads.point`; parameters as in `expected_reads`."""
     live = containers.take(np.flatnonzero(containers.rows > 0))
     if not len(live.rows) or not live.known.any():
-        return expected_reads(containers, 1, points).point.tolist()
-    cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
-    return (cost / np.maximum(containers.costs.sum(axis=0), 1e-300)).tolist()
+        shares = expected_reads(containers, 1, points).point
+    else:
+        cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
+        shares = cost / np.maximum(containers.costs.sum(axis=0), 1e-300)
+    return [float(share) for share in shares]
 
 
 @dataclass(frozen=True)

@@ -166,11 +166,11 @@ class PartialColumnProfile:
     """
 
     position: tuple[int, int]
-    types: Counter = field(default_factory=Counter)
-    codecs: Counter = field(default_factory=Counter)
-    encodings: Counter = field(default_factory=Counter)
-    page_encodings: Counter = field(default_factory=Counter)
-    distrusted: Counter = field(default_factory=Counter)
+    types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    codecs: Counter[str] = field(default_factory=Counter)
+    encodings: Counter[str] = field(default_factory=Counter)
+    page_encodings: Counter[str] = field(default_factory=Counter)
+    distrusted: Counter[str] = field(default_factory=Counter)
     is_nested: bool = False
     chunks: int = 0
     num_values: int = 0
@@ -263,8 +263,8 @@ class PartialProfile:
     """
 
     files: dict[int, FileSizes] = field(default_factory=dict)
-    writers: Counter = field(default_factory=Counter)
-    sorted_by: Counter = field(default_factory=Counter)
+    writers: Counter[str] = field(default_factory=Counter)
+    sorted_by: Counter[str] = field(default_factory=Counter)
     troubles: tuple[FileTrouble, ...] = ()
     troubled: dict[int, int] = field(default_factory=dict)
     columns: dict[tuple[str, ...], PartialColumnProfile] = field(default_factory=dict)
