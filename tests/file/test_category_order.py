@@ -36,10 +36,10 @@ KEPT = [
     ("ab", "xy", "abxy"),
 ]
 REFUSED = [
-    ("abc", "acb", "'b' comes behind 'c'"),
-    ("bc", "abc", "'b' comes behind 'a'"),
+    ("abc", "acb", "'b' comes after 'c'"),
+    ("bc", "abc", "'b' comes after 'a'"),
     ("ab", "axb", "'b' comes"),
-    (["low", "high"], ["high", "low"], "'low' comes behind 'high'"),
+    (["low", "high"], ["high", "low"], "'low' comes after 'high'"),
 ]
 
 
@@ -58,7 +58,7 @@ def test_an_order_that_holds_for_both(write, first, second, joined, tmp_path):
 @pytest.mark.parametrize(("first", "second", "words"), REFUSED)
 def test_an_order_that_does_not(write, first, second, words, tmp_path):
     path = tmp_path / "a.parquet"
-    with pytest.raises(SchemaError, match=f"another order.*{words}.*column 'size'"):
+    with pytest.raises(SchemaError, match=f"keep the order.*{words}.*column 'size'"):
         write(path, frame(list(first)), frame(list(second)))
     assert not path.exists() or numparq.read_parquet(path)["size"].tolist() == [first[-1]]
 
@@ -83,14 +83,14 @@ def test_levels_of_the_index(write, levels, tmp_path):
     path = tmp_path / "a.parquet"
     first, second, third = (frame(list(text)).assign(x=1.5).set_index(levels) for text in ("ab", "abc", "ba"))
     write(path, first, second)
-    with pytest.raises(SchemaError, match="another order"):
+    with pytest.raises(SchemaError, match="keep the order"):
         numparq.to_parquet(third, path, append=True)
 
 
 @WAYS
 def test_categories_of_numbers(write, tmp_path):
     path = tmp_path / "a.parquet"
-    with pytest.raises(SchemaError, match="1 comes behind 5"):
+    with pytest.raises(SchemaError, match="1 comes after 5"):
         write(path, frame([1, 5]), frame([5, 1]))
 
 
@@ -98,7 +98,7 @@ def test_a_third_frame_is_held_against_both(tmp_path):
     with numparq.ParquetWriter(None) as writer:
         writer.write(frame(list("ab")))
         writer.write(frame(list("bc")))
-        with pytest.raises(SchemaError, match="'b' comes behind 'c'"):
+        with pytest.raises(SchemaError, match="'b' comes after 'c'"):
             writer.write(frame(list("cb")))
         writer.write(frame(list("ac")))
     assert numparq.read_parquet(writer.getvalue())["size"].cat.categories.tolist() == list("abc")

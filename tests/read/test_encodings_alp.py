@@ -95,7 +95,7 @@ def test_by_column_and_for_floats_only():
     data = to_parquet(df, column_encoding={"price": "alp"})
     assert [name for name, used in encodings(data).items() if Encoding.ALP in used] == ["price"]
     for name in ("count", "name"):
-        with pytest.raises(ValueError, match=f"column '{name}' is of physical type .*, which ALP is not for"):
+        with pytest.raises(ValueError, match=f"column '{name}' of physical type .* cannot be written in encoding ALP"):
             to_parquet(df, column_encoding={name: "ALP"})
     assert not any(Encoding.ALP in used for used in encodings(to_parquet(df)).values())
 

@@ -353,9 +353,9 @@ def test_arguments_that_are_of_no_use(orders):
             read_parquet(orders, explode=wrong)
     with pytest.raises(ValueError, match="needs explode"):
         read_parquet(orders, include=["position"])
-    with pytest.raises(ValueError, match=r"include takes .*'position', not 'pos'"):
+    with pytest.raises(ValueError, match=r"include must name one of .*'position', not 'pos'"):
         read_parquet(orders, explode="note", include=["pos"])
-    with pytest.raises(TypeError, match="columns is a list of names"):
+    with pytest.raises(TypeError, match="columns must be a list of names"):
         read_parquet(orders, explode="note", columns="id")
     with pytest.raises(SchemaError, match=r"did you mean .*element\.id'"):
         read_parquet(orders, explode="order.lines", columns=["order.lines.list.element.ids"])

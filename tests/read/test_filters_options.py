@@ -159,7 +159,7 @@ def test_rows_are_chosen_before_filters_and_counted_behind_them():
 
 def test_damage_is_not_skipped():
     """What is lost answers no filter; so on_error="skip" is refused, before anything is read."""
-    with pytest.raises(UnsupportedError, match="on_error='skip' does not go with filters"):
+    with pytest.raises(UnsupportedError, match="on_error='skip' does not support filters"):
         read_parquet(DATA, ["value"], key == 8, on_error="skip")
     start, stop = file_regions(DATA)["page", 1, "key", 2]
     with pytest.raises(ParquetError, match="column 'key'"):

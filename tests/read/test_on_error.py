@@ -45,7 +45,7 @@ def test_the_list_of_losses_is_an_attribute_beside_the_others() -> None:
 
 
 def test_the_argument_is_checked() -> None:
-    with pytest.raises(ValueError, match="on_error is 'raise' or 'skip', not 'ignore'"):
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'skip', not 'ignore'"):
         numparq.read_parquet(written_file(), on_error="ignore")
 
 

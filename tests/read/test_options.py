@@ -100,17 +100,19 @@ def test_columns_by_path(data, whole):
 def test_a_column_that_is_not_there(data, name, suggestion):
     with pytest.raises(SchemaError) as caught:
         read_parquet(data, columns=["number", name])
-    hint = f"did you mean {suggestion}?" if suggestion else f"there are {', '.join(map(repr, read_parquet(data)))}"
+    hint = (
+        f"did you mean {suggestion}?" if suggestion else f"its columns are {', '.join(map(repr, read_parquet(data)))}"
+    )
     assert str(caught.value) == f"the file has no column {name!r}; {hint} (file '<bytes>')"
     assert isinstance(caught.value, ValueError)
 
 
 def test_what_there_is_instead():
     many = write_by_pyarrow(pa.table({f"c{number}": [1] for number in range(12)}))
-    with pytest.raises(SchemaError, match=r"; there are 'c0', .*'c7' and 4 more \("):
+    with pytest.raises(SchemaError, match=r"; its columns are 'c0', .*'c7' and 4 more \("):
         read_parquet(many, columns=["zzzzzz"])
-    for table, said in ((pa.table({"n": [1]}), "is 'n'"), (pa.table({}), "are none")):
-        with pytest.raises(SchemaError, match=f"'zzzzzz'; there {said} "):
+    for table, said in ((pa.table({"n": [1]}), "its column is 'n'"), (pa.table({}), "it has no columns")):
+        with pytest.raises(SchemaError, match=f"'zzzzzz'; {said} "):
             read_parquet(write_by_pyarrow(table), columns=["zzzzzz"])
 
 
@@ -160,7 +162,7 @@ def test_row_groups_of_numpy_integers(data, whole):
 
 @pytest.mark.parametrize("groups", [[4], [-1], [0, 99], [2**70]], ids=str)
 def test_row_groups_that_are_not_there(data, groups):
-    with pytest.raises(ValueError, match=r"no row group .*: the file has 4, counted from 0"):
+    with pytest.raises(ValueError, match=r"row group .* does not exist; the file has 4, counted from 0"):
         read_parquet(data, row_groups=groups)
 
 
@@ -293,13 +295,13 @@ def test_include_the_name_of_the_file(tmp_path, data):
 
 
 def test_include_what_there_is_not(data):
-    with pytest.raises(ValueError, match="include takes 'file', 'row_group', 'row_number', not 'line'"):
+    with pytest.raises(ValueError, match="include must name one of 'file', 'row_group', 'row_number', not 'line'"):
         read_parquet(data, include=["line"])
     with pytest.raises(TypeError):
         read_parquet(data, include=5)
     clash = write_by_pyarrow(pa.table({"file": ["mine"]}))
     assert read_parquet(clash)["file"].tolist() == ["mine"]
-    with pytest.raises(SchemaError, match="has a column 'file' already"):
+    with pytest.raises(SchemaError, match="include='file' cannot be added"):
         read_parquet(clash, include=["file"])
 
 
@@ -393,7 +395,7 @@ def test_what_is_not_there_yet_is_said(data):
 
 @pytest.mark.parametrize("option", [{"schema": {}}, {"resolve": "field_id"}], ids=lambda option: next(iter(option)))
 def test_what_goes_with_names_of_files(data, option):
-    with pytest.raises(TypeError, match="files that have names"):
+    with pytest.raises(TypeError, match="need a path or a list of paths, not bytes"):
         read_parquet(data, **option)
 
 

@@ -147,7 +147,7 @@ def test_elements_of_narrower_lists():
 
 def test_a_type_that_is_none_of_the_datasets_is_an_error_that_names_file_and_column():
     file = opened(x=pa.array(["a"]))
-    with pytest.raises(SchemaError, match=r"values of type utf8 are none of type int.*column 'x'"):
+    with pytest.raises(SchemaError, match=r"values of type utf8 are not comparable with type int.*column 'x'"):
         rows(col("x") == 1, file, empty(x=pa.int64()))
 
 
@@ -304,7 +304,7 @@ def test_names_and_literals_are_checked_at_once():
         DatasetFilter(col("year") == "x", schema, YEARS)
     with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'amount'"):
         DatasetFilter(col("amount") == "x", schema, YEARS)
-    with pytest.raises(SchemaError, match="contains is for lists"):
+    with pytest.raises(SchemaError, match="needs a list of simple values"):
         DatasetFilter(col("zone").contains("x"), schema, YEARS)
 
 

@@ -387,7 +387,7 @@ def test_what_has_no_place_in_a_dataset(tmp_path, frame, options, message):
             ValueError,
             "existing_data_behavior must be one of",
         ),
-        ({"existing_data_behavior": "delete_matching"}, ValueError, "for datasets"),
+        ({"existing_data_behavior": "delete_matching"}, ValueError, "needs a dataset"),
         ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
         ({"max_rows_per_file": 0}, ValueError, "at least 1"),
         ({"max_bytes_per_file": "1"}, TypeError, "number"),
