@@ -352,7 +352,7 @@ def test_values_that_are_none(kind, raw):
     "wrong", ["int7", "complex", "binary", "decimal(0, 0)", "decimal(39, 1)", "decimal(3, 4)", object(), 5]
 )
 def test_types_that_are_none(wrong):
-    with pytest.raises((TypeError, ValueError), match="is no type"):
+    with pytest.raises((TypeError, ValueError), match="is not a type"):
         parse_partition_type(wrong)
 
 

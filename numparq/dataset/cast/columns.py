@@ -41,7 +41,7 @@ def _numbers(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) ->
     return made
 
 
-def _moments(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> np.ndarray:
+def _moments(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> Any:
     """Make timestamps without a zone, or durations."""
     unit = np.datetime_data(dtype)[0]
     if isinstance(array, pd.arrays.DatetimeArray | pd.arrays.TimedeltaArray) and isinstance(array.dtype, np.dtype):

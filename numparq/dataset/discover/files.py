@@ -26,6 +26,7 @@ from numparq.dataset.listing.remote import RemoteLister
 from numparq.dataset.partitions.partitioning import Partitioning, parse_partitioning
 from numparq.errors import InvalidFileError, error_context
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.typing import PathOrPaths, StorageOptions
 
 __all__ = ["DatasetListing", "is_dataset_path", "list_files"]
 
@@ -63,7 +64,7 @@ class DatasetListing:
 
 
 def list_files(
-    path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
+    path: PathOrPaths, *, partitioning: Any = "hive", storage_options: StorageOptions = None, filesystem: Any = None
 ) -> DatasetListing:
     """List the files of a path, directory, glob or URL, or of a list of these; hidden files are left out.
 
@@ -71,7 +72,7 @@ def list_files(
     """
     how = parse_partitioning(partitioning)
     several = isinstance(path, (list, tuple))
-    paths = list(path) if several else [path]
+    paths: list[Any] = list(path) if isinstance(path, (list, tuple)) else [path]
     if not paths:
         raise ValueError("the list of files is empty")
     place = resolve_paths(paths, storage_options, filesystem)
@@ -79,13 +80,13 @@ def list_files(
     parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
     if not several and parts[0].is_file:
         found = parts[0].found
-        name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(path)
+        name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(paths[0])
         only = DataFileList(found.paths, found.entries, PartitionIndex.from_values([()]), name_of)
         return DatasetListing(only, filesystem=place.filesystem, is_single_file=True)
     return _listing(parts, place, how, several)
 
 
-def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
+def is_dataset_path(path: PathOrPaths, *, storage_options: StorageOptions = None, filesystem: Any = None) -> bool:
     """Whether a path stands for a dataset; False for one file, bytes, a file object, or if nothing is there.
 
     A local path costs a stat, a remote one a request; `DatasetListing.is_single_file` needs no extra request.

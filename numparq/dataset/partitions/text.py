@@ -168,4 +168,4 @@ def _decimal(number: int, scale: int) -> str:
 
 def _decimal_width(precision: int) -> int:
     """Return the width in bytes of a FIXED_LEN_BYTE_ARRAY decimal."""
-    return ((10**precision - 1).bit_length() + 8) // 8
+    return (int(10**precision - 1).bit_length() + 8) // 8

@@ -145,7 +145,7 @@ def _unscaled(text: str, precision: int, scale: int) -> int:
     sign, digits, exponent = decimal.Decimal(text).as_tuple()
     shift = int(exponent) + scale
     number = int("".join(map(str, digits)))
-    number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10**-shift)
+    number, rest = (number * int(10**shift), 0) if shift >= 0 else divmod(number, int(10**-shift))
     if rest or number >= 10**precision:
         raise ValueError(text)
     return -number if sign else number

@@ -134,7 +134,8 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
 def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
     """Evaluate an expression for all files, once for each partition."""
     partitions, which = PartitionIndex.from_files(files)
-    return _answers(asked, partitions)[which]
+    kept: np.ndarray = _answers(asked, partitions)[which]
+    return kept
 
 
 def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) -> np.ndarray:

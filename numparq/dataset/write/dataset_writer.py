@@ -21,6 +21,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.io.filesystem import resolve_paths
+from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_optional_positive_int
 from numparq.util.transaction import TransactionalWriter
 
@@ -31,6 +32,7 @@ from .partition_frame import FramePartitioner, PartitionValues, partition_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 __all__ = ["DatasetWriter", "write_dataset"]
 
@@ -87,7 +89,7 @@ class DatasetWriter(TransactionalWriter):
 
     def __init__(
         self,
-        path: Any,
+        path: PathLike,
         schema: Any = None,
         *,
         partition_cols: Sequence[Any] | None = None,
@@ -97,7 +99,7 @@ class DatasetWriter(TransactionalWriter):
         write_metadata_file: bool = False,
         threads: int | None = None,
         progress: bool | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
     ) -> None:
@@ -242,7 +244,7 @@ def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer
         source.close()
 
 
-def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
+def _job(path: PathLike, storage_options: StorageOptions, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
     place = resolve_paths([path], storage_options, filesystem)

@@ -136,7 +136,7 @@ class _RowsAdapter(Protocol):
 class _ArrowRows:
     @staticmethod
     def fits(before: Any, rows: Any) -> bool:
-        return before.schema.equals(rows.schema)
+        return bool(before.schema.equals(rows.schema))
 
     @staticmethod
     def num_bytes(rows: Any) -> int:

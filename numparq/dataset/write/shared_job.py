@@ -17,6 +17,7 @@ from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
+from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_optional_positive_int
 
 from .existing_data import WRITE_MODES, RemovalRule, ReplacedFiles, check_schemas_compatible, plan_changes
@@ -67,7 +68,7 @@ class SharedJob:
     @classmethod
     def begin(
         cls,
-        path: Any,
+        path: PathLike,
         *,
         mode: str = "append",
         gone: Iterable[Any] = (),
@@ -80,7 +81,7 @@ class SharedJob:
         sort_by: Sequence[Any] = (),
         same_name: Callable[[str], str] = str,
         outlives: bool = False,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
     ) -> SharedJob:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files
@@ -21,10 +21,13 @@ from numparq.format.key_values.arrow import encode_arrow_schema
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
 from numparq.from_pandas.user_schema import UserColumn, UserSchema
+from numparq.typing import StorageOptions
 
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
 __all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
+
+_KeyValues: TypeAlias = tuple[tuple[str, bytes], ...]
 
 _FILES_AT_ONCE = 1024  # files open together while their footers are read
 
@@ -64,7 +67,9 @@ class RewritePlan:
         """Paths of the files to replace."""
         return [file.file.path for file in self.files]
 
-    def split(self, columns: Sequence[str] | None, split_bytes: int, storage_options: StorageOptions = None) -> SplitTable:
+    def split(
+        self, columns: Sequence[str] | None, split_bytes: int, storage_options: StorageOptions = None
+    ) -> SplitTable:
         """Split the files to replace into splits of about `split_bytes`, without partition columns.
 
         `columns` None: all columns. `storage_options` are ignored if the listing has a filesystem.
@@ -108,7 +113,9 @@ def plan_rewrite(
 def _read_layouts(
     listing: DatasetListing, files: Sequence[DataFile], storage_options: StorageOptions
 ) -> Iterator[FileLayout]:
-    known: dict[KeyValues, KeyValues] = {}  # files mostly share the same key-values: one object for all
+    known: dict[
+        tuple[tuple[str, bytes], ...], tuple[tuple[str, bytes], ...]
+    ] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)

@@ -68,22 +68,25 @@ class ChunkMetadataTable:
         width = wanted.record_layout(_CHUNK).words
         starts = np.maximum(first, 0)[:, None] + np.arange(footer.num_leaves) * width
         self._chunks = self._arena[starts[..., None] + np.arange(width)]
-        self._has_meta = (self._chunks[..., 0] & wanted.bit(f"{_CHUNK}.meta_data")) != 0
+        self._has_meta: np.ndarray = (self._chunks[..., 0] & wanted.bit(f"{_CHUNK}.meta_data")) != 0
 
     def _struct_list(self, record: np.ndarray, slot: int, wanted: ThriftLayout, path: str) -> np.ndarray:
         """Give the records of a list of structs."""
         width = wanted.record_layout(path).words
         first, count = record[slot : slot + 2].tolist()
         first = max(first, 0)
-        return self._arena[first : first + count * width].reshape(count, width)
+        records: np.ndarray = self._arena[first : first + count * width].reshape(count, width)
+        return records
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._chunks[..., _fields().slot(_NUMBER_FIELDS[name])]
+        values: np.ndarray = self._chunks[..., _fields().slot(_NUMBER_FIELDS[name])]
+        return values
 
     @property
     def has_statistics(self) -> np.ndarray:
         """Which chunks have Statistics, with anything in them; bool."""
-        return self._chunks[..., _fields().slot(f"{_META}.statistics")] > 0
+        present: np.ndarray = self._chunks[..., _fields().slot(f"{_META}.statistics")] > 0
+        return present
 
     @property
     def has_metadata(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -275,7 +275,8 @@ class ColumnProfiler:
 
     def _non_null_counts(self) -> np.ndarray:
         """Return the number of non-null values of each chunk; where nulls are unknown, of all values."""
-        return self._num_values - np.maximum(self._nulls, 0)
+        counts: np.ndarray = self._num_values - np.maximum(self._nulls, 0)
+        return counts
 
     def _add_lengths(self) -> None:
         part = self.partial
@@ -311,8 +312,9 @@ class ColumnProfiler:
         return found
 
 
-def _choose_present(choose: Any, *items: int | None) -> int | None:
-    return choose((item for item in items if item is not None), default=None)
+def _choose_present(choose: Callable[[Sequence[int]], int], *items: int | None) -> int | None:
+    present = [item for item in items if item is not None]
+    return choose(present) if present else None
 
 
 def leaves_by_path(leaves: Sequence[Leaf]) -> dict[tuple[str, ...], Leaf]:

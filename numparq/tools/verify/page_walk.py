@@ -71,12 +71,13 @@ class StoredPage:
     @property
     def end(self) -> int:
         """Exclusive end of the page in the file."""
-        return self.body_offset + self.header["compressed_page_size"]
+        return self.body_offset + int(self.header["compressed_page_size"])
 
     @property
     def type_header(self) -> dict[str, Any]:
         """Header of the page's type."""
-        return self.header[_TYPE_HEADERS[self.header["type"]]]
+        type_header: dict[str, Any] = self.header[_TYPE_HEADERS[self.header["type"]]]
+        return type_header
 
 
 def has_negative_counts(type_header: dict[str, Any]) -> bool:

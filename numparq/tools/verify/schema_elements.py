@@ -180,7 +180,7 @@ class SchemaTreeNode:
     @property
     def repetition(self) -> int:
         """Repetition type; REQUIRED if missing."""
-        return self.element.get("repetition_type", REQUIRED)
+        return int(self.element.get("repetition_type", REQUIRED))
 
     @property
     def logical(self) -> LogicalType | None:

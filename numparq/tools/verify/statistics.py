@@ -97,7 +97,7 @@ class BoundsChecker:
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
         """Whether a value is outside a bound; zeros are equal if floats compare as numbers."""
         one, other = self._key(bound), self._key(found)
-        return other < one if is_low else other > one
+        return bool(other < one if is_low else other > one)
 
     def _key(self, value: bytes) -> Any:
         if self.order.is_float and not self.order.total:
@@ -106,7 +106,7 @@ class BoundsChecker:
 
     def are_equal(self, one: bytes, other: bytes) -> bool:
         """Whether two bounds are equal in the column's order."""
-        return self._key(one) == self._key(other)
+        return bool(self._key(one) == self._key(other))
 
     def with_checks(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
         """Return a checker for bounds of the same column from another source."""

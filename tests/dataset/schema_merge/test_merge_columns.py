@@ -161,7 +161,7 @@ def test_by_position_names_are_those_of_the_first_file() -> None:
     assert s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
-    with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
+    with pytest.raises(numparq.SchemaError, match="int64 here, but string"):
         DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
 
 

@@ -187,7 +187,7 @@ def test_of_several_attempts_only_the_one_that_is_named_counts(tmp_path):
 def test_two_attempts_are_not_both_taken(tmp_path):
     job = SharedJob.begin(tmp_path)
     messages = [write_by_task(job, "0", 0), write_by_task(job, "0", 0)]
-    with pytest.raises(ValueError, match="two messages are of the task '0'"):
+    with pytest.raises(ValueError, match="two messages are from task '0'"):
         job.commit(messages)
     assert read_numbers(tmp_path) == []
     job.commit(messages[:1])

@@ -136,7 +136,7 @@ def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tm
         if found == [0, 1, 2]:
             job.commit(messages)
         elif job._stage.is_committed:
-            with pytest.raises(RuntimeError, match="in force"):
+            with pytest.raises(RuntimeError, match="cannot be aborted"):
                 job.abort()
             recover(folder)
         else:  # all but what the commit has left

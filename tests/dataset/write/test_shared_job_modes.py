@@ -52,7 +52,7 @@ def test_a_dataset_that_may_not_be_there(tmp_path):
 def test_what_is_no_mode(tmp_path):
     with pytest.raises(ValueError, match="append, error, overwrite, delete_matching, replace"):
         SharedJob.begin(tmp_path / "data", mode="ignore")
-    with pytest.raises(TypeError, match="folder"):
+    with pytest.raises(TypeError, match="directory of a dataset"):
         SharedJob.begin(7)
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotADirectoryError):
