@@ -107,7 +107,7 @@ def test_places_of_a_clustering_travel_along():
 
 @pytest.mark.parametrize("name", ["list", "struct", "map", "dec76", "nothing"])
 def test_what_rows_cannot_be_sorted_by(name):
-    with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of type .*column '" + name):
+    with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of the type .*column '" + name):
         RowPacker(TABLE.schema, [""], [name])
 
 
