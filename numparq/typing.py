@@ -43,8 +43,7 @@ FilterTuple: TypeAlias = tuple[ColumnName, str, Any]
 # An expression of `numparq.col`, a list of tuples (all hold), or a list of such lists (any holds).
 Filters: TypeAlias = Union["Expression", Sequence[FilterTuple], Sequence[Sequence[FilterTuple]], None]
 
-# One filter, or several that all hold.
-RuntimeFilters: TypeAlias = Union["RuntimeFilter", Iterable["RuntimeFilter"], None]
+RuntimeFilters: TypeAlias = Iterable["RuntimeFilter"]
 # First row and exclusive end; None is the start or the end of the table.
 RowRange: TypeAlias = tuple[int | None, int | None] | range | slice | None
 

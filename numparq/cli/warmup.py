@@ -23,6 +23,6 @@ def warmup() -> None:
 
 def _cache_place() -> str:
     try:
-        return f"kept in {disk_cache.directory()}"
+        return f"cached in {disk_cache.directory()}"
     except OSError as error:
-        return f"and not kept: {error}"
+        return f"not cached: {error}"

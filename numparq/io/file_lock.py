@@ -42,7 +42,7 @@ class LockedFile:
     def check_unchanged(self) -> None:
         """Raise OSError if the file was changed or replaced since it was opened."""
         if not self._is_in_place() or _file_stamp(self.file) != self._state:
-            raise OSError(f"{self._path} was changed by somebody else while rows were appended; nothing was written")
+            raise OSError(f"{self._path} was changed by another process while rows were appended; nothing was written")
 
     def close(self) -> None:
         """Close the file, which releases its lock."""

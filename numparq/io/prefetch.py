@@ -182,7 +182,7 @@ class PrefetchedSource:
         """
         with self._lock:
             if self._closed:
-                raise ValueError(f"{self.name}: nothing more is fetched ahead of what was closed")
+                raise ValueError(f"{self.name} is closed: nothing more can be prefetched")
             self._ended.discard(batch)
             self._begun[batch] = self._batch(batch)
             self._ahead = max(self._ahead, batch + 1)

@@ -43,7 +43,7 @@ def _dtype_chooser(storage: str, as_objects: bool) -> DtypeChooser:
 
 def _infers_str() -> bool:
     """Whether strings get the dtype ``str``; reading the option itself is deprecated."""
-    return pd.Index([""]).dtype != object
+    return bool(pd.Index([""]).dtype != object)
 
 
 def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any:

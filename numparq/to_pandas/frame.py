@@ -102,7 +102,9 @@ def allocate_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     try:
         return np.empty(size + SLACK, np.uint8)[:size].view(dtype).reshape(shape)
     except (MemoryError, ValueError) as error:
-        raise LimitError(f"{size} bytes for {shape[-1]} rows are more than there is memory for") from error
+        raise LimitError(
+            f"not enough memory for {size:,} bytes of {shape[-1]:,} rows; read fewer rows or columns"
+        ) from error
 
 
 def assemble(

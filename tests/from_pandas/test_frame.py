@@ -159,7 +159,7 @@ def test_attrs():
 def test_column_names_that_are_no_text():
     from numparq.errors import SchemaError
 
-    with pytest.raises(SchemaError, match="no Unicode text"):
+    with pytest.raises(SchemaError, match="cannot be encoded as UTF-8"):
         shred_frame(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object)))
 
 

@@ -200,7 +200,7 @@ def test_intervals_and_periods_as_objects_or_categories():
     apart = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
     assert rows_of(apart, 0, 2) == [[50, None]]
     assert apart.columns[0].field.type.extension == "pandas.period"
-    with pytest.raises(SchemaError, match="different sorts"):
+    with pytest.raises(SchemaError, match="different dtypes"):
         shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
 
 

@@ -38,9 +38,20 @@ def count(path, **options):
 
 
 # What one option is, and what there is to say of it; each text is one that the option cannot be.
-SIZE, COUNT, TRUTH = "is bytes, as 67108864 or 64m, not", "is a number from 1 on, not", "is true or false, not"
-NAMES, PATHS, COLUMNS = "is names, separated by commas", "is a list of names, or of lists", "the dataset has no column"
-LEVELS, TYPES = "is hive, none, the names of levels", "is types of partition columns, .*and 'k' is of none"
+SIZE, COUNT, TRUTH = (
+    "must be a number of bytes, such as 67108864",
+    "must be a whole number of at least 1, not",
+    "must be true or false, not",
+)
+NAMES, PATHS, COLUMNS = (
+    "must be a list of names, separated by commas",
+    "must be a list of names, or of lists",
+    "the dataset has no column",
+)
+LEVELS, TYPES = (
+    "must be hive, none, a list of distinct level names",
+    "must be a JSON object of types, .*the type of 'k' is unknown",
+)
 WRONG = {
     "splitBytes": dict.fromkeys(
         ["", "x", "0", "-1", "1x", "1e3", "1.5m", "1t", "nan", "1kk", "64mm", "gb", "9" * 25, "9" * 18 + "g"], SIZE
@@ -59,7 +70,7 @@ WRONG = {
         **dict.fromkeys(
             ["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null", "x.y"], COLUMNS
         ),
-        "a, a": "two columns are called so",
+        "a, a": "two columns have this name",
     },
     "filter": {
         **dict.fromkeys(
@@ -80,7 +91,7 @@ WRONG = {
         **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS),
         "hive,": NAMES,
         "[1]": PATHS,
-        "{": "is a JSON object, not",
+        "{": "must be a JSON object, not",
         "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
@@ -91,21 +102,22 @@ WRONG = {
         ),
         '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },
-    "resolve": {**dict.fromkeys(["", "luck"], "is name or position or field_id"), "field_id": "has no field id"},
+    "resolve": {**dict.fromkeys(["", "luck"], "must be name or position or field_id"), "field_id": "has no field id"},
     "include": {
         **dict.fromkeys(
-            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "is any of file, row_group, row_number"
+            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "must be any of file, row_group, row_number"
         ),
         "[": NAMES,
         "[1]": PATHS,
     },
-    "nanoseconds": dict.fromkeys(["", "luck"], "is exact or floor"),
+    "nanoseconds": dict.fromkeys(["", "luck"], "must be exact or floor"),
     "storageOptions": {
-        **dict.fromkeys(["", "[]", "{", "null", "1"], "is a JSON object"),
-        '{"anon": true}': "storage_options are for URLs",
+        **dict.fromkeys(["", "[]", "{", "null", "1"], "must be a JSON object"),
+        '{"anon": true}': "storage_options need a URL",
     },
     "paths": dict.fromkeys(
-        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"], 'is a JSON list of paths, as ["a", "b"]'
+        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"],
+        'must be a JSON list of paths, such as ["a", "b"]',
     ),
 }
 CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.items()]
@@ -113,7 +125,7 @@ CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.i
 
 @pytest.mark.parametrize(("name", "text", "said"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
 def test_the_option_is_named(folder, name, text, said):
-    said = said if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
+    said = said if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
     with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {said}"):
         count(folder, **{name: text})
 
@@ -162,7 +174,7 @@ def test_one_of_many_options_is_the_one(folder):
         count(folder, columns="nope")
     with pytest.raises(SchemaError, match=r"^the dataset has no column 'gone'"):
         count(folder, columns="nope", filter="gone = 1")
-    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options are for URLs"):
+    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options need a URL"):
         count(folder, **{"storage.anon": "true"}, **good)
     with pytest.raises(ValueError, match=r"^the option 'columns': "):
         count(folder, COLUMNS="nope")
@@ -179,5 +191,6 @@ def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
 
 def test_spark_has_options_of_its_own_that_count_here_as_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        with pytest.raises(ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; there are:\n  "):
+        said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
+        with pytest.raises(ValueError, match=said):
             count(folder, **{name: "x"})

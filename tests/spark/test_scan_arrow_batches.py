@@ -44,7 +44,7 @@ def test_two_columns_of_one_name(tmp_path):
     """Fields of structs are called as they are in these."""
     table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(SchemaError, match=r"two columns are called so.*'x'"):
+    with pytest.raises(SchemaError, match=r"two columns have this name.*'x'"):
         SparkScan.plan(ReadRequest(str(tmp_path), ["t.x", "x"]))
     assert find_fields(["x", "x"], ["x", "x"]) == [0, 1]
 
@@ -54,7 +54,7 @@ def test_two_columns_of_one_name(tmp_path):
     [
         ({"nanoseconds": "round"}, ValueError, "'exact' or 'floor', not 'round'"),
         ({"rows_per_batch": 0}, ValueError, "rows_per_batch must be at least 1"),
-        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch is a whole number"),
+        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch must be an int"),
     ],
 )
 def test_what_cannot_be_asked_for(wrong, error, message):

@@ -121,10 +121,10 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
-        ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
-        ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
-        ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+        ({"nonsense": "1"}, "no option 'nonsense' for writing; the options are:(.|\n)*maxRecordsPerFile"),
+        ({"rowGroupSize": "many"}, "'rowgroupsize' must be a whole number of at least 1, not 'many'"),
+        ({"codec": "snappy", "compression": "zstd"}, "are synonyms"),
+        ({"partitionColumns": "nowhere"}, "the partition column does not exist"),
         ({"compression": "zip"}, "compression 'zip' is not one of"),
         ({"bloomFilters": "nowhere"}, "names the column 'nowhere'"),
     ],
@@ -248,8 +248,8 @@ def test_the_writer_is_pickled_small(tmp_path):
     ("columns", "options", "message"),
     [
         ("", {}, "a DataFrame without columns cannot be written"),
-        ("a int, A string", {}, "two columns of this name.*column 'A'"),
-        ("a array<struct>", {}, "two columns of this name.*column 'X'"),
+        ("a int, A string", {}, "two columns have this name.*column 'A'"),
+        ("a array<struct>", {}, "two columns have this name.*column 'X'"),
         ("id string", {}, r"do not form one table with the existing ones.*column is string here.*data', column 'id'\)"),
         ("ID int", {}, "the existing column 'id' has a name that readers treat as equal"),
         ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, but the frame by 'k'"),
