@@ -92,13 +92,13 @@ WRONG = {
         "hive,": NAMES,
         "[1]": PATHS,
         "{": "must be a JSON object, not",
-        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
             TYPES,
         ),
         **dict.fromkeys(
-            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "partition value '[12]' is not a valid"
         ),
         '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },

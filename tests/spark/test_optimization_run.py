@@ -220,7 +220,7 @@ def test_nanoseconds_of_int96_are_not_cut_off(tmp_path, kind):
         return checksum_pieces(table.reader, [RewritePiece("", split) for split in table.splits])
 
     assert summed("coarse").rows
-    with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut .*fine\.parquet"):
+    with pytest.raises(UnsupportedError, match=r"nanoseconds would be truncated .*fine\.parquet"):
         summed("fine")
 
 

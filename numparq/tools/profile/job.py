@@ -238,9 +238,9 @@ class ProfileJob:
     ) -> ProfileJob:
         """List the files of a dataset; parameters and errors as in `profile_files`."""
         if data not in (True, False, "auto"):
-            raise ValueError(f"data is True, False or 'auto', not {data!r}")
+            raise ValueError(f"data must be True, False or 'auto', not {data!r}")
         if isinstance(columns, str):
-            raise TypeError("columns is a sequence of names, not one name")
+            raise TypeError(f"columns must be a sequence of names, not one name, {columns!r}")
         listing = list_files(path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem)
         files = listing.files if where is None else select_files(listing, partitioning, where)
         wanted = None if columns is None else tuple(columns)

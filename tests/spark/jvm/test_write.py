@@ -228,7 +228,7 @@ def test_a_job_that_fails_leaves_nothing(small_batches, tmp_path, mode, kill):
 
 def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
     df = numparq_spark.range(0, 10, 1, 2).selectExpr("id", "if(id = 7, '', 'x') as k")
-    with pytest.raises(Exception, match=r"an empty string cannot be told from a null.*column 'k'"):
+    with pytest.raises(Exception, match=r"an empty string cannot be a partition value.*column 'k'"):
         save(df, tmp_path / "data", partitionColumns="k")
     assert not (tmp_path / "data").exists()
 
@@ -250,10 +250,10 @@ def test_the_writer_is_pickled_small(tmp_path):
         ("", {}, "a DataFrame without columns cannot be written"),
         ("a int, A string", {}, "two columns have this name.*column 'A'"),
         ("a array<struct>", {}, "two columns have this name.*column 'X'"),
-        ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
-        ("ID int", {}, "called 'id', and readers are to take both for one"),
-        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
-        ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
+        ("id string", {}, r"do not form one table with the existing ones.*column is string here.*data', column 'id'\)"),
+        ("ID int", {}, "the existing column 'id' has a name that readers treat as equal"),
+        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, but the frame by 'k'"),
+        ("id int, k array<int>", {"partitionColumns": "k"}, "values of type list cannot be partition values"),
         ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
     ],
 )
