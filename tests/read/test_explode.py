@@ -69,7 +69,7 @@ def test_the_level_pairs_are_the_nine_of_the_document(impala, monkeypatch):
     monkeypatch.setattr(NestedOutput, "leaf_pieces", pieces)
     read_parquet(impala, explode="array_col.list.item.list.item")
     (piece,) = seen
-    assert list(zip(piece.definition_levels.tolist(), piece.repetition_levels.tolist(), strict=True)) == PAIRS
+    assert list(zip(piece.definition.tolist(), piece.repetition.tolist(), strict=True)) == PAIRS
 
 
 ROWS = [(4, None), (5, 1), (5, None), (5, 2), (6, 3)]
