@@ -107,7 +107,7 @@ def date_objects(values: np.ndarray) -> ColumnValues:
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         found = days_by_kernel(values[start:stop])
-        return slow.leaves(start, stop) if found is None else [found]
+        return slow.read_leaves(start, stop) if found is None else [found]
 
     return ColumnValues(ArrowType("date", unit="D"), leaves)
 

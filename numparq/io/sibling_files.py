@@ -7,14 +7,10 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 
 from .local_source import FileSource
-
-if TYPE_CHECKING:
-    from numparq.typing import PathOrPaths
 
 __all__ = ["SiblingFiles", "split_sibling_path"]
 
@@ -86,7 +82,7 @@ class SiblingFiles:
     Raises UnsupportedError for bytes, file objects and URLs, which have no local directory.
     """
 
-    def __init__(self, path: PathOrPaths) -> None:
+    def __init__(self, path: object) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise UnsupportedError(
                 "external_files=True needs the path of a local file: bytes and file objects have no directory to "

@@ -93,9 +93,11 @@ class BloomFilterBlocks:
     def might_contain(self, hashes: np.ndarray) -> np.ndarray:
         """Return whether each hash (uint64) may have been inserted; their blocks must have been read."""
         if self.bloom_filter is not None:
-            return self.bloom_filter.might_contain(hashes)
+            found: np.ndarray = self.bloom_filter.might_contain(hashes)
+            return found
         if len(hashes) == 1:
-            return BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
+            found = BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
+            return found
         found = np.zeros(len(hashes), np.bool_)
         block_of = self._block_of(hashes)
         for block in np.unique(block_of).tolist():

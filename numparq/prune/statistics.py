@@ -119,7 +119,8 @@ class PruningStatistics:
         """Return which containers are known to hold only nulls."""
         if leaf.is_nested:
             return self.all_null
-        return self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+        found: np.ndarray = self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+        return found
 
     def may_have_values(self, leaf: Leaf) -> np.ndarray:
         """Return which containers may have a non-null value; cached, not to be written to."""
@@ -130,7 +131,8 @@ class PruningStatistics:
 
     def has_no_nulls(self, leaf: Leaf) -> np.ndarray:
         """Return which containers are known to have no nulls."""
-        return (self.num_nulls(leaf) == 0) & ~self.all_null
+        found: np.ndarray = (self.num_nulls(leaf) == 0) & ~self.all_null
+        return found
 
     def num_non_null(self, leaf: Leaf) -> np.ndarray:
         """Return the non-null values of each container, or UNKNOWN."""
@@ -160,7 +162,8 @@ class PruningStatistics:
         """Return which bounds invalidate a container's bounds: invalid values, and NaNs unless the order is total."""
         if domain.is_float and self.order.total:
             return np.zeros(len(keys), np.bool_)
-        return (keys < domain.low) | (keys > domain.high - 1)
+        found: np.ndarray = (keys < domain.low) | (keys > domain.high - 1)
+        return found
 
     def _keys(self, domain: KeyDomain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the keys of bounds, and which bounds exist."""

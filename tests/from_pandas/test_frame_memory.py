@@ -83,10 +83,13 @@ def test_threads():
     def contents(job):
         column, (start, stop) = job
         return [
-            [None if array is None else array.tobytes() for array in (leaf.values, leaf.validity, leaf.definition)]
+            [
+                None if array is None else array.tobytes()
+                for array in (leaf.values, leaf.validity, leaf.definition_levels)
+            ]
             if leaf.starts is None or name_of(column) != "str"
             else (leaf.ends - leaf.starts).tobytes()
-            for leaf in column.leaves(start, stop)
+            for leaf in column.read_leaves(start, stop)
         ]
 
     with ThreadPoolExecutor(4) as pool:

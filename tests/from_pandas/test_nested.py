@@ -74,13 +74,13 @@ def compare(column: Any, array: pa.Array | pa.ChunkedArray, pieces: int = 3) -> 
     bounds = sorted({0, len(table), *np.random.default_rng(0).integers(0, len(table) + 1, pieces).tolist()})
     ranges = list(pairwise(bounds))
     for start, stop in [*ranges, (0, len(table)), (0, 0)]:
-        leaves, made = leaf_columns([column.node]), column.leaves(start, stop)
+        leaves, made = leaf_columns([column.node]), column.read_leaves(start, stop)
         expected = levels_by_pyarrow(table.slice(start, stop - start))
         for about, got, (levels, values) in zip(leaves, made, expected, strict=True):
             assert got.validity is None
-            assert [d for d, _ in levels] == got.definition.tolist()
+            assert [d for d, _ in levels] == got.definition_levels.tolist()
             assert [r for _, r in levels] == (
-                got.repetition.tolist() if about.max_repetition_level else [0] * len(levels)
+                got.repetition_levels.tolist() if about.max_repetition_level else [0] * len(levels)
             )
             assert plain(about, got) == values
 
@@ -106,10 +106,12 @@ def test_random_objects(data):
 
 def compare_with_twin(column: Any, rows: list) -> None:
     for about, got, want in zip(
-        leaf_columns([column.node]), column.leaves(0, len(rows)), shred_rows(column.node, rows), strict=True
+        leaf_columns([column.node]), column.read_leaves(0, len(rows)), shred_rows(column.node, rows), strict=True
     ):
-        assert [d for d, _, _ in want] == got.definition.tolist()
-        assert [r for _, r, _ in want] == (got.repetition.tolist() if about.max_repetition_level else [0] * len(want))
+        assert [d for d, _, _ in want] == got.definition_levels.tolist()
+        assert [r for _, r, _ in want] == (
+            got.repetition_levels.tolist() if about.max_repetition_level else [0] * len(want)
+        )
 
 
 # --- objects that pyarrow does not take, or takes otherwise -----------------------------------------------------------

@@ -171,7 +171,7 @@ def test_categoricals(name):
     array = CATEGORICALS[name]
     rows = 6 if name == "many" else len(array)
     apart = assert_shredded_like_pyarrow(pd.DataFrame({"a": array[:rows]}))
-    (leaf,) = apart.columns[0].leaves(0, rows)
+    (leaf,) = apart.columns[0].read_leaves(0, rows)
     assert name == "bools" or leaf.codes.tolist() == array.codes[:rows].tolist()
 
 

@@ -1,4 +1,4 @@
-"""VARIANT columns that break the specification: groups, values, and damaged bytes; each refused with the reason."""
+"""VARIANT columns that break the specification: groups, values, damaged bytes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
 from numparq.format.schema_node import SchemaNode
 from support.data.variants import EMPTY, LIST, METADATA, NO_TYPE, STRING, VARIANT, nested_file, variant_node
 from support.files.schema_only_files import build_empty_file
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
-# --- groups that break the specification ------------------------------------------------------------------------------
+# --- invalid groups ---------------------------------------------------------------------------------------------------
 
 BINARY = SchemaNode("value", OPTIONAL, BYTE_ARRAY)
 LEAF = SchemaNode("typed_value", OPTIONAL, INT64)
@@ -114,7 +114,7 @@ GROUPS = [
 
 
 @pytest.mark.parametrize(("node", "message", "column"), GROUPS, ids=range(len(GROUPS)))
-def test_groups_that_break_the_specification(node, message, column):
+def test_invalid_groups(node, message, column):
     data = build_empty_file([SchemaNode("n", OPTIONAL, INT64), node])
     for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
         with pytest.raises(InvalidFileError, match=re.escape(message)) as caught:
@@ -123,7 +123,7 @@ def test_groups_that_break_the_specification(node, message, column):
     assert read_parquet(data, columns=["n"]).columns.tolist() == ["n"]
 
 
-def test_versions():
+def test_specification_versions():
     frame = pd.DataFrame({"n": [1], "v": [{"metadata": EMPTY, "value": b"\x0c\7"}]})
     for version in (None, 1):
         data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=version)})
@@ -138,10 +138,10 @@ def test_versions():
     assert read_parquet(data, columns=["v.value"])["value"].tolist() == [b"\x0c\7"]
 
 
-# --- values that break it ---------------------------------------------------------------------------------------------
+# --- invalid values ---------------------------------------------------------------------------------------------------
 
-A, B = twin.metadata(["a"]), twin.metadata(["a", "b"], 1)
-OBJECT = twin.encode({"a": twin.TypedScalar(3, b"\1")}, {"a": 0})
+A, B = oracle.metadata(["a"]), oracle.metadata(["a", "b"], 1)
+OBJECT = oracle.encode({"a": oracle.TypedScalar(3, b"\1")}, {"a": 0})
 VALUES = [
     (
         6,
@@ -187,7 +187,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("schema", "row", "message"), VALUES, ids=range(len(VALUES)))
-def test_values_that_break_the_specification(schema, row, message):
+def test_invalid_values(schema, row, message):
     fine = {"metadata": B, "value": None, "typed_value": None}
     rows = [None, fine, fine, {"metadata": B, **row}, fine]
     data = to_parquet(
@@ -200,8 +200,8 @@ def test_values_that_break_the_specification(schema, row, message):
         assert caught.value.where == {"file": "<bytes>", "column": "v", "row": 3} | {"file": caught.value.where["file"]}
 
 
-def test_a_value_in_a_list_that_breaks_the_specification():
-    """The row is named, not the place among the elements."""
+def test_invalid_value_in_a_list():
+    """The error names the row, not the position among the elements."""
     good, bad = {"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": EMPTY, "value": b"\x0c"}
     element = SchemaNode("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
     node = SchemaNode("l", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
@@ -210,18 +210,18 @@ def test_a_value_in_a_list_that_breaks_the_specification():
     with pytest.raises(InvalidFileError, match="ends at byte 2") as caught:
         read_parquet(data)
     assert caught.value.where["row"] == 3
-    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # what is not shredded is not looked at
+    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # unshredded values are not validated
 
 
-def test_metadata_that_are_damaged():
+def test_damaged_metadata():
     rows = [{"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": b"\x01\x05", "value": b"\x0c\1"}]
     data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node(None)])
-    with pytest.raises(InvalidFileError, match="metadata ends within the 5 names") as caught:
+    with pytest.raises(InvalidFileError, match="ends within the offsets of its 5 field names") as caught:
         read_parquet(data)
     assert (caught.value.where["column"], caught.value.where["row"]) == ("v", 1)
 
 
-def test_shredded_names_that_the_metadata_lack():
+def test_shredded_names_missing_from_metadata():
     row = {"metadata": EMPTY, "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
     data = to_parquet(pd.DataFrame({"v": [row]}), schema=[variant_node({"a": 6})])
     assert read_parquet(data)["v"].tolist() == [{"a": 5}]
@@ -230,8 +230,8 @@ def test_shredded_names_that_the_metadata_lack():
     assert caught.value.where["row"] == 0
 
 
-def test_damaged_files():
-    """Whatever byte is changed: a value of the column, or an error that says what is wrong."""
+def test_damaged_files_are_read_or_refused():
+    """A flipped bit ends in values or in an error with a message."""
     data, _ = nested_file()
     random.seed(9)
     num_read = num_refused = 0

@@ -75,7 +75,7 @@ WRONG = {
     "filter": {
         **dict.fromkeys(
             ["", " ", "a", "a >", "a = 1 and", "a in ()", "a = t", "((a = 1", "a is", "not", "a = NaN"],
-            "the filter cannot be read",
+            "the filter cannot be parsed",
         ),
         "nope = 1": COLUMNS,
         "A = 1": COLUMNS,
@@ -84,8 +84,8 @@ WRONG = {
         "k = 'x'": "cannot be compared with the column 'k'",
         "s = 1": "the column is nested",
         "l = 1": "the column is a list",
-        "t like 1": "like takes a string",
-        "t like 'a' escape 'bb'": "escape is one character",
+        "t like 1": "takes a string",
+        "t like 'a' escape 'bb'": "escape must be one character",
     },
     "partitioning": {
         **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS),
@@ -168,7 +168,9 @@ def test_one_of_many_options_is_the_one(folder):
     good = {"columns": "a, k", "resolve": "position", "include": "file", "splitBytes": "1k"}
     with pytest.raises(SchemaError, match=r"^the option 'filter': the dataset has no column 'nope'"):
         count(folder, **good, filter="nope = 1")
-    with pytest.raises(SchemaError, match=r"^the option 'columns': .* 'nope'; there are 'a', 's', 'l', 't', 'k'$"):
+    with pytest.raises(
+        SchemaError, match=r"^the option 'columns': .* 'nope'; its columns are 'a', 's', 'l', 't', 'k'$"
+    ):
         count(folder, columns="nope")
     with pytest.raises(SchemaError, match=r"^the dataset has no column 'gone'"):
         count(folder, columns="nope", filter="gone = 1")

@@ -54,7 +54,7 @@ def test_two_columns_of_one_name(tmp_path):
     [
         ({"nanoseconds": "round"}, ValueError, "'exact' or 'floor', not 'round'"),
         ({"rows_per_batch": 0}, ValueError, "rows_per_batch must be at least 1"),
-        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch is a whole number"),
+        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch must be an int"),
     ],
 )
 def test_what_cannot_be_asked_for(wrong, error, message):

@@ -50,14 +50,14 @@ class StubSchemaByName:
     """A schema of many files whose columns are found by their names."""
 
     def __init__(self, prototype: OpenFile) -> None:
-        self.prototype = prototype
+        self.schema_file = prototype
 
-    def matches(self, file: OpenFile, columns: Any) -> list[Any]:
+    def map_columns(self, file: OpenFile, columns: Any) -> list[Any]:
         return [SimpleNamespace(column=_of_file(file.schema, column)) for column in columns]
 
 
 def _of_file(schema: Any, column: Any) -> Any:
-    path = column.path if isinstance(column, Leaf) else column.shape.path
+    path = column.path if isinstance(column, Leaf) else column.type.path
     try:
         return select_column(schema, tuple(path))
     except SchemaError:

@@ -111,7 +111,7 @@ def test_a_column_that_moves_leaves_its_block():
 
 def test_integers_widened_in_vain_go_back():
     wide, small = choose(INT64, null_count=1), choose(INT32, null_count=1)
-    assert wide.finish == small.finish == "widened"
+    assert wide.array_kind == small.array_kind == "widened"
     frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]
     assert frame["c0"].tolist() == [1, -(2**53)]
@@ -242,6 +242,12 @@ def test_unify_gives_what_each_code_becomes():
     assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
     assert bytes(dictionary.data) == b"xyq"
     assert dictionary.offsets.tolist() == [0, 1, 2, 3]
+
+
+def test_merge_of_a_dictionary_that_repeats_a_value():
+    remaps, dictionary = merge_dictionaries([piece(b"a", b"a"), piece(b"b")])
+    assert [remap.tolist() for remap in remaps] == [[0, 0, -1], [1, -1]]
+    assert bytes(dictionary.data) == b"ab"
 
 
 def test_encode():

@@ -173,7 +173,7 @@ class DatasetWriter(TransactionalWriter):
         return RollingFileWriter(
             lambda number: start + data_file_name(self._job.id, number),
             self._job.create_file,
-            partial(ParquetWriter, workshop=self._workshop, **self._options),
+            partial(ParquetWriter, context=self._workshop, **self._options),
             self._row_group_size,
             self._keep_footers,
         )

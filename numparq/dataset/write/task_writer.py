@@ -219,7 +219,7 @@ class TaskWriter(TransactionalWriter):
         return RollingFileWriter(
             lambda number: start + data_file_name(self._stage.id, number, self._task),
             self._create,
-            partial(ParquetWriter, workshop=self._workshop, **self._layout.options),
+            partial(ParquetWriter, context=self._workshop, **self._layout.options),
             self._layout.file_limits,
             keep_footers=False,
         )

@@ -96,7 +96,7 @@ def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
         return replace(values, type=target)
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        (leaf,) = values.leaves(start, stop)
+        (leaf,) = values.read_leaves(start, stop)
         try:
             leaf = leaf if step is None else step(leaf)
             leaf = leaf if store is None else store(leaf)

@@ -95,7 +95,7 @@ def nested_from_arrow(array: Any) -> UnshreddedArray:
 
 
 def _leaf(array: Any) -> UnshreddedLeaf:
-    (values,) = arrow_values(array).leaves(0, len(array))
+    (values,) = arrow_values(array).read_leaves(0, len(array))
     return UnshreddedLeaf(len(array), values)
 
 

@@ -41,12 +41,12 @@ def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, .
     if values.dtype.kind != "O":
         source = array_values(values)
         if source.type == arrow_type:
-            return source.leaves(0, len(values))[0]
+            return source.read_leaves(0, len(values))[0]
         values = _as_objects(values)
     classes = distinct_classes(values)
     _check_classes(values, classes, arrow_type, column)
     try:
-        (leaf,) = _BY_KIND.get(arrow_type.kind, _object_values)(values, arrow_type, classes).leaves(0, len(values))
+        (leaf,) = _BY_KIND.get(arrow_type.kind, _object_values)(values, arrow_type, classes).read_leaves(0, len(values))
     except (OverflowError, TypeError, ValueError) as error:  # SchemaError among them
         if isinstance(error, SchemaError):
             error.where["column"] = column
@@ -179,7 +179,7 @@ def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Colum
     divisor = {"s": 1000, "ms": 1000, "us": 1, "ns": 1}[arrow_type.unit]
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        (leaf,) = source.leaves(start, stop)
+        (leaf,) = source.read_leaves(start, stop)
         if divisor > 1:
             if (leaf.values % divisor).any():
                 raise SchemaError("a time of day cannot be stored in milliseconds without loss; round it first")

@@ -153,7 +153,7 @@ def test_what_does_not_go_together(spark, tmp_path):
         ({"sort_by": "kee"}, numparq.SchemaError, "sort_by: the dataset has no column 'kee'; did you mean 'key'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
         ({"target_file_bytes": 0}, ValueError, "at least 1"),
-        ({"target_file_bytes": "1"}, TypeError, "target_file_bytes is a whole number"),
+        ({"target_file_bytes": "1"}, TypeError, "target_file_bytes must be an int"),
         ({"compression": "zipp"}, ValueError, "'zipp' is not one of"),
         ({"colour": "red"}, TypeError, "colour"),
         ({"where": "key > 3"}, ValueError, "where is about partition columns, and 'key' is none"),

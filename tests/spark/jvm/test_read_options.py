@@ -59,7 +59,7 @@ def test_no_files(spark, tmp_path):
         ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
         ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
         ({"resolve": "luck"}, "name or position or field_id"),
-        ({"filter": "row >"}, "the filter cannot be read"),
+        ({"filter": "row >"}, "the filter cannot be parsed"),
         ({"filter": "row > 'x'"}, "row"),
         ({"columns": "row, none"}, "no column 'none'"),
         ({"storageOptions": "[]"}, "a JSON object"),

@@ -126,7 +126,7 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
         ({"codec": "snappy", "compression": "zstd"}, "are synonyms"),
         ({"partitionColumns": "nowhere"}, "the partition column does not exist"),
         ({"compression": "zip"}, "compression 'zip' is not one of"),
-        ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
+        ({"bloomFilters": "nowhere"}, "names the column 'nowhere'"),
     ],
 )
 def test_options_that_are_wrong(numparq_spark, tmp_path, options, message):

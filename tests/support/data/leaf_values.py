@@ -17,7 +17,7 @@ def leaf_to_list(leaf, node, num_rows):
         (leaf.starts, "i8"),
         (leaf.ends, "i8"),
         (leaf.validity, "u1"),
-        (leaf.definition, "u1"),
+        (leaf.definition_levels, "u1"),
         (leaf.codes, "i4"),
         (leaf.values, DTYPES[node.physical]),
     ):
@@ -25,11 +25,11 @@ def leaf_to_list(leaf, node, num_rows):
     values = leaf_items(leaf, node)
     if leaf.codes is not None:
         values = [values[code] if 0 <= code < len(values) else "nonsense" for code in leaf.codes.tolist()]
-    if leaf.definition is not None:
+    if leaf.definition_levels is not None:
         assert leaf.validity is None
-        assert leaf.repetition is None
+        assert leaf.repetition_levels is None
         rest = iter(values)
-        rows = [next(rest) if level == 2 else None for level in leaf.definition.tolist()]
+        rows = [next(rest) if level == 2 else None for level in leaf.definition_levels.tolist()]
         assert next(rest, None) is None
     elif leaf.validity is not None:
         assert len(values) == len(leaf.validity)

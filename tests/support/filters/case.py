@@ -12,7 +12,7 @@ from numparq import ParquetFile
 from support.files.forged_metadata import forge, random_forgeries, spoils_null_counts
 
 from .literals import pick
-from .predicates import AllOf
+from .predicates import AllOf, AnyOf
 from .random_predicates import random_predicate, random_runtime_filter
 from .reads import assert_frames_equal, expected_frame, filtered_frame, random_read, resolve_row_groups, rows_selected
 from .tables import RandomTable, TableColumn, filter_targets, num_rows, random_table
@@ -154,7 +154,7 @@ def _fails(case: FilterCase) -> bool:
 def _smaller(case: FilterCase) -> Iterator[FilterCase]:
     for part in case.predicate.parts:
         yield replace(case, predicate=part)
-    if len(case.predicate.parts) > 1 and type(case.predicate).__name__ in ("All", "Some"):
+    if len(case.predicate.parts) > 1 and isinstance(case.predicate, AllOf | AnyOf):
         for gone in range(len(case.predicate.parts)):
             parts = case.predicate.parts[:gone] + case.predicate.parts[gone + 1 :]
             yield replace(case, predicate=type(case.predicate)(parts))
