@@ -7,14 +7,10 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 
 from .local_source import FileSource
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SiblingFiles", "split_sibling_path"]
 

@@ -39,7 +39,7 @@ from support.oracles import variant as oracle
 # --- the conformance suite --------------------------------------------------------------------------------------------
 
 CONFLICT = "a variant has both value and typed_value, but typed_value is not an object", "var", 0
-SHREDDED = "field 'b' of a variant is in value and also shredded", "var", 0
+SHREDDED = "field 'b' of a variant is in value and also shredded in typed_value", "var", 0
 NO_OBJECT = "a variant has both value and typed_value, but value is not an object", "var", 0
 # Message, column and row. Files that the suite names INVALID may be read or refused.
 REFUSED = {

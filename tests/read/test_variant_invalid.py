@@ -166,7 +166,7 @@ VALUES = [
     (
         {"a": 6},
         {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
-        "field 'a' of a variant is in value and also shredded",
+        "field 'a' of a variant is in value and also shredded in typed_value",
     ),
     (
         {"a": 6},
