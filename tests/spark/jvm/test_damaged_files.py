@@ -104,7 +104,10 @@ HOSTILE = {
         "not valid UTF-8",
     ),
     "no UTF-8 in JSON": (annotated([b"a", b"\xff"], pa.binary(), JSON), "not valid UTF-8"),
-    "no UTF-8 in ENUM": (annotated([b"a", b"\xff"], pa.binary(), ENUM), "cannot be cast to string for Spark: Invalid UTF8"),
+    "no UTF-8 in ENUM": (
+        annotated([b"a", b"\xff"], pa.binary(), ENUM),
+        "cannot be cast to string for Spark: Invalid UTF8",
+    ),
     "DECIMAL of INT32": (decimals([12, 1234567], pa.int32(), 4), BAD_DECIMAL),
     "DECIMAL of INT64": (decimals([12, 10**17], pa.int64(), 11), BAD_DECIMAL),
     "DECIMAL of fixed bytes": (decimals([wide(1, 16), wide(10**38, 16)], pa.binary(16), 20), BAD_DECIMAL),
