@@ -215,7 +215,7 @@ def shuffled(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def mixed(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a serial number, a draw of `DRAWS` numbers that nothing depends on, a price, a name, and one of 120 places."""
+    """Return a serial number, a draw of `DRAWS` independent numbers, a price, a name, and one of 120 cities."""
     return pa.table(
         {
             "id": np.arange(size),

@@ -14,7 +14,7 @@ YEARS, REGIONS = 10, 10
 
 
 def events(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a serial number, two measured values, a text, and two keys of ten values each; the rows are in no order."""
+    """Return a serial number, two measured values, a text, and two keys of ten values each, in no order."""
     return pa.table(
         {
             "id": np.arange(size),
