@@ -59,7 +59,9 @@ def _cast_values(chunked: Any, data_type: Any) -> ColumnValues:
     source = arrow_values(chunked.slice(0, 0).cast(data_type))
     return ColumnValues(
         source.type,
-        lambda start, stop: arrow_values(chunked.slice(start, stop - start).cast(data_type)).leaves(0, stop - start),
+        lambda start, stop: arrow_values(chunked.slice(start, stop - start).cast(data_type)).read_leaves(
+            0, stop - start
+        ),
     )
 
 

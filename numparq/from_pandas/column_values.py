@@ -27,21 +27,22 @@ class ColumnValues:
 
     Attributes
     ----------
-    leaves : callable
-        Returns the leaf values of rows `start` to `stop` (exclusive), as `SourceColumn.leaves` does.
+    read_leaves : callable
+        Returns the leaf values of rows `start` to `stop` (exclusive), as `SourceColumn.read_leaves` does.
     children : tuple of (str, ArrowType)
         Names and types of the leaves of a struct; empty for a flat column.
     """
 
     type: ArrowType
-    leaves: LeafSlicer
+    read_leaves: LeafSlicer
     children: tuple[tuple[str, ArrowType], ...] = ()
 
     def node(self, name: str) -> SchemaNode:
         """Return the schema node of the column under a name."""
         if self.children:
             return SchemaNode(
-                name, children=tuple(ColumnValues(child, self.leaves).node(label) for label, child in self.children)
+                name,
+                children=tuple(ColumnValues(child, self.read_leaves).node(label) for label, child in self.children),
             )
         physical, length, logical = parquet_type(self.type)
         return SchemaNode(name, physical=physical, type_length=length, logical=logical)
@@ -62,7 +63,7 @@ class FlatColumn:
     ) -> None:
         self.node = source.node(name) if node is None else node
         self.field = source.field(name) if field is None else field
-        self._leaves = source.leaves
+        self._leaves = source.read_leaves
 
     def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the leaf values of rows `start` to `stop` (exclusive)."""

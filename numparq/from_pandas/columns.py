@@ -56,7 +56,7 @@ def _sparse_values(array: Any) -> ColumnValues:
         first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # a mixed dtype would convert all rows
         dense = np.full(stop - start, fill, dtype)
         dense[rows[first:last] - start] = values[first:last]
-        return array_values(dense).leaves(0, stop - start)
+        return array_values(dense).read_leaves(0, stop - start)
 
     return ColumnValues(source.type, leaves, source.children)
 

@@ -67,7 +67,7 @@ class _CachedDictionary:
         """Return the leaf values; concurrent first calls may each convert them."""
         found = self._leaves
         if found is None:
-            self._leaves = found = self._dictionary.leaves(0, self._size)
+            self._leaves = found = self._dictionary.read_leaves(0, self._size)
         return found
 
 

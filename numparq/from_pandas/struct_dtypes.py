@@ -37,7 +37,7 @@ def interval_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> 
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         there = present[start:stop]
-        return [compact_leaf(side.leaves(start, stop)[0], there) for side in (left, right)]
+        return [compact_leaf(side.read_leaves(start, stop)[0], there) for side in (left, right)]
 
     return ColumnValues(arrow_type, leaves, (("left", left.type), ("right", right.type)))
 
@@ -79,10 +79,10 @@ def complex_objects(values: np.ndarray) -> ColumnValues:
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         present, mask = drop_nulls(values[start:stop])
-        found = complex_values(present.astype(np.complex128)).leaves(0, len(present))
+        found = complex_values(present.astype(np.complex128)).read_leaves(0, len(present))
         if mask is not None:
             for leaf in found:
                 leaf.definition_levels = mask.view(np.uint8) * np.uint8(MAX_DEFINITION)
         return found
 
-    return replace(model, leaves=leaves)
+    return replace(model, read_leaves=leaves)

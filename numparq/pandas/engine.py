@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
 from numparq import api
+from numparq.typing import Columns, Filters, PathOrBuffer, PathOrPaths
 
 from .maps import cast_maps
 from .pyarrow_arguments import ReadArguments, translate_write
@@ -24,14 +25,14 @@ __all__ = ["NumparqImpl"]
 _DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
 
 
-class NumparqImpl(parquet.BaseImpl):
+class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
     """pandas' engine ``"numparq"``."""
 
     def read(
         self,
-        path: Any,
-        columns: Any = None,
-        filters: Any = None,
+        path: PathOrPaths,
+        columns: Columns = None,
+        filters: Filters = None,
         dtype_backend: Any = None,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
@@ -71,8 +72,8 @@ class NumparqImpl(parquet.BaseImpl):
     def write(
         self,
         df: pd.DataFrame,
-        path: Any,
-        compression: Any = "snappy",
+        path: PathOrBuffer | None,
+        compression: str | Mapping[str, str] | None = "snappy",
         index: bool | None = None,
         partition_cols: list[str] | None = None,
         storage_options: dict[str, Any] | None = None,

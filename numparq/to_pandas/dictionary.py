@@ -113,7 +113,7 @@ def merge_dictionaries(dictionaries: list[Any]) -> tuple[list[np.ndarray], Binar
         if id(dictionary) not in remaps:
             remap = [codes.setdefault(key, len(codes)) for key in byte_strings(dictionary)]
             remaps[id(dictionary)] = np.array([*remap, -1], np.int64)
-    if dictionaries and len(codes) == len(dictionaries[0]):
+    if dictionaries and np.array_equal(remaps[id(dictionaries[0])][:-1], np.arange(len(codes))):
         return [remaps[id(dictionary)] for dictionary in dictionaries], dictionaries[0]
     return [remaps[id(dictionary)] for dictionary in dictionaries], from_byte_strings(list(codes))
 

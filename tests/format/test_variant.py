@@ -1,4 +1,4 @@
-"""The binary encoding of variants: what a twin decodes, round trips, damage, and what tries to take too much."""
+"""Variant binary encoding: the oracle's values, round trips, damage, and limits of depth and size."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ from hypothesis import strategies as st
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
 from numparq.format.variant.decoder import decode_value
 from support.data.variants import EMPTY, IDS, NAMES, exact_value, values
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
 UTC = datetime.UTC
 
 
 @settings(max_examples=200)
 @given(values, st.booleans(), st.sampled_from([1, 2, 3, 4]))
-def test_what_the_twin_encodes_in_the_widest_form(value, backwards, width):
-    metadata, data = twin.metadata(NAMES, width), twin.encode(value, IDS, backwards)
-    expected = twin.to_python(value)
+def test_values_encoded_by_the_oracle(value, backwards, width):
+    metadata, data = oracle.metadata(NAMES, width), oracle.encode(value, IDS, backwards)
+    expected = oracle.to_python(value)
     assert (
-        exact_value(variant.decode(metadata, data)) == exact_value(expected) == exact_value(twin.decode(metadata, data))
+        exact_value(variant.decode(metadata, data))
+        == exact_value(expected)
+        == exact_value(oracle.decode(metadata, data))
     )
 
 
-NICE = (
+SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**38) + 1, 10**38 - 1)
@@ -49,15 +51,15 @@ NICE = (
     | (st.times() | st.datetimes() | st.datetimes(timezones=st.just(UTC))).map(lambda moment: moment.replace(fold=0))
     | st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-(10**20), max_value=10**20)
 )
-nice = st.recursive(
-    NICE,
+nested_values = st.recursive(
+    SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
 
 
 def as_decoded(value):
-    """Give what a value is once it was encoded: integers beyond 64 bits are decimals."""
+    """Return a value as it is decoded: integers beyond 64 bits are decimals."""
     if isinstance(value, dict):
         return {key: as_decoded(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -67,21 +69,21 @@ def as_decoded(value):
 
 
 @settings(max_examples=200)
-@given(nice)
+@given(nested_values)
 @example({name: number for number, name in enumerate(map(str, range(300)))})  # more than 255 fields
 @example(list(range(300)))
-@example(["x" * 70_000, "y"])  # three bytes an offset
+@example(["x" * 70_000, "y"])  # three bytes per offset
 def test_encode_then_decode(value):
     metadata, data = variant.encode(value)
     expected = exact_value(as_decoded(value))
     assert exact_value(variant.decode(metadata, data)) == expected
-    assert exact_value(twin.decode(metadata, data)) == expected
-    known = twin.names_of(metadata)
+    assert exact_value(oracle.decode(metadata, data)) == expected
+    known = oracle.names_of(metadata)
     assert known == sorted(set(known), key=str.encode)
-    assert metadata[0] >> 4 & 1 == bool(known)  # sorted, and says so
+    assert metadata[0] >> 4 & 1 == bool(known)  # the sorted flag is set
 
 
-def test_smallest_types():
+def test_smallest_types_are_chosen():
     kinds = [
         (None, 0),
         (True, 1),
@@ -142,13 +144,13 @@ def test_smallest_types():
         (np.datetime64(10**15, "s"), ValueError, "as microseconds without loss"),
     ],
 )
-def test_what_cannot_be_encoded(value, kind, message):
+def test_unencodable_values_are_refused(value, kind, message):
     with pytest.raises(kind) as caught:
         variant.encode(value)
     assert message in str(caught.value)
 
 
-def test_values_that_are_too_deep_to_encode():
+def test_encoding_depth_limit():
     value = []
     for _ in range(10_000):
         value = [value]
@@ -171,10 +173,10 @@ SAMPLE = {
 
 
 def same_verdict(metadata, data):
-    """Hold what numparq says of bytes against the twin."""
+    """Whether bytes are valid; checks that numparq and the oracle agree."""
     try:
-        expected = twin.decode(metadata, data)
-    except twin.InvalidVariant:
+        expected = oracle.decode(metadata, data)
+    except oracle.InvalidVariant:
         with pytest.raises(ParquetError):
             variant.decode(metadata, data)
         return False
@@ -198,7 +200,7 @@ def test_cut_at_every_byte():
             variant.decode(metadata + more, data)
 
 
-def test_every_byte_changed():
+def test_every_byte_damaged():
     metadata, data = variant.encode(SAMPLE)
     verdicts = []
     for place in range(len(data)):
@@ -218,13 +220,13 @@ def flipped(data, place, change):
 @given(st.binary(max_size=12), st.binary(max_size=40))
 def test_any_bytes(metadata, data):
     same_verdict(b"\x01" + metadata, data)
-    same_verdict(twin.metadata(["a", "b", "c"], 1), data)
+    same_verdict(oracle.metadata(["a", "b", "c"], 1), data)
 
 
 @settings(max_examples=100)
 @given(values, st.data())
 def test_damaged_values(value, data):
-    metadata, encoded = twin.metadata(NAMES, 2), bytearray(twin.encode(value, IDS))
+    metadata, encoded = oracle.metadata(NAMES, 2), bytearray(oracle.encode(value, IDS))
     for _ in range(data.draw(st.integers(1, 3))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     same_verdict(metadata, bytes(encoded))
@@ -306,15 +308,15 @@ def test_damaged_values(value, data):
         ),
     ],
 )
-def test_what_is_said_of_damage(metadata, value, kind, message):
+def test_error_messages_for_damage(metadata, value, kind, message):
     with pytest.raises(kind) as caught:
         variant.decode(metadata, value)
     assert type(caught.value) is kind
     assert str(caught.value) == message
 
 
-def test_values_that_share_bytes_would_be_exponentially_many():
-    """Each array has the next one twice; the twin would go over 2**60 values."""
+def test_overlapping_values_are_refused_quickly():
+    """Each array has the next one twice; the oracle would visit 2**60 values."""
     value = b"\0"
     for _ in range(60):
         value = b"\x1f" + struct.pack("<I3I", 2, 0, 0, len(value)) + value
@@ -324,7 +326,7 @@ def test_values_that_share_bytes_would_be_exponentially_many():
     assert time.process_time() - started < 5
 
 
-def test_as_deep_as_bytes_allow():
+def test_decoding_depth_follows_the_bytes():
     value = b"\0"
     for _ in range(20_000):
         value = b"\x0f\x01" + struct.pack("<2I", 0, len(value)) + value
@@ -337,7 +339,7 @@ def test_as_deep_as_bytes_allow():
     assert depth == (len(value) - 1) // 10
 
 
-def test_counts_without_bytes_take_no_memory():
+def test_oversized_counts_allocate_no_memory():
     for header in (b"\x13", b"\x43"):
         with pytest.raises(InvalidFileError):
             variant.decode(EMPTY, header + b"\xff\xff\xff\x7f" + bytes(100))
@@ -346,8 +348,8 @@ def test_counts_without_bytes_take_no_memory():
 
 
 def test_fields_in_any_order_of_names_and_values():
-    """Writers have sorted names as UTF-16 does; nothing depends on the order."""
-    metadata = twin.metadata(["b", "a"], 1)
+    """Some writers sort names as UTF-16 does; nothing depends on the order."""
+    metadata = oracle.metadata(["b", "a"], 1)
     assert variant.decode(metadata, b"\x02\x02\0\1\0\1\2\0\4") == {"b": None, "a": True}
     assert variant.decode(metadata, b"\x02\x02\1\0\1\0\2\0\4") == {"a": True, "b": None}
     assert decode_value(b"\x02\x02\1\0\1\0\2\0\4", ["b", "a"]) == {"a": True, "b": None}
@@ -358,7 +360,7 @@ def test_reserved_bits_are_ignored():
     assert variant.decode(b"\x01\x01\x00\x01a", b"\x82\x01\x00\x00\x01\x00") == {"a": None}
 
 
-# What JSON cannot say.
+# Values that JSON cannot represent.
 SPECIAL = {
     "object_primitive": {
         "boolean_false_field": False,
@@ -385,7 +387,7 @@ SPECIAL = {
 }
 
 
-def test_the_examples_of_the_conformance_suite(parquet_testing):
+def test_conformance_suite_examples(parquet_testing):
     folder = parquet_testing / "variant"
     text = (folder / "data_dictionary.json").read_text().rstrip().removesuffix("}").rstrip().removesuffix(",") + "}"
     expected = json.loads(text) | SPECIAL
@@ -399,24 +401,24 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
             assert len(got) > 64
         else:
             assert exact_value(got) == exact_value(expected[name]), name
-        assert exact_value(twin.decode(metadata, value)) == exact_value(got)
+        assert exact_value(oracle.decode(metadata, value)) == exact_value(got)
         assert exact_value(variant.decode(*variant.encode(got))) == exact_value(got)
 
 
 @pytest.mark.parametrize(
     "name", ["numparq.format.variant", "numparq.format.variant.encoder", "numparq.format.variant.decoder"]
 )
-def test_examples_of_docstrings(name):
+def test_docstring_examples(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
     assert result.attempted
     assert not result.failed
 
 
-def test_reads_without_variants_do_not_load_what_decodes_them():
+def test_reads_without_variants_do_not_import_the_decoder():
     code = """if True:
         import io, sys, numparq, pandas
         numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))
-        print([name for name in sys.modules if name.startswith("numparq.variant")])"""
+        print([name for name in sys.modules if name.startswith("numparq.format.variant")])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -72,7 +72,7 @@ def rows_of(apart, start, stop):
     found = []
     for column in apart.columns:
         nodes = column.node.children or (column.node,)
-        leaves = column.leaves(start, stop)
+        leaves = column.read_leaves(start, stop)
         found += [leaf_to_list(leaf, node, stop - start) for leaf, node in zip(leaves, nodes, strict=True)]
     return found
 

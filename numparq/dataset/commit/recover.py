@@ -9,6 +9,7 @@ from typing import Any
 
 from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id, try_lock
+from numparq.typing import PathLike, StorageOptions
 
 from .local_store import OPEN_DIRECTORY, finish_commit, list_records, remove_stage
 from .record import (
@@ -46,10 +47,10 @@ class Recovered:
 
 
 def recover(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     abandoned: bool = False,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
 ) -> Recovered:
     """Complete the interrupted commits of a dataset, and remove the files of abandoned writes.
@@ -111,7 +112,7 @@ def _check_places(base: str, record: CommitRecord) -> None:
     for folder in folders:
         if os.path.commonpath([root, os.path.realpath(os.path.join(base, folder))]) != root:
             raise InvalidFileError(
-                "a commit that broke off concerns files that a link leads to, out of the dataset: complete it by hand",
+                "an interrupted commit concerns files outside the dataset, behind a link; complete it by hand",
                 file=os.path.join(base, record_name(record.job)),
             )
 

@@ -55,9 +55,7 @@ class DatasetPartitions:
         for key, spec in (types or {}).items():
             if key not in self._types:
                 known = ", ".join(map(repr, self.keys)) or "nothing"
-                raise ValueError(
-                    f"a type is given for the partition column {key!r}, and the files are partitioned by {known}"
-                )
+                raise ValueError(f"partitioning has a type for {key!r}, but the files are partitioned by {known}")
             asked = key in (categories or ())
             given, is_category = (None, False) if spec is INFERRED else parse_partition_type(spec)
             self._types[key] = given, is_category or asked
@@ -169,7 +167,7 @@ def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
     try:
         return kind.parse(raw)
     except ValueError:
-        raise SchemaError(f"the partition value {raw!r} is no {kind.name}", column=key) from None
+        raise SchemaError(f"partition value {raw!r} is not a valid {kind.name}", column=key) from None
 
 
 @dataclass

@@ -70,19 +70,19 @@ class _BatchChunkTables:
         self._starts = starts
         self._owners = owners
 
-    def of_row_group(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
+    def row_group_table(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
         """Make the chunk table of some columns in one row group; see `ChunkTables`."""
         which, own = self._own(rows)
         table = self._tables[which].row_group_table(common, columns, own)
         table[:, [C_START, C_END]] += self._starts[which]
         return table
 
-    def byte_array_size(self, position: int, rows: RowSlice) -> int:
+    def estimate_string_bytes(self, position: int, rows: RowSlice) -> int:
         """Guess how many bytes values take; see `ChunkTables`."""
         which, own = self._own(rows)
         return self._tables[which].estimate_string_bytes(position, own)
 
-    def num_rows_of(self, row_group: int) -> int:
+    def num_rows(self, row_group: int) -> int:
         """Give the rows of a row group."""
         which, group = self._owners[row_group]
         return self._tables[which].num_rows(group)

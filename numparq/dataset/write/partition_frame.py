@@ -104,7 +104,7 @@ class FramePartitioner:
         values = shred_column(name, distinct, given)
         kind = field_of_column(values).type.kind
         if kind != "null" and self.kinds.setdefault(name, kind) != kind:
-            raise SchemaError(f"values are of the type {kind} here, and {self.kinds[name]} in the frames before")
+            raise SchemaError(f"partition values have type {kind}, but {self.kinds[name]} in earlier frames")
         of_text, texts = pd.factorize(np.array(format_partition_values(values, len(distinct)), dtype=object))
         return np.append(of_text, -1)[codes], list(texts)  # a value whose text is None counts as null
 
@@ -112,7 +112,7 @@ class FramePartitioner:
 def check_columns_remain(partition_cols: Collection[str], names: Sequence[str] | None) -> None:
     """Raise SchemaError if all of the known columns are partition columns."""
     if partition_cols and names is not None and set(partition_cols) >= set(names):
-        raise SchemaError(f"all columns are partition columns: {', '.join(names)}; none is left for the files")
+        raise SchemaError(f"all columns are partition columns: {', '.join(names)}; keep at least one for the files")
 
 
 def group_by_partition(partition: np.ndarray, values: list[PartitionValues]) -> PartitionGrouping:
@@ -132,8 +132,8 @@ def _place(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
     if len(places) == 1:
         return places[0]
     if places:
-        raise SchemaError("the frame has several columns of this label", column=str(wanted))
-    advice = ": it is of the index; reset_index makes a column of it" if wanted in df.index.names else ""
+        raise SchemaError("the frame has several columns with this label", column=str(wanted))
+    advice = ", but an index level of this name; reset_index makes it a column" if wanted in df.index.names else ""
     raise SchemaError(f"the frame has no such column to partition by{advice}", column=str(wanted))
 
 
@@ -230,7 +230,7 @@ class PartitionedFrame:
         for column, known in zip(taken.columns, self.whole.columns, strict=True):
             if column.node != known.node:
                 raise SchemaError(
-                    "some rows of the column are of another type than all together", column=column.node.name
+                    "some rows of the column have another type than the whole column", column=column.node.name
                 )
         return replace(self.whole, columns=taken.columns, num_rows=len(rows))
 

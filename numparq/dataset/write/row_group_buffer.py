@@ -136,7 +136,7 @@ class _RowsAdapter(Protocol):
 class _ArrowRows:
     @staticmethod
     def fits(before: Any, rows: Any) -> bool:
-        return before.schema.equals(rows.schema)
+        return bool(before.schema.equals(rows.schema))
 
     @staticmethod
     def num_bytes(rows: Any) -> int:
@@ -197,7 +197,7 @@ def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
 
     missing = [name for name, _, _ in keys if name not in (rows.column_names if is_arrow_table(rows) else rows.columns)]
     if missing:
-        raise SchemaError("rows cannot be sorted by a column that they do not have", column=missing[0])
+        raise SchemaError("rows cannot be sorted by a missing column", column=missing[0])
     names = [name for name, _, _ in keys]
     table = rows if is_arrow_table(rows) else pa.Table.from_pandas(rows[names], preserve_index=False)
     order = None
@@ -222,7 +222,7 @@ def _placed(column: Any, key: SortKey) -> Any:
     try:
         order = sort(values)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise SchemaError(f"rows cannot be sorted by values of the type {column.type}", column=name) from error
+        raise SchemaError(f"rows cannot be sorted by values of type {column.type}", column=name) from error
     return _with_nan_highest(values, np.asarray(order), key) if pa.types.is_floating(values.type) else order
 
 
