@@ -60,7 +60,7 @@ def test_columns_that_rows_cannot_be_sorted_by(optimize, tmp_path):
     for name, words in (
         ("user", "no column 'user'; did you mean 'User'"),
         ("list", "nested values.*'list'"),
-        ("none", "values of the type null.*'none'"),
+        ("none", "values of Arrow type null.*'none'"),
     ):
         for what in ("sort_by", "cluster_by"):
             if (what, name) != ("cluster_by", "none"):
