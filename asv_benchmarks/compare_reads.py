@@ -43,7 +43,7 @@ class Settings:
     sync: bool = False
 
     def summary(self) -> dict[str, object]:
-        """The part that the figures depend on."""
+        """Return the part that the figures depend on."""
         return {"scale": self.scale, "threads": self.threads, "repeat": self.repeat}
 
 

@@ -19,13 +19,13 @@ PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """The console of standard output; wide where nobody looks, so that no cell is cut."""
+    """Return the console of standard output; wide where nobody looks, so that no cell is cut."""
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def table(out: Console, first: str, others: Sequence[str]) -> Table:
-    """An empty table: one left column, the others right."""
+    """Return an empty table: one left column, the others right."""
     made = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.MARKDOWN)
     made.add_column(first, no_wrap=True)
     for name in others:
@@ -34,7 +34,7 @@ def table(out: Console, first: str, others: Sequence[str]) -> Table:
 
 
 def shown_ratio(value: float | None) -> str:
-    """A ratio for a cell, coloured by the side of 1 it is on."""
+    """Return a ratio for a cell, coloured by the side of 1 it is on."""
     if value is None:
         return "-"
     return f"[{'green' if value >= 1.0 else 'red'}]{value:.2f}[/]"
@@ -88,7 +88,7 @@ def failures(results: Mapping[str, Mapping[str, object]]) -> list[str]:
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on."""
+    """Return what the figures depend on."""
     return {"python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count()}
 
 

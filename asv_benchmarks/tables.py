@@ -25,7 +25,7 @@ def numbers(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def repeated_numbers(rng: np.random.Generator, size: int) -> pa.Table:
-    """The four types with few distinct values: 10,000 at random, 500 skewed, sorted runs of 1,000, and 16."""
+    """Return the four types with few distinct values: 10,000 at random, 500 skewed, sorted runs of 1,000, and 16."""
     return pa.table(
         {
             "customer": rng.integers(0, 10_000, size) * 7_919 + 1_000_000_007,
@@ -62,7 +62,7 @@ def nulls_50(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def booleans(rng: np.random.Generator, size: int) -> pa.Table:
-    """A coin and a rare flag."""
+    """Return a coin and a rare flag."""
     return pa.table({"coin": rng.random(size) < 0.5, "rare": rng.random(size) < 0.01})
 
 
@@ -96,7 +96,7 @@ def distinct_strings(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def lineitem(rng: np.random.Generator, size: int) -> pa.Table:
-    """The 16 columns of an order line: keys, amounts, dates, short strings, a comment."""
+    """Return the 16 columns of an order line: keys, amounts, dates, short strings, a comment."""
     quantity = rng.integers(1, 51, size).astype(np.float64)
     shipped = make.days(rng, size)
     instructions = ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"]
@@ -154,7 +154,7 @@ def split_numbers(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
-    """Lists of none to nine integers, one in fifty of them null; and tags: up to three, each of four bytes."""
+    """Return lists of none to nine integers, one in fifty of them null; and tags: up to three, each of four bytes."""
 
     def lists(values: pa.Array, most: int) -> pa.Array:
         lengths = rng.integers(0, most + 1, size)
@@ -167,7 +167,7 @@ def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def structs(rng: np.random.Generator, size: int) -> pa.Table:
-    """An address of a number, a place and a position within it, each missing now and then."""
+    """Return an address of a number, a place and a position within it, each missing now and then."""
     position = pa.StructArray.from_arrays(
         [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))],
         ["lat", "lon"],
@@ -193,7 +193,7 @@ def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def small(rng: np.random.Generator, size: int) -> pa.Table:
-    """A look-up table: a number and a name."""
+    """Return a look-up table: a number and a name."""
     return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})
 
 
@@ -204,7 +204,7 @@ def _item_names(rng: np.random.Generator, size: int) -> pa.Array:
 
 
 def points(rng: np.random.Generator, size: int) -> pa.Table:
-    """A sorted key without duplicates, a measured value, and a name."""
+    """Return a sorted key without duplicates, a measured value, and a name."""
     key = np.cumsum(rng.integers(1, 5, size)) + 1_000_000
     return pa.table({"key": key, "value": make.normal(rng, size), "name": _item_names(rng, size)})
 
@@ -215,7 +215,7 @@ def shuffled(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def mixed(rng: np.random.Generator, size: int) -> pa.Table:
-    """A serial number, a draw of `DRAWS` numbers that nothing depends on, a price, a name, and one of 120 places."""
+    """Return a serial number, a draw of `DRAWS` independent numbers, a price, a name, and one of 120 cities."""
     return pa.table(
         {
             "id": np.arange(size),

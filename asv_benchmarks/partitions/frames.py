@@ -14,7 +14,7 @@ YEARS, REGIONS = 10, 10
 
 
 def events(rng: np.random.Generator, size: int) -> pa.Table:
-    """A serial number, two measured values, a text, and two keys of ten values each; the rows are in no order."""
+    """Return a serial number, two measured values, a text, and two keys of ten values each, in no order."""
     return pa.table(
         {
             "id": np.arange(size),
@@ -28,7 +28,7 @@ def events(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def sorted_events(rng: np.random.Generator, size: int) -> pa.Table:
-    """The same, in the order of the keys."""
+    """Return the same, in the order of the keys."""
     return events(rng, size).sort_by([("year", "ascending"), ("region", "ascending"), ("id", "ascending")])
 
 

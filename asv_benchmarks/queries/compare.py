@@ -38,7 +38,7 @@ def _time_cell(answers: QueryOutcome) -> str:
 
 
 def _peer_cell(answers: QueryOutcome, name: str) -> str:
-    """The ratio to numparq's time, or the time itself where numparq has none."""
+    """Return the ratio to numparq's time, or the time itself where numparq has none."""
     outcome = answers.outcomes.get(name)
     if outcome is None:
         return ""
@@ -55,7 +55,7 @@ def _best_cell(answers: QueryOutcome) -> str:
 
 
 def _repeated_cell(answers: QueryOutcome) -> str:
-    """The same of queries one after the other, in ms and as a ratio."""
+    """Return the same of queries one after the other, in ms and as a ratio."""
     repeated = {name: outcome.repeated for name, outcome in answers.outcomes.items()}
     best = best_peer(repeated, "numparq", ALL)
     own = repeated["numparq"].best if "numparq" in repeated else None

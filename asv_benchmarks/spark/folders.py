@@ -80,7 +80,7 @@ def trips(rng: np.random.Generator, first: int, size: int) -> pa.Table:
 
 
 def keyed(rng: np.random.Generator, first: int, size: int) -> pa.Table:
-    """A number that counts all rows, a key that is in no order, and two values; `key_of` finds the key of a row."""
+    """Return a row number, an unsorted key, and two values; `key_of` finds the key of a row."""
     ids = np.arange(first, first + size)
     return pa.table(
         {

@@ -79,7 +79,7 @@ def _final(parts: Any) -> pd.DataFrame:
 
 
 def aggregated_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """Splits, decoded and aggregated in the workers."""
+    """Decode and aggregate splits in the workers."""
     return _final(numparq.spark.map_pandas(spark, path, _partial(), PARTIAL))
 
 
@@ -119,12 +119,12 @@ def _sums(table: Any) -> pd.DataFrame:
 
 
 def summed_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """Sums over the data source."""
+    """Sum over the data source."""
     return _sums(numparq.spark.read(spark, path, columns=SUMMED))
 
 
 def summed_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """Sums over Spark's reader."""
+    """Sum over Spark's reader."""
     return _sums(spark.read.parquet(path).select(*SUMMED))
 
 

@@ -1,4 +1,4 @@
-"""Options of ``spark.read.format("numparq")`` that are wrong: each message names the option; no Java."""
+"""Invalid options of ``spark.read.format("numparq")``: each error names the option. Needs no Java."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ pytestmark = pytest.mark.pyspark
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two partitions of two rows, with a struct and a list."""
-    made = tmp_path_factory.mktemp("stored")
+    """Write two partitions of two rows, with a struct and a list."""
+    path_ = tmp_path_factory.mktemp("stored")
     table = pa.table({"a": [1, 2], "s": [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}], "l": [[1], [2, 3]], "t": ["u", "v"]})
     for key in (1, 2):
-        (made / f"k={key}").mkdir()
-        pq.write_table(table, made / f"k={key}" / "a.parquet")
-    return str(made)
+        (path_ / f"k={key}").mkdir()
+        pq.write_table(table, path_ / f"k={key}" / "a.parquet")
+    return str(path_)
 
 
 def count(path, **options):
-    """Load, as Spark would, and count the rows."""
+    """Load as Spark does and count the rows."""
     source = NumparqDataSource(options if "paths" in options else {"path": path, **options})
     reader = source.reader(source.schema())
     return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
 
 
-# What one option is, and what there is to say of it; each text is one that the option cannot be.
+# By option: invalid texts and the error that each raises.
 SIZE, COUNT, TRUTH = (
     "must be a number of bytes, such as 67108864",
     "must be a whole number of at least 1, not",
@@ -92,13 +92,13 @@ WRONG = {
         "hive,": NAMES,
         "[1]": PATHS,
         "{": "must be a JSON object, not",
-        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
             TYPES,
         ),
         **dict.fromkeys(
-            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "partition value '[12]' is not a valid"
         ),
         '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },
@@ -120,17 +120,17 @@ WRONG = {
         'must be a JSON list of paths, such as ["a", "b"]',
     ),
 }
-CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.items()]
+CASES = [(name, text, message) for name, texts in WRONG.items() for text, message in texts.items()]
 
 
-@pytest.mark.parametrize(("name", "text", "said"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
-def test_the_option_is_named(folder, name, text, said):
-    said = said if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
-    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {said}"):
+@pytest.mark.parametrize(("name", "text", "message"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
+def test_error_names_the_option(folder, name, text, message):
+    message = message if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
+    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {message}"):
         count(folder, **{name: text})
 
 
-def test_every_option_is_here():
+def test_every_option_is_tested():
     assert {option.name for option in READ_OPTIONS} <= set(WRONG)
 
 
@@ -159,12 +159,12 @@ def test_every_option_is_here():
     ],
     ids=str,
 )
-def test_what_options_can_be(folder, options):
+def test_valid_options(folder, options):
     assert count(folder, **options) == 4
 
 
-def test_one_of_many_options_is_the_one(folder):
-    """The one without which the table can be planned; where that helps nothing, the message is as it was."""
+def test_error_names_the_wrong_one_of_many_options(folder):
+    """The error names the option without which planning succeeds; with none such it is unchanged."""
     good = {"columns": "a, k", "resolve": "position", "include": "file", "splitBytes": "1k"}
     with pytest.raises(SchemaError, match=r"^the option 'filter': the dataset has no column 'nope'"):
         count(folder, **good, filter="nope = 1")
@@ -180,7 +180,7 @@ def test_one_of_many_options_is_the_one(folder):
         count(folder, COLUMNS="nope")
 
 
-def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
+def test_error_of_damaged_file_names_no_option(folder, tmp_path):
     numparq.to_parquet(pd.DataFrame({"a": np.arange(3)}), tmp_path / "a.parquet", index=False)
     (tmp_path / "b.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(InvalidFileError, match=r"^(?!the option).*b\.parquet"):
@@ -189,7 +189,7 @@ def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
         count(str(tmp_path / "none"), columns="a", filter="a = 1")
 
 
-def test_spark_has_options_of_its_own_that_count_here_as_unknown(folder):
+def test_options_of_spark_sources_are_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
         said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
         with pytest.raises(ValueError, match=said):

@@ -81,7 +81,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     return split_table(
         request.path,
         columns,
-        request.filters,
+        request.filters,  # type: ignore[arg-type]  # text is parsed before
         runtime_filters=request.runtime_filters,
         min_splits=request.min_splits,
         partitioning=request.partitioning,

@@ -95,7 +95,7 @@ class VariantObjectBuilder:
     def merge_fields(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
         """Merge two dicts, sorted by the bytes of their keys."""
         rest = decode_value(value, self._dictionaries.names(owner))
-        _check_apart(names, rest)
+        _check_disjoint(names, rest)
         return _sorted({**item, **rest}) if rest else item
 
 
@@ -136,7 +136,7 @@ class VariantBytesBuilder:
         """Encode an object of the fields of two."""
         known = self._dictionaries.names(owner)
         ours, theirs = _encoded_fields(item, known), _encoded_fields(value, known)
-        _check_apart(names, theirs)
+        _check_disjoint(names, theirs)
         fields = _sorted({**ours, **theirs})
         return self.build_object(list(fields), list(fields.values()), owner)
 
@@ -153,7 +153,7 @@ def _sorted(fields: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(fields.items(), key=lambda field: field[0].encode()))
 
 
-def _check_apart(names: frozenset[str], stored: Mapping[str, Any]) -> None:
+def _check_disjoint(names: frozenset[str], stored: Mapping[str, Any]) -> None:
     """Raise InvalidFileError if a stored field is shredded too."""
     if not names.isdisjoint(stored):
         name = min(names.intersection(stored))

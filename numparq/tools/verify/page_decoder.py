@@ -155,7 +155,7 @@ class PageDecoder:
         count = about["num_values"]
         per_value = 2 + max(self._width, 8 if about["encoding"] in _DICTIONARY_ENCODINGS else 1)
         if count * per_value > _MAX_PAGE_BYTES:
-            raise PageDecodeError("not-checked", f"the page has {count:,} values, too many to be looked at")
+            raise PageDecodeError("not-checked", f"the page has {count:,} values, too many to check")
         pages = self._pages(header, count, about["encoding"], header["type"])
         pages.raw = raw
         row = pages.pages[0]
@@ -176,7 +176,7 @@ class PageDecoder:
             found.deviations.append(
                 (
                     "writer-compressed",
-                    "the page is compressed, and its header says that it is not, as parquet-cpp wrote it (ARROW-10353)",
+                    "the page is compressed, but its is_compressed is false, as parquet-cpp wrote it (ARROW-10353)",
                 )
             )
         return found
@@ -220,8 +220,7 @@ class PageDecoder:
             found.deviations.append(
                 (
                     "writer-level-bits",
-                    "the bits of the levels, which are BIT_PACKED, begin with the "
-                    "lowest, as Impala wrote them (IMPALA-3006)",
+                    "BIT_PACKED levels begin with the lowest bit, as Impala wrote them (IMPALA-3006)",
                 )
             )
         if not found.num_values:
@@ -240,7 +239,7 @@ class PageDecoder:
         except (PageFailure, ParquetError, MemoryError) as error:
             if goes_on and self._last_string is None:
                 raise PageDecodeError(
-                    "not-checked", "the strings go on from a page that could not be decoded"
+                    "not-checked", "the strings continue those of a page that could not be decoded"
                 ) from None
             raise _decode_error(error, "page-values") from None
         self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
@@ -269,12 +268,14 @@ class PageDecoder:
         if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
             widest = max_delta_bits(body.tobytes())
             if widest > _INT32_BITS:
-                found.deviations.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
+                found.deviations.append(
+                    ("writer-deltas", f"deltas of INT32 values have {widest} bits, more than {_INT32_BITS}")
+                )
         elif encoding == DELTA_BYTE_ARRAY and (shared := first_delta_value(body.tobytes())):
             found.deviations.append(
                 (
                     "writer-prefixes",
-                    f"the first string begins with {shared:,} bytes of the last one of a page before (PARQUET-246)",
+                    f"the first string shares {shared:,} bytes with the last one of the previous page (PARQUET-246)",
                 )
             )
 
@@ -332,7 +333,7 @@ class PageDecoder:
         if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:
             if dictionary is None:
                 raise PageDecodeError(
-                    "page-dictionary", "the page needs a dictionary, and the chunk has none before it"
+                    "page-dictionary", "the page needs a dictionary page, but the column chunk has none before it"
                 )
             pages.chunks[0, [C_CAST, C_ITEM_SIZE, C_DICTIONARY_SIZE]] = CODES, 4, dictionary.count
             out = self._decode_fixed(pages, decompressed, dictionary.codes, found.num_values, 4)
@@ -401,14 +402,16 @@ def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
     stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
     levels = type_header.get("definition_levels_byte_length", 0) + type_header.get("repetition_levels_byte_length", 0)
     if levels > min(stored, plain):
-        raise PageDecodeError("page-counts", f"the levels claim {levels:,} bytes of a page of {min(stored, plain):,}")
+        raise PageDecodeError(
+            "page-counts", f"the levels have {levels:,} bytes, but the page has {min(stored, plain):,}"
+        )
 
 
 def _decode_error(error: Exception, check: str) -> PageDecodeError:
     """Convert an error of the decoders; memory and limits become ``not-checked`` instead of `check`."""
     reason = error.error if isinstance(error, PageFailure) else error
     if isinstance(reason, MemoryError) and not isinstance(reason, LimitError):
-        return PageDecodeError("not-checked", "there is not enough memory for the page")
+        return PageDecodeError("not-checked", "not enough memory to decode the page")
     if isinstance(reason, (LimitError, NotImplementedError)):
         return PageDecodeError("not-checked", getattr(reason, "message", str(reason)))
     return PageDecodeError(check, getattr(reason, "message", str(reason)))
