@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
 from numparq.scan.options import ScanOptions
-from numparq.typing import Columns, Filters, PathOrBuffer, RuntimeFilters, StorageOptions
+from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
 from .discover.files import DatasetListing
 from .discover.open_files import open_files
@@ -131,7 +131,7 @@ def _opened(
                     raise TypeError(f"cell {place} is {type(cell).__name__}, but other cells are bytes; use one kind")
                 files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
         elif cells:
-            place_ = resolve_paths(list(cells), storage_options, filesystem)
+            place_ = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
             named = [DataFile(path, place_.display_name(path)) for path in place_.paths]
             files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
         yield files
