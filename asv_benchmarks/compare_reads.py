@@ -43,7 +43,7 @@ class Settings:
     sync: bool = False
 
     def summary(self) -> dict[str, object]:
-        """Return<<<<<<< /tmp/tmpmz_1g95v/2 the=======>>>>>>> /tmp/tmpmz_1g95v/3 the settings that figures depend on."""
+        """Return the settings that figures depend on."""
         return {"scale": self.scale, "threads": self.threads, "repeat": self.repeat}
 
 

@@ -88,7 +88,7 @@ def failures(results: Mapping[str, Mapping[str, object]]) -> list[str]:
 
 
 def machine() -> dict[str, object]:
-    """Return<<<<<<< /tmp/tmpyc7hknqo/2 what=======>>>>>>> /tmp/tmpyc7hknqo/3 the facts of the machine that figures depend on."""
+    """Return the facts of the machine that figures depend on."""
     return {"python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count()}
 
 

@@ -167,7 +167,7 @@ def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def structs(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return<<<<<<< /tmp/tmpmvwvmlcc/2 an=======>>>>>>> /tmp/tmpmvwvmlcc/3 addresses of a number, a place and a position within it, each sometimes null."""
+    """Return addresses of a number, a place and a position within it, each sometimes null."""
     position = pa.StructArray.from_arrays(
         [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))],
         ["lat", "lon"],
@@ -193,7 +193,7 @@ def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def small(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return<<<<<<< /tmp/tmpmvwvmlcc/2 a=======>>>>>>> /tmp/tmpmvwvmlcc/3 a small table of numbers and names."""
+    """Return a small table of numbers and names."""
     return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})
 
 
@@ -204,7 +204,7 @@ def _item_names(rng: np.random.Generator, size: int) -> pa.Array:
 
 
 def points(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return<<<<<<< /tmp/tmpmvwvmlcc/2 a=======>>>>>>> /tmp/tmpmvwvmlcc/3 a sorted unique key, a measurement, and a name."""
+    """Return a sorted unique key, a measurement, and a name."""
     key = np.cumsum(rng.integers(1, 5, size)) + 1_000_000
     return pa.table({"key": key, "value": make.normal(rng, size), "name": _item_names(rng, size)})
 
@@ -215,7 +215,7 @@ def shuffled(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def mixed(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a serial number, an independent draw of `DRAWS` <<<<<<< /tmp/tmpmvwvmlcc/2independent =======>>>>>>> /tmp/tmpmvwvmlcc/3numbers, a price, a name, and one of 120 cities."""
+    """Return a serial number, an independent draw of `DRAWS` numbers, a price, a name, and one of 120 places."""
     return pa.table(
         {
             "id": np.arange(size),

@@ -14,7 +14,7 @@ YEARS, REGIONS = 10, 10
 
 
 def events(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return <<<<<<< /tmp/tmpyg5aazq4/2=======unsorted rows: >>>>>>> /tmp/tmpyg5aazq4/3a serial number, two measurements, text, and two keys of ten values each<<<<<<< /tmp/tmpyg5aazq4/2, in no order=======>>>>>>> /tmp/tmpyg5aazq4/3."""
+    """Return unsorted rows: a serial number, two measurements, text, and two keys of ten values each."""
     return pa.table(
         {
             "id": np.arange(size),
@@ -28,7 +28,7 @@ def events(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def sorted_events(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return<<<<<<< /tmp/tmpyg5aazq4/2 the=======>>>>>>> /tmp/tmpyg5aazq4/3 the same rows sorted by the keys."""
+    """Return the same rows sorted by the keys."""
     return events(rng, size).sort_by([("year", "ascending"), ("region", "ascending"), ("id", "ascending")])
 
 

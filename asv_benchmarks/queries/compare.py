@@ -55,7 +55,7 @@ def _best_cell(answers: QueryOutcome) -> str:
 
 
 def _repeated_cell(answers: QueryOutcome) -> str:
-    """Return<<<<<<< /tmp/tmp_in46g27/2 the same=======>>>>>>> /tmp/tmp_in46g27/3 the same for repeated queries, in ms and as a ratio."""
+    """Return the same for repeated queries, in ms and as a ratio."""
     repeated = {name: outcome.repeated for name, outcome in answers.outcomes.items()}
     best = best_peer(repeated, "numparq", ALL)
     own = repeated["numparq"].best if "numparq" in repeated else None

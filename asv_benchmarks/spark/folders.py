@@ -80,7 +80,7 @@ def trips(rng: np.random.Generator, first: int, size: int) -> pa.Table:
 
 
 def keyed(rng: np.random.Generator, first: int, size: int) -> pa.Table:
-    """Return a row<<<<<<< /tmp/tmpowiff_fo/2 number, an unsorted key======= number>>>>>>> /tmp/tmpowiff_fo/3, an unordered key (`key_of`), and two values."""
+    """Return a row number, an unordered key (`key_of`), and two values."""
     ids = np.arange(first, first + size)
     return pa.table(
         {

@@ -79,7 +79,7 @@ def _final(parts: Any) -> pd.DataFrame:
 
 
 def aggregated_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """<<<<<<< /tmp/tmp3s3igfn5/2Decode and aggregate =======Aggregate >>>>>>> /tmp/tmp3s3igfn5/3splits in the workers."""
+    """Aggregate splits in the workers."""
     return _final(numparq.spark.map_pandas(spark, path, _partial(), PARTIAL))
 
 

@@ -82,7 +82,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     return split_table(
         request.path,
         columns,
-        cast("Filters", request.filters),  # <<<<<<< /tmp/tmpyujwj0na/2type: ignore[arg-type]  # =======>>>>>>> /tmp/tmpyujwj0na/3text is parsed before
+        cast("Filters", request.filters),  # text is parsed before
         runtime_filters=request.runtime_filters,
         min_splits=request.min_splits,
         partitioning=request.partitioning,
