@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
-from .errors import InvalidFileError, UnsupportedError
+from .dataset.open_table import open_table
+from .errors import UnsupportedError
 from .file.reader import ParquetFile
 from .types.choose import DTYPE_BACKENDS
+from .typing import (
+    ColumnEncoding,
+    ColumnFlags,
+    ColumnName,
+    Columns,
+    Compression,
+    CompressionLevel,
+    DtypeBackend,
+    Filters,
+    PathOrBuffer,
+    PathOrPaths,
+    RowRange,
+    RuntimeFilters,
+    SortingColumns,
+    StorageOptions,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .dataset.dataset import Dataset
     from .io.coalesce import Coalescing
 
-_NOT_GIVEN = object()
+# Options of `to_parquet` that make a dataset, or apply to one only.
+_DATASET_OPTIONS = (
+    "partition_cols",
+    "existing_data_behavior",
+    "max_rows_per_file",
+    "max_bytes_per_file",
+    "write_metadata_file",
+)
 
 
 def read_parquet(
-    path: Any,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    path: PathOrPaths,
+    columns: Columns = None,
+    filters: Filters = None,
     *,
-    runtime_filters: Any = (),
-    explode: str | tuple[str, ...] | None = None,
-    dtype_backend: Any = _NOT_GIVEN,
-    storage_options: dict[str, Any] | None = None,
+    runtime_filters: RuntimeFilters = (),
+    explode: ColumnName | None = None,
+    dtype_backend: DtypeBackend | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     coalescing: Coalescing | None = None,
     row_groups: Sequence[int] | None = None,
-    row_range: tuple[int | None, int | None] | None = None,
+    row_range: RowRange = None,
     nrows: int | None = None,
     partitioning: Any = "hive",
     schema: Any = None,
@@ -42,7 +64,7 @@ def read_parquet(
     geometries: str = "wkb",
     variants: str = "values",
     files: str = "references",
-    decryption: Any = None,
+    decryption: object = None,
     verify_crc: bool = True,
     on_error: str = "raise",
     memory_limit: int | None = None,
@@ -173,7 +195,7 @@ def read_parquet(
         "threads": threads,
     }
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
-    table = _open_table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
+    table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
     with table:
         if isinstance(table, ParquetFile):
             return table.read(columns, filters, explode=explode, row_groups=row_groups, on_error=on_error, **chosen)
@@ -185,38 +207,38 @@ def read_parquet(
 
 def to_parquet(
     df: pd.DataFrame,
-    path: Any = None,
-    compression: Any = "snappy",
+    path: PathOrBuffer | None = None,
+    compression: Compression = "snappy",
     index: bool | None = None,
-    partition_cols: Any = None,
+    partition_cols: Sequence[Hashable] | None = None,
     *,
     existing_data_behavior: str = "error",
     max_rows_per_file: int | None = None,
     max_bytes_per_file: int | None = None,
     write_metadata_file: bool = False,
     schema: Any = None,
-    compression_level: Any = None,
+    compression_level: CompressionLevel = None,
     row_group_size: int | None = None,
     row_group_bytes: int | None = None,
     row_group_alignment: int | None = None,
     data_page_size: int = DATA_PAGE_SIZE,
     max_rows_per_page: int = MAX_ROWS_PER_PAGE,
-    data_page_version: Any = "1.0",
-    use_dictionary: Any = True,
+    data_page_version: str = "1.0",
+    use_dictionary: ColumnFlags = True,
     dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE,
-    column_encoding: Any = None,
-    use_byte_stream_split: Any = False,
-    write_statistics: Any = True,
+    column_encoding: ColumnEncoding = None,
+    use_byte_stream_split: ColumnFlags = False,
+    write_statistics: ColumnFlags = True,
     write_page_index: bool = True,
     write_page_checksum: bool = True,
-    bloom_filter_options: Any = None,
+    bloom_filter_options: bool | Mapping[str, Any] | None = None,
     column_order: str = "type",
-    sorting_columns: Sequence[Any] | None = None,
+    sorting_columns: SortingColumns = None,
     store_schema: bool = True,
     key_value_metadata: Mapping[str, str | bytes] | None = None,
     append: bool = False,
     checkpoint_row_groups: int | None = None,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -313,53 +335,20 @@ def to_parquet(
     0  1    x
     1  2  NaN
     """
-    options: dict[str, Any] = {
-        "schema": schema,
-        "compression": compression,
-        "compression_level": compression_level,
-        "row_group_size": row_group_size,
-        "row_group_bytes": row_group_bytes,
-        "row_group_alignment": row_group_alignment,
-        "data_page_size": data_page_size,
-        "max_rows_per_page": max_rows_per_page,
-        "data_page_version": data_page_version,
-        "use_dictionary": use_dictionary,
-        "dictionary_pagesize_limit": dictionary_pagesize_limit,
-        "column_encoding": column_encoding,
-        "use_byte_stream_split": use_byte_stream_split,
-        "write_statistics": write_statistics,
-        "write_page_index": write_page_index,
-        "write_page_checksum": write_page_checksum,
-        "bloom_filter_options": bloom_filter_options,
-        "column_order": column_order,
-        "sorting_columns": sorting_columns,
-        "store_schema": store_schema,
-        "key_value_metadata": key_value_metadata,
-        "append": append,
-        "checkpoint_row_groups": checkpoint_row_groups,
-        "storage_options": storage_options,
-        "filesystem": filesystem,
-        "threads": threads,
-        "progress": progress,
-    }
-    many_files = (partition_cols, max_rows_per_file, max_bytes_per_file, write_metadata_file or None)
-    if any(value is not None for value in many_files):
+    options = locals().copy()  # all arguments, by name
+    for name in ("df", "path", "index"):
+        del options[name]
+    dataset_options = {name: options.pop(name) for name in _DATASET_OPTIONS}
+    limits = (partition_cols, max_rows_per_file, max_bytes_per_file)
+    if write_metadata_file or any(limit is not None for limit in limits):
         from .dataset.write.dataset_writer import write_dataset
 
-        write_dataset(
-            df,
-            path,
-            index,
-            partition_cols=partition_cols,
-            existing_data_behavior=existing_data_behavior,
-            max_rows_per_file=max_rows_per_file,
-            max_bytes_per_file=max_bytes_per_file,
-            write_metadata_file=write_metadata_file,
-            **options,
-        )
+        write_dataset(df, path, index, **dataset_options, **options)
         return None
     if existing_data_behavior != "error":
-        raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
+        raise ValueError(
+            "existing_data_behavior needs a dataset; use partition_cols=[] to write one without partitions"
+        )
     from .file.writer import ParquetWriter  # lazy: reads do not import the writer
 
     with ParquetWriter(path, **options) as writer:
@@ -367,47 +356,12 @@ def to_parquet(
     return writer.getvalue() if path is None else None
 
 
-def _open_table(
-    path: Any,
-    schema: Any,
-    resolve: str,
-    on_error: str,
-    external_files: bool,
-    partitioning: Any,
-    categories: Any,
-    opening: dict[str, Any],
-) -> ParquetFile | Dataset:
-    """Open a path: one file, or a dataset."""
-    is_plain = schema is None and resolve == "name"
-    if is_plain and _is_one_file(path, opening["filesystem"]):
-        return _open_file(path, on_error, external_files=external_files, **opening)
-    from .dataset.dataset import Dataset
-
-    if not isinstance(path, (str, os.PathLike, list, tuple)):
-        raise TypeError("schema and resolve go with files that have names: a path, or a list of these")
-    dataset = Dataset(path, partitioning=partitioning, schema=schema, resolve=resolve, categories=categories, **opening)
-    source = dataset.single_source() if is_plain else None
-    if source is None:
-        return dataset
-    return _open_file(source, on_error, external_files=external_files, coalescing=opening["coalescing"])
-
-
-def _is_one_file(path: Any, filesystem: Any) -> bool:
-    """Whether a path is known to be one file without a request: not a name, or a local file."""
-    if isinstance(path, (list, tuple)):
-        return False
-    if not isinstance(path, (str, os.PathLike)):
-        return True
-    name = os.fsdecode(path)
-    return filesystem is None and "://" not in name and os.path.isfile(name)
-
-
 # Options of a single file that datasets lack: default, and advice for the error message.
 _SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
     "explode": (None, "read the files one by one"),
-    "row_groups": (None, "row groups are those of one file; row_range counts over all of them"),
+    "row_groups": (None, "use row_range, which counts over all files"),
     "on_error": ("raise", "read the files one by one"),
-    "external_files": (False, "the files of a dataset are opened by themselves"),
+    "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
 }
 
 
@@ -415,22 +369,12 @@ def _reject_single_file_options(**arguments: Any) -> None:
     for name, value in arguments.items():
         default, advice = _SINGLE_FILE_OPTIONS[name]
         if value != default:
-            raise UnsupportedError(f"{name}={value!r} goes with one file, and the path stands for many: {advice}")
+            raise UnsupportedError(f"{name}={value!r} needs a single file, but the path is a dataset; {advice}")
 
 
-def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
-    """Open a file; with ``on_error="skip"``, a damaged footer's error points to `numparq salvage`."""
-    try:
-        return ParquetFile(path, **options)
-    except InvalidFileError as error:
-        if on_error == "skip":
-            error.message += "; without its footer a file is lost, unless `numparq salvage` can make a new one"
-        raise
-
-
-def _resolve_dtype_backend(dtype_backend: Any) -> str:
+def _resolve_dtype_backend(dtype_backend: DtypeBackend | None) -> DtypeBackend | Literal["numpy"]:
     """Return the checked `dtype_backend`; pandas' "no default" marker means "numpy"."""
-    if dtype_backend is _NOT_GIVEN or dtype_backend is None or "no_default" in str(dtype_backend):
+    if dtype_backend is None or "no_default" in str(dtype_backend):
         return "numpy"
     if dtype_backend not in DTYPE_BACKENDS:
         raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Union
 
 if TYPE_CHECKING:
     from .expr.expression import Expression
+    from .expr.runtime_filter import RuntimeFilter
 
 __all__ = [
+    "ColumnEncoding",
+    "ColumnFlags",
     "ColumnName",
     "Columns",
+    "Compression",
+    "CompressionLevel",
     "DtypeBackend",
     "FilterTuple",
     "Filters",
     "PathLike",
     "PathOrBuffer",
     "PathOrPaths",
+    "RowRange",
+    "RuntimeFilters",
+    "SortingColumns",
     "StorageOptions",
 ]
 
@@ -35,5 +43,19 @@ FilterTuple: TypeAlias = tuple[ColumnName, str, Any]
 # An expression of `numparq.col`, a list of tuples (all hold), or a list of such lists (any holds).
 Filters: TypeAlias = Union["Expression", Sequence[FilterTuple], Sequence[Sequence[FilterTuple]], None]
 
+RuntimeFilters: TypeAlias = Iterable["RuntimeFilter"]
+# First row and exclusive end; None is the start or the end of the table.
+RowRange: TypeAlias = tuple[int | None, int | None] | range | slice | None
+
+# One codec (None: uncompressed), or codecs by column.
+Compression: TypeAlias = str | Mapping[str, str | None] | None
+# One value for all columns, or values by column.
+CompressionLevel: TypeAlias = int | Mapping[str, int | None] | None
+ColumnEncoding: TypeAlias = str | Mapping[str, str | None] | None
+# All columns or none, some columns by name, or flags by column.
+ColumnFlags: TypeAlias = bool | Collection[str] | Mapping[str, bool]
+# A name, (name, descending), (name, descending, nulls_first), or an object like `pyarrow.parquet.SortingColumn`.
+SortingColumns: TypeAlias = Sequence[Any] | None
+
 DtypeBackend: TypeAlias = Literal["numpy_nullable", "pyarrow"]
-StorageOptions: TypeAlias = Mapping[str, Any] | None
+StorageOptions: TypeAlias = dict[str, Any] | None

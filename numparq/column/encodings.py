@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numparq.errors import UnsupportedError
+from numparq.format.physical_type import PHYSICAL_NAMES
 from numparq.kernels import alp_writing_kernels, delta_writing_kernels, writing_kernels
 from numparq.kernels.encodings.alp import max_alp_bytes
 from numparq.kernels.encodings.alp_scaling import WORK_SIZE
@@ -254,14 +255,18 @@ def encoder_for(dense: DenseLeaf, encoding: int) -> Encoder:
 
     Raises UnsupportedError if the encoding cannot hold the values' physical type.
     """
-    found = ENCODERS.get((encoding, dense.values.physical))
+    physical = dense.values.physical
+    found = ENCODERS.get((encoding, physical))
     if found is None:
         raise UnsupportedError(
-            f"values of physical type {dense.values.physical} are not written in encoding {encoding}; "
-            f"there is "
-            f"{', '.join(name for name, number in ENCODING_NAMES.items() if can_encode(number, dense.values.physical))}"
+            f"{PHYSICAL_NAMES[physical]} values cannot be written in encoding {_encoding_name(encoding)}; use "
+            f"{', '.join(name for name, number in ENCODING_NAMES.items() if can_encode(number, physical))}"
         )
     return found
+
+
+def _encoding_name(encoding: int) -> str:
+    return next((name for name, number in ENCODING_NAMES.items() if number == encoding), str(encoding))
 
 
 def can_encode(encoding: int, physical: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numparq.errors import SchemaError, error_context
 from numparq.format.schema import Leaf, Schema
+from numparq.typing import ColumnName, Columns
 
 if TYPE_CHECKING:
     from .nested.nested_type import NestedType
@@ -50,7 +51,7 @@ class NestedProjection:
         return list(iter_leaves(self.type))
 
 
-def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf | NestedProjection]:
+def select_columns(schema: Schema, columns: Columns, always: Sequence[str] = ()) -> list[Leaf | NestedProjection]:
     """Return the columns to read, in the order of `columns` (None: all), then those of `always` that exist.
 
     A tuple, or a dotted name that matches no column, is a path: struct fields become columns, lists keep their type.
@@ -99,14 +100,14 @@ def projection_of(columns: Sequence[Leaf | NestedProjection]) -> Projection:
     return Projection([*columns], leaves, [leaf.name for leaf in leaves], labels, is_flat)
 
 
-def check_names(columns: Any) -> list[Any]:
+def check_names(columns: Iterable[ColumnName]) -> list[ColumnName]:
     """Return the `columns` argument as a list; TypeError for a single string."""
     if isinstance(columns, (str, bytes)):
-        raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
+        raise TypeError(f"columns must be a list of names, not {columns!r}; use [{columns!r}] for one column")
     return list(columns)
 
 
-def resolve_top_level(schema: Schema, name: Any) -> tuple[int, tuple[str, ...]]:
+def resolve_top_level(schema: Schema, name: ColumnName) -> tuple[int, tuple[str, ...]]:
     """Return the ordinal of the top-level column that a name or path begins with, and the path from there.
 
     The path has one name if it is the column itself. Raises SchemaError for an unknown column.
@@ -120,7 +121,7 @@ def resolve_top_level(schema: Schema, name: Any) -> tuple[int, tuple[str, ...]]:
     return schema.positions[path[0]], path
 
 
-def select_column(schema: Schema, name: Any) -> Leaf | NestedProjection:
+def select_column(schema: Schema, name: ColumnName) -> Leaf | NestedProjection:
     """Return one column to read, as `select_columns` resolves it."""
     position, path = resolve_top_level(schema, name)
     return _top_level_column(schema, position) if len(path) == 1 else _nested_part(schema, position, path, name)
@@ -161,7 +162,7 @@ def _top_level_column(schema: Schema, position: int) -> Leaf | NestedProjection:
     return NestedProjection(name, position, shape, shape)
 
 
-def _nested_part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> NestedProjection:
+def _nested_part(schema: Schema, position: int, path: tuple[str, ...], name: ColumnName) -> NestedProjection:
     """Return the part of a nested column that a path selects."""
     column = _top_level_column(schema, position)
     leaves = [] if isinstance(column, Leaf) else [leaf for leaf in column.leaves if leaf.path[: len(path)] == path]
@@ -192,31 +193,32 @@ def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
     return replace(second, type=kept)
 
 
-def unknown_column_error(name: Any, known: Sequence[str], where: str = "the file") -> SchemaError:
+def unknown_column_error(name: ColumnName, known: Sequence[str], where: str = "the file") -> SchemaError:
     """Return the error for an unknown column, with similar names, or else the existing ones."""
     close = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; there {_list_names(known)}"
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; {_list_names(known)}"
     return SchemaError(f"{where} has no column {name!r}{hint}")
 
 
 def _list_names(names: Sequence[str]) -> str:
     """Return the names as text, only the first of many."""
     if not names:
-        return "are none"
+        return "it has no columns"
+    subject = "its column is" if len(names) == 1 else "its columns are"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"{'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:_MAX_LISTED_NAMES]))}{more}"
+    return f"{subject} {', '.join(map(repr, names[:_MAX_LISTED_NAMES]))}{more}"
 
 
 _MAX_LISTED_NAMES = 8  # in an error message
 
 
-def check_include(include: Any, of_rows: Sequence[str] = ()) -> list[str]:
+def check_include(include: str | Iterable[str], of_rows: Sequence[str] = ()) -> list[str]:
     """Check the `include` argument: names out of VIRTUAL_COLUMNS or `of_rows`; duplicates are dropped."""
     names = [include] if isinstance(include, str) else list(include)
     known = (*VIRTUAL_COLUMNS, *of_rows)
     for name in names:
         if name == POSITION_COLUMN and name not in known:
-            raise ValueError(f"include={name!r} is the position of an element in its list: it needs explode=...")
+            raise ValueError(f"include={name!r}, the position of an element in its list, needs explode=...")
         if name not in known:
-            raise ValueError(f"include takes {', '.join(map(repr, known))}, not {name!r}")
+            raise ValueError(f"include must name one of {', '.join(map(repr, known))}, not {name!r}")
     return list(dict.fromkeys(names))

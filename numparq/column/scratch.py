@@ -81,7 +81,8 @@ class ThreadScratch:
     def get(self) -> Scratch:
         """Return the calling thread's buffers."""
         try:
-            return self._local.scratch
+            found: Scratch = self._local.scratch
+            return found
         except AttributeError:
             scratch = self._local.scratch = borrow_scratch()
             self._taken.append(scratch)
@@ -101,5 +102,5 @@ def allocate(size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
         return np.empty(size, dtype)
     except (MemoryError, ValueError):
         raise LimitError(
-            f"the file asks for {size * np.dtype(dtype).itemsize:,} bytes of memory at once; read fewer columns or rows"
+            f"a buffer of {size * np.dtype(dtype).itemsize:,} bytes cannot be allocated; read fewer columns or rows"
         ) from None

@@ -52,7 +52,7 @@ def _check_depth(expression: Expression) -> None:
         ]
         if not level:
             return
-    raise ValueError(f"filters are nested more than {_DEEPEST} deep: join conditions by & or | at one level")
+    raise ValueError(f"filters are nested more than {_DEEPEST} levels deep; join predicates by & or | at one level")
 
 
 def _parts(expression: Any) -> tuple[Expression, ...]:
@@ -80,7 +80,7 @@ def _null_test(
     test: ColumnPredicate, found: ResolvedColumn, negated: bool, text: str, origin: ArrowType | None
 ) -> Expression:
     if found.list_depth:
-        raise SchemaError(f"{test!r}: what is in a list has no value for each row", column=found.leaf.name)
+        raise SchemaError(f"{test!r}: the column is inside a list; use is_null() on the list", column=found.leaf.name)
     if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
         return Constant(not negated)
     if found.definition_level == 0:
@@ -98,7 +98,7 @@ def bind_predicate(
     leaf, text = found.leaf, repr(Not(test) if negated else test)
     if test.op == "contains":
         if not found.is_simple_list:
-            raise SchemaError(f"{test!r}: contains is for lists of simple values, one deep", column=leaf.name)
+            raise SchemaError(f"{test!r}: contains() needs a list of simple values, one level deep", column=leaf.name)
         element = value_predicate(ColumnPredicate(test.name, "==", test.operand), leaf, False, origin, text)
         return ContainsPredicate(leaf, _list_level(found), element, negated, text)
     _check_single(found, test)
@@ -124,10 +124,12 @@ def bind_bloom_filter(
 def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
     """Raise SchemaError if a column has not one value a row."""
     if not found.is_leaf:
-        kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
-        raise SchemaError(f"{what}: the column {kind}; ask one of its fields, or contains()", column=found.leaf.name)
+        kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or contains lists"
+        raise SchemaError(
+            f"{what}: the column {kind}; compare one of its fields, or use contains()", column=found.leaf.name
+        )
     if found.list_depth:
-        raise SchemaError(f"{what}: the column is in a list; ask the list by contains()", column=found.leaf.name)
+        raise SchemaError(f"{what}: the column is inside a list; use contains() on the list", column=found.leaf.name)
 
 
 def _list_level(found: ResolvedColumn) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from operator import and_, or_
+from typing import Any, TypeVar
 
 from numparq.format.bloom_filter import BloomFilter
 from numparq.format.schema import Leaf
@@ -120,6 +121,7 @@ class ContainsPredicate(Expression):
 
 BoundPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate
 
+_Result = TypeVar("_Result")  # supports & and |
 _LONGEST = 100
 
 
@@ -154,7 +156,9 @@ def combine_bools(bound: Expression, answer: Callable[[Any], bool]) -> bool:
     return answer(bound)
 
 
-def combine_results(bound: Expression, answer: Callable[[Any], Any], constant: Callable[[bool], Any]) -> Any:
+def combine_results(
+    bound: Expression, answer: Callable[[Any], _Result], constant: Callable[[bool], _Result]
+) -> _Result:
     """Combine masks or row ranges of the predicates of a bound expression by ``&`` in an AND, ``|`` in an OR.
 
     `constant` returns the result of a Constant by its value.
@@ -162,9 +166,9 @@ def combine_results(bound: Expression, answer: Callable[[Any], Any], constant: C
     if isinstance(bound, Constant):
         return constant(bound.value)
     if isinstance(bound, And):
-        return reduce(lambda a, b: a & b, (combine_results(part, answer, constant) for part in bound.parts))
+        return reduce(and_, (combine_results(part, answer, constant) for part in bound.parts))
     if isinstance(bound, Or):
-        return reduce(lambda a, b: a | b, (combine_results(part, answer, constant) for part in bound.parts))
+        return reduce(or_, (combine_results(part, answer, constant) for part in bound.parts))
     return answer(bound)
 
 

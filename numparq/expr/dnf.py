@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expression, Or, col, comparison
@@ -9,7 +10,7 @@ from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expr
 _OPERATORS = (*COMPARISONS, "=", "in", "not in")
 
 
-def as_expression(filters: Any) -> Expression:
+def as_expression(filters: object) -> Expression:
     """Return the `filters` argument as an expression: an Expression, a tuple, or a list in disjunctive normal form.
 
     Raises TypeError for other types, ValueError for empty lists, tuples without three items and unknown operators.
@@ -17,11 +18,11 @@ def as_expression(filters: Any) -> Expression:
     if isinstance(filters, Expression):
         return filters
     if isinstance(filters, ColumnReference):
-        raise TypeError(f"filters={filters!r} is a column, not a condition on one")
+        raise TypeError(f"filters={filters!r} is a column, not a predicate; compare it with a literal")
     return from_dnf(filters)
 
 
-def from_dnf(filters: Any) -> Expression:
+def from_dnf(filters: object) -> Expression:
     """Return filters in disjunctive normal form as an expression: tuples of a list are ANDed, lists are ORed.
 
     A tuple is ``(column, operator, value)``; errors as in `as_expression`.
@@ -30,48 +31,48 @@ def from_dnf(filters: Any) -> Expression:
         return _predicate(filters, "filters")
     if not isinstance(filters, (list, tuple)):
         raise TypeError(
-            "filters is a list of tuples (column, operator, value), a list of such lists, or an expression on "
-            f"numparq.col, not {_shown(filters)}"
+            "filters must be a list of tuples (column, operator, value), a list of such lists, or an expression on "
+            f"numparq.col, not {_describe_filters(filters)}"
         )
     if not filters:
-        raise ValueError("filters is empty: leave it out, to read all rows")
+        raise ValueError("filters is empty; use filters=None to read all rows")
     if all(isinstance(item, tuple) and _is_predicate(item) for item in filters):
         return _conjunction(filters, "filters")
     for place, item in enumerate(filters):
         if not isinstance(item, (list, tuple)) or (isinstance(item, tuple) and _is_predicate(item)):
             raise TypeError(
-                f"filters is a list of tuples or a list of lists of tuples; filters[{place}] is {item!r} among others"
+                f"filters must be a list of tuples, or of lists of tuples; filters[{place}] is {item!r} among lists"
                 if isinstance(item, tuple)
-                else f"filters[{place}] is no tuple (column, operator, value), and no list of them: {item!r}"
+                else f"filters[{place}] must be a tuple (column, operator, value) or a list of them, not {item!r}"
             )
     parts = [_conjunction(item, f"filters[{place}]") for place, item in enumerate(filters)]
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _is_predicate(item: tuple) -> bool:
+def _is_predicate(item: tuple[Any, ...]) -> bool:
     """Whether a tuple is a predicate, not a sequence of them: it begins with a name, or a path and an operator."""
     if not item:
         return False
     return isinstance(item[0], str) or (len(item) > 1 and isinstance(item[1], str))
 
 
-def _conjunction(items: Any, where: str) -> Expression:
+def _conjunction(items: Sequence[object], where: str) -> Expression:
     if not items:
-        raise ValueError(f"{where} is empty: it has to have at least one tuple (column, operator, value)")
+        raise ValueError(f"{where} is empty; it needs at least one tuple (column, operator, value)")
     parts = [_predicate(item, f"{where}[{place}]") for place, item in enumerate(items)]
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _predicate(item: Any, where: str) -> Expression:
+def _predicate(item: object, where: str) -> Expression:
     if not isinstance(item, tuple):
-        raise TypeError(f"{where} is a tuple (column, operator, value), not {item!r}")
+        raise TypeError(f"{where} must be a tuple (column, operator, value), not {item!r}")
     if len(item) != 3:
-        raise ValueError(f"{where} has three items (column, operator, value), not {len(item)}: {item!r}")
+        raise ValueError(f"{where} must have three items (column, operator, value), not {len(item)}: {item!r}")
     name, operator, value = item
     try:
         column = col(name)
         if not isinstance(operator, str) or operator not in _OPERATORS:
-            raise ValueError(f"there is no operator {operator!r}; there are {', '.join(_OPERATORS)}")
+            raise ValueError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}")
         return _test(column, operator, value)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{where}: {error}") from None
@@ -85,7 +86,7 @@ def _test(column: ColumnReference, operator: str, value: Any) -> ColumnPredicate
     return comparison(column.name, "==" if operator == "=" else operator, value)
 
 
-def _shown(filters: Any) -> str:
+def _describe_filters(filters: object) -> str:
     """Return the invalid `filters` for a message: its repr, or its type name if that is long (Series, frame)."""
     text = repr(filters)
     return text if len(text) <= 100 and "\n" not in text else type(filters).__name__

@@ -58,7 +58,9 @@ def _mask(out: np.ndarray | None, count: int) -> RowMask:
     if out is None:
         return RowMask(np.empty(count, np.uint8))
     if out.shape != (count,) or out.dtype.itemsize != 1 or not out.flags.c_contiguous:
-        raise ValueError(f"the answer for {count} rows does not fit an array of {out.dtype} and shape {out.shape}")
+        raise ValueError(
+            f"out must be a contiguous bool or uint8 array of {count} rows, not {out.dtype} of shape {out.shape}"
+        )
     return RowMask(out.view(np.uint8))
 
 
@@ -126,7 +128,9 @@ def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
         mask = replace(mask, validity=_of(column.validity, count, "validity"))
     if column.codes is None:
         if count_values(predicate, column) < count:
-            raise ValueError(f"{predicate.leaf.name}: {count_values(predicate, column)} values for {count} rows")
+            raise ValueError(
+                f"column {predicate.leaf.name!r} has {count_values(predicate, column)} values for {count} rows"
+            )
         match_values(predicate, column, mask)
         return
     entries = evaluate_predicate(predicate, replace(column, codes=None, validity=None))
@@ -140,7 +144,9 @@ def _join_lists(predicate: ContainsPredicate, column: ColumnVector, mask: RowMas
     offsets = _of(column.list_offsets, count + 1, "list offsets")
     elements = evaluate_predicate(predicate.predicate, column)
     if offsets[-1] > len(elements):
-        raise ValueError(f"{predicate.leaf.name}: {len(elements)} elements for lists that end at {offsets[-1]}")
+        raise ValueError(
+            f"column {predicate.leaf.name!r} has {len(elements)} elements, but its lists end at {offsets[-1]}"
+        )
     offsets = offsets if offsets.dtype.itemsize in (4, 8) else offsets.astype(np.int64)
     mask = replace(mask, validity=_of(column.levels.get(predicate.definition_level), count, "validity"))
     predicate_kernels.match_any_element(
@@ -153,5 +159,5 @@ def _of(array: Any, count: int, what: str) -> Any:
     if array is None:
         return None
     if len(array) < count:
-        raise ValueError(f"{what} for {len(array)} rows, not for {count}")
+        raise ValueError(f"the array of {what} has {len(array)} items; {count} are needed")
     return as_mask(array[:count]) if what == "validity" else np.ascontiguousarray(array[:count])

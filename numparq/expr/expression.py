@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-ColumnName = str | tuple[str, ...]
+from numparq.typing import ColumnName as ColumnName
+
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 _METHODS = {
@@ -28,10 +29,10 @@ class Expression:
 
     __slots__ = ()
 
-    def __and__(self, other: Any) -> Expression:
+    def __and__(self, other: object) -> Expression:
         return And((*_parts(self, And), *_parts(other, And))) if isinstance(other, Expression) else NotImplemented
 
-    def __or__(self, other: Any) -> Expression:
+    def __or__(self, other: object) -> Expression:
         return Or((*_parts(self, Or), *_parts(other, Or))) if isinstance(other, Expression) else NotImplemented
 
     def __invert__(self) -> Expression:
@@ -39,8 +40,8 @@ class Expression:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self!r} is neither true nor false before it meets a row: combine expressions by &, | and ~ instead of "
-            "and, or and not, each in parentheses, and write between() instead of a < column < b"
+            f"the truth value of {self!r} is undefined; combine expressions by &, | and ~ in parentheses, not by "
+            "and, or and not, and use between() instead of a < column < b"
         )
 
 
@@ -79,7 +80,7 @@ class ColumnPredicate(Expression):
         return f"{column}.{_METHODS[self.op]}({'' if self.op.startswith('is') else repr(self.operand)})"
 
 
-def _shortened(values: tuple) -> str:
+def _shortened(values: tuple[Any, ...]) -> str:
     """Return a list of values as text, only the first of many."""
     shown = ", ".join(map(repr, values[:_SHOWN]))
     return f"[{shown}]" if len(values) <= _SHOWN else f"[{shown}, ... of {len(values)}]"
@@ -142,27 +143,27 @@ class ColumnReference:
         return hash((ColumnReference, self.name))
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} alone is no condition: compare it with something, as in {self!r} == True")
+        raise TypeError(f"{self!r} alone is not a predicate; compare it with a literal, as in {self!r} == True")
 
-    def __eq__(self, other: Any) -> ColumnPredicate:  # type: ignore[override]
+    def __eq__(self, other: object) -> ColumnPredicate:  # type: ignore[override]
         return comparison(self.name, "==", other)
 
-    def __ne__(self, other: Any) -> ColumnPredicate:  # type: ignore[override]
+    def __ne__(self, other: object) -> ColumnPredicate:  # type: ignore[override]
         return comparison(self.name, "!=", other)
 
-    def __lt__(self, other: Any) -> ColumnPredicate:
+    def __lt__(self, other: object) -> ColumnPredicate:
         return comparison(self.name, "<", other)
 
-    def __le__(self, other: Any) -> ColumnPredicate:
+    def __le__(self, other: object) -> ColumnPredicate:
         return comparison(self.name, "<=", other)
 
-    def __gt__(self, other: Any) -> ColumnPredicate:
+    def __gt__(self, other: object) -> ColumnPredicate:
         return comparison(self.name, ">", other)
 
-    def __ge__(self, other: Any) -> ColumnPredicate:
+    def __ge__(self, other: object) -> ColumnPredicate:
         return comparison(self.name, ">=", other)
 
-    def isin(self, values: Iterable[Any]) -> ColumnPredicate:
+    def isin(self, values: Iterable[object]) -> ColumnPredicate:
         """Match rows whose value equals any of some literals.
 
         Parameters
@@ -181,7 +182,7 @@ class ColumnReference:
         """
         return ColumnPredicate(self.name, "in", _listed(values, "isin"))
 
-    def not_in(self, values: Iterable[Any]) -> ColumnPredicate:
+    def not_in(self, values: Iterable[object]) -> ColumnPredicate:
         """Match rows whose value equals none of some literals; nulls do not match.
 
         Parameters
@@ -200,7 +201,7 @@ class ColumnReference:
         """
         return ColumnPredicate(self.name, "not in", _listed(values, "not_in"))
 
-    def between(self, low: Any, high: Any) -> Expression:
+    def between(self, low: object, high: object) -> Expression:
         """Match rows whose value lies between two literals, both included.
 
         Parameters
@@ -212,7 +213,7 @@ class ColumnReference:
         -------
         Expression
         """
-        return (self >= low) & (self <= high)
+        return comparison(self.name, ">=", low) & comparison(self.name, "<=", high)
 
     def is_null(self) -> ColumnPredicate:
         """Match rows whose value is null; a NaN is not.
@@ -250,7 +251,7 @@ class ColumnReference:
             If `prefix` is neither.
         """
         if not isinstance(prefix, (str, bytes)):
-            raise TypeError(f"startswith takes a string, or bytes for a column of bytes, not {prefix!r}")
+            raise TypeError(f"startswith() takes a string, or bytes for a column of bytes, not {prefix!r}")
         return ColumnPredicate(self.name, "startswith", prefix)
 
     def like(self, pattern: str | bytes, escape: str | bytes | None = None) -> ColumnPredicate:
@@ -275,12 +276,14 @@ class ColumnReference:
             If `escape` is not one character of the pattern's type.
         """
         if not isinstance(pattern, (str, bytes)):
-            raise TypeError(f"like takes a string, or bytes for a column of bytes, not {pattern!r}")
+            raise TypeError(f"like() takes a string, or bytes for a column of bytes, not {pattern!r}")
         if escape is not None and (type(escape) is not type(pattern) or len(escape) != 1):
-            raise ValueError(f"escape is one character of the kind that the pattern has, not {escape!r}")
+            raise ValueError(
+                f"escape must be one character of the pattern's type, {type(pattern).__name__}, not {escape!r}"
+            )
         return ColumnPredicate(self.name, "like", (pattern, escape))
 
-    def contains(self, value: Any) -> ColumnPredicate:
+    def contains(self, value: object) -> ColumnPredicate:
         """Match rows whose list has an element equal to a literal; null elements are ignored.
 
         Parameters
@@ -328,44 +331,42 @@ def col(name: ColumnName) -> ColumnReference:
     """
     if isinstance(name, tuple):
         if not name or not all(isinstance(step, str) for step in name):
-            raise TypeError(f"a path to a column is a tuple of names, not {name!r}")
+            raise TypeError(f"a path to a column must be a tuple of names, not {name!r}")
     elif not isinstance(name, str):
-        raise TypeError(f"a column is named by a string or a tuple of them, not by {name!r}")
+        raise TypeError(f"a column name must be a string or a tuple of strings, not {name!r}")
     return ColumnReference(name)
 
 
-def comparison(name: ColumnName, op: str, value: Any) -> ColumnPredicate:
+def comparison(name: ColumnName, op: str, value: object) -> ColumnPredicate:
     """Return the comparison of a column with a literal; TypeError for a null or another column."""
     return ColumnPredicate(name, op, _literal(name, op, value))
 
 
-def is_null_literal(value: Any) -> bool:
+def is_null_literal(value: object) -> bool:
     """Whether a literal is a null: None, NaT or pandas.NA, but not NaN."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return type(value).__name__ in ("datetime64", "timedelta64") and value != value
 
 
-def _literal(name: ColumnName, op: str, value: Any) -> Any:
+def _literal(name: ColumnName, op: str, value: object) -> object:
     if isinstance(value, (ColumnReference, Expression)):
-        raise TypeError(
-            f"{ColumnReference(name)!r} {op} {value!r}: a column is compared with a literal, not with another one"
-        )
+        raise TypeError(f"{ColumnReference(name)!r} {op} {value!r}: a column can only be compared with a literal")
     if is_null_literal(value):
         raise TypeError(
-            f"{ColumnReference(name)!r} {op} {value!r} is true of no row: nulls are found by is_null(), and what is "
-            "not null by is_not_null()"
+            f"{ColumnReference(name)!r} {op} {value!r} matches no row; use is_null() to match nulls, is_not_null() to "
+            "match values"
         )
     return value
 
 
-def _listed(values: Any, what: str) -> tuple[Any, ...]:
+def _listed(values: object, what: str) -> tuple[object, ...]:
     if isinstance(values, (str, bytes, ColumnReference, Expression)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} takes a list of values, not {values!r}")
+        raise TypeError(f"{what}() takes a list of values, not {values!r}")
     listed = tuple(values)
     for value in listed:
         if isinstance(value, (ColumnReference, Expression)):
-            raise TypeError(f"{what} takes a list of literals; {value!r} is a column")
+            raise TypeError(f"{what}() takes a list of literals, but {value!r} is a column")
     return tuple(value for value in listed if not is_null_literal(value))
 
 

@@ -66,9 +66,7 @@ def _tokens(pattern: bytes, escape: bytes | None) -> list[Any]:
         if escape and pattern.startswith(escape, place):
             place += len(escape)
             if not pattern.startswith((b"%", b"_", escape), place):
-                raise LiteralError(
-                    "the escape character of the pattern stands before something else than %, _ or itself"
-                )
+                raise LiteralError("the escape character of the pattern must be followed by %, _ or itself")
             size = len(escape) if pattern.startswith(escape, place) else 1
             literal += pattern[place : place + size]
             place += size

@@ -37,7 +37,7 @@ def exact_number(value: Any, arrow_type: ArrowType | None = None) -> Number:
         return value
     if isinstance(value, Decimal):
         return _decimal(value)
-    raise LiteralError("it is no number")
+    raise LiteralError("it is not a number")
 
 
 def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
@@ -45,7 +45,7 @@ def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
         try:
             value = Decimal(value)
         except ArithmeticError:
-            raise LiteralError("it is no decimal number") from None
+            raise LiteralError("it is not a decimal number") from None
     number = exact_number(value)
     return number if isinstance(number, float) else number * 10**arrow_type.scale
 
@@ -57,7 +57,7 @@ def _uuid(value: Any, arrow_type: ArrowType) -> bytes:
         try:
             return UUID(value).bytes
         except ValueError:
-            raise LiteralError("it is no UUID") from None
+            raise LiteralError("it is not a UUID") from None
     return _binary(value, arrow_type)
 
 
@@ -70,8 +70,8 @@ def _text(value: Any, arrow_type: ArrowType) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise LiteralError("it has no UTF-8, as the strings of a file have") from None
-    raise LiteralError("it is no string")
+            raise LiteralError("it cannot be encoded as UTF-8") from None
+    raise LiteralError("it is not a string")
 
 
 def _binary(value: Any, arrow_type: ArrowType) -> bytes:
@@ -161,7 +161,8 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
     key = order.sort_key(packed)
 
     def value(key: int) -> float:
-        return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
+        bits = float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True)
+        return float(struct.unpack(code, bits)[0])
 
     # Rounding may have given a neighbour's key.
     while key > domain.low and value(key - 1) >= number:
@@ -188,7 +189,7 @@ def literal_bytes(value: Any, domain: KeyDomain) -> bytes:
     """Return the bytes of a prefix or LIKE pattern; LiteralError if the column does not hold such strings or bytes."""
     reader = _READERS.get(domain.type.kind)
     if reader not in (_text, _binary, _text_or_binary):
-        raise LiteralError("only strings and bytes begin with something or fit a pattern")
+        raise LiteralError("only strings and bytes can match a prefix or a pattern")
     return reader(value, domain.type)
 
 

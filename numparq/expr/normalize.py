@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
 from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
@@ -40,18 +39,18 @@ def _normal(expression: Expression, negated: bool) -> Expression:
     return Not(expression) if negated else expression
 
 
-def all_of(parts: list) -> Expression:
+def all_of(parts: list[Expression]) -> Expression:
     """Join parts by AND; drop constants and flatten nested ANDs."""
     return _joined(parts, And, Constant(True), Constant(False))
 
 
-def any_of(parts: list) -> Expression:
+def any_of(parts: list[Expression]) -> Expression:
     """Join parts by OR; drop constants and flatten nested ORs."""
     return _joined(parts, Or, Constant(False), Constant(True))
 
 
-def _joined(parts: list, kind: type[And] | type[Or], neutral: Constant, decisive: Constant) -> Expression:
-    kept: list = []
+def _joined(parts: list[Expression], kind: type[And] | type[Or], neutral: Constant, decisive: Constant) -> Expression:
+    kept: list[Expression] = []
     for part in parts:
         for inner in part.parts if isinstance(part, kind) else [part]:
             if inner == decisive:
@@ -93,11 +92,13 @@ def merge_predicates(parts: list[Expression], together: bool) -> list[Expression
             kept.append(part)
         else:
             place = places[part.leaf.index]
-            kept[place] = _both(kept[place], part, together)
+            earlier = kept[place]
+            assert isinstance(earlier, ValuePredicate)
+            kept[place] = _both(earlier, part, together)
     return [simplify(part) if isinstance(part, BoundPredicate) else part for part in kept]
 
 
-def _both(first: Any, second: ValuePredicate, together: bool) -> ValuePredicate:
+def _both(first: ValuePredicate, second: ValuePredicate, together: bool) -> ValuePredicate:
     """Merge two predicates on one column."""
     join, sign = (intersection, "&") if together else (union, "|")
     nan = first.matches_nan and second.matches_nan if together else first.matches_nan or second.matches_nan

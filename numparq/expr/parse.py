@@ -98,7 +98,7 @@ class _Parser:
             match = _TOKENS.match(self._text, place)
             if match is None or match.lastgroup is None:
                 place += len(self._text[place:]) - len(self._text[place:].lstrip())
-                self._fail(f"{self._text[place]!r} means nothing here", place)
+                self._fail(f"{self._text[place]!r} is not expected", place)
             tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
             place = match.end()
         return tokens
@@ -106,7 +106,7 @@ class _Parser:
     # --- tokens ------------------------------------------------------------------------------------------------------
 
     def _fail(self, message: str, place: int) -> NoReturn:
-        raise FilterSyntaxError(f"the filter cannot be read: {message}, at character {place + 1} of {self._text!r}")
+        raise FilterSyntaxError(f"the filter cannot be parsed: {message}, at character {place + 1} of {self._text!r}")
 
     @property
     def _next(self) -> _Token:
@@ -155,7 +155,7 @@ class _Parser:
 
     def _one(self, depth: int) -> Expression:
         if depth > _DEEPEST:
-            self._fail("it is nested too deeply", self._next.position)
+            self._fail(f"it is nested more than {_DEEPEST} levels deep", self._next.position)
         if self._skip("not"):
             return ~self._one(depth + 1)
         if self._skip("("):
@@ -212,7 +212,7 @@ class _Parser:
         if token.kind == "quoted":
             return _unquoted(token.text)
         if token.kind != "word" or token.text.lower() in _WORDS:
-            self._fail("the name of a column is missing", token.position)
+            self._fail("a column name is missing", token.position)
         return token.text
 
     def _literal(self, name: str) -> Any:

@@ -26,7 +26,7 @@ def resolve_runtime_filter_leaf(columns: Schema | ColumnResolver, runtime_filter
     """
     found = resolve_column(columns, runtime_filter.column)
     if found.list_depth or not found.is_leaf:
-        raise SchemaError(f"a runtime filter is for a column of simple values, not {runtime_filter.column!r}")
+        raise SchemaError(f"a runtime filter needs a column of simple values; {runtime_filter.column!r} is nested")
     return found.leaf
 
 
@@ -38,7 +38,7 @@ def check_runtime_filters(runtime_filters: Any) -> list[RuntimeFilter]:
     found = list(runtime_filters) if isinstance(runtime_filters, Iterable) else [runtime_filters]
     for each in found:
         if not isinstance(each, RuntimeFilter):
-            raise TypeError(f"runtime_filters is a list of numparq.RuntimeFilter, not of {type(each).__name__}")
+            raise TypeError(f"runtime_filters must be a list of numparq.RuntimeFilter, not of {type(each).__name__}")
     return found
 
 
@@ -95,11 +95,11 @@ class RuntimeFilter:
     def __init__(
         self,
         column: ColumnName,
-        values: Iterable[Any] | None = None,
+        values: Iterable[object] | None = None,
         *,
-        low: Any = None,
-        high: Any = None,
-        ranges: Iterable[tuple[Any, Any]] | None = None,
+        low: object = None,
+        high: object = None,
+        ranges: Iterable[tuple[object, object]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         self.column = col(column).name
@@ -124,11 +124,11 @@ class RuntimeFilter:
 
     def arrive(
         self,
-        values: Iterable[Any] | None = None,
+        values: Iterable[object] | None = None,
         *,
-        low: Any = None,
-        high: Any = None,
-        ranges: Iterable[tuple[Any, Any]] | None = None,
+        low: object = None,
+        high: object = None,
+        ranges: Iterable[tuple[object, object]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         """Set the values that pass; running reads apply them from now on.
@@ -147,7 +147,7 @@ class RuntimeFilter:
         """
         if bloom_filter is not None and not isinstance(bloom_filter, BloomFilter):
             raise TypeError(
-                f"bloom_filter is a numparq.format.bloom_filter.BloomFilter, not {type(bloom_filter).__name__}"
+                f"bloom_filter must be a numparq.format.bloom_filter.BloomFilter, not {type(bloom_filter).__name__}"
             )
         parts: list[Expression] = [] if values is None else [col(self.column).isin(values)]
         limits = ((">=", low), ("<=", high))
@@ -156,10 +156,10 @@ class RuntimeFilter:
             column = col(self.column)
             parts.append(any_of([(column >= first) & (column < behind) for first, behind in ranges]))
         if not parts and bloom_filter is None:
-            raise ValueError("a runtime filter that arrives has values, a range or a Bloom filter")
+            raise ValueError("arrive() needs values, low, high, ranges or bloom_filter")
         with self._lock:
             if self._given is not None:
-                raise ValueError(f"the runtime filter on {self.column!r} has arrived before")
+                raise ValueError(f"the runtime filter on {self.column!r} has already arrived")
             self._given = all_of(parts), bloom_filter
 
     def bind(
@@ -202,7 +202,7 @@ class RuntimeFilter:
 
     def __repr__(self) -> str:
         if self._given is None:
-            return f"<RuntimeFilter on {self.column!r}, not yet there>"
+            return f"<RuntimeFilter on {self.column!r}, not yet arrived>"
         expression, bloom_filter = self._given
         asked = [] if expression == Constant(True) else [repr(expression)]
         asked += [] if bloom_filter is None else [f"{col(self.column)!r} in {bloom_filter!r}"]

@@ -63,12 +63,14 @@ class KeyDomain:
     def plain_value(self, key: Any) -> bytes:
         """Return the PLAIN value of a key; not for INT96, nor decimals of BYTE_ARRAY."""
         if self.kind == "bytes":
-            return key
+            value: bytes = key
+            return value
+        number: int = key
         if self.kind == "decimal":
-            return key.to_bytes(self.width, "big", signed=True)
+            return number.to_bytes(self.width, "big", signed=True)
         if self.kind == "float":
-            return float_bits(key, self.width).to_bytes(self.width, "little", signed=True)
-        return key.to_bytes(self.width, "little", signed=self.kind == "signed")
+            return float_bits(number, self.width).to_bytes(self.width, "little", signed=True)
+        return number.to_bytes(self.width, "little", signed=self.kind == "signed")
 
     def successor(self, key: Any) -> Any:
         """Return the next larger key."""

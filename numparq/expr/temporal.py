@@ -40,9 +40,9 @@ def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
         value = _parsed(value, arrow_type.timezone)
     nanoseconds, aware = _moment(value)
     if aware and not arrow_type.timezone:
-        raise LiteralError("it has a time zone, and the column's local times have none")
+        raise LiteralError("it has a time zone, but the column has local times")
     if not aware and arrow_type.timezone:
-        raise LiteralError("it has no time zone, and the column's moments are in UTC")
+        raise LiteralError("it has no time zone, but the column has timestamps in UTC")
     return nanoseconds / _NS[arrow_type.unit]
 
 
@@ -50,7 +50,7 @@ def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
     """Return a date, or a timestamp without zone, in days since 1970."""
     nanoseconds, aware = _moment(_parsed(value, "") if isinstance(value, str) else value)
     if aware:
-        raise LiteralError("it has a time zone, and dates have none")
+        raise LiteralError("it has a time zone, but dates have none")
     return nanoseconds / _NS_OF_DAY
 
 
@@ -59,15 +59,15 @@ def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
     if isinstance(value, str):
         found = _TIME.fullmatch(value.strip())
         if not found:
-            raise LiteralError("it is no time of day")
+            raise LiteralError("it is not a time of day")
         hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
         if hours > 23 or minutes > 59 or seconds > 59:
-            raise LiteralError("it is no time of day")
+            raise LiteralError("it is not a time of day")
         nanoseconds = Fraction((hours * 3600 + minutes * 60 + seconds) * 10**9 + int((found[4] or "").ljust(9, "0")))
         return nanoseconds / _NS[arrow_type.unit]
     if isinstance(value, datetime.time):
         if value.tzinfo is not None:
-            raise LiteralError("it has a time zone, and times of day are compared without one")
+            raise LiteralError("it has a time zone, but times of day are compared without one")
         seconds = (value.hour * 60 + value.minute) * 60 + value.second
         return Fraction(seconds * 10**9 + value.microsecond * 1000, _NS[arrow_type.unit])
     return duration_number(value, arrow_type)
@@ -81,7 +81,7 @@ def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
         return _numpy_ns(value) / _NS[arrow_type.unit]
     if isinstance(value, datetime.timedelta):
         return Fraction(value // _MICROSECOND * 1000, _NS[arrow_type.unit])
-    raise LiteralError("it is no duration" if arrow_type.kind == "duration" else "it is no time of day")
+    raise LiteralError("it is not a duration" if arrow_type.kind == "duration" else "it is not a time of day")
 
 
 def _moment(value: Any) -> tuple[Fraction, bool]:
@@ -98,14 +98,14 @@ def _moment(value: Any) -> tuple[Fraction, bool]:
         return Fraction(since // _MICROSECOND * 1000), offset is not None
     if isinstance(value, datetime.date):
         return Fraction((value.toordinal() - _EPOCH.toordinal()) * _NS_OF_DAY), False
-    raise LiteralError("it is no date or moment")
+    raise LiteralError("it is not a date or timestamp")
 
 
 def _numpy_ns(value: Any) -> Fraction:
     unit, count = np.datetime_data(value.dtype)
     if unit in ("Y", "M"):
         if isinstance(value, np.timedelta64):
-            raise LiteralError("months and years are of no certain length")
+            raise LiteralError("months and years have no fixed length")
         return Fraction(_days_of_months(int(value.astype(np.int64)) * count * _MONTHS[unit]) * _NS_OF_DAY)
     if unit not in _NUMPY_NS:
         raise LiteralError("it has no unit")
@@ -131,5 +131,5 @@ def _parsed(text: str, timezone: str) -> Any:
         return moment if moment.tzinfo is not None or not timezone else moment.tz_localize(timezone)
     except (ValueError, OverflowError, LookupError) as error:
         raise LiteralError(
-            f"it is no date or moment: {error}" if str(error) != text else "it is no date or moment"
+            f"it is not a date or timestamp: {error}" if str(error) != text else "it is not a date or timestamp"
         ) from None

@@ -87,8 +87,8 @@ def _cut_at(value: Any, narrow: KeyDomain) -> Any:
 def _float(key: int, width: int) -> float:
     """Return the float with this key."""
     bits = float_bits(key, width).to_bytes(width, "little", signed=True)
-    return struct.unpack(_FORMATS[width], bits)[0]
+    return float(struct.unpack(_FORMATS[width], bits)[0])
 
 
 def _other(wide: KeyDomain, narrow: KeyDomain) -> LiteralError:
-    return LiteralError(f"values of type {narrow.type.kind} are none of type {wide.type.kind}")
+    return LiteralError(f"values of type {narrow.type.kind} are not comparable with type {wide.type.kind}")

@@ -18,6 +18,7 @@ from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import LockedFile
 from numparq.io.open import open_source
 from numparq.io.sink import Sink
+from numparq.typing import PathOrBuffer, StorageOptions
 
 from .append_schema import conform_to_file
 
@@ -79,7 +80,7 @@ def _parse_pandas(metadata: Metadata) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _get_list(document: dict[str, Any], key: str) -> list:
+def _get_list(document: dict[str, Any], key: str) -> list[Any]:
     found = document.get(key)
     return found if isinstance(found, list) else []
 
@@ -87,33 +88,32 @@ def _get_list(document: dict[str, Any], key: str) -> list:
 # --- index levels ---------------------------------------------------------------------------------------------------
 
 
-def _extend_index(before: list, after: list, num_rows: int | None) -> list:
+def _extend_index(before: list[Any], after: list[Any], num_rows: int | None) -> list[Any]:
     """Merge two lists of index levels."""
     if not any(_is_range(level) for level in (*before, *after)):
         if before == after:
             return before
-        raise SchemaError(f"the index of the file is in its columns {before}, that of the frame in {after}")
+        raise SchemaError(f"the index columns differ: the file has {before}, the frame {after}")
     if before and after:
         if len(before) == len(after) == 1 and _is_range(before[0]) and _is_range(after[0]):
             return [_extend_range(before[0], after[0])]
         raise SchemaError(
-            f"the frame has {_describe_level(after[0])} for its index, the file {_describe_level(before[0])}"
+            f"the indexes differ: the file has {_describe_level(before[0])}, the frame {_describe_level(after[0])}"
         )
     if not before:  # the file keeps no index
         if _is_default(after[0]) or not len(_range(after[0])):
             return []
         raise SchemaError(
-            f"the file keeps no index, and the frame has {_describe_level(after[0])}: write it with index=False, or "
-            f"reset_index"
+            f"the file has no index, but the frame has {_describe_level(after[0])}; use index=False or reset_index()"
         )
     if num_rows is not None:
         return [_extend_range(before[0], _level(range(num_rows), None))]
     if _is_default(before[0]):
         return []
-    raise SchemaError(f"the file has {_describe_level(before[0])} for its index, and the frame was written without one")
+    raise SchemaError(f"the file has the index {_describe_level(before[0])}, but the frame was written without one")
 
 
-def _extend_range(before: dict, after: dict) -> dict:
+def _extend_range(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Append one range to another."""
     first, second = _range(before), _range(after)
     name = before.get("name") if after.get("name") in (before.get("name"), None) else None
@@ -127,8 +127,7 @@ def _extend_range(before: dict, after: dict) -> dict:
         return _level(range(first.start, first.start + first.step * (len(first) + len(second)), first.step), name)
     raise SchemaError(
         f"the index of the frame, {_describe_level(after)}, neither continues that of the file, "
-        f"{_describe_level(before)}, nor starts "
-        "anew: write it with index=False, or reset_index"
+        f"{_describe_level(before)}, nor starts over; use index=False or reset_index()"
     )
 
 
@@ -141,14 +140,14 @@ def _is_default(level: Any) -> bool:
     return _is_range(level) and level.get("name") is None and (_range(level).start, _range(level).step) == (0, 1)
 
 
-def _range(level: dict) -> range:
+def _range(level: dict[str, Any]) -> range:
     numbers = [level.get(key) for key in ("start", "stop", "step")]
     if not all(type(number) is int for number in numbers) or not numbers[2]:
-        raise SchemaError(f"the file's index is no range that can be continued: {level}")
+        raise SchemaError(f"the index of the file is not a valid range to continue: {level}")
     return range(*numbers)  # type: ignore[arg-type]
 
 
-def _level(numbers: range, name: Any) -> dict:
+def _level(numbers: range, name: Any) -> dict[str, Any]:
     return {"kind": "range", "name": name, "start": numbers.start, "stop": numbers.stop, "step": numbers.step}
 
 
@@ -162,7 +161,7 @@ def _describe_level(level: Any) -> str:
 # --- categorical columns --------------------------------------------------------------------------------------------
 
 
-def _extend_columns(before: list, after: list) -> list:
+def _extend_columns(before: list[Any], after: list[Any]) -> list[Any]:
     """Merge the entries of categorical columns: number of categories, and type of the codes."""
     by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
     return [
@@ -171,7 +170,7 @@ def _extend_columns(before: list, after: list) -> list:
     ]
 
 
-def _extend_column(before: dict, after: dict | None) -> dict:
+def _extend_column(before: dict[str, Any], after: dict[str, Any] | None) -> dict[str, Any]:
     if after is None or before.get("pandas_type") != "categorical" or after.get("pandas_type") != "categorical":
         return before
     mine, theirs = before.get("metadata"), after.get("metadata")
@@ -179,7 +178,7 @@ def _extend_column(before: dict, after: dict | None) -> dict:
         return before
     if bool(mine.get("ordered")) != bool(theirs.get("ordered")):
         raise SchemaError(
-            "the categories are ordered in one of the file and the frame, and unordered in the other",
+            f"the categories are {_describe_order(mine)} in the file, but {_describe_order(theirs)} in the frame",
             column=str(before.get("field_name")),
         )
     counts = [about.get("num_categories") for about in (mine, theirs)]
@@ -188,6 +187,10 @@ def _extend_column(before: dict, after: dict | None) -> dict:
     codes = [entry.get("numpy_type") for entry in (before, after)]
     widest = max(codes, key=_CODE_TYPES.index) if all(code in _CODE_TYPES for code in codes) else codes[0]
     return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
+
+
+def _describe_order(categorical: dict[str, Any]) -> str:
+    return "ordered" if categorical.get("ordered") else "unordered"
 
 
 # --- ARROW:schema ---------------------------------------------------------------------------------------------------
@@ -261,13 +264,14 @@ class ExistingFile:
         self._lock.close()
 
 
-def open_existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingFile | None:
+def open_existing(path: PathOrBuffer | None, storage_options: StorageOptions, filesystem: Any) -> ExistingFile | None:
     """Open the file to append to; None if it does not exist yet."""
-    local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
-    if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
-        raise ValueError("append=True needs a local file: elsewhere, nothing can be copied without sending it through")
-    with error_context(file=os.fsdecode(path)):
+    name = os.fsdecode(path) if isinstance(path, (str, os.PathLike)) else None
+    is_local = name is not None and ("://" not in name or name.startswith("file://"))
+    if name is None or not is_local or storage_options or filesystem is not None:
+        raise ValueError("append=True needs the path of a local file; rewrite other files instead")
+    with error_context(file=name):
         try:
-            return ExistingFile(path)
+            return ExistingFile(name)
         except FileNotFoundError:
             return None

@@ -56,10 +56,10 @@ def _check_names(file: list[str], frame: list[str]) -> None:
     in_file, in_frame = set(file), set(frame)
     missing = [name for name in file if name not in in_frame]
     if missing:
-        raise SchemaError(f"the file has the column {missing[0]!r}, and the frame does not", column=missing[0])
+        raise SchemaError(f"the file has the column {missing[0]!r}, but the frame does not", column=missing[0])
     extra = [name for name in frame if name not in in_file]
     if extra:
-        raise SchemaError(f"the frame has the column {extra[0]!r}, and the file does not", column=extra[0])
+        raise SchemaError(f"the frame has the column {extra[0]!r}, but the file does not", column=extra[0])
     if len(file) != len(frame):
         raise SchemaError(f"the file has {len(file)} columns, the frame {len(frame)}, by the same names")
     first = next(number for number, name in enumerate(file) if name != frame[number])
@@ -86,7 +86,7 @@ def _children(elements: list[_FileElement], number: int) -> tuple[list[int], int
     found, place = [], number + 1
     for _ in range(elements[number].children):
         if place >= len(elements):
-            raise SchemaError("the schema of the file ends too early")
+            raise SchemaError("the schema of the file is incomplete")
         found.append(place)
         place = _end(elements, place)
     return found, place
@@ -104,7 +104,7 @@ def _conform(elements: list[_FileElement], number: int, node: Any, path: tuple[s
     element = elements[number]
     column = ".".join(path)
     if not names_are_free and element.name != node.name:
-        raise SchemaError(f"the file has {element.name!r} where the frame has {node.name!r}", column=column)
+        raise SchemaError(f"the file has the field {element.name!r}, the frame {node.name!r}", column=column)
     if _meaning(element) != _meaning(node):
         raise SchemaError(f"the file has {_described(element)}, the frame {_described(node)}", column=column)
     repetition = node.repetition
@@ -116,7 +116,7 @@ def _conform(elements: list[_FileElement], number: int, node: Any, path: tuple[s
     inside, _ = _children(elements, number)
     if len(inside) != len(node.children):
         counts = f"{len(inside)} in the file, {len(node.children)} in the frame"
-        raise SchemaError(f"the group has another number of fields: {counts}", column=column)
+        raise SchemaError(f"the number of fields differs: {counts}", column=column)
     names_are_free = (node.logical is not None and node.logical.kind in _NAMED_FREELY) or (
         names_are_free and node.repetition == _REPEATED
     )

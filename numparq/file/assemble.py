@@ -57,7 +57,9 @@ class FileAssembler:
         if padding:
             self._sink.write(bytes(padding))
 
-    def add_row_group(self, chunks: list[EncodedChunk], num_rows: int, sorting: list[dict] | None = None) -> None:
+    def add_row_group(
+        self, chunks: list[EncodedChunk], num_rows: int, sorting: list[dict[str, Any]] | None = None
+    ) -> None:
         """Write a row group of one chunk for each leaf; `sorting` holds SortingColumn structs."""
         start = self._sink.position
         metadata_of: list[dict[str, Any]] = []

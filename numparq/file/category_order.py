@@ -43,8 +43,8 @@ def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict
         rank = joined.setdefault(category, len(joined))
         if rank < last:
             raise SchemaError(
-                f"ordered categories are in another order than in the rows before: {category!r} comes behind "
-                f"{before!r} here, and before it there (new ones come last)",
+                f"ordered categories must keep the order of the rows before: {category!r} comes after {before!r} here, "
+                "but before it there; append new categories at the end",
                 column=name,
             )
         last, before = rank, category

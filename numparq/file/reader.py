@@ -10,6 +10,7 @@ from numparq.format.open_file import OpenFile
 from numparq.scan.error_policy import RaiseOnDamage
 from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
+from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange, RuntimeFilters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,14 +61,14 @@ class ParquetFile(OpenFile):
 
     def read(
         self,
-        columns: Sequence[str | tuple[str, ...]] | None = None,
-        filters: Any = None,
+        columns: Columns = None,
+        filters: Filters = None,
         *,
-        runtime_filters: Any = (),
-        explode: str | tuple[str, ...] | None = None,
+        runtime_filters: RuntimeFilters = (),
+        explode: ColumnName | None = None,
         dtype_backend: str = "numpy",
         row_groups: Sequence[int] | None = None,
-        row_range: tuple[int | None, int | None] | None = None,
+        row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
@@ -119,7 +120,7 @@ class ParquetFile(OpenFile):
             if on_error == "raise":
                 return FileScan(self, columns, choices).to_frame(RaiseOnDamage())
             if on_error != "skip":
-                raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+                raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
             from numparq.scan.recovery.skip_damaged import SkipDamaged
 
             recovery = SkipDamaged(self.source.name, self.footer)
@@ -129,17 +130,17 @@ class ParquetFile(OpenFile):
 
     def iter_batches(
         self,
-        columns: Sequence[str | tuple[str, ...]] | None = None,
-        filters: Any = None,
+        columns: Columns = None,
+        filters: Filters = None,
         *,
         batch_rows: int | None = None,
         batch_bytes: int | None = None,
         memory_limit: int | None = None,
-        runtime_filters: Any = (),
-        explode: str | tuple[str, ...] | None = None,
+        runtime_filters: RuntimeFilters = (),
+        explode: ColumnName | None = None,
         dtype_backend: str = "numpy",
         row_groups: Sequence[int] | None = None,
-        row_range: tuple[int | None, int | None] | None = None,
+        row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
@@ -228,11 +229,11 @@ class ParquetFile(OpenFile):
 
     def plan(
         self,
-        columns: Sequence[str | tuple[str, ...]] | None = None,
-        filters: Any = None,
+        columns: Columns = None,
+        filters: Filters = None,
         *,
         row_groups: Sequence[int] | None = None,
-        row_range: tuple[int | None, int | None] | None = None,
+        row_range: RowRange = None,
         nrows: int | None = None,
     ) -> ReadPlan:
         """Plan a read: which pages statistics, Bloom filters and indexes leave to decode, and why.
@@ -292,7 +293,7 @@ class ParquetFile(OpenFile):
 
 
 def file_bytes(
-    path: Any, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
+    path: PathOrBuffer, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
 ) -> bytes:
     """Read the bytes that a FILE value refers to (LogicalTypes.md, section FILE).
 

@@ -12,11 +12,13 @@ from numparq.column.write.options import ColumnOptions
 from numparq.errors import SchemaError, error_context
 from numparq.format.column_order import ColumnOrder, leaf_orders
 from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
+from numparq.format.physical_type import PHYSICAL_NAMES
 from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
+from numparq.typing import PathOrBuffer, SortingColumns, StorageOptions
 from numparq.util.arguments import check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.transaction import TransactionalWriter
@@ -117,20 +119,20 @@ class ParquetWriter(TransactionalWriter):
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrBuffer | None,
         schema: Any = None,
         *,
         row_group_size: int | None = None,
         row_group_bytes: int | None = None,
         row_group_alignment: int | None = None,
-        sorting_columns: Sequence[Any] | None = None,
+        sorting_columns: SortingColumns = None,
         key_value_metadata: Mapping[str, str | bytes] | None = None,
         store_schema: bool = True,
         checkpoint_row_groups: int | None = None,
         append: bool = False,
         threads: int | None = None,
         progress: bool | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         context: WriterContext | None = None,
         **options: Any,
@@ -307,7 +309,7 @@ class ParquetWriter(TransactionalWriter):
         import pandas as pd
 
         if self._schema is None:
-            raise SchemaError("nothing was written, and no schema was given: there are no columns to make a file of")
+            raise SchemaError("a file without rows needs a schema; write a frame, or use schema=...")
         self._begin(shred_frame(pd.DataFrame(), index=False, schema=self._schema))
 
     def abort(self) -> None:
@@ -344,17 +346,19 @@ class ParquetWriter(TransactionalWriter):
     def getvalue(self) -> bytes:
         """Return the bytes of a closed file that was written into memory."""
         if not isinstance(self._sink, BytesSink) or not self._closed:
-            raise ValueError("there are bytes only of a writer without a path, once it is closed")
+            raise ValueError("getvalue() needs a writer without a path that is closed")
         return self._sink.getvalue()
 
 
 def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
     """Raise SchemaError if a frame's columns are not those written before."""
     if len(nodes) != len(known):
-        raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(known)}")
+        raise SchemaError(f"the frame has {len(nodes)} columns, but the file has {len(known)}")
     for node, before in zip(nodes, known, strict=True):
         if node != before:
-            raise SchemaError(f"the frame has {_describe(node)}, the file {_describe(before)}", column=node.name)
+            raise SchemaError(
+                f"the frame has {_describe(node)}, but the file has {_describe(before)}", column=node.name
+            )
 
 
 def _encoding_cost(node: SchemaNode) -> int:
@@ -363,5 +367,5 @@ def _encoding_cost(node: SchemaNode) -> int:
 
 
 def _describe(node: SchemaNode) -> str:
-    kind = "a group" if node.physical is None else f"physical type {node.physical}"
-    return f"{node.name!r} of {kind}" + (f" ({node.logical})" if node.logical else "")
+    kind = "group" if node.physical is None else PHYSICAL_NAMES[node.physical]
+    return f"{node.name!r} of type {kind}" + (f" ({node.logical})" if node.logical else "")

@@ -24,6 +24,7 @@ from numparq.format.physical_type import BOOLEAN, PHYSICAL_NAMES
 from numparq.format.schema import Leaf
 from numparq.kernels import enums
 from numparq.kernels.enums import RLE_DICTIONARY
+from numparq.typing import ColumnEncoding, ColumnFlags, Compression, CompressionLevel, SortingColumns
 from numparq.util.arguments import check_optional_positive_int, check_positive_int
 
 _CODECS = {
@@ -37,9 +38,18 @@ _CODECS = {
     "lz4_raw": enums.LZ4_RAW,
     "lz4_hadoop": enums.LZ4,
 }
-_VERSIONS = {"1.0": 1, "2.0": 2, 1: 1, 2: 2}
+_VERSIONS: dict[str | int, int] = {"1.0": 1, "2.0": 2, 1: 1, 2: 2}
 
-_BLOOM_OPTIONS = {"fpp": float, "ndv": int}
+_OPTIONS_BY_COLUMN = (
+    "compression",
+    "compression_level",
+    "use_dictionary",
+    "column_encoding",
+    "use_byte_stream_split",
+    "write_statistics",
+    "bloom_filter_options",
+)
+_BLOOM_OPTIONS: dict[str, Callable[[Any], Any]] = {"fpp": float, "ndv": int}
 
 DEFAULT_ROW_GROUP_ROWS = 1 << 20
 _SAMPLE_ROWS = 4096
@@ -49,19 +59,19 @@ _SAMPLE_ROWS = 4096
 class WriterOptions:
     """Column options of a writer, as in `numparq.to_parquet`."""
 
-    compression: Any = "snappy"
-    compression_level: Any = None
-    use_dictionary: Any = True
-    column_encoding: Any = None
-    use_byte_stream_split: Any = False
+    compression: Compression = "snappy"
+    compression_level: CompressionLevel = None
+    use_dictionary: ColumnFlags = True
+    column_encoding: ColumnEncoding = None
+    use_byte_stream_split: ColumnFlags = False
     dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE
     data_page_size: int = DATA_PAGE_SIZE
     max_rows_per_page: int = MAX_ROWS_PER_PAGE
-    data_page_version: Any = "1.0"
-    write_statistics: Any = True
+    data_page_version: str | int = "1.0"
+    write_statistics: ColumnFlags = True
     write_page_index: bool = True
     write_page_checksum: bool = True
-    bloom_filter_options: Any = None
+    bloom_filter_options: bool | Mapping[str, Any] | None = None
     column_order: str = "type"
 
     def resolve(self, leaves: list[Leaf]) -> list[ColumnOptions]:
@@ -71,9 +81,9 @@ class WriterOptions:
         """
         named = self._check_names(leaves)
         if self.column_order not in COLUMN_ORDERS:
-            raise ValueError(f"column_order is one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
+            raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
         if self.data_page_version not in _VERSIONS:
-            raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
+            raise ValueError(f"data_page_version must be '1.0' or '2.0', not {self.data_page_version!r}")
         for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
             check_positive_int(getattr(self, name), name)
         of_type: dict[int, ColumnOptions] = {}  # for leaves that no option names
@@ -130,49 +140,45 @@ class WriterOptions:
         for leaf in leaves:
             for name in _option_names(leaf):
                 below.setdefault(name, []).append(leaf)
-        for option in (
-            "compression",
-            "compression_level",
-            "use_dictionary",
-            "column_encoding",
-            "use_byte_stream_split",
-            "write_statistics",
-            "bloom_filter_options",
-        ):
+        for option in _OPTIONS_BY_COLUMN:
             given = getattr(self, option)
-            named: Iterable = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
+            named: Collection[str] = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
             for name in named:
                 if name not in below:
                     raise _unknown_column_error(option, name, below)
             all_named.update(named)
-        if isinstance(self.column_encoding, Mapping):
-            for name, encoding in self.column_encoding.items():
-                _check_encoding(name, encoding, below[name])
-        if isinstance(self.bloom_filter_options, Mapping):
-            for name, options in self.bloom_filter_options.items():
-                if _bloom_options(options) and all(leaf.physical == BOOLEAN for leaf in below[name]):
-                    raise SchemaError("a BOOLEAN column can have no Bloom filter", column=name)
+        self._check_types(below)
         return all_named
 
+    def _check_types(self, leaves: Mapping[str, list[Leaf]]) -> None:
+        """Check encodings and Bloom filters that are given by column; `leaves` are those of each name."""
+        if isinstance(self.column_encoding, Mapping):
+            for name, encoding in self.column_encoding.items():
+                _check_encoding(name, encoding, leaves[name])
+        if isinstance(self.bloom_filter_options, Mapping):
+            for name, options in self.bloom_filter_options.items():
+                if _bloom_options(options) and all(leaf.physical == BOOLEAN for leaf in leaves[name]):
+                    raise SchemaError("a BOOLEAN column cannot have a Bloom filter", column=name)
 
-def _unknown_column_error(option: str, name: Any, known: Iterable[str]) -> SchemaError:
+
+def _unknown_column_error(option: str, name: str, known: Iterable[str]) -> SchemaError:
     """Build the error for a missing column, with similar names."""
     close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"{option} names a column {name!r}, which is not there{hint}")
+    return SchemaError(f"{option} names the column {name!r}, which does not exist{hint}")
 
 
 def _is_encodable(encoding: int, leaf: Leaf) -> bool:
     return encoding == RLE_DICTIONARY or can_encode(encoding, leaf.physical)
 
 
-def _check_encoding(name: str, option: Any, leaves: list[Leaf]) -> None:
+def _check_encoding(name: str, option: str | None, leaves: list[Leaf]) -> None:
     """Check that an encoding suits at least one of the leaves that a name covers."""
     encoding = ENCODING_NAMES.get(str(option).upper())
     if encoding is None or any(_is_encodable(encoding, leaf) for leaf in leaves):
         return
     types = " and ".join(dict.fromkeys(PHYSICAL_NAMES[leaf.physical] for leaf in leaves))
-    raise ValueError(f"column {name!r} is of physical type {types}, which {option} is not for")
+    raise ValueError(f"column {name!r} of physical type {types} cannot be written in encoding {option}")
 
 
 def _option_names(leaf: Leaf) -> tuple[str, ...]:
@@ -187,7 +193,7 @@ def _value_for(option: Any, leaf: Leaf, default: Any) -> Any:
     return next((option[name] for name in _option_names(leaf) if name in option), default)
 
 
-def _flag_for(option: Any, leaf: Leaf, default: bool = True) -> bool:
+def _flag_for(option: ColumnFlags, leaf: Leaf, default: bool = True) -> bool:
     """Return a leaf's flag of an option that is a bool, a dict of bools (with `default`), or a list of names."""
     if isinstance(option, Mapping):
         return bool(_value_for(option, leaf, default))
@@ -196,37 +202,37 @@ def _flag_for(option: Any, leaf: Leaf, default: bool = True) -> bool:
     return bool(option)
 
 
-def _codec(name: Any) -> int:
+def _codec(name: str | None) -> int:
     codec = _CODECS.get("none" if name is None else str(name).lower())
     if codec is None:
         raise ValueError(f"compression {name!r} is not one of {', '.join(_CODECS)}, or None")
     if codec == enums.LZ4:
         warnings.warn(
-            "lz4_hadoop writes the deprecated LZ4 codec, whose framing readers do not agree on; lz4 is read by all",
+            "lz4_hadoop writes the deprecated LZ4 codec, which some readers misread; use lz4",
             DeprecationWarning,
             stacklevel=6,
         )
     return codec
 
 
-def _bloom_options(option: Any) -> BloomFilterOptions | None:
+def _bloom_options(option: object) -> BloomFilterOptions | None:
     if option is None or option is False:
         return None
     if option is True:
         return BloomFilterOptions()
     if not isinstance(option, Mapping) or not set(option) <= set(_BLOOM_OPTIONS):
-        raise TypeError(f"bloom_filter_options of a column are True or a dict of 'fpp' and 'ndv', not {option!r}")
+        raise TypeError(f"bloom_filter_options of a column must be True or a dict of 'fpp' and 'ndv', not {option!r}")
     options = BloomFilterOptions(
         **{name: _BLOOM_OPTIONS[name](value) for name, value in option.items() if value is not None}
     )
     if not 0 < options.fpp < 1:
-        raise ValueError(f"fpp, the share of false positives, is between 0 and 1, not {options.fpp}")
+        raise ValueError(f"fpp, the false positive rate, must be between 0 and 1, not {options.fpp}")
     if options.ndv is not None and options.ndv < 1:
-        raise ValueError(f"ndv, the number of distinct values, is at least 1, not {options.ndv}")
+        raise ValueError(f"ndv, the number of distinct values, must be at least 1, not {options.ndv}")
     return options
 
 
-def sorting_column_structs(option: Any, leaves: list[Leaf]) -> list[dict[str, Any]] | None:
+def sorting_column_structs(option: SortingColumns, leaves: list[Leaf]) -> list[dict[str, Any]] | None:
     """Return SortingColumn structs; None without any.
 
     A column is a name, ``(name, descending)``, ``(name, descending, nulls_first)``, or an object like pyarrow's.
@@ -244,7 +250,7 @@ def _sorting_column(item: Any, places: dict[str, int]) -> dict[str, Any]:
         return {"column_idx": item.column_index, "descending": item.descending, "nulls_first": item.nulls_first}
     name, *rest = (item,) if isinstance(item, str) else item
     if name not in places:
-        raise SchemaError(f"sorting_columns names a column {name!r}, which is not there")
+        raise SchemaError(f"sorting_columns names the column {name!r}, which does not exist")
     order: Callable[[Any], bool] = lambda value: value.startswith("desc") if isinstance(value, str) else bool(value)  # noqa: E731
     descending = order(rest[0]) if rest else False
     nulls_first = bool(rest[1]) if len(rest) > 1 else False

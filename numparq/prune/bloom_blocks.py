@@ -93,9 +93,11 @@ class BloomFilterBlocks:
     def might_contain(self, hashes: np.ndarray) -> np.ndarray:
         """Return whether each hash (uint64) may have been inserted; their blocks must have been read."""
         if self.bloom_filter is not None:
-            return self.bloom_filter.might_contain(hashes)
+            found: np.ndarray = self.bloom_filter.might_contain(hashes)
+            return found
         if len(hashes) == 1:
-            return BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
+            found = BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
+            return found
         found = np.zeros(len(hashes), np.bool_)
         block_of = self._block_of(hashes)
         for block in np.unique(block_of).tolist():
@@ -241,7 +243,7 @@ def _read_guessed(
         size = _HEADER_BYTES if guess is None else guess.start - place[0]
         places.append((place[0], min(size, file.footer_start - place[0])))
         missing[place] = [] if guess is None else guess.missing_blocks(wanted[place])
-        places += [] if guess is None else _places(guess, missing[place])
+        places += [] if guess is None else _block_ranges(guess, missing[place])
     pieces = iter(_fetched(file, places))
     found: dict[FilterLocation, BloomFilterBlocks | None] = {}
     for place, guess in guesses.items():
@@ -259,7 +261,7 @@ def _fetched(file: OpenFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
     return fetch_ranges(file.source, np.array(places, np.int64), how or file.coalescing) if places else []
 
 
-def _places(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _block_ranges(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return position and length in bytes of blocks."""
     return [(blocks.start + BLOCK_BYTES * first, BLOCK_BYTES * count) for first, count in parts]
 
@@ -275,6 +277,6 @@ def _read_blocks(
 ) -> None:
     """Fetch the missing blocks."""
     todo = [(found, part) for place, found in filters.items() for part in found.missing_blocks(wanted[place])]
-    pieces = _fetched(file, [lies for found, part in todo for lies in _places(found, [part])])
+    pieces = _fetched(file, [lies for found, part in todo for lies in _block_ranges(found, [part])])
     for (found, part), piece in zip(todo, pieces, strict=True):
         found.add(*part, piece)

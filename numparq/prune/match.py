@@ -29,27 +29,33 @@ _MOST = np.uint64(2**64 - 1)
 
 def _may_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.ndarray:
     leaf = predicate.leaf
+    found: np.ndarray
     if predicate.negated:
         found = ~statistics.is_all_null(leaf) if predicate.is_leaf_level else np.ones(len(statistics), np.bool_)
     else:
         found = statistics.all_null | (statistics.null_counts != 0) | leaf.is_nested
-    return found & (statistics.num_values != 0)
+    found &= statistics.num_values != 0
+    return found
 
 
 def _may_in_list(predicate: ContainsPredicate, statistics: PruningStatistics) -> np.ndarray:
-    return statistics.num_values != 0 if predicate.negated else predicate_may_match(predicate.predicate, statistics)
+    if not predicate.negated:
+        return predicate_may_match(predicate.predicate, statistics)
+    found: np.ndarray = statistics.num_values != 0
+    return found
 
 
 def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
     if not has_numeric_keys(predicate.domain):
         return _may_be_bytes(predicate, statistics)
-    found = _overlap(predicate.ranges, *statistics.key_bounds(predicate.domain))
+    found: np.ndarray = _overlap(predicate.ranges, *statistics.key_bounds(predicate.domain))
     if predicate.domain.is_float:
         present = statistics.num_non_null(predicate.leaf)
         if predicate.matches_nan:
             found |= statistics.nan_counts != 0
         found = np.where((statistics.nan_counts == present) & (present >= 0), predicate.matches_nan, found)
-    return found & statistics.may_have_values(predicate.leaf)
+    found &= statistics.may_have_values(predicate.leaf)
+    return found
 
 
 def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
@@ -70,19 +76,21 @@ def _must_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np
 
 
 def _never(predicate: ContainsPredicate | BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
-    return statistics.num_values == 0
+    found: np.ndarray = statistics.num_values == 0
+    return found
 
 
 def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
     no_nulls = statistics.has_no_nulls(predicate.leaf)
     if not has_numeric_keys(predicate.domain):
-        return _asked(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
+        return _match_each(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
     found = _cover(predicate.ranges, *statistics.key_bounds(predicate.domain))
     if predicate.domain.is_float:
         present = statistics.num_non_null(predicate.leaf)
         all_nan = (statistics.nan_counts == present) & (present >= 0)
         found = np.where(all_nan, predicate.matches_nan, found & (predicate.matches_nan | (statistics.nan_counts == 0)))
-    return (found & no_nulls) | (statistics.num_values == 0)
+    sure: np.ndarray = (found & no_nulls) | (statistics.num_values == 0)
+    return sure
 
 
 _MUST: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
@@ -156,7 +164,7 @@ def _of_all(
     bound: Expression,
     statistics: Mapping[int, PruningStatistics],
     count: int,
-) -> Any:
+) -> np.ndarray:
     def answer(test: Any) -> np.ndarray:
         known = statistics.get(test.leaf.index)
         return mask(test, PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if known is None else known)
@@ -174,14 +182,15 @@ def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> n
         return statistics.may_have_values(predicate.leaf)
     apart, meeting = compare_prefixes(predicate, statistics)
     meeting &= statistics.may_have_values(predicate.leaf)
-    return meeting | _asked(predicate, statistics, ~apart & ~meeting, may_match)
+    found: np.ndarray = meeting | _match_each(predicate, statistics, ~apart & ~meeting, may_match)
+    return found
 
 
 def _may_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
+    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
 
 
-def _asked(
+def _match_each(
     predicate: Any, statistics: PruningStatistics, places: np.ndarray, question: Callable[..., bool]
 ) -> np.ndarray:
     """Match the chosen containers one by one; False for the others."""
@@ -198,7 +207,7 @@ def predicate_must_match(predicate: Any, statistics: PruningStatistics) -> np.nd
 
 
 def _must_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
+    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
 
 
 # --- numeric key ranges -----------------------------------------------------------------------------------------------
@@ -213,19 +222,25 @@ def _overlap(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarr
     """Return which intervals (both ends included) have a key in the ranges."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
+    found: np.ndarray
     if len(ranges) == 1:
-        return (highs >= ranges[0][0]) & (lows < ranges[0][1])
+        found = (highs >= ranges[0][0]) & (lows < ranges[0][1])
+        return found
     starts, ends = _edges(ranges, lows.dtype)
     before = starts.searchsorted(highs, side="right")  # number of ranges that begin up to the interval's end
-    return (before > 0) & (lows <= ends[before - 1])
+    found = (before > 0) & (lows <= ends[before - 1])
+    return found
 
 
 def _cover(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     """Return which intervals (both ends included) lie within the ranges."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
+    found: np.ndarray
     if len(ranges) == 1:
-        return (lows >= ranges[0][0]) & (highs < ranges[0][1])
+        found = (lows >= ranges[0][0]) & (highs < ranges[0][1])
+        return found
     starts, ends = _edges(ranges, lows.dtype)
     place = starts.searchsorted(lows, side="right") - 1
-    return (place >= 0) & (highs <= ends[place])
+    found = (place >= 0) & (highs <= ends[place])
+    return found

@@ -72,7 +72,7 @@ class ReadPlanner:
         partial = {
             group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
         }
-        return narrow(plan, partial, "rows", "not asked for")
+        return narrow(plan, partial, "rows", "not selected")
 
     def locate_pages(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
         """Return the plan with the pages of these leaves' chunks by offset index, for partly selected row groups.
@@ -137,7 +137,7 @@ class ReadPlanner:
         """
         if isinstance(bound, Constant):
             nothing = {} if bound.value else {group.ordinal: _NO_ROWS for group in plan.row_groups}
-            return narrow(plan, nothing, "predicate", "no row can satisfy it")
+            return narrow(plan, nothing, "predicate", "no row can match")
         return self.prune_by_indexes(self._by_statistics(plan, bound), bound)
 
     def may_match_row_groups(self, row_groups: Sequence[int], bound: Expression) -> list[int]:

@@ -119,7 +119,8 @@ class PruningStatistics:
         """Return which containers are known to hold only nulls."""
         if leaf.is_nested:
             return self.all_null
-        return self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+        found: np.ndarray = self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+        return found
 
     def may_have_values(self, leaf: Leaf) -> np.ndarray:
         """Return which containers may have a non-null value; cached, not to be written to."""
@@ -130,7 +131,8 @@ class PruningStatistics:
 
     def has_no_nulls(self, leaf: Leaf) -> np.ndarray:
         """Return which containers are known to have no nulls."""
-        return (self.num_nulls(leaf) == 0) & ~self.all_null
+        found: np.ndarray = (self.num_nulls(leaf) == 0) & ~self.all_null
+        return found
 
     def num_non_null(self, leaf: Leaf) -> np.ndarray:
         """Return the non-null values of each container, or UNKNOWN."""
@@ -143,10 +145,10 @@ class PruningStatistics:
         All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
         """
         if domain not in self._intervals:  # may-match and must-match share them
-            self._intervals[domain] = self._made_intervals(domain)
+            self._intervals[domain] = self._compute_key_bounds(domain)
         return self._intervals[domain]
 
-    def _made_intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
+    def _compute_key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
         least, most = domain.low, domain.high - 1
         low, has_low = self._keys(domain, self.lows)
         high, has_high = self._keys(domain, self.highs)
@@ -160,7 +162,8 @@ class PruningStatistics:
         """Return which bounds invalidate a container's bounds: invalid values, and NaNs unless the order is total."""
         if domain.is_float and self.order.total:
             return np.zeros(len(keys), np.bool_)
-        return (keys < domain.low) | (keys > domain.high - 1)
+        found: np.ndarray = (keys < domain.low) | (keys > domain.high - 1)
+        return found
 
     def _keys(self, domain: KeyDomain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the keys of bounds, and which bounds exist."""
@@ -192,7 +195,7 @@ def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> ThriftLayout:
+def _statistics_layout() -> ThriftLayout:
     return thrift_layout("ColumnChunk", "meta_data.num_values", _STATISTICS)
 
 
@@ -202,7 +205,7 @@ def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) 
 
 
 def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
-    wanted, wrong = _wanted(), untrusted_statistics(file.footer.created_by, leaf)
+    wanted, wrong = _statistics_layout(), untrusted_statistics(file.footer.created_by, leaf)
     try:
         words = file.footer.chunks.read_words(wanted, row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
@@ -258,10 +261,10 @@ def page_statistics(
     `num_rows` is int64, the rows of each page by the offset index.
     """
     key = leaf, order, created_by, num_rows.tobytes()
-    return index.cache.get_or_make(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
+    return index.cache.get_or_make(key, lambda: _compute_page_statistics(index, num_rows, leaf, order, created_by))
 
 
-def _made_runs(
+def _compute_page_statistics(
     index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
 ) -> PruningStatistics:
     wrong = untrusted_statistics(created_by, leaf)

@@ -15,6 +15,7 @@ from numparq.to_pandas.frame import allocate_blocks
 from numparq.to_pandas.strings import default_string_array
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
+from numparq.typing import Columns
 from numparq.util.arguments import check_row_count, thread_count
 from numparq.util.worker_pool import WorkerPool
 
@@ -54,7 +55,7 @@ class FileScan:
         When the file has no such column.
     """
 
-    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions) -> None:
+    def __init__(self, file: OpenFile, columns: Columns, options: ScanOptions) -> None:
         self._file = file
         self._choices = options
         self._columns = project_columns(file, columns, options)
@@ -128,7 +129,7 @@ class FileScan:
             raise
         except MemoryError as error:
             what = f"{rows.num_rows:,} rows of {len(columns.names)} columns"
-            raise LimitError(f"there is not enough memory to read {what}") from error
+            raise LimitError(f"not enough memory to read {what}") from error
 
     def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""

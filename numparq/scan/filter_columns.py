@@ -83,7 +83,7 @@ class _FilterBuffers:
         """
         self.targets[position] = target
         if target.array_kind == _INT96_OUT_OF_RANGE:
-            message = "there are INT96 values that are no timestamps: the column cannot be filtered by"
+            message = "the column cannot be filtered: it has INT96 values outside the range of timestamps"
             raise UnsupportedError(message, column=self.leaves[position].name)
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             size = self.num_rows * target.dtype.itemsize
@@ -184,7 +184,10 @@ def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
     (piece,) = pieces
     count = piece.num_entries
     if count >= _MAX_ENTRIES:
-        raise LimitError(f"there are {count:,} entries in a row group, too many to be filtered by", column=leaf.name)
+        raise LimitError(
+            f"a row group has {count:,} entries of the column; filters need fewer than {_MAX_ENTRIES:,}",
+            column=leaf.name,
+        )
     definition = np.zeros(count, np.uint8) if piece.definition is None else piece.definition[:count]
     there = definition == leaf.max_definition_level
     values = _dense_values(piece)

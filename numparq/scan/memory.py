@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.decompress import BATCH_BYTES
 from numparq.column.read.page_walk import WINDOW_BYTES
 from numparq.errors import LimitError
@@ -58,11 +59,13 @@ def _fixed(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers
 
 def _binary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
     objects = _OBJECTS.get(target.array_kind, 0)
-    return rows * (_OFFSET + _MARK + objects) + sizes * (2 if objects else 1)
+    needed: _Numbers = rows * (_OFFSET + _MARK + objects) + sizes * (2 if objects else 1)
+    return needed
 
 
 def _dictionary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    return rows * _CODE + np.minimum(sizes, rows * 64)
+    needed: _Numbers = rows * _CODE + np.minimum(sizes, rows * 64)
+    return needed
 
 
 def _null(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
@@ -134,7 +137,8 @@ def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Number
     """Return the bytes of levels, values, their arrays, and the Python objects if there are any."""
     width = _OFFSET if target.dtype is None else target.dtype.itemsize
     decoded = values * (2 + width) + (sizes if target.dtype is None else 0)
-    return 2 * decoded + (values * _OBJECT + rows * _CONTAINER if as_objects else rows * _OFFSET)
+    needed: _Numbers = 2 * decoded + (values * _OBJECT + rows * _CONTAINER if as_objects else rows * _OFFSET)
+    return needed
 
 
 def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
@@ -152,8 +156,7 @@ def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], th
     if needed > limit:
         raise LimitError(
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
-            f"{format_bytes(limit)}: read "
-            "fewer columns, or fewer rows (filters, row_range, nrows), or a batch after the other (iter_batches)"
+            f"{format_bytes(limit)}; read fewer columns or rows (filters, row_range, nrows), or batches (iter_batches)"
         )
 
 
@@ -193,7 +196,7 @@ def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
     return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.arrays)
 
 
-def _piece_bytes(piece: Any) -> int:
+def _piece_bytes(piece: BinaryArray | DictionaryArray | NestedLeaf) -> int:
     """Return the bytes of a BinaryArray, DictionaryArray or NestedLeaf that were written to."""
     if isinstance(piece, BinaryArray):
         marks = 0 if piece.validity is None else piece.validity.nbytes
@@ -202,4 +205,4 @@ def _piece_bytes(piece: Any) -> int:
         return piece.codes.nbytes + _piece_bytes(piece.dictionary)
     levels = sum(array.nbytes for array in (piece.definition, piece.repetition) if array is not None)
     values = piece.values
-    return levels + (values.nbytes if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))
+    return levels + (int(values.nbytes) if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
 
 from numparq.column.read.row_selection import RowSlice
+from numparq.typing import ColumnName, Filters, RowRange, RuntimeFilters
 from numparq.util.arguments import check_row_count
 
 __all__ = ["ScanOptions"]
@@ -19,15 +19,15 @@ _ALLOWED_VALUES = {"variants": ("values", "bytes"), "files": ("references", "byt
 class ScanOptions:
     """Options of a read besides its columns, as in `numparq.read_parquet`."""
 
-    filters: Any = None
-    runtime_filters: Any = ()
-    explode: Any = None
+    filters: Filters = None
+    runtime_filters: RuntimeFilters = ()
+    explode: ColumnName | None = None
     dtype_backend: str = "numpy"
-    row_groups: Any = None
-    row_range: Any = None
+    row_groups: Sequence[int] | None = None
+    row_range: RowRange = None
     nrows: int | None = None
-    categories: Any = None
-    include: Any = ()
+    categories: Collection[str] | None = None
+    include: Sequence[str] = ()
     geometries: str = "wkb"
     variants: str = "values"
     files: str = "references"
@@ -47,13 +47,13 @@ class ScanOptions:
         for name, words in _ALLOWED_VALUES.items():
             value = getattr(self, name)
             if value not in words:
-                raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
     @property
     def has_only_filters(self) -> bool:
         """Whether `filters` and plain conversion options are all that is set."""
-        are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
-        as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"
+        are_all = self.row_groups is None and self.row_range is None and self.nrows is None and self.explode is None
+        as_they_are = self.categories is None and self.memory_limit is None and self.geometries == "wkb"
         nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
         return are_all and as_they_are and nothing_more
 
@@ -61,12 +61,15 @@ class ScanOptions:
     def categorical_names(self) -> set[str]:
         """Names of the columns to read as Categorical."""
         if isinstance(self.categories, str):
-            raise TypeError(f"categories is a list of column names, not {self.categories!r}")
+            raise TypeError(f"categories must be a list of column names, not {self.categories!r}")
         return set(self.categories or ())
 
 
 def select_row_slices(
-    num_rows: Sequence[int], row_groups: Any = None, row_range: Any = None, nrows: Any = None
+    num_rows: Sequence[int],
+    row_groups: Sequence[int] | None = None,
+    row_range: RowRange = None,
+    nrows: int | None = None,
 ) -> list[RowSlice]:
     """Return non-empty row slices for the given row groups, row range (exclusive end) and row count.
 
@@ -90,20 +93,20 @@ def select_row_slices(
     return slices
 
 
-def _check_row_groups(row_groups: Any, count: int) -> list[int]:
+def _check_row_groups(row_groups: Sequence[int] | None, count: int) -> list[int]:
     if row_groups is None:
         return list(range(count))
     try:
         wanted = [index(group) for group in row_groups]
     except TypeError:
-        raise TypeError(f"row_groups is a list of ordinals, not {row_groups!r}") from None
+        raise TypeError(f"row_groups must be a list of ordinals, not {row_groups!r}") from None
     for group in wanted:
         if not 0 <= group < count:
-            raise ValueError(f"there is no row group {group}: the file has {count}, counted from 0")
+            raise ValueError(f"row group {group} does not exist; the file has {count}, counted from 0")
     return wanted
 
 
-def _check_row_range(row_range: Any) -> tuple[int, int | None]:
+def _check_row_range(row_range: RowRange) -> tuple[int, int | None]:
     if row_range is None:
         return 0, None
     if isinstance(row_range, (range, slice)):
@@ -113,7 +116,7 @@ def _check_row_range(row_range: Any) -> tuple[int, int | None]:
     try:
         first, stop = row_range
     except (TypeError, ValueError):
-        raise TypeError(f"row_range is a pair (first, stop), not {row_range!r}") from None
+        raise TypeError(f"row_range must be a pair (first, stop), not {row_range!r}") from None
     begin = 0 if first is None else check_row_count(first, "the start of row_range")
     end = None if stop is None else check_row_count(stop, "the stop of row_range")
     if end is not None and end < begin:

@@ -25,6 +25,7 @@ from numparq.kernels.tables import C_ITEM_SIZE, C_OUT, C_VALIDITY, COPY, L_ROW
 from numparq.prune.lookup import MAX_CHUNKS, KeyPageFinder, KeyRowRange
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks, assemble
 from numparq.types.output_type import OutputType
+from numparq.typing import Columns
 from numparq.util.arguments import thread_count
 from numparq.util.bounded_cache import BoundedCache
 
@@ -43,7 +44,7 @@ _INTEGERS = frozenset({int, *(np.dtype(f"{sign}{size}").type for sign in "iu" fo
 _DTYPES: dict[int, np.dtype[Any]] = {INT32: np.dtype("i4"), INT64: np.dtype("i8")}
 
 
-def point_lookup(file: OpenFile, columns: Any, options: ScanOptions) -> pd.DataFrame | None:
+def point_lookup(file: OpenFile, columns: Columns, options: ScanOptions) -> pd.DataFrame | None:
     """Read the rows that have a key.
 
     Parameters
@@ -107,7 +108,7 @@ class _PreparedOnSecondUse:
         self._is_first = True
         self._made: tuple[PointLookup | None, ...] = ()
 
-    def prepared(self, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> PointLookup | None:
+    def prepared(self, file: OpenFile, columns: Columns, options: ScanOptions, name: str) -> PointLookup | None:
         """Give what is prepared; None where there is nothing."""
         if not self._made and not self._is_first:
             self._made = (PointLookup.prepare(file, columns, options, name),)
@@ -157,19 +158,19 @@ class PointLookup:
     """
 
     @classmethod
-    def prepare(cls, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> PointLookup | None:
+    def prepare(cls, file: OpenFile, columns: Columns, options: ScanOptions, name: str) -> PointLookup | None:
         """Prepare look-ups; None where that cannot be, which whoever reads in another way may tell of."""
         try:
             return cls(file, columns, options, name)
         except ParquetError:
             return None
 
-    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions, name: str) -> None:
+    def __init__(self, file: OpenFile, columns: Columns, options: ScanOptions, name: str) -> None:
         read, self._asked = project_columns(file, columns, options), resolve_column(file.schema, name).leaf
         self._labels, self._metadata, self._separate = read.labels, read.metadata, read.index_leaves
         self._leaves = read.leaves if self._asked in read.leaves else [*read.leaves, self._asked]
         if len(self._leaves) > MAX_CHUNKS:
-            raise UnsupportedError("of many columns nothing is prepared")
+            raise UnsupportedError(f"a prepared look-up has at most {MAX_CHUNKS} columns, not {len(self._leaves)}")
         self._place = self._leaves.index(self._asked)
         groups = range(file.num_row_groups)
         # Chunks in other files are refused here, and left to others.
@@ -184,7 +185,7 @@ class PointLookup:
         self._chunks = BoundedCache(_MOST_KEPT)
         self.is_usable = True
         if not self._is_simple():
-            raise UnsupportedError("of nested columns, and of keys that are no integers, nothing is prepared")
+            raise UnsupportedError("a prepared look-up needs flat columns and integer keys")
         self._pages = KeyPageFinder(file, self._leaves, self._asked, self._domain, self._tables)
 
     def _is_simple(self) -> bool:

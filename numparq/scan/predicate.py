@@ -14,6 +14,7 @@ from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_f
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.typing import Filters, RuntimeFilters
 
 if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
@@ -33,7 +34,7 @@ class LeafArrowTypes:
         return None if leaf.is_nested else self._file.arrow_schema.field_type(leaf.column)
 
 
-def bind_filters(file: OpenFile, filters: Any) -> Expression:
+def bind_filters(file: OpenFile, filters: Filters) -> Expression:
     """Bind the `filters` argument (an expression or DNF tuples) to the columns of a file.
 
     Raises SchemaError if a column does not exist, or a literal is not comparable with its values.
@@ -68,7 +69,7 @@ class _BoundRuntimeFilter:
 class ScanPredicate:
     """Predicate of a scan: filters and runtime filters as in `numparq.read_parquet`."""
 
-    def __init__(self, file: OpenFile, filters: Any, runtime_filters: Any = ()) -> None:
+    def __init__(self, file: OpenFile, filters: Filters, runtime_filters: RuntimeFilters = ()) -> None:
         bound = None if filters is None else bind_filters(file, filters)
         self._set(
             bound,

@@ -97,7 +97,8 @@ def selection_byte_ranges(
         return np.empty((0, 2), np.int64)
     if isinstance(part, RowSlice):
         starts, ends = (numbers[0][list(columns)] for numbers in chunk_tables.byte_ranges([part.row_group]))
-        return np.stack([starts, ends], axis=1)[starts < ends]
+        ranges: np.ndarray = np.stack([starts, ends], axis=1)[starts < ends]
+        return ranges
     return _byte_ranges([part.chunk_pages[column] for column in columns if column not in part.cached], part.row_ranges)
 
 

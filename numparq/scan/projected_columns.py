@@ -19,6 +19,7 @@ from numparq.types.choose import choose_output_type, needs_arrow_hint
 from numparq.types.output_type import NESTED_PLACEHOLDER, OutputType
 from numparq.types.pandas_roundtrip import roundtrip_output_type
 from numparq.types.schema_only import schema_only_type
+from numparq.typing import Columns
 
 from .options import ScanOptions
 
@@ -34,7 +35,7 @@ _MAX_CACHED_COLUMNS = 64  # projections of more columns are not cached
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
-def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> ProjectedColumns:
+def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> ProjectedColumns:
     """Select the projected columns of a read, virtual and exploded ones included.
 
     Raises SchemaError for a missing column, and for a column named like a virtual one.
@@ -51,7 +52,7 @@ def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> Proje
     return ProjectedColumns(file, projection_of(explosion.read_columns), options, explosion.virtual_columns, explosion)
 
 
-def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Projection:
+def _cached_projection(file: OpenFile, columns: Columns, index: Sequence[str]) -> Projection:
     """Select columns; short lists of names are cached for all files with the same footer."""
     is_plain = (
         type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and all(type(name) is str for name in columns)
@@ -91,7 +92,7 @@ class ProjectedColumns:
         self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
         for name in self.virtual:
             if name in self.labels:
-                raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
+                raise SchemaError(f"include={name!r} cannot be added: the file already has a column of that name")
 
     @property
     def index_leaves(self) -> list[int]:

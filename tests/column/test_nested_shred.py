@@ -48,7 +48,7 @@ def mapped(name: str, key: SchemaNode, value: SchemaNode, repetition: int = OPTI
 def random_node(rng: np.random.Generator, name: str, depth: int) -> SchemaNode:
     repetition = int(rng.choice([REQUIRED, OPTIONAL, OPTIONAL]))
     kind = rng.choice(["leaf", "list", "map", "struct", "repeated"]) if depth else rng.choice(["leaf", "repeated leaf"])
-    if kind == "list" and rng.random() < 0.2:  # of two levels, as it used to be
+    if kind == "list" and rng.random() < 0.2:  # the legacy form of two levels
         return SchemaNode(name, repetition, logical=LIST, children=(SchemaNode("array", REPEATED, INT32),))
     if kind == "list":
         return listed(name, random_node(rng, "element", depth - 1), repetition)
@@ -62,7 +62,7 @@ def random_node(rng: np.random.Generator, name: str, depth: int) -> SchemaNode:
 
 
 def random_array(rng: np.random.Generator, node: SchemaNode, length: int) -> UnshreddedArray:
-    """Make an array with something behind nulls too."""
+    """Return a random array, with values under nulls too."""
     if node.repetition == REPEATED:
         return random_lists(rng, node, node, length, None)
     validity = rng.integers(0, 4, length, "u1").clip(0, 1) if node.repetition == OPTIONAL else None
@@ -96,29 +96,31 @@ def random_lists(
 
 
 def value(node: SchemaNode, array: UnshreddedArray, place: int) -> Any:
-    """Give what stands at a place, as `support.oracles.nested` has it."""
+    """Return the value at an index, as `support.oracles.nested` has it."""
     validity = array.values.validity if isinstance(array, UnshreddedLeaf) else array.validity
     if validity is not None and not validity[place]:
         return None
     if isinstance(array, UnshreddedLeaf):
         return int(array.values.values[place])
     if isinstance(array, UnshreddedStruct):
-        return {c.name: value(c, of, place) for c, of in zip(node.children, array.children, strict=True)}
+        return {c.name: value(c, child, place) for c, child in zip(node.children, array.children, strict=True)}
     places = range(int(array.offsets[place]), int(array.offsets[place + 1]))
     repeated = node if node.repetition == REPEATED else node.children[0]
     if is_list_element(node, repeated):
         return [value(repeated, array.children[0], item) for item in places]
-    many = [[value(c, of, item) for c, of in zip(repeated.children, array.children, strict=True)] for item in places]
+    many = [
+        [value(c, child, item) for c, child in zip(repeated.children, array.children, strict=True)] for item in places
+    ]
     if node.logical == LIST:
         return [items[0] for items in many]
     return [tuple(items) for items in many]
 
 
 def compare(node: SchemaNode, array: UnshreddedArray) -> None:
-    wanted = shred_rows(node, [value(node, array, row) for row in range(array.length)])
+    expected = shred_rows(node, [value(node, array, row) for row in range(array.length)])
     made, leaves = shred(node, array), leaf_columns([node])
-    assert len(made) == len(wanted) == len(leaves)
-    for about, got, want in zip(leaves, made, wanted, strict=True):
+    assert len(made) == len(expected) == len(leaves)
+    for about, got, want in zip(leaves, made, expected, strict=True):
         deepest = about.max_definition_level
         assert levels(got) == (
             [d for d, _, _ in want] if deepest else None,
@@ -152,8 +154,8 @@ def int_lists(lists: list, validity: list | None = None) -> UnshreddedList:
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_array_of_arrays_of_impalas_document():
-    """Every definition and repetition level that array<array<int>> can have."""
+def test_array_of_arrays_of_the_impala_document():
+    """Every definition and repetition level of array<array<int>>."""
     node = listed("array_col", listed("item", leaf("item")))
     inner = int_lists([None, [], [None], [1, None], [2], [3]])
     rows = UnshreddedList(7, np.array([0, 1, 1, 1, 1, 1, 1], np.uint8), np.array([0, 0, 0, 1, 2, 3, 5, 6]), (inner,))
@@ -164,8 +166,8 @@ def test_the_array_of_arrays_of_impalas_document():
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("required", [False, True])
-def test_the_optional_groups_of_impalas_document(required):
-    """a.b.c: where the first null is; a required b adds no level."""
+def test_optional_groups_of_the_impala_document(required):
+    """a.b.c: the level says where the first null is; a required b adds none."""
     b = SchemaNode("b", REQUIRED if required else OPTIONAL, children=(leaf("c"),))
     node = SchemaNode("a", children=(b,))
     c = UnshreddedLeaf(4, LeafValues(np.array([9, 9, 9, 7], np.int32), validity=np.array([1, 1, 0, 1], np.uint8)))
@@ -176,8 +178,8 @@ def test_the_optional_groups_of_impalas_document(required):
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_address_book_of_impalas_document():
-    """contacts.phoneNumber and contacts.name, in groups that are repeated without a LIST around them."""
+def test_address_book_of_the_impala_document():
+    """contacts.phoneNumber and contacts.name, in repeated groups without a LIST."""
     name, phone = SchemaNode("name", REQUIRED, BYTE_ARRAY), SchemaNode("phoneNumber", OPTIONAL, BYTE_ARRAY)
     node = SchemaNode("contacts", REPEATED, children=(name, phone))
     data = np.frombuffer(b"Dmitriy RyaboyChris Aniszczyk555 987 6543", np.uint8)
@@ -185,11 +187,11 @@ def test_the_address_book_of_impalas_document():
     phones = LeafValues(data, np.array([29, 0]), np.array([41, 0]), validity=np.array([1, 0], np.uint8))
     contacts = UnshreddedStruct(2, None, (UnshreddedLeaf(2, names), UnshreddedLeaf(2, phones)))
     rows = UnshreddedList(2, None, np.array([0, 2, 2]), (contacts,))
-    of_name, of_phone = shred(node, rows)
-    assert levels(of_phone) == ([2, 1, 0], [0, 1, 0])
-    assert texts(of_phone) == [b"555 987 6543"]
-    assert levels(of_name) == ([1, 1, 0], [0, 1, 0])
-    assert texts(of_name) == [b"Dmitriy Ryaboy", b"Chris Aniszczyk"]
+    shredded_names, shredded_phones = shred(node, rows)
+    assert levels(shredded_phones) == ([2, 1, 0], [0, 1, 0])
+    assert texts(shredded_phones) == [b"555 987 6543"]
+    assert levels(shredded_names) == ([1, 1, 0], [0, 1, 0])
+    assert texts(shredded_names) == [b"Dmitriy Ryaboy", b"Chris Aniszczyk"]
 
 
 def texts(values: LeafValues) -> list[bytes]:
@@ -197,7 +199,7 @@ def texts(values: LeafValues) -> list[bytes]:
 
 
 @pytest.mark.usefixtures("engine")
-def test_values_are_views_where_nothing_is_left_out():
+def test_contiguous_values_are_views():
     numbers = np.arange(10, dtype=np.int32)
     lists = UnshreddedList(2, None, np.array([2, 4, 7]), (UnshreddedLeaf(10, LeafValues(numbers)),))
     (got,) = shred(listed("c", leaf("element")), lists)
@@ -206,7 +208,7 @@ def test_values_are_views_where_nothing_is_left_out():
 
 
 @pytest.mark.usefixtures("engine")
-def test_codes_and_items_of_any_width_are_picked():
+def test_values_under_nulls_are_dropped():
     offsets, validity = np.array([0, 1, 3]), np.array([1, 0, 1], np.uint8)
     codes = UnshreddedLeaf(
         3, LeafValues(np.array([5, 6], np.int32), codes=np.array([1, 0, 0], np.int32), validity=validity)
@@ -232,7 +234,7 @@ def test_codes_and_items_of_any_width_are_picked():
         (listed("c", leaf("element"), REQUIRED), "c.list"),
     ],
 )
-def test_a_null_that_the_schema_does_not_allow(node, where):
+def test_null_in_a_required_field_is_refused(node, where):
     with pytest.raises(SchemaError, match="null") as caught:
         shred(node, int_lists([[1], None] if where == "c.list" else [[None]]))
     assert caught.value.where == {"column": where}
@@ -243,13 +245,13 @@ def test_a_null_that_the_schema_does_not_allow(node, where):
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_struct_without_fields():
+def test_struct_without_fields_is_refused():
     with pytest.raises(SchemaError, match="without fields"):
         shred(SchemaNode("c"), UnshreddedStruct(1, None, ()))
 
 
 @pytest.mark.usefixtures("engine")
-def test_levels_have_an_end():
+def test_level_limit():
     node, array = leaf("x"), UnshreddedLeaf(1, LeafValues(np.zeros(1, np.int32)))
     for _ in range(254):
         node, array = SchemaNode("g", children=(node,)), UnshreddedStruct(1, None, (array,))
@@ -261,8 +263,8 @@ def test_levels_have_an_end():
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("offsets", [[0, 4], [2, 1], [-1, 1]])
-def test_lists_that_are_not_within_their_elements(offsets):
-    """Nothing is read there: Arrow data that nobody has validated may be such."""
+def test_list_offsets_outside_the_elements(offsets):
+    """Unvalidated Arrow data may have such offsets; nothing is read there."""
     lists = UnshreddedList(1, None, np.array(offsets), (UnshreddedLeaf(3, LeafValues(np.zeros(3, np.int32))),))
     with pytest.raises(SchemaError, match="length"):
         shred(listed("c", leaf("element")), lists)

@@ -1,4 +1,4 @@
-"""Codecs and their framings: whole, empty, in several parts, cut off, with bytes behind; in buffers and in files."""
+"""Codecs and their framings: whole, empty, concatenated and truncated data; in buffers and in files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.files.builder import (
 )
 from support.files.codec_framings import FRAMINGS, big_endian, hadoop, lz4_block, lzo_block, python_lzo, zstd
 
-# A block of 84 bytes, whose first four are 83 when they are read as a length.
+# A block of 84 bytes; its first four bytes, read as a length, are 83.
 BLOCK = bytes.fromhex(
     "53000000fa00010033bd00ba0a003000000505000002003058008d070090000000800012c000800b00f010c06200bd4080c0c000003f7f00"
     "417f807fbf8080807f4200423fff7f7f8000"
@@ -43,14 +43,14 @@ def decompressed(codec, data, size):
     return bytes(out)
 
 
-def refused(codec, data, size):
+def check_refused(codec, data, size):
     with pytest.raises(CorruptPageError, match=CODEC_NAMES[codec]):
         decompressed(codec, data, size)
 
 
 @every_form
 @pytest.mark.parametrize("data", [TEXT, b"x", b"", bytes(300_000)], ids=["text", "one byte", "nothing", "zeros"])
-def test_whole(form, data):
+def test_decompress_whole_data(form, data):
     codec, compress = FRAMINGS[form]
     assert decompressed(codec, compress(data), len(data)) == data
 
@@ -60,53 +60,53 @@ def test_cut_at_every_byte(form):
     codec, compress = FRAMINGS[form]
     packed = compress(TEXT)
     for cut in range(1, len(packed)):
-        refused(codec, packed[:cut], len(TEXT))
+        check_refused(codec, packed[:cut], len(TEXT))
 
 
 @every_form
-def test_another_size_than_the_header_says(form):
+def test_wrong_uncompressed_size_is_refused(form):
     codec, compress = FRAMINGS[form]
     packed = compress(TEXT)
     for size in (0, 1, len(TEXT) - 1, len(TEXT) + 1, 2 * len(TEXT)):
-        refused(codec, packed, size)
-    refused(codec, compress(b""), 1)
+        check_refused(codec, packed, size)
+    check_refused(codec, compress(b""), 1)
 
 
-# cramjam stops where Brotli's data end, and does not say where that is.
+# cramjam stops at the end of Brotli's data, and does not report its position.
 @pytest.mark.parametrize("form", [form for form in FRAMINGS if form != "brotli"])
 @pytest.mark.parametrize("more", [b"\x00", b"\x07", b"\x11", b"\x28\xb5", bytes(9), b"\xff" * 300])
-def test_something_behind(form, more):
+def test_trailing_bytes_are_refused(form, more):
     codec, compress = FRAMINGS[form]
     if more == bytes(9) and form == "lz4 of hadoop":
-        more = bytes(10)  # nothing is what lengths of zero are; see below
-    refused(codec, compress(TEXT) + more, len(TEXT))
+        more = bytes(10)  # blocks of length zero are valid, see `test_empty_hadoop_data`
+    check_refused(codec, compress(TEXT) + more, len(TEXT))
     if len(more) > 4 or form != "lz4 of hadoop":
-        refused(codec, compress(b"") + more, 0)
+        check_refused(codec, compress(b"") + more, 0)
 
 
 @pytest.mark.parametrize("form", ["gzip", "zstd", "zstd with a checksum", "zstd without its size", "lz4 frame"])
-def test_several_parts(form):
+def test_concatenated_frames(form):
     codec, compress = FRAMINGS[form]
     parts = [TEXT, b"", b"x", TEXT * 2, b""]
     packed = b"".join(map(compress, parts))
     whole = b"".join(parts)
     assert decompressed(codec, packed, len(whole)) == whole
-    refused(codec, packed, len(whole) - 1)
-    refused(codec, packed[:-1], len(whole))
-    refused(codec, compress(TEXT) * 2, len(TEXT))
+    check_refused(codec, packed, len(whole) - 1)
+    check_refused(codec, packed[:-1], len(whole))
+    check_refused(codec, compress(TEXT) * 2, len(TEXT))
 
 
-def test_frames_of_zstd_that_are_to_be_skipped():
+def test_zstd_skippable_frames():
     skipped = [(0x184D2A50 + low).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"xyz" for low in range(16)]
     packed = zstd(TEXT).join(skipped)
     assert decompressed(ZSTD, packed, 15 * len(TEXT)) == TEXT * 15
-    refused(ZSTD, packed[:-1], 15 * len(TEXT))
+    check_refused(ZSTD, packed[:-1], 15 * len(TEXT))
     assert decompressed(ZSTD, skipped[0], 0) == b""
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 19, 22])
-def test_where_frames_of_zstd_end(level):
-    """Frames of many blocks of all kinds, and every form of their headers."""
+def test_zstd_frame_ends(level):
+    """Frames with many blocks of all kinds, and every form of frame header."""
     rng = np.random.default_rng(0)
     for size in (1, 200, 255, 256, 300, 65791, 65792, 70_000, 300_000):
         data = rng.bytes(size // 3) + bytes(size // 3) + TEXT * (size // 3000)
@@ -114,12 +114,12 @@ def test_where_frames_of_zstd_end(level):
             for content_size in (True, False):
                 packed = zstd(data, level=level, write_checksum=checksum, write_content_size=content_size)
                 assert decompressed(ZSTD, packed, len(data)) == data
-                refused(ZSTD, packed[:-1], len(data))
-                refused(ZSTD, packed + packed[:1], len(data))
-                refused(ZSTD, packed + packed[:5], len(data))
+                check_refused(ZSTD, packed[:-1], len(data))
+                check_refused(ZSTD, packed + packed[:1], len(data))
+                check_refused(ZSTD, packed + packed[:5], len(data))
 
 
-def test_a_block_of_lz4_that_seems_to_begin_with_its_length():
+def test_lz4_block_that_looks_length_prefixed():
     for codec in (LZ4_RAW, LZ4):
         out = decompressed(codec, BLOCK, 84)
         assert out[:12] == bytes.fromhex("000000fa0000000000000000")
@@ -134,26 +134,26 @@ BLOCKS = pytest.mark.parametrize(("codec", "block"), [(LZ4, lz4_block), (LZO, lz
 @BLOCKS
 @pytest.mark.parametrize("cuts", [(), (1,), (100, 200, 900), (1, 500)])
 @pytest.mark.parametrize("inner", [None, 64, 100])
-def test_lengths_and_blocks(codec, block, cuts, inner):
+def test_hadoop_blocks(codec, block, cuts, inner):
     packed = hadoop(TEXT, block, cuts, inner)
     assert decompressed(codec, packed, len(TEXT)) == TEXT
-    refused(codec, packed, len(TEXT) + 1)
-    refused(codec, packed, len(TEXT) - 1)
+    check_refused(codec, packed, len(TEXT) + 1)
+    check_refused(codec, packed, len(TEXT) - 1)
     for cut in range(1, len(packed), 3):
-        refused(codec, packed[:-cut], len(TEXT))
+        check_refused(codec, packed[:-cut], len(TEXT))
 
 
 @BLOCKS
-def test_nothing_in_blocks(codec, block):
-    """Hadoop writes the length alone, Arrow a block all the same."""
+def test_empty_hadoop_data(codec, block):
+    """Hadoop writes only the length 0; Arrow adds an empty block."""
     for packed in (b"", bytes(4), bytes(8), bytes(4) + big_endian(len(block(b""))) + block(b"")):
         assert decompressed(codec, packed, 0) == b""
-        refused(codec, packed, 1)
+        check_refused(codec, packed, 1)
     assert decompressed(codec, hadoop(TEXT, block) + bytes(4), len(TEXT)) == TEXT
 
 
 @BLOCKS
-def test_lengths_that_lie(codec, block):
+def test_wrong_hadoop_lengths_are_refused(codec, block):
     packed = block(TEXT)
     size, length = len(TEXT), len(packed)
     for stream in (
@@ -168,17 +168,17 @@ def test_lengths_that_lie(codec, block):
         big_endian(0) + big_endian(length) + packed,
         (big_endian(size) + big_endian(length) + packed) * 2,
     ):
-        refused(codec, stream, size)
+        check_refused(codec, stream, size)
 
 
-def test_lzo_whose_header_is_another():
+def test_python_lzo_headers():
     packed = python_lzo(TEXT)
-    refused(LZO, b"\xf2" + packed[1:], len(TEXT))
-    refused(LZO, packed[:1] + big_endian(len(TEXT) + 1) + packed[5:], len(TEXT))
+    check_refused(LZO, b"\xf2" + packed[1:], len(TEXT))
+    check_refused(LZO, packed[:1] + big_endian(len(TEXT) + 1) + packed[5:], len(TEXT))
     assert decompressed(LZO, b"\xf1" + packed[1:], len(TEXT)) == TEXT
 
 
-def test_lzo_by_its_library():
+def test_lzo_written_by_lzallright():
     library = pytest.importorskip("lzallright").LZOCompressor()
     data = np.random.default_rng(1).integers(0, 9, 600_000, np.uint8).tobytes()
     assert decompressed(LZO, hadoop(data, library.compress, (), 256 << 10), len(data)) == data
@@ -191,17 +191,17 @@ WHOLE = encode_plain(INT64, NUMBERS)
 
 
 def packed_page(page, compress, levels_bytes=0):
-    """Compress a page but for its level sections."""
+    """Compress a page's body after its level sections."""
     page.header.uncompressed_page_size = len(page.body)
     page.body = page.body[:levels_bytes] + compress(page.body[levels_bytes:])
     return page
 
 
 def column_of(pages, codec, physical=INT64, rows=300, repetition=0):
-    made = build_file([rows], [FileColumn("a", physical, [pages], repetition, facts={"codec": codec})])
-    got = read_parquet(made.stored(), threads=1)["a"]
-    pd.testing.assert_series_equal(read_parquet(made.stored(), threads=2)["a"], got)
-    return got.tolist()
+    built = build_file([rows], [FileColumn("a", physical, [pages], repetition, facts={"codec": codec})])
+    values = read_parquet(built.stored(), threads=1)["a"]
+    pd.testing.assert_series_equal(read_parquet(built.stored(), threads=2)["a"], values)
+    return values.tolist()
 
 
 def v2(values, nulls=0, section=b""):
@@ -211,7 +211,7 @@ def v2(values, nulls=0, section=b""):
 
 
 @every_form
-def test_pages_of_both_versions(form):
+def test_data_pages_v1_and_v2(form):
     codec, compress = FRAMINGS[form]
     assert column_of([packed_page(data_page(len(NUMBERS), WHOLE), compress)], codec) == NUMBERS
     half = len(NUMBERS) // 2
@@ -220,7 +220,7 @@ def test_pages_of_both_versions(form):
 
 
 @every_form
-def test_dictionaries(form):
+def test_dictionary_pages(form):
     codec, compress = FRAMINGS[form]
     entries = [b"one", b"", b"three" * 9]
     codes = [0, 1, 2, 2, 1, 0, 0, 0]
@@ -238,7 +238,7 @@ def test_dictionaries(form):
 
 @every_form
 def test_empty_pages(form):
-    """Without values; of no bytes, or of what the codec makes of none."""
+    """Pages without values: no bytes, or the codec's output for no bytes."""
     codec, compress = FRAMINGS[form]
     whole = packed_page(data_page(len(NUMBERS), WHOLE), compress)
     for empty in (data_page(0, b""), packed_page(data_page(0, b""), compress), v2([]), packed_page(v2([]), compress)):
@@ -247,8 +247,8 @@ def test_empty_pages(form):
 
 
 @every_form
-def test_value_sections_of_no_bytes(form):
-    """Pages of version 2 that hold nothing but nulls: compressed, as the header says, or not at all."""
+def test_empty_value_sections_of_v2_pages(form):
+    """Version 2 pages of nulls only: the empty section is left out, or compressed as the header says."""
     codec, compress = FRAMINGS[form]
     section = encode_indices([0] * 8, 1)
     expected = NUMBERS[:8] + [None] * 8
@@ -256,29 +256,29 @@ def test_value_sections_of_no_bytes(form):
     left_out, compressed = v2([], 8, section), packed_page(v2([], 8, section), compress, len(section))
     assert len(left_out.body) == len(section) < len(compressed.body)
     for nulls in (left_out, compressed):
-        got = column_of([whole, nulls], codec, rows=16, repetition=OPTIONAL)
-        assert [None if pd.isna(value) else value for value in got] == expected
+        values = column_of([whole, nulls], codec, rows=16, repetition=OPTIONAL)
+        assert [None if pd.isna(value) else value for value in values] == expected
 
 
 @every_form
-def test_damaged_pages_are_named(form):
+def test_error_names_the_damaged_page(form):
     codec, compress = FRAMINGS[form]
     for change in (lambda body: body[:-1], lambda body: body[:1]):
         whole = packed_page(data_page(len(NUMBERS), WHOLE), compress)
         page = packed_page(data_page(len(NUMBERS), WHOLE), compress)
         page.body = change(page.body)
-        made = build_file([2 * len(NUMBERS)], [FileColumn("a", INT64, [[whole, page]], facts={"codec": codec})])
+        built = build_file([2 * len(NUMBERS)], [FileColumn("a", INT64, [[whole, page]], facts={"codec": codec})])
         with pytest.raises(CorruptPageError) as caught:
-            read_parquet(made.stored())
+            read_parquet(built.stored())
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "a", "page": 1}
 
 
 @pytest.mark.parametrize("codec", [code for code in range(len(CODEC_NAMES)) if code != UNCOMPRESSED])
 @pytest.mark.parametrize("make", [lambda: data_page(4, bytes(50)), lambda: v2([1, 2, 3, 4])], ids=["v1", "v2"])
 def test_pages_that_claim_gigabytes(codec, make):
-    """Refused before memory is taken for them."""
+    """Refused before memory is allocated."""
     page = make()
     page.header.uncompressed_page_size = (1 << 31) - 1
-    made = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])
-    with pytest.raises(CorruptPageError, match="claims more bytes than its compressed ones can hold"):
-        read_parquet(made.stored())
+    built = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])
+    with pytest.raises(CorruptPageError, match="claims more bytes than its compressed data can hold"):
+        read_parquet(built.stored())

@@ -1,4 +1,4 @@
-"""Columns of one file as the dataset has them: what a file of the wider type would have given."""
+"""Casts of a file's columns to the dataset's types equal a read from a file of the wider type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-def opened(values: Any, kind: Any = None, name: str = "a") -> ParquetFile:
+def open_values(values: Any, kind: Any = None, name: str = "a") -> ParquetFile:
     buffer = io.BytesIO()
     pq.write_table(pa.table({name: values if kind is None else pa.array(values, kind)}), buffer)
     return ParquetFile(buffer)
@@ -44,38 +44,38 @@ def array_of(file: ParquetFile, **options: Any) -> Any:
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
-def as_in(file: ParquetFile, wanted: OpenFile, dtype: Any, **options: Any) -> Any:
-    """A file's column as that of a dataset with the schema of another."""
-    schema = DatasetSchema.from_files([file], schema=wanted.schema)
-    (column,) = select_columns(wanted.schema, None)
+def cast_as(file: ParquetFile, schema_file: OpenFile, dtype: Any, **options: Any) -> Any:
+    """Return a file's column cast to the dataset schema of another file."""
+    schema = DatasetSchema.from_files([file], schema=schema_file.schema)
+    (column,) = select_columns(schema_file.schema, None)
     (match,) = schema.map_columns(file, select_columns(schema.schema, None))
     array = array_of(file, **options)
     return cast_column(array, match.column, column, dtype, num_rows=len(array), file="here")
 
 
-def same(first: Any, second: Any) -> None:
-    """Compare all: values, their types, and those of what is in them."""
+def assert_same(first: Any, second: Any) -> None:
+    """Check that values, dtypes and nested value types are equal."""
     assert first.dtype == second.dtype
     assert len(first) == len(second)
     if first.dtype != object:
         pd.testing.assert_series_equal(pd.Series(first), pd.Series(second))
         return
     for one, other in zip(first, second, strict=True):
-        same_value(one, other)
+        assert_same_value(one, other)
 
 
-def same_value(one: Any, other: Any) -> None:
+def assert_same_value(one: Any, other: Any) -> None:
     assert type(one) is type(other), (one, other)
     if isinstance(one, np.ndarray):
-        same(one, other)
+        assert_same(one, other)
     elif isinstance(one, dict):
         assert list(one) == list(other)
         for key, value in one.items():
-            same_value(value, other[key])
+            assert_same_value(value, other[key])
     elif isinstance(one, list | tuple):
         assert len(one) == len(other)
         for first, second in zip(one, other, strict=True):
-            same_value(first, second)
+            assert_same_value(first, second)
     elif isinstance(one, Decimal):
         assert one.as_tuple() == other.as_tuple()
     else:
@@ -112,40 +112,42 @@ SCALARS = [
 ]
 
 
-def in_both(values: list, kind: Any, wanted: Any, nulls: bool = False) -> tuple[ParquetFile, ParquetFile]:
-    """Files with the same values, of both types."""
+def narrow_and_wide(values: list, kind: Any, wide_type: Any, nulls: bool = False) -> tuple[ParquetFile, ParquetFile]:
+    """Return two files with the same values, in the narrow and the wide type."""
     narrow = pa.array(np.array(values, np.float16) if kind == pa.float16() else values, kind)
-    wide = pa.array(map(Decimal, values), wanted) if pa.types.is_decimal(wanted) else narrow.cast(wanted)
+    wide = pa.array(map(Decimal, values), wide_type) if pa.types.is_decimal(wide_type) else narrow.cast(wide_type)
     more = 2 if nulls else 0
-    return tuple(opened(pa.concat_arrays([array, pa.nulls(more, array.type)])) for array in (narrow, wide))
+    return tuple(open_values(pa.concat_arrays([array, pa.nulls(more, array.type)])) for array in (narrow, wide))
 
 
 @pytest.mark.parametrize("nulls", [False, True], ids=["whole", "nulls"])
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
-@pytest.mark.parametrize(("values", "kind", "wanted"), SCALARS, ids=str)
-def test_flat_columns(values: list, kind: Any, wanted: Any, backend: str, nulls: bool) -> None:
-    narrow, wide = in_both(values, kind, wanted, nulls)
+@pytest.mark.parametrize(("values", "kind", "wide_type"), SCALARS, ids=str)
+def test_flat_columns_are_cast_to_wider_type(
+    values: list, kind: Any, wide_type: Any, backend: str, nulls: bool
+) -> None:
+    narrow, wide = narrow_and_wide(values, kind, wide_type, nulls)
     expected = array_of(wide, dtype_backend=backend)
-    same(as_in(narrow, wide, expected.dtype, dtype_backend=backend), expected)
+    assert_same(cast_as(narrow, wide, expected.dtype, dtype_backend=backend), expected)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
-@pytest.mark.parametrize(("values", "kind", "wanted"), SCALARS, ids=str)
-def test_nested_columns(values: list, kind: Any, wanted: Any, backend: str) -> None:
-    """Lists, structs, maps, and each of these in another."""
-    if pa.types.is_decimal(wanted) and pa.types.is_integer(kind):
+@pytest.mark.parametrize(("values", "kind", "wide_type"), SCALARS, ids=str)
+def test_nested_columns_are_cast_to_wider_type(values: list, kind: Any, wide_type: Any, backend: str) -> None:
+    """Cast lists, structs and maps, and nestings of these."""
+    if pa.types.is_decimal(wide_type) and pa.types.is_integer(kind):
         pytest.skip("pyarrow does not cast these")
     if kind == pa.float16():
         values = [np.float16(value) for value in values]
     for wrap, fill in WRAPPED:
         narrow = pa.array(fill(values), wrap(kind))
-        wide = pa.array(fill(narrow_values(values, kind, wanted)), wrap(wanted))
-        expected = array_of(opened(wide), dtype_backend=backend)
-        same(as_in(opened(narrow), opened(wide), expected.dtype, dtype_backend=backend), expected)
+        wide = pa.array(fill(narrow_values(values, kind, wide_type)), wrap(wide_type))
+        expected = array_of(open_values(wide), dtype_backend=backend)
+        assert_same(cast_as(open_values(narrow), open_values(wide), expected.dtype, dtype_backend=backend), expected)
 
 
-def narrow_values(values: list, kind: Any, wanted: Any) -> list:
-    """The values as pyarrow takes them for the wider type."""
+def narrow_values(values: list, kind: Any, wide_type: Any) -> list:
+    """Return the values in a form that pyarrow accepts for the wider type."""
     if kind == pa.float16():
         return [float(value) for value in values]
     return [datetime.datetime(day.year, day.month, day.day) for day in values] if kind == pa.date32() else values
@@ -170,19 +172,23 @@ WRAPPED = [
 ]
 
 
-# --- what one of the dataset's columns has, and a file has not --------------------------------------------------------
+# --- missing columns and fields ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
-def test_fields_that_are_missing_are_none_and_come_in_the_dataset_s_order(backend: str) -> None:
+def test_missing_fields_are_none_in_dataset_order(backend: str) -> None:
     inner = struct(("x", pa.int32()), ("gone", pa.string()))
-    file = opened(
+    file = open_values(
         [{"s": {"x": 1, "gone": "a"}, "b": 1}, None, {"s": None, "b": None}], struct(("s", inner), ("b", pa.int8()))
     )
-    asked = struct(("b", pa.int64()), ("c", pa.string()), ("s", struct(("y", pa.list_(pa.int8())), ("x", pa.int64()))))
-    wide = opened([{"b": 1, "c": None, "s": {"y": None, "x": 1}}, None, {"b": None, "c": None, "s": None}], asked)
+    dataset_type = struct(
+        ("b", pa.int64()), ("c", pa.string()), ("s", struct(("y", pa.list_(pa.int8())), ("x", pa.int64())))
+    )
+    wide = open_values(
+        [{"b": 1, "c": None, "s": {"y": None, "x": 1}}, None, {"b": None, "c": None, "s": None}], dataset_type
+    )
     expected = array_of(wide, dtype_backend=backend)
-    same(as_in(file, wide, expected.dtype, dtype_backend=backend), expected)
+    assert_same(cast_as(file, wide, expected.dtype, dtype_backend=backend), expected)
 
 
 MISSING = [
@@ -209,16 +215,16 @@ MISSING = [
 
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_columns_are_null_in_every_dtype(name: str) -> None:
-    wanted = select_columns(opened([1]).schema, None)[0]
-    array = cast_column(None, None, wanted, pandas_dtype(name), num_rows=3)
+    column = select_columns(open_values([1]).schema, None)[0]
+    array = cast_column(None, None, column, pandas_dtype(name), num_rows=3)
     assert len(array) == 3
     assert pd.isna(array).all()
     assert array.dtype == pandas_dtype(name) or name == "category"
-    assert len(cast_column(None, None, wanted, pandas_dtype(name), num_rows=0)) == 0
+    assert len(cast_column(None, None, column, pandas_dtype(name), num_rows=0)) == 0
 
 
 def test_missing_columns_of_arrow_types_are_null() -> None:
-    wanted = select_columns(opened([1]).schema, None)[0]
+    column = select_columns(open_values([1]).schema, None)[0]
     kinds = [
         pa.list_(struct(("x", pa.int8()))),
         pa.map_(pa.string(), pa.int8()),
@@ -227,21 +233,21 @@ def test_missing_columns_of_arrow_types_are_null() -> None:
         pa.dictionary(pa.int8(), pa.string()),
     ]
     for kind in kinds:
-        array = cast_column(None, None, wanted, pd.ArrowDtype(kind), num_rows=2)
+        array = cast_column(None, None, column, pd.ArrowDtype(kind), num_rows=2)
         assert array.dtype == pd.ArrowDtype(kind)
         assert array.isna().all()
         assert len(array) == 2
 
 
-def test_what_cannot_be_null_cannot_be_missing() -> None:
-    wanted = select_columns(opened([1]).schema, None)[0]
-    with pytest.raises(numparq.SchemaError, match="no nulls") as raised:
-        cast_column(None, None, wanted, np.dtype("int64"), num_rows=1, file="here")
+def test_missing_column_of_non_nullable_dtype_raises() -> None:
+    column = select_columns(open_values([1]).schema, None)[0]
+    with pytest.raises(numparq.SchemaError, match="cannot hold nulls") as raised:
+        cast_column(None, None, column, np.dtype("int64"), num_rows=1, file="here")
     assert raised.value.where == {"file": "here", "column": "a"}
-    assert cast_column(None, None, wanted, np.dtype("int64"), num_rows=0).dtype == "int64"
+    assert cast_column(None, None, column, np.dtype("int64"), num_rows=0).dtype == "int64"
 
 
-# --- dtypes that differ, not types ------------------------------------------------------------------------------------
+# --- different dtypes of one type -------------------------------------------------------------------------------------
 
 
 def pandas_dtype(name: str) -> Any:
@@ -250,21 +256,21 @@ def pandas_dtype(name: str) -> Any:
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64", "float64", "Float64"])
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable"])
-def test_integers_become_what_is_asked(dtype: str, backend: str) -> None:
-    file = opened([1, 2, -3], pa.int32())
-    made = as_in(file, opened([1], pa.int64()), pandas_dtype(dtype), dtype_backend=backend)
-    same(made, pd.array([1, 2, -3], dtype=dtype) if dtype[0] in "IF" else np.array([1, 2, -3], dtype))
+def test_integers_are_cast_to_requested_dtype(dtype: str, backend: str) -> None:
+    file = open_values([1, 2, -3], pa.int32())
+    cast = cast_as(file, open_values([1], pa.int64()), pandas_dtype(dtype), dtype_backend=backend)
+    assert_same(cast, pd.array([1, 2, -3], dtype=dtype) if dtype[0] in "IF" else np.array([1, 2, -3], dtype))
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "float64", "Float64"])
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable"])
-def test_integers_beside_nulls_become_what_is_asked(dtype: str, backend: str) -> None:
-    file = opened([1, None, -3], pa.int32())
-    made = as_in(file, opened([1], pa.int64()), pandas_dtype(dtype), dtype_backend=backend)
-    wanted = pd.array([1, None, -3], dtype=dtype) if dtype[0] in "IF" else np.array([1, np.nan, -3])
-    same(made, wanted)
+def test_integers_with_nulls_are_cast_to_requested_dtype(dtype: str, backend: str) -> None:
+    file = open_values([1, None, -3], pa.int32())
+    cast = cast_as(file, open_values([1], pa.int64()), pandas_dtype(dtype), dtype_backend=backend)
+    expected = pd.array([1, None, -3], dtype=dtype) if dtype[0] in "IF" else np.array([1, np.nan, -3])
+    assert_same(cast, expected)
     with pytest.raises(numparq.SchemaError, match="nulls"):
-        as_in(file, opened([1], pa.int64()), np.dtype("int64"), dtype_backend=backend)
+        cast_as(file, open_values([1], pa.int64()), np.dtype("int64"), dtype_backend=backend)
 
 
 @pytest.mark.parametrize(
@@ -279,32 +285,34 @@ def test_integers_beside_nulls_become_what_is_asked(dtype: str, backend: str) ->
     ids=str,
 )
 @pytest.mark.parametrize("options", [{}, {"dtype_backend": "numpy_nullable"}, {"categories": ["a"]}], ids=str)
-def test_strings_become_what_is_asked(dtype: Any, options: dict[str, Any]) -> None:
-    made = as_in(opened(["x", None, "y", "x"]), opened(["x"]), dtype, **options)
-    assert made.dtype == dtype
-    assert pd.isna(made).tolist() == [False, True, False, False]
-    assert [made[0], made[2], made[3]] == ["x", "y", "x"]
-    assert isinstance(dtype, pd.StringDtype) or made[1] is None
+def test_strings_are_cast_to_requested_dtype(dtype: Any, options: dict[str, Any]) -> None:
+    cast = cast_as(open_values(["x", None, "y", "x"]), open_values(["x"]), dtype, **options)
+    assert cast.dtype == dtype
+    assert pd.isna(cast).tolist() == [False, True, False, False]
+    assert [cast[0], cast[2], cast[3]] == ["x", "y", "x"]
+    assert isinstance(dtype, pd.StringDtype) or cast[1] is None
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "float64"])
-def test_categories_become_values(dtype: str) -> None:
-    made = as_in(opened([7, None, 7, 2], pa.int32()), opened([7], pa.int64()), pandas_dtype(dtype), categories=["a"])
-    assert made.dtype == dtype
-    assert pd.Series(made).fillna(0).tolist() == [7, 0, 7, 2]
+def test_categories_are_cast_to_values(dtype: str) -> None:
+    cast = cast_as(
+        open_values([7, None, 7, 2], pa.int32()), open_values([7], pa.int64()), pandas_dtype(dtype), categories=["a"]
+    )
+    assert cast.dtype == dtype
+    assert pd.Series(cast).fillna(0).tolist() == [7, 0, 7, 2]
 
 
-def test_categories_get_the_dtype_of_the_wider_type() -> None:
-    wide = opened([7, 1], pa.int64())
+def test_categories_are_cast_to_wider_dtype() -> None:
+    wide = open_values([7, 1], pa.int64())
     dtype = array_of(wide, categories=["a"]).dtype
-    made = as_in(opened([7, None, 2], pa.int8()), wide, dtype, categories=["a"])
-    assert made.categories.tolist() == [7, 2]
-    assert made.categories.dtype == "int64"
+    cast = cast_as(open_values([7, None, 2], pa.int8()), wide, dtype, categories=["a"])
+    assert cast.categories.tolist() == [7, 2]
+    assert cast.categories.dtype == "int64"
     column = select_columns(wide.schema, None)[0]
     missing = cast_column(None, None, column, dtype, num_rows=2)
-    joined = pd.api.types.union_categoricals([made, missing, array_of(wide, categories=["a"])])
+    joined = pd.api.types.union_categoricals([cast, missing, array_of(wide, categories=["a"])])
     assert joined.astype("Int64").fillna(0).tolist() == [7, 0, 2, 0, 0, 7, 1]
-    words = opened(["x"])
+    words = open_values(["x"])
     dtype = array_of(words, categories=["a"]).dtype
     missing = cast_column(None, None, select_columns(words.schema, None)[0], dtype, num_rows=1)
     assert pd.isna(pd.api.types.union_categoricals([array_of(words, categories=["a"]), missing])).tolist() == [
@@ -313,38 +321,38 @@ def test_categories_get_the_dtype_of_the_wider_type() -> None:
     ]
 
 
-def test_sparse_columns_become_values() -> None:
+def test_sparse_columns_are_cast_to_values() -> None:
     file = ParquetFile(numparq.to_parquet(pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.5, 0.0])})))
     assert isinstance(array_of(file), pd.arrays.SparseArray)
-    same(
+    assert_same(
         cast_column(array_of(file), *[select_columns(file.schema, None)[0]] * 2, np.dtype("f8"), num_rows=3),
         np.array([0, 1.5, 0]),
     )
 
 
-def test_moments_of_a_zone_stay_the_same_moments() -> None:
-    berlin = opened([UTC, None], pa.timestamp("ms", "Europe/Berlin"))
-    made = as_in(berlin, opened([UTC], pa.timestamp("us", "UTC")), pd.DatetimeTZDtype("us", "UTC"))
-    assert made.dtype == "datetime64[us, UTC]"
-    assert made[0] == pd.Timestamp(UTC)
-    assert made[1] is pd.NaT
+def test_time_zone_cast_keeps_instants() -> None:
+    berlin = open_values([UTC, None], pa.timestamp("ms", "Europe/Berlin"))
+    cast = cast_as(berlin, open_values([UTC], pa.timestamp("us", "UTC")), pd.DatetimeTZDtype("us", "UTC"))
+    assert cast.dtype == "datetime64[us, UTC]"
+    assert cast[0] == pd.Timestamp(UTC)
+    assert cast[1] is pd.NaT
 
 
-def test_int96_becomes_timestamps() -> None:
+def test_int96_is_cast_to_timestamps() -> None:
     buffer = io.BytesIO()
     pq.write_table(
         pa.table({"a": pa.array([MOMENT], pa.timestamp("us"))}), buffer, use_deprecated_int96_timestamps=True
     )
-    file, wide = ParquetFile(buffer), opened([MOMENT], pa.timestamp("us"))
+    file, wide = ParquetFile(buffer), open_values([MOMENT], pa.timestamp("us"))
     schema = DatasetSchema.from_files([file, wide])
     (match,) = schema.map_columns(file, select_columns(schema.schema, None))
     columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
     assert columns.schema_only_types([True])[0].dtype == "M8[us]"
-    same(as_in(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
+    assert_same(cast_as(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
 
 
 @pytest.mark.parametrize(
-    ("frame", "dtype", "wanted"),
+    ("frame", "dtype", "expected"),
     [
         (pd.DataFrame({"a": pd.IntervalIndex.from_breaks([0, 2**60, 2**61])}), "interval[Int64, right]", None),
         (pd.DataFrame({"a": np.array([1 + 2j], "c8")}), "complex128", np.array([1 + 2j])),
@@ -358,22 +366,22 @@ def test_int96_becomes_timestamps() -> None:
     ],
     ids=str,
 )
-def test_dtypes_of_our_own_files_become_others(frame: pd.DataFrame, dtype: str, wanted: Any) -> None:
+def test_dtypes_of_numparq_files_are_cast(frame: pd.DataFrame, dtype: str, expected: Any) -> None:
     file = ParquetFile(numparq.to_parquet(frame))
-    wide = file if wanted is None or wanted.dtype.kind == "c" else opened(wanted)
-    have, asked = (select_columns(item.schema, None)[0] for item in (file, wide))
-    made = cast_column(array_of(file), have, asked, pandas_dtype(dtype), num_rows=len(frame))
-    if wanted is None:
-        assert made.dtype == dtype
-        assert [item.left for item in made] == [0, 2**60]
+    wide = file if expected is None or expected.dtype.kind == "c" else open_values(expected)
+    file_column, dataset_column = (select_columns(item.schema, None)[0] for item in (file, wide))
+    cast = cast_column(array_of(file), file_column, dataset_column, pandas_dtype(dtype), num_rows=len(frame))
+    if expected is None:
+        assert cast.dtype == dtype
+        assert [item.left for item in cast] == [0, 2**60]
     else:
-        same(made, wanted)
+        assert_same(cast, expected)
 
 
 VARIANT = LogicalType("VARIANT")
 
 
-def test_variants_are_the_same_however_they_are_shredded() -> None:
+def test_shredded_and_unshredded_variants_are_equal() -> None:
     parts = SchemaNode("metadata", REQUIRED, BYTE_ARRAY), SchemaNode("value", OPTIONAL, BYTE_ARRAY)
     plain = SchemaNode("v", OPTIONAL, None, 0, VARIANT, parts)
     shredded = SchemaNode("v", OPTIONAL, None, 0, VARIANT, (*parts, SchemaNode("typed_value", OPTIONAL, INT64)))
@@ -390,31 +398,35 @@ def test_variants_are_the_same_however_they_are_shredded() -> None:
             assert len(match.column.leaves) == 2 + (file is second)
             array = cast_column(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
             assert array.tolist() == values
-    other = opened([{"metadata": b"", "value": b""}], None, "v")
+    other = open_values([{"metadata": b"", "value": b""}], None, "v")
     with pytest.raises(numparq.SchemaError, match="VARIANT"):
         DatasetSchema.from_files([first, other])
 
 
-def test_what_is_nothing_but_null_in_a_file_becomes_null_within_others() -> None:
-    for wrap, value, wanted in (
+def test_nested_null_type_is_cast_to_null_values() -> None:
+    for wrap, value, expected in (
         (lambda kind: pa.map_(pa.string(), kind), [("k", None)], [("k", None)]),
         (lambda kind: struct(("x", kind), ("y", pa.int8())), {"x": None, "y": 1}, {"x": None, "y": 1}),
         (lambda kind: pa.list_(struct(("x", kind))), [{"x": None}, None], np.array([{"x": None}, None], object)),
     ):
-        file = opened([value], wrap(pa.null()))
+        file = open_values([value], wrap(pa.null()))
         for inner in (pa.string(), pa.list_(pa.int8()), struct(("z", pa.int8()))):
-            made = as_in(file, opened(pa.nulls(1, wrap(inner))), np.dtype(object))
-            same_value(made[0], wanted)
-            arrow = as_in(file, opened(pa.nulls(1, wrap(inner))), pd.ArrowDtype(wrap(inner)), dtype_backend="pyarrow")
+            cast = cast_as(file, open_values(pa.nulls(1, wrap(inner))), np.dtype(object))
+            assert_same_value(cast[0], expected)
+            arrow = cast_as(
+                file, open_values(pa.nulls(1, wrap(inner))), pd.ArrowDtype(wrap(inner)), dtype_backend="pyarrow"
+            )
             assert arrow.__arrow_array__().to_pylist() == [value]
-    numbers = as_in(opened([[None]], pa.list_(pa.null())), opened(pa.nulls(1, pa.list_(pa.int8()))), np.dtype(object))
-    same_value(numbers[0], np.array([np.nan]))
+    numbers = cast_as(
+        open_values([[None]], pa.list_(pa.null())), open_values(pa.nulls(1, pa.list_(pa.int8()))), np.dtype(object)
+    )
+    assert_same_value(numbers[0], np.array([np.nan]))
 
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
+# --- values that do not fit -------------------------------------------------------------------------------------------
 
 
-def test_dates_and_moments_beyond_nanoseconds_are_refused() -> None:
+def test_dates_and_timestamps_beyond_nanoseconds_raise() -> None:
     old = datetime.date(1500, 1, 1)
     nanoseconds = pa.timestamp("ns")
     for values, kind in (([old], pa.date32()), ([datetime.datetime(1500, 1, 1)], pa.timestamp("us"))):
@@ -423,13 +435,13 @@ def test_dates_and_moments_beyond_nanoseconds_are_refused() -> None:
             (pa.list_, [values]),
             (lambda item: struct(("x", item)), [{"x": values[0]}]),
         ):
-            wide = opened(pa.nulls(1, wrap(nanoseconds)))
+            wide = open_values(pa.nulls(1, wrap(nanoseconds)))
             with pytest.raises(numparq.SchemaError, match="beyond what 64 bits hold") as raised:
-                as_in(opened(value, wrap(kind)), wide, array_of(wide).dtype)
+                cast_as(open_values(value, wrap(kind)), wide, array_of(wide).dtype)
             assert raised.value.where == {"file": "here", "column": "a"}
             arrow = array_of(wide, dtype_backend="pyarrow").dtype
             with pytest.raises(numparq.SchemaError):
-                as_in(opened(value, wrap(kind)), wide, arrow, dtype_backend="pyarrow")
+                cast_as(open_values(value, wrap(kind)), wide, arrow, dtype_backend="pyarrow")
 
 
 @pytest.mark.parametrize(
@@ -447,43 +459,51 @@ def test_dates_and_moments_beyond_nanoseconds_are_refused() -> None:
         (["x"], "Int64"),
     ],
 )
-def test_a_value_that_does_not_fit_is_an_error(values: list, dtype: str) -> None:
-    file = opened(values)
+def test_values_outside_target_dtype_raise(values: list, dtype: str) -> None:
+    file = open_values(values)
     column = select_columns(file.schema, None)[0]
     with pytest.raises(numparq.SchemaError):
         cast_column(array_of(file), column, column, pandas_dtype(dtype), num_rows=1)
 
 
-def test_a_decimal_keeps_all_its_digits() -> None:
-    file, coarse = opened([Decimal("1.25")], pa.decimal128(9, 2)), opened([Decimal("1.2")], pa.decimal128(9, 1))
-    have, wanted = (select_columns(item.schema, None)[0] for item in (file, coarse))
-    with pytest.raises(numparq.SchemaError, match="more digits"):
-        cast_column(array_of(file), have, wanted, np.dtype(object), num_rows=1)
-    same(cast_column(array_of(coarse), wanted, have, np.dtype(object), num_rows=1), np.array([Decimal("1.20")], object))
+def test_decimal_cast_that_loses_digits_raises() -> None:
+    file, coarse = (
+        open_values([Decimal("1.25")], pa.decimal128(9, 2)),
+        open_values([Decimal("1.2")], pa.decimal128(9, 1)),
+    )
+    fine_column, coarse_column = (select_columns(item.schema, None)[0] for item in (file, coarse))
+    with pytest.raises(numparq.SchemaError, match="more than 1 digits"):
+        cast_column(array_of(file), fine_column, coarse_column, np.dtype(object), num_rows=1)
+    assert_same(
+        cast_column(array_of(coarse), coarse_column, fine_column, np.dtype(object), num_rows=1),
+        np.array([Decimal("1.20")], object),
+    )
 
 
-# --- columns under other names ---------------------------------------------------------------------------------------
+# --- columns with other names ----------------------------------------------------------------------------------------
 
 
-def test_fields_by_position_have_the_dataset_s_names() -> None:
-    first = opened([{"x": 1, "y": "a"}], struct(("x", pa.int64()), ("y", pa.string())))
-    second = opened(
+def test_fields_by_position_take_dataset_names() -> None:
+    first = open_values([{"x": 1, "y": "a"}], struct(("x", pa.int64()), ("y", pa.string())))
+    second = open_values(
         [{"y": 2, "x": "b", "z": 1.5}], struct(("y", pa.int32()), ("x", pa.string()), ("z", pa.float64())), "b"
     )
     schema = DatasetSchema.from_files([first, second], resolve="position")
     (column,) = select_columns(schema.schema, None)
-    for file, wanted in ((first, {"x": 1, "y": "a", "z": None}), (second, {"x": 2, "y": "b", "z": 1.5})):
+    for file, expected in ((first, {"x": 1, "y": "a", "z": None}), (second, {"x": 2, "y": "b", "z": 1.5})):
         (match,) = schema.map_columns(file, [column])
-        same_value(read(file, match, column), wanted)
+        assert_same_value(read_row(file, match, column), expected)
 
 
-def read(file: ParquetFile, match: Any, column: Any) -> Any:
+def read_row(file: ParquetFile, match: Any, column: Any) -> Any:
     """Read the one row of a matched column."""
     columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
-    targets = columns.schema_only_types([True] * len(columns.leaves))
+    output_types = columns.schema_only_types([True] * len(columns.leaves))
     rows = FileRowReader(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
-    with WorkerPool(1) as crew, closing(rows):
-        rows.open(crew, True)
-        rows.select(targets, None)
-        (array,) = columns.to_arrays(targets, rows.decode(allocate_blocks(targets, 1), range(len(targets))), 1)
+    with WorkerPool(1) as pool, closing(rows):
+        rows.open(pool, True)
+        rows.select(output_types, None)
+        (array,) = columns.to_arrays(
+            output_types, rows.decode(allocate_blocks(output_types, 1), range(len(output_types))), 1
+        )
     return cast_column(array, match.column, column, np.dtype(object), num_rows=1)[0]

@@ -1,4 +1,4 @@
-"""Partition columns: their types, inferred or given, and what they are in a frame, as pyarrow and pandas have them."""
+"""Partition columns: inferred and explicit types, and their arrays in a DataFrame, compared with pyarrow and pandas."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def partitions(*raws, type=None, **options) -> DatasetPartitions:
 
 
 def column(*raws, type=None, dtype_backend="numpy", **options):
-    made = partitions(*raws, type=type, **options)
-    return made.column("k", range(len(raws)), [1] * len(raws), dtype_backend)
+    dataset_partitions = partitions(*raws, type=type, **options)
+    return dataset_partitions.column("k", range(len(raws)), [1] * len(raws), dtype_backend)
 
 
-# --- as pandas with pyarrow has it ------------------------------------------------------------------------------------
+# --- equality with pandas and pyarrow ---------------------------------------------------------------------------------
 
 
 def write(root, names):
@@ -43,14 +43,16 @@ def write(root, names):
         pq.write_table(pa.table({"x": range(number)}), root / name / "a.parquet")
 
 
-def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
+def numparq_frame(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
     listing = list_files(root, **options)
-    made = DatasetPartitions.from_listing(listing, **options)
+    dataset_partitions = DatasetPartitions.from_listing(listing, **options)
     num_rows = [
         len(pd.read_parquet(file.path, engine="pyarrow", columns=["x"], partitioning=None)) for file in listing.files
     ]
-    assert made.keys == tuple(keys)
-    return pd.DataFrame({key: made.column(key, range(len(num_rows)), num_rows, dtype_backend) for key in keys})
+    assert dataset_partitions.keys == tuple(keys)
+    return pd.DataFrame(
+        {key: dataset_partitions.column(key, range(len(num_rows)), num_rows, dtype_backend) for key in keys}
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,45 +97,45 @@ def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
         ["B", "a", "_", "~"],
     ],
 )
-def test_inferred_as_by_pyarrow(tmp_path, raws):
+def test_inferred_types_equal_pyarrow(tmp_path, raws):
     write(tmp_path, [f"k={raw}" for raw in raws])
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow")[["k"]]
-    pd.testing.assert_frame_equal(ours(tmp_path), theirs)
+    expected = pd.read_parquet(tmp_path, engine="pyarrow")[["k"]]
+    pd.testing.assert_frame_equal(numparq_frame(tmp_path), expected)
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
 @pytest.mark.parametrize("raws", [["2", "1"], ["b", "a"]])
-def test_other_backends(tmp_path, raws, dtype_backend):
+def test_partition_column_dtype_backends(tmp_path, raws, dtype_backend):
     write(tmp_path, [f"k={raw}" for raw in raws])
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend=dtype_backend)[["k"]]
-    pd.testing.assert_frame_equal(ours(tmp_path, dtype_backend=dtype_backend), theirs)
+    expected = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend=dtype_backend)[["k"]]
+    pd.testing.assert_frame_equal(numparq_frame(tmp_path, dtype_backend=dtype_backend), expected)
 
 
-def test_nulls_with_the_backend_of_arrow(tmp_path):
-    """The one backend with which pandas can read them; to `isna` it has no nulls there, but a category of them."""
+def test_null_partitions_with_pyarrow_backend(tmp_path):
+    """pandas reads null partitions with this backend only; `isna` misses them there, as nulls are a category."""
     write(tmp_path, ["k=1", f"k={NULL}"])
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend="pyarrow").k
-    found = ours(tmp_path, dtype_backend="pyarrow").k
-    assert found.dtype == theirs.dtype
-    assert found.tolist() == theirs.tolist()
+    expected = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend="pyarrow").k
+    found = numparq_frame(tmp_path, dtype_backend="pyarrow").k
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
     assert found.isna().tolist() == [False, True, True]
 
 
-def test_two_keys_and_the_order_of_categories(tmp_path):
+def test_two_keys_and_category_order(tmp_path):
     write(tmp_path, ["k=1/j=a", "k=1/j=b", "k=0/j=b", "k=0/j=c d"])
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow")[["k", "j"]]
-    pd.testing.assert_frame_equal(ours(tmp_path, ("k", "j")), theirs)
-    assert list(theirs.j.cat.categories) == ["b", "c d", "a"]
+    expected = pd.read_parquet(tmp_path, engine="pyarrow")[["k", "j"]]
+    pd.testing.assert_frame_equal(numparq_frame(tmp_path, ("k", "j")), expected)
+    assert list(expected.j.cat.categories) == ["b", "c d", "a"]
 
 
-def test_positions(tmp_path):
+def test_keys_by_position(tmp_path):
     write(tmp_path, ["2024/1", "2025/x"])
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=["y", "m"])[["y", "m"]]
-    pd.testing.assert_frame_equal(ours(tmp_path, ("y", "m"), partitioning=["y", "m"]), theirs)
-    assert theirs.dtypes.astype(str).tolist() == ["int32", "str"]
+    expected = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=["y", "m"])[["y", "m"]]
+    pd.testing.assert_frame_equal(numparq_frame(tmp_path, ("y", "m"), partitioning=["y", "m"]), expected)
+    assert expected.dtypes.astype(str).tolist() == ["int32", "str"]
 
 
-GIVEN = [
+EXPLICIT_TYPES = [
     ("int8", ["1", "-3"]),
     ("int64", ["1", "9223372036854775807"]),
     ("uint64", ["18446744073709551615", "0"]),
@@ -148,22 +150,24 @@ GIVEN = [
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy", "numpy_nullable", "pyarrow"])
-@pytest.mark.parametrize(("kind", "raws"), GIVEN, ids=lambda item: item if isinstance(item, str) else "")
-def test_given_types_as_by_pyarrow(tmp_path, kind, raws, dtype_backend):
+@pytest.mark.parametrize(("kind", "raws"), EXPLICIT_TYPES, ids=lambda item: item if isinstance(item, str) else "")
+def test_explicit_types_equal_pyarrow(tmp_path, kind, raws, dtype_backend):
     pa, ds = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
     write(tmp_path, [f"k={raw}" for raw in raws])
     arrow_type = pa.type_for_alias(kind)
     flavor = ds.partitioning(pa.schema([("k", arrow_type)]), flavor="hive")
     options = {} if dtype_backend == "numpy" else {"dtype_backend": dtype_backend}
-    theirs = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=flavor, **options)[["k"]]
+    expected = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=flavor, **options)[["k"]]
     for partitioning in ({"k": kind}, {"k": arrow_type}, flavor):
-        pd.testing.assert_frame_equal(ours(tmp_path, partitioning=partitioning, dtype_backend=dtype_backend), theirs)
+        pd.testing.assert_frame_equal(
+            numparq_frame(tmp_path, partitioning=partitioning, dtype_backend=dtype_backend), expected
+        )
 
 
-# --- where pandas cannot, or says something else ----------------------------------------------------------------------
+# --- differences from pandas ------------------------------------------------------------------------------------------
 
 
-def test_the_null_partition():
+def test_null_partition():
     found = column("a", None, "b", None)
     assert found.dtype == column("a", "b").dtype
     assert found.codes.tolist() == [0, -1, 1, -1]
@@ -183,7 +187,7 @@ def test_equal_numbers_are_one_category():
     assert found.codes.tolist() == [0, 0, 0, 0, 1]
 
 
-def test_hexadecimal_numbers_that_pyarrow_takes_for_negative_ones_are_text():
+def test_overflowing_hexadecimal_numbers_are_strings():
     assert column("0xFFFFFFFF", "1").categories.tolist() == ["0xFFFFFFFF", "1"]
 
 
@@ -200,14 +204,14 @@ def test_hexadecimal_numbers_that_pyarrow_takes_for_negative_ones_are_text():
         ("decimal(30, 1)", ["-1.5", None], "object", [Decimal("-1.5"), None]),
     ],
 )
-def test_given_types_with_nulls(kind, raws, dtype, expected, dtype_backend):
+def test_explicit_types_with_nulls(kind, raws, dtype, expected, dtype_backend):
     found = pd.Series(column(*raws, type=kind, dtype_backend=dtype_backend))
     assert str(found.dtype) == dtype
     pd.testing.assert_series_equal(found, pd.Series(expected, dtype=found.dtype))
     assert [value is None for value in found] == [value is None for value in expected]
 
 
-def test_floats_and_text_with_nulls():
+def test_floats_and_strings_with_nulls():
     assert np.isnan(column("1.5", None, type=float)[1])
     assert str(column("a", None, type=str).dtype) == "str"
     assert column("", None, type=str)[0] == ""
@@ -215,19 +219,19 @@ def test_floats_and_text_with_nulls():
     assert str(column("1", None, type="float32", dtype_backend="numpy_nullable").dtype) == "Float32"
 
 
-def test_time_zones():
+def test_partition_timestamps_with_time_zones():
     zone = "datetime64[us, Europe/Berlin]"
     found = pd.Series(column("2020-01-01 00:00:00Z", "2020-07-01T10:00+02:00", None, type=zone))
     assert str(found.dtype) == zone
     assert found[1].isoformat() == "2020-07-01T10:00:00+02:00"
     assert found[2] is pd.NaT
     assert partitions("2020-01-01Z", type=zone).value("k", "2020-01-01Z").hour == 1
-    with pytest.raises(SchemaError, match="is no timestamp"):
+    with pytest.raises(SchemaError, match="is not a valid timestamp"):
         column("2020-01-01", type=zone)
     assert column("2020-01-01T10:00:00+02:00", type="timestamp")[0] == np.datetime64("2020-01-01T08:00:00")
 
 
-def test_categories_when_asked():
+def test_categories_on_request():
     assert column("2", "1", type="int64", categories=["k", "x"]).categories.dtype == np.int64
     assert column("2", "1", type="category").dtype == column("2", "1").dtype
     assert isinstance(column("2", "1", type=INFERRED), np.ndarray)
@@ -239,14 +243,14 @@ def test_categories_when_asked():
     assert column("2", "1", type=pa.dictionary(pa.int8(), pa.int64())).categories.dtype == np.int64
 
 
-def test_files_are_chosen_and_repeated():
-    made = DatasetPartitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
-    found = made.column("k", [2, 0], [1, 3])
+def test_partition_values_are_selected_and_repeated():
+    dataset_partitions = DatasetPartitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
+    found = dataset_partitions.column("k", [2, 0], [1, 3])
     assert found.categories.tolist() == ["a", "b"]
     assert found.codes.tolist() == [-1, 0, 0, 0]
-    assert made.column("j", [2, 0, 1], [2, 0, 1]).tolist() == [3, 3, 2]
-    assert made.column("j", [], []).dtype == np.int16
-    assert len(made.column("k", [], [])) == 0
+    assert dataset_partitions.column("j", [2, 0, 1], [2, 0, 1]).tolist() == [3, 3, 2]
+    assert dataset_partitions.column("j", [], []).dtype == np.int16
+    assert len(dataset_partitions.column("k", [], [])) == 0
     empty = DatasetPartitions([], [])
     assert empty.keys == ()
 
@@ -274,13 +278,13 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("kind", "raw", "value"), VALUES)
-def test_values_and_predicates(kind, raw, value):
-    made = partitions(raw, None, raw, type=kind)
-    found = made.value("k", raw)
+def test_partition_values_and_predicates(kind, raw, value):
+    dataset_partitions = partitions(raw, None, raw, type=kind)
+    found = dataset_partitions.value("k", raw)
     assert found == value
     assert type(found) is type(value)
-    assert made.value("k", None) is None
-    leaf = made.leaf("k")
+    assert dataset_partitions.value("k", None) is None
+    leaf = dataset_partitions.leaf("k")
     assert leaf.index == -1
     assert leaf.name == "k"
     assert not leaf.is_nested
@@ -294,14 +298,20 @@ def test_values_and_predicates(kind, raw, value):
         (col("k") < value, [False] * 3),
     ]:
         bound = bind(as_expression(expression), schema)
-        assert evaluate(bound, {leaf.index: made.stored_values("k", [raw, None, raw])}, 3).tolist() == expected
-        assert evaluate(bound, {leaf.index: made.stored_values("k", [None, raw])}, 2).tolist() == expected[1::-1]
+        assert (
+            evaluate(bound, {leaf.index: dataset_partitions.stored_values("k", [raw, None, raw])}, 3).tolist()
+            == expected
+        )
+        assert (
+            evaluate(bound, {leaf.index: dataset_partitions.stored_values("k", [None, raw])}, 2).tolist()
+            == expected[1::-1]
+        )
 
 
-def test_leaves_of_several_keys_have_ordinals_of_their_own():
-    made = DatasetPartitions(["a", "b"], [("1", "x")])
-    assert (made.leaf("a").index, made.leaf("b").index) == (-1, -2)
-    assert made.leaf("b").logical.kind == "STRING"
+def test_leaves_of_partition_keys_have_negative_indices():
+    dataset_partitions = DatasetPartitions(["a", "b"], [("1", "x")])
+    assert (dataset_partitions.leaf("a").index, dataset_partitions.leaf("b").index) == (-1, -2)
+    assert dataset_partitions.leaf("b").logical.kind == "STRING"
 
 
 @pytest.mark.parametrize(
@@ -339,10 +349,10 @@ def test_leaves_of_several_keys_have_ordinals_of_their_own():
         ("decimal(38, 0)", "9" * 5000),
     ],
 )
-def test_values_that_are_none(kind, raw):
-    made = partitions("", raw, type=kind, files=[DataFile(name, name) for name in ("one", "two")])
+def test_invalid_partition_values_raise(kind, raw):
+    dataset_partitions = partitions("", raw, type=kind, files=[DataFile(name, name) for name in ("one", "two")])
     with pytest.raises(SchemaError, match="is no") as caught:
-        made.column("k", [0], [1])
+        dataset_partitions.column("k", [0], [1])
     assert caught.value.where == {"column": "k", "file": "two"}
     with pytest.raises(SchemaError, match="is no"):
         partitions(type=kind).value("k", raw)
@@ -351,17 +361,17 @@ def test_values_that_are_none(kind, raw):
 @pytest.mark.parametrize(
     "wrong", ["int7", "complex", "binary", "decimal(0, 0)", "decimal(39, 1)", "decimal(3, 4)", object(), 5]
 )
-def test_types_that_are_none(wrong):
-    with pytest.raises((TypeError, ValueError), match="is no type"):
+def test_invalid_partition_types_raise(wrong):
+    with pytest.raises((TypeError, ValueError), match="is not a type"):
         parse_partition_type(wrong)
 
 
-def test_types_of_no_column():
-    with pytest.raises(ValueError, match="partition column 'j', and the files are partitioned by 'k'"):
+def test_types_of_unknown_partition_columns_raise():
+    with pytest.raises(ValueError, match="partitioning has a type for 'j', but the files are partitioned by 'k'"):
         DatasetPartitions(["k"], [("1",)], {"j": "int8"})
 
 
-def test_one_file_and_no_file_have_no_partitions(tmp_path):
+def test_single_file_and_empty_dataset_have_no_partitions(tmp_path):
     path = tmp_path / "k=1" / "a"
     path.parent.mkdir()
     path.write_bytes(b"PAR1")
@@ -396,13 +406,13 @@ def test_one_file_and_no_file_have_no_partitions(tmp_path):
         ("decimal(4,2)", "decimal(4, 2)"),
     ],
 )
-def test_types_by_many_names(spec, name):
+def test_partition_type_aliases(spec, name):
     if isinstance(spec, type) and issubclass(spec, np.generic):
         spec = np.dtype(spec)
     assert parse_partition_type(spec)[0].name == name
 
 
-def test_types_of_pyarrow():
+def test_partition_types_from_pyarrow():
     pa = pytest.importorskip("pyarrow")
     types = {
         pa.int8(): "int8",

@@ -1,4 +1,4 @@
-"""Files that are cells of a column: their rows, which cell each is from, dtypes by the schema alone."""
+"""Parquet files in the cells of a column: their rows, the cell of each row, and schema-only dtypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def frame(start, rows):
     return pd.DataFrame({"n": numbers, "x": numbers / 2, "s": texts})
 
 
-def bytes_of(table, **options):
+def to_bytes(table, **options):
     buffer = io.BytesIO()
     numparq.to_parquet(table, buffer, **options)
     return buffer.getvalue()
@@ -36,36 +36,36 @@ def frames():
 
 @pytest.fixture
 def paths(frames, tmp_path):
-    made = []
-    for place, one in enumerate(frames):
-        numparq.to_parquet(one, tmp_path / f"{place}.parquet", row_group_size=10)
-        made.append(str(tmp_path / f"{place}.parquet"))
-    return pd.Series(made, index=["a", "b", "c", "d"])
+    file_paths = []
+    for number, one in enumerate(frames):
+        numparq.to_parquet(one, tmp_path / f"{number}.parquet", row_group_size=10)
+        file_paths.append(str(tmp_path / f"{number}.parquet"))
+    return pd.Series(file_paths, index=["a", "b", "c", "d"])
 
 
 @pytest.fixture
 def contents(frames):
-    return pd.Series([bytes_of(one, row_group_size=10) for one in frames], index=["a", "b", "c", "d"], dtype=object)
+    return pd.Series([to_bytes(one, row_group_size=10) for one in frames], index=["a", "b", "c", "d"], dtype=object)
 
 
-def expected(frames, labels="abcd"):
+def expected_frame(frames, labels="abcd"):
     whole = pd.concat(frames)
     whole.index = pd.Index([label for label, one in zip(labels, frames, strict=True) for _ in range(len(one))])
     return whole.astype({"n": "Int64"})
 
 
 @pytest.mark.parametrize("kind", ["paths", "contents"])
-def test_all_rows_and_whose_they_are(kind, frames, request):
+def test_rows_are_indexed_by_their_cell(kind, frames, request):
     cells = request.getfixturevalue(kind)
     decode = decode_paths if kind == "paths" else decode_bytes
-    pd.testing.assert_frame_equal(decode(cells), expected(frames))
-    some = decode(cells, columns=["s", "n"], filters=(col("n") >= 5) & (col("n") < 205))
-    wanted = expected(frames)[["s", "n"]]
-    pd.testing.assert_frame_equal(some, wanted[(wanted["n"] >= 5) & (wanted["n"] < 205)])
-    assert set(some.index) == {"a", "c"}
+    pd.testing.assert_frame_equal(decode(cells), expected_frame(frames))
+    filtered = decode(cells, columns=["s", "n"], filters=(col("n") >= 5) & (col("n") < 205))
+    expected = expected_frame(frames)[["s", "n"]]
+    pd.testing.assert_frame_equal(filtered, expected[(expected["n"] >= 5) & (expected["n"] < 205)])
+    assert set(filtered.index) == {"a", "c"}
 
 
-def test_a_value_for_each_cell(paths, contents):
+def test_aggregates_per_cell(paths, contents):
     for decoded in (decode_paths(paths, columns=["x"]), decode_bytes(contents, columns=["x"])):
         got = decoded["x"].groupby(level=0).sum().reindex(paths.index)
         assert got.tolist()[0] == 10.5
@@ -75,14 +75,14 @@ def test_a_value_for_each_cell(paths, contents):
     assert counted.tolist() == [7, 0, 30, 1]
 
 
-def test_nulls_are_no_files_and_cells_may_be_there_twice(paths, frames):
+def test_null_cells_are_skipped_and_cells_may_repeat(paths, frames):
     cells = pd.Series([None, paths["c"], np.nan, paths["a"], paths["c"]], index=[5, 6, 7, 8, 6])
-    wanted = expected([frames[2], frames[0], frames[2]], [6, 8, 6])
-    pd.testing.assert_frame_equal(decode_paths(cells), wanted)
+    expected = expected_frame([frames[2], frames[0], frames[2]], [6, 8, 6])
+    pd.testing.assert_frame_equal(decode_paths(cells), expected)
 
 
 @pytest.mark.parametrize("decode", [decode_paths, decode_bytes])
-def test_no_cells(decode):
+def test_only_null_cells(decode):
     nothing = pd.Series([None, None], dtype=object)
     assert decode(nothing).shape == (0, 0)
     assert decode(nothing, columns=["n"]).columns.tolist() == ["n"]
@@ -91,7 +91,7 @@ def test_no_cells(decode):
     assert not len(typed)
 
 
-def test_dtypes_do_not_depend_on_values():
+def test_dtypes_are_schema_only():
     full, holes = (pa.table({"n": pa.array(values, pa.int32())}) for values in ([1, 2], [None, 3]))
     for table in (full, holes):
         buffer = io.BytesIO()
@@ -101,28 +101,28 @@ def test_dtypes_do_not_depend_on_values():
         assert which.tolist() == [0, 0]
 
 
-def test_cells_of_several_schemas(tmp_path):
-    made = [bytes_of(pd.DataFrame({"a": [1]})), bytes_of(pd.DataFrame({"b": ["x"], "a": [2]}))]
-    cells = pd.Series(made, dtype=object)
+def test_cells_of_different_schemas(tmp_path):
+    contents = [to_bytes(pd.DataFrame({"a": [1]})), to_bytes(pd.DataFrame({"b": ["x"], "a": [2]}))]
+    cells = pd.Series(contents, dtype=object)
     got = decode_bytes(cells)
     assert got["a"].tolist() == [1, 2]
     assert got["b"].isna().tolist() == [True, False]
     only = decode_bytes(cells, schema=pa.schema([("a", pa.int64()), ("c", pa.float64())]))
     assert only.columns.tolist() == ["a", "c"]
     assert only["c"].isna().all()
-    clash = pd.Series([cells[0], bytes_of(pd.DataFrame({"a": ["text"]}))], dtype=object)
+    clash = pd.Series([cells[0], to_bytes(pd.DataFrame({"a": ["text"]}))], dtype=object)
     with pytest.raises(SchemaError, match="cell 1"):
         decode_bytes(clash)
 
 
-def test_an_index_that_was_stored_is_a_column(tmp_path):
+def test_stored_index_becomes_a_column(tmp_path):
     stored = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["p", "q"], name="key"))
-    got = decode_bytes(pd.Series([bytes_of(stored)], index=["cell"], dtype=object))
+    got = decode_bytes(pd.Series([to_bytes(stored)], index=["cell"], dtype=object))
     assert got.columns.tolist() == ["x", "key"]
     assert got.index.tolist() == ["cell", "cell"]
 
 
-def test_what_is_wrong_is_told_with_the_cell(paths, contents):
+def test_errors_name_the_cell(paths, contents):
     damaged = bytearray(contents["c"])
     damaged[40] ^= 255
     cells = pd.Series([contents["a"], bytes(damaged)], dtype=object)
@@ -133,9 +133,9 @@ def test_what_is_wrong_is_told_with_the_cell(paths, contents):
         decode_bytes(pd.Series([b"no Parquet file"], dtype=object))
     with pytest.raises(FileNotFoundError):
         decode_paths(pd.Series([paths["a"], "/no/such/file.parquet"]))
-    with pytest.raises(TypeError, match="paths has a int"):
+    with pytest.raises(TypeError, match="must hold str or PathLike values, not int"):
         decode_paths(pd.Series([3], dtype=object))
-    with pytest.raises(TypeError, match="files has a str"):
+    with pytest.raises(TypeError, match="must hold bytes, not str"):
         decode_bytes(pd.Series(["text"], dtype=object))
 
 
@@ -143,10 +143,10 @@ def test_paths_on_another_file_system(frames):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     urls = []
-    for place, one in enumerate(frames):
-        numparq.to_parquet(one, f"memory://cells/{place}.parquet")
-        urls.append(f"memory://cells/{place}.parquet")
+    for number, one in enumerate(frames):
+        numparq.to_parquet(one, f"memory://cells/{number}.parquet")
+        urls.append(f"memory://cells/{number}.parquet")
     try:
-        pd.testing.assert_frame_equal(decode_paths(pd.Series(urls, index=list("abcd"))), expected(frames))
+        pd.testing.assert_frame_equal(decode_paths(pd.Series(urls, index=list("abcd"))), expected_frame(frames))
     finally:
         memory.rm("/cells", recursive=True)

@@ -1,4 +1,4 @@
-"""Bloom filters: hashes, bits and sizes; and that pyarrow and duckdb make the same."""
+"""Bloom filters: hashes, bits and sizes; equal to those of pyarrow and DuckDB."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from numparq.format.thrift.encode import encode_struct
 from support.files.bloom_filters import read_bloom_filters, read_header
 from support.kernels.engines import ENGINES
 from support.kernels.strategies import few
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
-# Python's integers of NumPy complain where the compiled ones go around.
+# In plain Python, NumPy's integers warn where compiled ones wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
-RATES = [(6, 0.1), (10.5, 0.01), (16.9, 0.001), (26.4, 0.0001), (41, 0.00001)]  # bits a value, and what comes of them
+RATES = [(6, 0.1), (10.5, 0.01), (16.9, 0.001), (26.4, 0.0001), (41, 0.00001)]  # bits per value, false positive rate
 
 
 def leaf(physical, length=None):
@@ -53,18 +53,18 @@ def test_hashes_of_every_length(engine):
     values = [rng.bytes(length) for length in lengths]
     ends = np.cumsum(lengths, dtype=np.int64)
     data = np.frombuffer(b"".join(values), np.uint8)
-    wanted = [xxhash.xxh64_intdigest(value) for value in values]
-    assert hash_values(leaf(6), data, ends - np.array(lengths), ends).tolist() == wanted
+    expected = [xxhash.xxh64_intdigest(value) for value in values]
+    assert hash_values(leaf(6), data, ends - np.array(lengths), ends).tolist() == expected
     for length in (1, 2, 3, 5, 12, 16, 31, 32, 33, 64):
         data = np.frombuffer(rng.bytes(3 * length), np.uint8)
-        wanted = [
+        expected = [
             xxhash.xxh64_intdigest(data[place : place + length].tobytes()) for place in range(0, 3 * length, length)
         ]
-        assert hash_values(leaf(7, length), data).tolist() == wanted
+        assert hash_values(leaf(7, length), data).tolist() == expected
     assert len(hash_values(leaf(3), np.zeros(24, np.uint8))) == 2
 
 
-def test_what_cannot_be_hashed():
+def test_unhashable_columns_are_refused():
     with pytest.raises(SchemaError, match="BOOLEAN"):
         hash_values(leaf(0), np.zeros(3, np.uint8))
     with pytest.raises(TypeError, match="starts"):
@@ -77,39 +77,39 @@ def test_what_cannot_be_hashed():
     others=st.lists(st.integers(0, (1 << 64) - 1), max_size=20),
     num_blocks=st.integers(1, 9),
 )
-def test_bits(hashes, others, num_blocks):
+def test_insert_and_probe_bits(hashes, others, num_blocks):
     for each in ENGINES:
-        made = BloomFilter(np.zeros(32 * num_blocks, np.uint8))
+        bloom = BloomFilter(np.zeros(32 * num_blocks, np.uint8))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(bloom_filter, "statistics_kernels", each)
-            made.insert(np.array(hashes, np.uint64))
-            assert made.to_bytes() == twin.bloom_filter(hashes, num_blocks)
-            asked = np.array(hashes + others, np.uint64)
-            assert made.might_contain(asked).tolist() == [
-                twin.bloom_may_contain(made.to_bytes(), value) for value in asked.tolist()
+            bloom.insert(np.array(hashes, np.uint64))
+            assert bloom.to_bytes() == oracle.bloom_filter(hashes, num_blocks)
+            probes = np.array(hashes + others, np.uint64)
+            assert bloom.might_contain(probes).tolist() == [
+                oracle.bloom_may_contain(bloom.to_bytes(), value) for value in probes.tolist()
             ]
-            assert all(made.might_contain(value) is True for value in hashes)
+            assert all(bloom.might_contain(value) is True for value in hashes)
 
 
-def test_a_bitset_of_blocks_only():
+def test_bitset_must_be_whole_blocks():
     for size in (0, 31, 33):
         with pytest.raises(ValueError, match="32 bytes"):
             BloomFilter(np.zeros(size, np.uint8))
 
 
 @pytest.mark.parametrize(("bits", "rate"), RATES)
-def test_the_table_of_the_specification(bits, rate):
+def test_specification_false_positive_table(bits, rate):
     assert false_positive_rate(8 * MAX_BYTES / bits, MAX_BYTES) == pytest.approx(rate, rel=0.02)
 
 
-def test_the_example_of_the_specification():
+def test_specification_example():
     rates = [false_positive_rate(count, 1024 * 32) for count in (26_214, 52_428, 13_107)]
     assert rates == pytest.approx([0.0126, 0.18, 0.0004], rel=0.06)
     assert false_positive_rate(0, 32) == 0
     assert false_positive_rate(1e9, 32) == 1
 
 
-def test_sizes():
+def test_optimal_num_bytes():
     assert optimal_num_bytes(0) == optimal_num_bytes(1, 0.5) == 32
     assert optimal_num_bytes(1 << 40) == MAX_BYTES
     assert optimal_num_bytes(1 << 40, max_bytes=1000) == 512
@@ -126,34 +126,34 @@ def test_sizes():
 
 
 @pytest.mark.parametrize(("fpp", "count"), [(0.1, 10_900), (0.01, 6_200), (0.001, 15_500), (0.01, 200)])
-def test_the_measured_rate_is_the_one_asked_for(fpp, count):
-    """Counts that just fit in a power of two, so that little is rounded up."""
+def test_measured_false_positive_rate(fpp, count):
+    """Counts that just fit a power of two, so that little is rounded up."""
     inserted = numbers(0, count)
-    made = BloomFilter.build(inserted, fpp)
-    assert made.might_contain(inserted).all()
-    measured = made.might_contain(numbers(1 << 40, 1_000_000)).mean()
+    bloom = BloomFilter.build(inserted, fpp)
+    assert bloom.might_contain(inserted).all()
+    measured = bloom.might_contain(numbers(1 << 40, 1_000_000)).mean()
     assert measured <= 1.1 * fpp
-    assert measured == pytest.approx(false_positive_rate(count, len(made.bitset)), rel=0.15)
+    assert measured == pytest.approx(false_positive_rate(count, len(bloom.bitset)), rel=0.15)
 
 
-def test_it_is_as_large_as_the_different_values_want():
+def test_size_follows_the_distinct_values():
     inserted = np.tile(numbers(0, 5_000), 100)
-    made = BloomFilter.build(inserted, 0.01)
-    asked = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
-    assert made.to_bytes() == asked.to_bytes()
-    assert made.estimate_distinct() == pytest.approx(5_000, rel=0.02)
+    bloom = BloomFilter.build(inserted, 0.01)
+    explicit = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
+    assert bloom.to_bytes() == explicit.to_bytes()
+    assert bloom.estimate_distinct() == pytest.approx(5_000, rel=0.02)
     assert len(BloomFilter.build(inserted, 0.01, num_distinct=100_000).bitset) == optimal_num_bytes(100_000, 0.01)
     assert len(BloomFilter.build(inserted, 0.01, max_bytes=1024).bitset) == 1024
     assert len(BloomFilter.build(np.empty(0, np.uint64)).bitset) == 32
-    assert "8192 bytes, about 49" in repr(made)
+    assert "8192 bytes, about 49" in repr(bloom)
 
 
-def test_the_header():
-    made = BloomFilter.build(numbers(0, 100))
-    assert read_header(encode_struct("BloomFilterHeader", made.header))[0] == made.header
+def test_header_roundtrip():
+    bloom = BloomFilter.build(numbers(0, 100))
+    assert read_header(encode_struct("BloomFilterHeader", bloom.header))[0] == bloom.header
 
 
-def test_pyarrow_makes_the_same(tmp_path):
+def test_equal_to_pyarrow(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -171,7 +171,7 @@ def test_pyarrow_makes_the_same(tmp_path):
         assert mine.to_bytes() == found[name].to_bytes()
 
 
-def test_those_of_duckdb_answer(tmp_path):
+def test_duckdb_filters_are_read(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "a.parquet"
     duckdb.sql(

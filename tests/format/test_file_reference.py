@@ -1,4 +1,4 @@
-"""FILE references: what they resolve to, and their checksums."""
+"""FILE references: their resolution, and their checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numparq.format.file_reference import REFERENCE_FIELDS, FileRange, FileRefer
 from numparq.io.local_source import BytesSource
 
 SET = {"inline": b"bytes", "uri": "x", "offset": 3, "size": 2}
-# The table of section FILE, "Resolution": what is set -> what that is.
+# The table of section FILE, "Resolution": fields set -> result.
 TABLE = {
     ("inline",): b"bytes",
     ("uri",): FileRange("x", 0, None),
@@ -29,17 +29,17 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("given", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
+@pytest.mark.parametrize("fields", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
 @pytest.mark.parametrize("absent", ["left out", "null", "empty"])
-def test_the_table_of_the_specification(given, absent):
-    reference = {name: SET[name] for name in given}
+def test_resolution_table_of_the_specification(fields, absent):
+    reference = {name: SET[name] for name in fields}
     if absent != "left out":
         reference = dict.fromkeys(REFERENCE_FIELDS) | reference
     if absent == "empty":
         reference = {"uri": "", "content_type": "", "checksum": ""} | {
             name: value for name, value in reference.items() if value is not None
         }
-    expected = SET["inline"] if "inline" in given else TABLE[given]
+    expected = SET["inline"] if "inline" in fields else TABLE[fields]
     if expected is None:
         with pytest.raises(InvalidFileError, match="FILE reference"):
             resolve_reference(reference)
@@ -52,13 +52,13 @@ def test_empty_inline_bytes_are_set():
 
 
 @pytest.mark.parametrize("field", ["offset", "size"])
-def test_negative_numbers(field):
+def test_negative_offset_and_size_are_refused(field):
     with pytest.raises(InvalidFileError, match=f"negative {field}"):
         resolve_reference({"offset": 0, "size": 0, field: -1})
 
 
-def test_numbers_of_any_sort():
-    """Out of a frame come NumPy's integers, and NaN for nulls."""
+def test_numpy_integers_floats_and_nan():
+    """Frames hold NumPy's integers, and NaN for nulls."""
     assert resolve_reference({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == FileRange(None, 5, 0)
     assert resolve_reference({"offset": 5.0, "size": np.float64(0)}) == FileRange(None, 5, 0)
 
@@ -76,7 +76,7 @@ def test_numbers_of_any_sort():
         {"uri": "x", "size": True},
     ],
 )
-def test_what_is_no_reference(reference):
+def test_invalid_references_are_refused(reference):
     with pytest.raises(TypeError, match="FILE reference"):
         resolve_reference(reference)
 
@@ -90,39 +90,39 @@ SUMS = {
 }
 
 
-def fetched(**fields):
+def read_reference(**fields):
     return FileReferenceReader(BytesSource(b""), None).read_reference(fields)
 
 
-def twin_of_crc32c(data):
+def bitwise_crc32c(data):
     remainder = 0xFFFFFFFF
     for bit in (byte >> place & 1 for byte in data for place in range(8)):
         remainder = remainder >> 1 ^ (0x82F63B78 if (remainder ^ bit) & 1 else 0)
     return remainder ^ 0xFFFFFFFF
 
 
-SUMS["CRC32C"] = f"{twin_of_crc32c(DATA):08x}"
+SUMS["CRC32C"] = f"{bitwise_crc32c(DATA):08x}"
 
 
 @pytest.mark.parametrize("algorithm", SUMS)
 def test_checksums(algorithm):
     digest = SUMS[algorithm]
     for text in (digest, digest.upper()):
-        assert fetched(inline=DATA, checksum=f"{algorithm}:{text}") == DATA
+        assert read_reference(inline=DATA, checksum=f"{algorithm}:{text}") == DATA
     with pytest.raises(InvalidFileError, match=f"have the {algorithm}"):
-        fetched(inline=DATA + b"x", checksum=f"{algorithm}:{digest}")
+        read_reference(inline=DATA + b"x", checksum=f"{algorithm}:{digest}")
     for wrong in (digest[1:], digest + "0", "", "g" + digest[1:], " " + digest):
-        with pytest.raises(InvalidFileError, match=f"no {algorithm} digest"):
-            fetched(inline=DATA, checksum=f"{algorithm}:{wrong}")
+        with pytest.raises(InvalidFileError, match=f"hex digits of {algorithm}"):
+            read_reference(inline=DATA, checksum=f"{algorithm}:{wrong}")
     unchecked = FileReferenceReader(BytesSource(b""), None, verify_checksums=False)
     assert unchecked.read_reference({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
 
 
 @pytest.mark.parametrize("checksum", ['ETAG:"abc"', "ETAG:", "SHA-512:00", "md5:00", "", None, ":", "XX:y:z"])
-def test_checksums_that_say_nothing(checksum):
-    assert fetched(inline=DATA, checksum=checksum) == DATA
+def test_unknown_checksums_are_ignored(checksum):
+    assert read_reference(inline=DATA, checksum=checksum) == DATA
 
 
-def test_a_checksum_without_an_algorithm():
-    with pytest.raises(InvalidFileError, match="does not say its algorithm"):
-        fetched(inline=DATA, checksum="d41d8cd9")
+def test_checksum_without_algorithm_is_refused():
+    with pytest.raises(InvalidFileError, match="names no algorithm"):
+        read_reference(inline=DATA, checksum="d41d8cd9")

@@ -1,4 +1,4 @@
-"""Column indexes and offset indexes: their content, when there is none, and where they are written."""
+"""Column and offset indexes: contents, when they are omitted, and page locations in a file."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from support.kernels.thrift_structs import to_dict
 
 
 def read_back(struct, encoded):
-    """A struct of the format as dicts and lists, without what is not there."""
+    """Decode a struct into dicts and lists, without absent fields."""
     data = np.frombuffer(encoded, np.uint8)
     words = thrift_layout(struct)
     found = to_dict(root_record(words, read_record(data, len(data), words), data))
     return {name: value for name, value in found.items() if value is not None}
 
 
-def test_a_column_index():
+def test_column_index():
     sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
     found = build_column_index(float_bounds("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
     assert found == {
@@ -69,7 +69,7 @@ def test_a_column_index():
     encode_struct("SizeStatistics", build_size_statistics(sizes))
 
 
-def test_an_offset_index():
+def test_offset_index():
     found = build_offset_index(
         np.array([4, 90]), [86, 20], [0, 7], PageSizeStatistics(byte_array_bytes=np.array([3, 4]))
     )
@@ -84,7 +84,7 @@ def test_an_offset_index():
     assert list(build_offset_index([4], [86], [0])) == ["page_locations"]
 
 
-def test_when_there_is_none():
+def test_column_index_is_omitted():
     assert build_column_index(float_bounds("type", [1.0], [NAN, NAN]), [0, 0]) is None
     assert build_column_index(float_bounds("type", [1.0], []), [0, 3]) is not None
     assert (
@@ -98,7 +98,7 @@ def test_when_there_is_none():
     assert build_column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
 
 
-def test_pages_of_nans_under_the_total_order():
+def test_nan_pages_in_total_order():
     found = build_column_index(float_bounds("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
     assert found["min_values"] == [double_bytes(1.0), double_bytes(-NAN)]
     assert found["max_values"] == [double_bytes(1.0), double_bytes(NAN)]
@@ -107,7 +107,7 @@ def test_pages_of_nans_under_the_total_order():
 
 
 @pytest.mark.parametrize(
-    ("kind", "lows", "highs", "wanted"),
+    ("kind", "lows", "highs", "expected"),
     [
         ("signed", [-1, 0, 5], [0, 0, 6], ASCENDING),
         ("signed", [5, 0, -1], [6, 0, 0], DESCENDING),
@@ -121,13 +121,13 @@ def test_pages_of_nans_under_the_total_order():
         ("decimal", [1, -1, -256], [1, -1, -256], DESCENDING),
     ],
 )
-def test_boundary_order(kind, lows, highs, wanted):
+def test_boundary_order(kind, lows, highs, expected):
     ends = "big" if kind == "decimal" else "little"
     low, high = ([value.to_bytes(4, ends, signed=True) for value in values] for values in (lows, highs))
-    assert boundary_order(ColumnOrder(kind, 4), low, high) == wanted
+    assert boundary_order(ColumnOrder(kind, 4), low, high) == expected
 
 
-def test_pyarrow_makes_the_same(tmp_path):
+def test_equal_to_pyarrow(tmp_path):
     pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -150,21 +150,21 @@ def test_pyarrow_makes_the_same(tmp_path):
             assert mine[name] == theirs[name], (leaf.name, name)
 
 
-def test_intervals_have_none():
+def test_intervals_have_no_column_index():
     interval = SchemaNode("a", 1, 7, 12, LogicalType("INTERVAL"))
     assert (
         build_column_index(compute_page_bounds(leaf_order(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
     )
 
 
-def struct_at(kind: str, data: bytes, position: int):
+def read_struct_at(kind: str, data: bytes, position: int):
     found = getattr(thrift_module(), kind)()
     found.read(compact.TCompactProtocol(transport.TMemoryBuffer(data[position:])))
     return found
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_places_of_pages(version: str):
+def test_page_locations_match_the_written_pages(version: str):
     lists = [[i, i + 1] if i % 3 else [] for i in range(1000)]
     df = pd.DataFrame({"coded": [f"v{i % 9}" for i in range(1000)], "plain": range(1000), "lists": lists})
     data = numparq.to_parquet(
@@ -177,13 +177,13 @@ def test_places_of_pages(version: str):
     for chunk in chunks:
         meta = chunk.meta_data
         if meta.dictionary_page_offset is not None:
-            assert struct_at("PageHeader", data, meta.dictionary_page_offset).dictionary_page_header
-        pages = struct_at("OffsetIndex", data, chunk.offset_index_offset).page_locations
+            assert read_struct_at("PageHeader", data, meta.dictionary_page_offset).dictionary_page_header
+        pages = read_struct_at("OffsetIndex", data, chunk.offset_index_offset).page_locations
         assert pages[0].offset == meta.data_page_offset
         assert [page.first_row_index for page in pages] == list(range(0, 1000, 130))
         ends = [page.offset + page.compressed_page_size for page in pages]
         assert ends[:-1] == [page.offset for page in pages[1:]]
-        headers = [struct_at("PageHeader", data, page.offset) for page in pages]
+        headers = [read_struct_at("PageHeader", data, page.offset) for page in pages]
         if version == "2.0":
             assert [header.data_page_header_v2.num_rows for header in headers] == [130] * 7 + [90]
         else:

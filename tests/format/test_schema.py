@@ -1,4 +1,4 @@
-"""Schemas: trees and logical types, against pyarrow's on real files and against what was drawn."""
+"""Schemas: trees and logical types, against pyarrow on real files and against drawn trees."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from numparq.format.footer.file_metadata import Footer
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import MAX_SCHEMA_DEPTH, Schema
 from support.data.thrift_structs import IDL
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 
 def schema_of(elements: list[Any]) -> Schema:
-    """Make a schema of SchemaElements, of a file without row groups."""
+    """Return the schema of SchemaElements, in a file without row groups."""
     thing = IDL.FileMetaData(version=1, schema=elements, num_rows=0, row_groups=[])
-    encoded = twin.encode_struct(twin.fields_of(thing))
+    encoded = oracle.encode_struct(oracle.fields_of(thing))
     return Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
 
 
@@ -43,7 +43,7 @@ _UNITS = {"milliseconds": "MILLIS", "microseconds": "MICROS", "nanoseconds": "NA
 _KINDS = {"Null": "UNKNOWN", "Int": "INTEGER"}
 
 
-def as_pyarrow_says(logical: dict[str, Any]) -> LogicalType | None:
+def from_pyarrow_json(logical: dict[str, Any]) -> LogicalType | None:
     kind = logical.pop("Type")
     if kind in ("None", "Unknown", "Undefined"):
         return None
@@ -60,7 +60,7 @@ def as_pyarrow_says(logical: dict[str, Any]) -> LogicalType | None:
     return LogicalType(_KINDS.get(kind, kind.upper()), **found)
 
 
-def test_every_file_as_pyarrow_sees_it(parquet_testing):
+def test_schemas_of_all_files_equal_pyarrow(parquet_testing):
     parquet = pytest.importorskip("pyarrow.parquet")
     compared = 0
     for path in sorted(parquet_testing.rglob("*.parquet")):
@@ -77,9 +77,9 @@ def test_every_file_as_pyarrow_sees_it(parquet_testing):
             assert (leaf.name, physical[leaf.physical]) == (other.path, other.physical_type)
             levels = other.max_definition_level, other.max_repetition_level
             assert (leaf.max_definition_level, leaf.max_repetition_level) == levels, (path, leaf)
-            expected = as_pyarrow_says(json.loads(other.logical_type.to_json()))
+            expected = from_pyarrow_json(json.loads(other.logical_type.to_json()))
             ours = leaf.logical
-            if ours is not None and ours.algorithm == "SPHERICAL":  # pyarrow says nothing of the default
+            if ours is not None and ours.algorithm == "SPHERICAL":  # pyarrow omits the default
                 ours = replace(ours, algorithm=None)
             assert ours == expected, (path, leaf)
             compared += 1
@@ -149,23 +149,23 @@ def test_random_trees(columns):
     ("elements", "message"),
     [
         ([], "the schema is empty"),
-        ([ROOT], "another number of columns"),
-        ([ROOT, value("a"), value("b")], "another number of columns"),
+        ([ROOT], "root claims .* columns, but has"),
+        ([ROOT, value("a"), value("b")], "root claims .* columns, but has"),
         ([group("root", 2, None), group("g", 2), value("a"), value("b")], "ends before all groups have their children"),
         ([ROOT, group("g", 1), value("a"), value("b")], "more elements than its groups have children"),
         ([ROOT, group("g", (1 << 31) - 1), value("a")], "ends before"),
         (
             [ROOT, *(group("g", 1) for _ in range(MAX_SCHEMA_DEPTH + 1)), value("a")],
-            f"nested more than {MAX_SCHEMA_DEPTH} deep",
+            f"nested more than {MAX_SCHEMA_DEPTH} levels deep",
         ),
     ],
 )
-def test_what_is_no_tree(elements, message):
+def test_invalid_trees_are_refused(elements, message):
     with pytest.raises(InvalidFileError, match=message):
         schema_of(elements)
 
 
-def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
+def test_invalid_columns_raise_only_when_read():
     elements = [
         group("root", 5, None),
         value("a", 99),
@@ -175,19 +175,17 @@ def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
         value("e", 7, type_length=-4),
     ]
     schema = schema_of(elements)
-    for position, message in enumerate(
-        ["no physical type of this format", "how long its values are", "repetition type 9"]
-    ):
+    for position, message in enumerate(["physical type 99 is unknown", "no valid type_length", "repetition type 9"]):
         with pytest.raises(InvalidFileError, match=message) as caught:
             schema.flat_leaf(position)
         assert caught.value.where == {"column": "abc"[position]}
-    assert schema.flat_leaf(3).max_definition_level == 0, "what does not say so is required"
-    with pytest.raises(InvalidFileError, match="how long"):
+    assert schema.flat_leaf(3).max_definition_level == 0, "a column without repetition type is required"
+    with pytest.raises(InvalidFileError, match="no valid type_length"):
         schema.leaf(4)
     assert "optional ? a;" in str(schema)
 
 
-def test_a_group_without_anything_in_it_has_no_leaf():
+def test_empty_group_has_no_leaves():
     schema = schema_of([group("root", 3, None), value("a"), IDL.SchemaElement(name="g", repetition_type=1), value("b")])
     assert schema.num_leaves == 2
     assert schema.columns == ["a", "g", "b"]
@@ -198,21 +196,21 @@ def test_a_group_without_anything_in_it_has_no_leaf():
     assert not schema.is_flat
 
 
-def test_of_equal_names_the_first_counts():
+def test_first_of_equal_names_is_found():
     schema = schema_of([group("root", 3, None), value("a"), value("b"), value("a")])
     assert schema.positions == {"a": 0, "b": 1}
     assert schema.leaf(2).name == "a"
 
 
-def test_names_that_are_not_utf8_are_kept():
-    fields = [(4, twin.BINARY, b"\xff\xfeA"), (1, twin.I32, 1), (3, twin.I32, 0)]
+def test_names_that_are_not_utf8_are_preserved():
+    fields = [(4, oracle.BINARY, b"\xff\xfeA"), (1, oracle.I32, 1), (3, oracle.I32, 0)]
     whole = [
-        (1, twin.I32, 1),
-        (2, twin.LIST, (twin.STRUCT, [twin.fields_of(ROOT), fields])),
-        (3, twin.I64, 0),
-        (4, twin.LIST, (twin.STRUCT, [])),
+        (1, oracle.I32, 1),
+        (2, oracle.LIST, (oracle.STRUCT, [oracle.fields_of(ROOT), fields])),
+        (3, oracle.I64, 0),
+        (4, oracle.LIST, (oracle.STRUCT, [])),
     ]
-    encoded = twin.encode_struct(whole)
+    encoded = oracle.encode_struct(whole)
     schema = Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
     assert schema.columns[0].encode("utf-8", "surrogateescape") == b"\xff\xfeA"
 

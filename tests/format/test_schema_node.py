@@ -1,4 +1,4 @@
-"""SchemaElements made of nodes: read back by us, compared with what pyarrow writes, and taken by pyarrow."""
+"""SchemaElements of schema nodes: read back, compared with pyarrow's, and read by pyarrow."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MAP = SchemaNode(
     ),
 )
 
-# A node, and the type of pyarrow that it writes in the same way.
+# A node, and the pyarrow type that has the same elements.
 AS_PYARROW = [
     (leaf(BOOLEAN), pa.bool_()),
     (leaf(INT32), pa.int32()),
@@ -107,20 +107,20 @@ def pyarrow_elements(kind: pa.DataType, nullable: bool = True) -> list[dict]:
     return elements
 
 
-def shown(value: object) -> str:
+def node_id(value: object) -> str:
     return "" if isinstance(value, SchemaNode) else str(value)
 
 
-@pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=shown)
-def test_as_pyarrow_writes_it(node, kind):
+@pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=node_id)
+def test_elements_equal_pyarrow(node, kind):
     ours = [
         {name: value for name, value in element.items() if value is not None} for element in to_schema_elements([node])
     ]
     assert ours == pyarrow_elements(kind)
-    pq.read_table(io.BytesIO(build_empty_file([node])))  # it does not throw
+    pq.read_table(io.BytesIO(build_empty_file([node])))  # does not raise
 
 
-# The converted type beside each logical type; None where there is none.
+# The converted type of each logical type, or None.
 CONVERTED = [
     (leaf(INT32, temporal("TIME", "MILLIS", True)), 7),
     (leaf(INT32, temporal("TIME", "MILLIS", False)), 7),
@@ -148,17 +148,17 @@ CONVERTED = [
 
 
 @pytest.mark.parametrize(("node", "converted"), CONVERTED, ids=lambda value: str(getattr(value, "logical", "")))
-def test_converted_types_beside_logical_ones(node, converted):
+def test_converted_types(node, converted):
     element = to_schema_elements([node])[1]
     assert element.get("converted_type") == converted
     assert ("logicalType" in element) == (node.logical is not None and node.logical.kind != "INTERVAL")
     found = read_back([node]).leaf(0)
     assert (found.logical, found.physical) == (node.logical, node.physical)
     assert found.type_length == (node.type_length or None)
-    pq.read_metadata(io.BytesIO(build_empty_file([node])))  # it does not throw
+    pq.read_metadata(io.BytesIO(build_empty_file([node])))  # does not raise
 
 
-def test_decimals_have_their_digits_in_the_element_too():
+def test_decimal_precision_and_scale_are_in_the_element():
     element = to_schema_elements([leaf(INT32, decimal(7, 2))])[1]
     assert (element["precision"], element["scale"]) == (7, 2)
     assert element["logicalType"] == {"DECIMAL": {"precision": 7, "scale": 2}}
@@ -176,7 +176,7 @@ def test_variant_groups():
     assert pq.read_metadata(io.BytesIO(build_empty_file([node]))).num_columns == 2
 
 
-def test_the_order_of_a_tree():
+def test_elements_are_in_depth_first_order():
     deep = SchemaNode(
         "d", children=(leaf(INT32, name="x"), SchemaNode("e", REPEATED, children=(leaf(FLOAT, name="y", field_id=7),)))
     )
@@ -198,7 +198,7 @@ def test_no_columns():
     assert pq.read_schema(io.BytesIO(build_empty_file([]))).names == []
 
 
-def test_as_deep_as_may_be():
+def test_maximum_depth():
     node = leaf(INT32, name="x")
     for _ in range(250):
         node = SchemaNode("g", OPTIONAL, children=(node,))
@@ -209,33 +209,33 @@ def test_as_deep_as_may_be():
     ("node", "message"),
     [
         (SchemaNode("g"), "a group without fields"),
-        (leaf(INT32, repetition=3), "no repetition type 3"),
-        (leaf(9), "no physical type 9"),
+        (leaf(INT32, repetition=3), "repetition type 3 is unknown"),
+        (leaf(9), "physical type 9 is unknown"),
         (SchemaNode("a", physical=INT32, children=(leaf(INT32),)), "both a physical type and fields"),
-        (leaf(FIXED_LEN_BYTE_ARRAY), "length of at least 1"),
-        (leaf(INT32, LogicalType("STRING")), "STRING takes BYTE_ARRAY"),
-        (leaf(INT32, LogicalType("LIST")), "LIST annotates groups only"),
-        (SchemaNode("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE does not annotate a group"),
-        (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 15), "UUID takes FIXED_LEN_BYTE_ARRAY of length 16"),
-        (leaf(INT64, LogicalType("DATE")), "DATE takes INT32"),
-        (leaf(INT64, integer(32, True)), "takes INT32"),
-        (leaf(INT32, integer(64, True)), "takes INT64"),
+        (leaf(FIXED_LEN_BYTE_ARRAY), "type_length of at least 1"),
+        (leaf(INT32, LogicalType("STRING")), "STRING needs BYTE_ARRAY, not INT32"),
+        (leaf(INT32, LogicalType("LIST")), "LIST can only annotate a group"),
+        (SchemaNode("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE cannot annotate a group"),
+        (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 15), "UUID needs FIXED_LEN_BYTE_ARRAY of length 16"),
+        (leaf(INT64, LogicalType("DATE")), "DATE needs INT32, not INT64"),
+        (leaf(INT64, integer(32, True)), "needs INT32, not INT64"),
+        (leaf(INT32, integer(64, True)), "needs INT64"),
         (leaf(INT32, integer(12, True)), "8, 16, 32 or 64 bits"),
-        (leaf(INT64, temporal("TIME", "MILLIS", True)), "TIME.MILLIS, utc. takes INT32"),
-        (leaf(INT96, temporal("TIMESTAMP", "NANOS", True)), "takes INT64"),
-        (leaf(INT64, temporal("TIMESTAMP", "DAYS", True)), "a unit of MILLIS, MICROS or NANOS"),
+        (leaf(INT64, temporal("TIME", "MILLIS", True)), "TIME.MILLIS, utc. needs INT32"),
+        (leaf(INT96, temporal("TIMESTAMP", "NANOS", True)), "needs INT64"),
+        (leaf(INT64, temporal("TIMESTAMP", "DAYS", True)), "the unit MILLIS, MICROS or NANOS"),
         (leaf(INT32, decimal(10, 2)), "more than the 9 digits"),
         (leaf(INT64, decimal(19, 2)), "more than the 18 digits"),
         (leaf(FIXED_LEN_BYTE_ARRAY, decimal(7, 2), 3), "more than the 6 digits"),
-        (leaf(DOUBLE, decimal(3, 1)), "takes INT32, INT64"),
-        (leaf(INT32, decimal(3, 4)), "the scale is from 0"),
-        (leaf(INT32, decimal(3, -1)), "the scale is from 0"),
+        (leaf(DOUBLE, decimal(3, 1)), "needs INT32, INT64"),
+        (leaf(INT32, decimal(3, 4)), "scale .* must be from 0"),
+        (leaf(INT32, decimal(3, -1)), "scale .* must be from 0"),
         (leaf(INT32, decimal(0, 0)), "at least 1"),
-        (leaf(INT32, LogicalType("COLOUR")), "no logical type COLOUR"),
-        (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", algorithm="FLAT")), "no algorithm FLAT"),
+        (leaf(INT32, LogicalType("COLOUR")), "logical type COLOUR is unknown"),
+        (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", algorithm="FLAT")), "algorithm FLAT is unknown"),
     ],
 )
-def test_what_cannot_be(node, message):
+def test_invalid_nodes_are_refused(node, message):
     with pytest.raises(SchemaError, match=message) as raised:
         to_schema_elements([SchemaNode("top", children=(node,))])
     assert raised.value.where == {"column": f"top.{node.name}"}

@@ -1,4 +1,4 @@
-"""Statistics of chunks and pages: orders, truncation, floats; and that pyarrow says the same."""
+"""Statistics of chunks and pages: column orders, truncation, floats; equal to pyarrow's."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from support.data.statistics_columns import (
     float_bounds,
     to_leaf_values,
 )
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
 
 @pytest.mark.parametrize(
-    ("node", "wanted"),
+    ("node", "expected"),
     [
         (column_node(0), ColumnOrder("boolean", 1)),
         (column_node(1), ColumnOrder("signed", 4)),
@@ -57,21 +57,21 @@ from support.oracles import statistics as twin
         (column_node(1, "UNKNOWN"), NO_ORDER),
     ],
 )
-def test_orders(node, wanted):
-    assert leaf_order(node) == wanted
+def test_column_orders(node, expected):
+    assert leaf_order(node) == expected
     assert leaf_order(node).thrift_union == {"TYPE_ORDER": {}}
     total = leaf_order(node, "ieee754")
-    assert total.total == (wanted.kind == "float")
+    assert total.total == (expected.kind == "float")
     assert total.thrift_union == ({"IEEE_754_TOTAL_ORDER": {}} if total.total else {"TYPE_ORDER": {}})
     encode_struct("ColumnOrder", total.thrift_union)
 
 
-def test_an_order_that_there_is_not():
+def test_unknown_order_is_refused():
     with pytest.raises(ValueError, match="ieee754"):
         leaf_order(column_node(4), "total")
 
 
-def test_parts_of_a_variant_have_no_order():
+def test_variant_leaves_have_no_order():
     typed = SchemaNode("typed_value", 1, children=(SchemaNode("value", 1, 6), SchemaNode("typed_value", 1, 2)))
     variant = SchemaNode(
         "v", 1, None, 0, LogicalType("VARIANT"), (SchemaNode("metadata", 0, 6), SchemaNode("value", 1, 6), typed)
@@ -104,7 +104,7 @@ def test_parts_of_a_variant_have_no_order():
         (b"ab\xff\xfe", 3, None, None),
     ],
 )
-def test_text_is_cut_between_code_points(value, length, low, high):
+def test_text_is_truncated_between_code_points(value, length, low, high):
     exact = len(value) <= length
     assert truncate_min_value(value, length, TEXT) == (low, exact)
     assert truncate_max_value(value, length, TEXT) == (high, exact)
@@ -119,7 +119,7 @@ def test_text_is_cut_between_code_points(value, length, low, high):
         (b"\xff\xff", 2, b"\xff\xff", b"\xff\xff"),
     ],
 )
-def test_bytes_are_cut_anywhere(value, length, low, high):
+def test_bytes_are_truncated_anywhere(value, length, low, high):
     exact = len(value) <= length
     assert truncate_min_value(value, length, BYTES) == (low, exact)
     assert truncate_max_value(value, length, BYTES) == (high, exact)
@@ -127,7 +127,7 @@ def test_bytes_are_cut_anywhere(value, length, low, high):
 
 @settings(deadline=None, max_examples=200)
 @given(value=st.text(max_size=12), length=st.integers(1, 12))
-def test_cut_text_is_a_bound_and_text(value, length):
+def test_truncated_text_is_a_valid_bound(value, length):
     raw = value.encode()
     low, low_exact = truncate_min_value(raw, length, TEXT)
     high, high_exact = truncate_max_value(raw, length, TEXT)
@@ -144,7 +144,7 @@ def test_cut_text_is_a_bound_and_text(value, length):
         assert all(letter == "\U0010ffff" for letter in raw[:length].decode(errors="ignore"))
 
 
-def test_what_is_only_valid_whole_is_whole_or_left_out():
+def test_untruncatable_values_are_whole_or_omitted():
     assert (
         truncate_min_value(b"{}" * 100, 64, WHOLE) == truncate_max_value(b"{}" * 100, 64, WHOLE) == (b"{}" * 100, True)
     )
@@ -158,7 +158,7 @@ def test_what_is_only_valid_whole_is_whole_or_left_out():
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
-def test_nans_are_counted_and_never_bounds_of_the_type_order():
+def test_nans_are_counted_but_never_bounds_in_type_order():
     found = float_bounds("type", [NAN, 1.0, 2.0], [NAN, NAN], [], [-3.0])
     assert found.nan_counts == [1, 2, 0, 0]
     assert build_page_statistics(found, 1, 5) == {"null_count": 5, "nan_count": 2}
@@ -174,7 +174,7 @@ def test_nans_are_counted_and_never_bounds_of_the_type_order():
     assert build_chunk_statistics(float_bounds("type", [NAN]), 0) == {"null_count": 0, "nan_count": 1}
 
 
-def test_pages_of_nans_have_bounds_under_the_total_order():
+def test_nan_pages_have_bounds_in_total_order():
     found = float_bounds("ieee754", [NAN, 1.0], [NAN, -NAN])
     assert found.nan_counts == [1, 2]
     assert found.min_values == [double_bytes(1.0), double_bytes(-NAN)]
@@ -183,7 +183,7 @@ def test_pages_of_nans_have_bounds_under_the_total_order():
     assert merge_page_bounds(float_bounds("ieee754", [NAN], [NAN, -NAN])) == (double_bytes(-NAN), double_bytes(NAN), 3)
 
 
-def test_zeros():
+def test_signed_zeros():
     for zeros in ([0.0], [-0.0], [0.0, -0.0]):
         found = float_bounds("type", zeros, [*zeros, 1.0], [*zeros, -1.0])
         assert found.min_values == [double_bytes(-0.0), double_bytes(-0.0), double_bytes(-1.0)]
@@ -198,15 +198,17 @@ def test_zeros():
     pages_=st.lists(st.lists(st.floats(width=32) | st.sampled_from([NAN, 0.0, -0.0]), max_size=5), max_size=5),
     column_order=st.sampled_from(["type", "ieee754"]),
 )
-def test_a_chunk_has_the_bounds_of_all_its_values(pages_, column_order):
-    whole = twin.bounds("float", column_order == "ieee754", [double_bytes(value) for page in pages_ for value in page])
+def test_chunk_bounds_equal_bounds_of_all_values(pages_, column_order):
+    whole = oracle.bounds(
+        "float", column_order == "ieee754", [double_bytes(value) for page in pages_ for value in page]
+    )
     assert merge_page_bounds(float_bounds(column_order, *pages_)) == whole
 
 
 # --- as dicts ---------------------------------------------------------------------------------------------------------
 
 
-def test_exactness_and_what_is_left_out():
+def test_exactness_and_omitted_fields():
     long = b"\xff" * 99
     pages_ = PageBounds(BYTES, [1, 0, 2], [b"b" * 99, None, b"a" * 80], [long, None, b"c"])
     assert build_chunk_statistics(pages_, 3, distinct_count=2) == {
@@ -229,7 +231,7 @@ def test_columns_without_an_order_have_counts_only():
 # --- against pyarrow --------------------------------------------------------------------------------------------------
 
 
-def test_pyarrow_says_the_same(tmp_path):
+def test_equal_to_pyarrow(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 

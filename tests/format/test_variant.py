@@ -1,4 +1,4 @@
-"""The binary encoding of variants: what a twin decodes, round trips, damage, and what tries to take too much."""
+"""Variant binary encoding: the oracle's values, round trips, damage, and limits of depth and size."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ from hypothesis import strategies as st
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
 from numparq.format.variant.decoder import decode_value
 from support.data.variants import EMPTY, IDS, NAMES, exact_value, values
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
 UTC = datetime.UTC
 
 
 @settings(max_examples=200)
 @given(values, st.booleans(), st.sampled_from([1, 2, 3, 4]))
-def test_what_the_twin_encodes_in_the_widest_form(value, backwards, width):
-    metadata, data = twin.metadata(NAMES, width), twin.encode(value, IDS, backwards)
-    expected = twin.to_python(value)
+def test_values_encoded_by_the_oracle(value, backwards, width):
+    metadata, data = oracle.metadata(NAMES, width), oracle.encode(value, IDS, backwards)
+    expected = oracle.to_python(value)
     assert (
-        exact_value(variant.decode(metadata, data)) == exact_value(expected) == exact_value(twin.decode(metadata, data))
+        exact_value(variant.decode(metadata, data))
+        == exact_value(expected)
+        == exact_value(oracle.decode(metadata, data))
     )
 
 
-NICE = (
+SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**38) + 1, 10**38 - 1)
@@ -49,15 +51,15 @@ NICE = (
     | (st.times() | st.datetimes() | st.datetimes(timezones=st.just(UTC))).map(lambda moment: moment.replace(fold=0))
     | st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-(10**20), max_value=10**20)
 )
-nice = st.recursive(
-    NICE,
+nested_values = st.recursive(
+    SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
 
 
 def as_decoded(value):
-    """Give what a value is once it was encoded: integers beyond 64 bits are decimals."""
+    """Return a value as it is decoded: integers beyond 64 bits are decimals."""
     if isinstance(value, dict):
         return {key: as_decoded(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -67,21 +69,21 @@ def as_decoded(value):
 
 
 @settings(max_examples=200)
-@given(nice)
+@given(nested_values)
 @example({name: number for number, name in enumerate(map(str, range(300)))})  # more than 255 fields
 @example(list(range(300)))
-@example(["x" * 70_000, "y"])  # three bytes an offset
+@example(["x" * 70_000, "y"])  # three bytes per offset
 def test_encode_then_decode(value):
     metadata, data = variant.encode(value)
     expected = exact_value(as_decoded(value))
     assert exact_value(variant.decode(metadata, data)) == expected
-    assert exact_value(twin.decode(metadata, data)) == expected
-    known = twin.names_of(metadata)
+    assert exact_value(oracle.decode(metadata, data)) == expected
+    known = oracle.names_of(metadata)
     assert known == sorted(set(known), key=str.encode)
-    assert metadata[0] >> 4 & 1 == bool(known)  # sorted, and says so
+    assert metadata[0] >> 4 & 1 == bool(known)  # the sorted flag is set
 
 
-def test_smallest_types():
+def test_smallest_types_are_chosen():
     kinds = [
         (None, 0),
         (True, 1),
@@ -125,30 +127,34 @@ def test_smallest_types():
 @pytest.mark.parametrize(
     ("value", "kind", "message"),
     [
-        ({1: 2}, TypeError, "the fields of a variant have strings for names, not 1"),
-        (1j, TypeError, "a variant cannot hold 1j, which is a complex"),
-        (np.timedelta64(5, "us"), TypeError, "which is a timedelta64"),
-        (10**38, ValueError, "a variant's numbers have at most 38 digits, which 1000"),
-        (decimal.Decimal("1E-39"), ValueError, "a variant's decimals have at most 38 digits, which 1E-39 has not"),
-        (decimal.Decimal("1E+999999"), ValueError, "which 1E+999999 has not"),
-        (decimal.Decimal("NaN"), ValueError, "a variant has no decimal NaN; a float can be NaN or infinite"),
-        (datetime.time(1, tzinfo=UTC), ValueError, "a variant's times have no time zone"),
-        ("\ud800", ValueError, "a string is not Unicode text: '\\ud800'"),
-        ({"\ud800": 1}, ValueError, "a field's name is not Unicode text"),
-        (np.datetime64(10**15, "s"), ValueError, "is out of range"),
+        ({1: 2}, TypeError, "field names of a variant must be strings, not 1"),
+        (1j, TypeError, "a variant cannot hold 1j of type complex"),
+        (np.timedelta64(5, "us"), TypeError, "of type timedelta64"),
+        (10**38, ValueError, "cannot be stored in a variant: it needs more than 38 digits"),
+        (
+            decimal.Decimal("1E-39"),
+            ValueError,
+            "decimal 1E-39 cannot be stored in a variant: it needs more than 38 digits",
+        ),
+        (decimal.Decimal("1E+999999"), ValueError, "decimal 1E+999999 cannot be stored"),
+        (decimal.Decimal("NaN"), ValueError, "decimal NaN cannot be stored in a variant; use a float"),
+        (datetime.time(1, tzinfo=UTC), ValueError, "cannot be stored in a variant: it has a time zone"),
+        ("\ud800", ValueError, "string '\\ud800' cannot be encoded as UTF-8"),
+        ({"\ud800": 1}, ValueError, "cannot be encoded as UTF-8"),
+        (np.datetime64(10**15, "s"), ValueError, "as microseconds without loss"),
     ],
 )
-def test_what_cannot_be_encoded(value, kind, message):
+def test_unencodable_values_are_refused(value, kind, message):
     with pytest.raises(kind) as caught:
         variant.encode(value)
     assert message in str(caught.value)
 
 
-def test_values_that_are_too_deep_to_encode():
+def test_encoding_depth_limit():
     value = []
     for _ in range(10_000):
         value = [value]
-    with pytest.raises(ValueError, match="the value is nested more than 250 deep"):
+    with pytest.raises(ValueError, match="the value is nested more than 250 levels deep"):
         variant.encode(value)
     value = []
     for _ in range(249):
@@ -167,10 +173,10 @@ SAMPLE = {
 
 
 def same_verdict(metadata, data):
-    """Hold what numparq says of bytes against the twin."""
+    """Whether bytes are valid; checks that numparq and the oracle agree."""
     try:
-        expected = twin.decode(metadata, data)
-    except twin.InvalidVariant:
+        expected = oracle.decode(metadata, data)
+    except oracle.InvalidVariant:
         with pytest.raises(ParquetError):
             variant.decode(metadata, data)
         return False
@@ -194,7 +200,7 @@ def test_cut_at_every_byte():
             variant.decode(metadata + more, data)
 
 
-def test_every_byte_changed():
+def test_every_byte_damaged():
     metadata, data = variant.encode(SAMPLE)
     verdicts = []
     for place in range(len(data)):
@@ -214,13 +220,13 @@ def flipped(data, place, change):
 @given(st.binary(max_size=12), st.binary(max_size=40))
 def test_any_bytes(metadata, data):
     same_verdict(b"\x01" + metadata, data)
-    same_verdict(twin.metadata(["a", "b", "c"], 1), data)
+    same_verdict(oracle.metadata(["a", "b", "c"], 1), data)
 
 
 @settings(max_examples=100)
 @given(values, st.data())
 def test_damaged_values(value, data):
-    metadata, encoded = twin.metadata(NAMES, 2), bytearray(twin.encode(value, IDS))
+    metadata, encoded = oracle.metadata(NAMES, 2), bytearray(oracle.encode(value, IDS))
     for _ in range(data.draw(st.integers(1, 3))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     same_verdict(metadata, bytes(encoded))
@@ -230,49 +236,64 @@ def test_damaged_values(value, data):
     ("metadata", "value", "kind", "message"),
     [
         (b"", b"\0", InvalidFileError, "a variant has no metadata"),
-        (b"\x02\0\0", b"\0", UnsupportedError, "a variant's metadata is of version 2, where numparq reads 1"),
-        (b"\x01\x05\0", b"\0", InvalidFileError, "a variant's metadata ends within the 5 names that it counts"),
-        (b"\x01\x01\0\x02a", b"\0", InvalidFileError, "the offsets in a variant's metadata do not divide its names"),
+        (b"\x02\0\0", b"\0", UnsupportedError, "the metadata of a variant has version 2; numparq reads version 1"),
+        (
+            b"\x01\x05\0",
+            b"\0",
+            InvalidFileError,
+            "the metadata of a variant ends within the offsets of its 5 field names",
+        ),
+        (
+            b"\x01\x01\0\x02a",
+            b"\0",
+            InvalidFileError,
+            "the offsets in the metadata of a variant do not match its field names",
+        ),
         (b"\x01\x01\0\x01\xff", b"\0", InvalidFileError, "a string in a variant is not valid UTF-8"),
-        (EMPTY, b"", InvalidFileError, "a variant's value has no bytes"),
-        (EMPTY, b"\x0c", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 1"),
-        (EMPTY, b"\x0c\1\1", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 3"),
+        (EMPTY, b"", InvalidFileError, "the value of a variant is empty"),
+        (EMPTY, b"\x0c", InvalidFileError, "the value of a variant ends at byte 2 instead of byte 1"),
+        (EMPTY, b"\x0c\1\1", InvalidFileError, "the value of a variant ends at byte 2 instead of byte 3"),
         (EMPTY, b"\x05\xff", InvalidFileError, "a string in a variant is not valid UTF-8"),
-        (EMPTY, b"\x09a", InvalidFileError, "a variant's short string ends at byte 3, where its place ends at byte 2"),
+        (EMPTY, b"\x09a", InvalidFileError, "the short string of a variant ends at byte 3 instead of byte 2"),
         (
             EMPTY,
             b"\x40\xff\xff\xff\xffa",
             InvalidFileError,
-            "a variant's string of bytes ends at byte 4294967300, where its place ends at byte 6",
+            "the string or binary value of a variant ends at byte 4294967300 instead of byte 6",
         ),
         (
             EMPTY,
             b"\x20\x27\1\0\0\0",
             InvalidFileError,
-            "a decimal in a variant has the scale 39, where 38 is the largest",
+            "a decimal in a variant has scale 39, above the limit of 38",
         ),
         (
             EMPTY,
             b"\x54",
             UnsupportedError,
-            "a variant has a value of the primitive type 21, which numparq does not know",
+            "a variant has a value of primitive type 21, which numparq cannot read",
         ),
         (
             EMPTY,
             b"\x02\x01\x00\x00\x01\x00",
             InvalidFileError,
-            "an object in a variant has a field 0, where its metadata have 0 names",
+            "an object in a variant has the field id 0, but its metadata has 0 field names",
         ),
-        (b"\x01\x02\0\1\2aa", b"\x02\x02\0\1\0\1\2\0\0", InvalidFileError, "an object in a variant has two fields 'a'"),
-        (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (
+            b"\x01\x02\0\1\2aa",
+            b"\x02\x02\0\1\0\1\2\0\0",
+            InvalidFileError,
+            "an object in a variant has the field 'a' twice",
+        ),
+        (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
         (
             EMPTY,
             b"\x03\x02\0\2\3\0\0\0",
             InvalidFileError,
-            "a variant's value ends at byte 6, where its place ends at byte 7",
+            "the value of a variant ends at byte 6 instead of byte 7",
         ),
-        (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
-        (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
+        (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
         (
             EMPTY,
             b"\x13\xff\xff\xff\xff\0",
@@ -283,19 +304,19 @@ def test_damaged_values(value, data):
             EMPTY,
             b"\x03\x01\0\x05\0",
             InvalidFileError,
-            "an array in a variant ends at byte 9, where its place ends at byte 5",
+            "an array in a variant ends at byte 9 instead of byte 5",
         ),
     ],
 )
-def test_what_is_said_of_damage(metadata, value, kind, message):
+def test_error_messages_for_damage(metadata, value, kind, message):
     with pytest.raises(kind) as caught:
         variant.decode(metadata, value)
     assert type(caught.value) is kind
     assert str(caught.value) == message
 
 
-def test_values_that_share_bytes_would_be_exponentially_many():
-    """Each array has the next one twice; the twin would go over 2**60 values."""
+def test_overlapping_values_are_refused_quickly():
+    """Each array has the next one twice; the oracle would visit 2**60 values."""
     value = b"\0"
     for _ in range(60):
         value = b"\x1f" + struct.pack("<I3I", 2, 0, 0, len(value)) + value
@@ -305,7 +326,7 @@ def test_values_that_share_bytes_would_be_exponentially_many():
     assert time.process_time() - started < 5
 
 
-def test_as_deep_as_bytes_allow():
+def test_decoding_depth_follows_the_bytes():
     value = b"\0"
     for _ in range(20_000):
         value = b"\x0f\x01" + struct.pack("<2I", 0, len(value)) + value
@@ -318,7 +339,7 @@ def test_as_deep_as_bytes_allow():
     assert depth == (len(value) - 1) // 10
 
 
-def test_counts_without_bytes_take_no_memory():
+def test_oversized_counts_allocate_no_memory():
     for header in (b"\x13", b"\x43"):
         with pytest.raises(InvalidFileError):
             variant.decode(EMPTY, header + b"\xff\xff\xff\x7f" + bytes(100))
@@ -327,8 +348,8 @@ def test_counts_without_bytes_take_no_memory():
 
 
 def test_fields_in_any_order_of_names_and_values():
-    """Writers have sorted names as UTF-16 does; nothing depends on the order."""
-    metadata = twin.metadata(["b", "a"], 1)
+    """Some writers sort names as UTF-16 does; nothing depends on the order."""
+    metadata = oracle.metadata(["b", "a"], 1)
     assert variant.decode(metadata, b"\x02\x02\0\1\0\1\2\0\4") == {"b": None, "a": True}
     assert variant.decode(metadata, b"\x02\x02\1\0\1\0\2\0\4") == {"a": True, "b": None}
     assert decode_value(b"\x02\x02\1\0\1\0\2\0\4", ["b", "a"]) == {"a": True, "b": None}
@@ -339,7 +360,7 @@ def test_reserved_bits_are_ignored():
     assert variant.decode(b"\x01\x01\x00\x01a", b"\x82\x01\x00\x00\x01\x00") == {"a": None}
 
 
-# What JSON cannot say.
+# Values that JSON cannot represent.
 SPECIAL = {
     "object_primitive": {
         "boolean_false_field": False,
@@ -366,7 +387,7 @@ SPECIAL = {
 }
 
 
-def test_the_examples_of_the_conformance_suite(parquet_testing):
+def test_conformance_suite_examples(parquet_testing):
     folder = parquet_testing / "variant"
     text = (folder / "data_dictionary.json").read_text().rstrip().removesuffix("}").rstrip().removesuffix(",") + "}"
     expected = json.loads(text) | SPECIAL
@@ -380,24 +401,24 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
             assert len(got) > 64
         else:
             assert exact_value(got) == exact_value(expected[name]), name
-        assert exact_value(twin.decode(metadata, value)) == exact_value(got)
+        assert exact_value(oracle.decode(metadata, value)) == exact_value(got)
         assert exact_value(variant.decode(*variant.encode(got))) == exact_value(got)
 
 
 @pytest.mark.parametrize(
     "name", ["numparq.format.variant", "numparq.format.variant.encoder", "numparq.format.variant.decoder"]
 )
-def test_examples_of_docstrings(name):
+def test_docstring_examples(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
     assert result.attempted
     assert not result.failed
 
 
-def test_reads_without_variants_do_not_load_what_decodes_them():
+def test_reads_without_variants_do_not_import_the_decoder():
     code = """if True:
         import io, sys, numparq, pandas
         numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))
-        print([name for name in sys.modules if name.startswith("numparq.variant")])"""
+        print([name for name in sys.modules if name.startswith("numparq.format.variant")])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Which statistics are trusted: by the column's order, by the writer, and by what they say themselves."""
+"""Trusted statistics: by the column's order, by the writer's version, and by their consistency."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ UNSIGNED, LISTS = leaf(1, "INTEGER", bit_width=32, signed=False), leaf(1, repeat
         ("\n \udcff 1" * 2000, ApplicationVersion("\udcff", (1, 0, 0, 1))),
     ],
 )
-def test_who_wrote_it(text, writer):
+def test_parse_created_by(text, writer):
     assert parse_created_by(text) == writer
 
 
-def test_what_is_before_a_release():
+def test_version_comparison():
     before = [
         parse_created_by(f"w version {version}").is_before((1, 8, 0)) for version in ("1.7.9", "1.8.0-SNAPSHOT", "0.9")
     ]
@@ -81,7 +81,7 @@ def test_what_is_before_a_release():
 
 
 @pytest.mark.parametrize(
-    ("created_by", "column", "what"),
+    ("created_by", "column", "untrusted"),
     [
         ("parquet-mr version 1.7.0", TEXT, "min_max deprecated_min_max"),
         ("parquet-mr version 1.7.0", leaf(7, length=3), "min_max deprecated_min_max"),
@@ -122,19 +122,19 @@ def test_what_is_before_a_release():
         ("parquet-mrs version 0.1.0", TEXT, "deprecated_min_max"),
     ],
 )
-def test_what_is_distrusted(created_by, column, what):
-    assert untrusted_statistics(created_by, column) == frozenset(what.split())
-    assert {part for bug in statistics_quirks(created_by, column) for part in bug.untrusted} == set(what.split())
+def test_untrusted_statistics_by_writer(created_by, column, untrusted):
+    assert untrusted_statistics(created_by, column) == frozenset(untrusted.split())
+    assert {part for bug in statistics_quirks(created_by, column) for part in bug.untrusted} == set(untrusted.split())
 
 
-def test_every_bug_is_of_some_column():
+def test_every_quirk_applies_to_some_column():
     columns = [NUMBERS, TEXT, DOUBLES, DECIMALS, UNSIGNED, LISTS, leaf(6, **DECIMAL)]
     for bug in STATISTICS_QUIRKS:
         assert any(bug in statistics_quirks(bug.name or "whoever", column) for column in columns), bug
         assert bug.name == bug.name.lower() == parse_created_by(bug.name).name
 
 
-def test_what_we_write_is_trusted():
+def test_numparq_statistics_are_trusted():
     import pandas as pd
 
     import numparq
@@ -149,7 +149,7 @@ def test_what_we_write_is_trusted():
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_order_of_int96():
+def test_int96_order():
     order = leaf_order(column_node(3), "int96")
     assert order == ColumnOrder("int96", 12)
     assert order.thrift_union == {"INT96_TIMESTAMP_ORDER": {}}
@@ -171,7 +171,7 @@ def test_the_order_of_int96():
     assert leaf_order(column_node(4), "int96") == leaf_order(column_node(4))
 
 
-def test_orders_as_the_file_declares_them():
+def test_declared_orders():
     leaves = [NUMBERS, TEXT, DOUBLES, leaf(3), UNSIGNED, DECIMALS]
     kinds = [order.kind for order in declared_orders(leaves, ["TYPE_ORDER"] * 6)]
     assert kinds == ["signed", "bytes", "float", "none", "unsigned", "decimal"]
@@ -185,7 +185,7 @@ def test_orders_as_the_file_declares_them():
         assert declared_orders(leaves, orders) == [NO_ORDER] * 6
 
 
-# --- what is known ----------------------------------------------------------------------------------------------------
+# --- trusted statistics -----------------------------------------------------------------------------------------------
 
 FIELDS = ("min", "max", "min_value", "max_value", "null_count", "nan_count")
 SOUND = "numparq version 1.0.0"
@@ -203,104 +203,108 @@ def double(number):
     return struct.pack("<d", number)
 
 
-def taken(column, order="TYPE_ORDER", created_by=SOUND, **fields):
+def trust_with_order(column, order="TYPE_ORDER", created_by=SOUND, **fields):
     declared = declared_orders([column], None if order is None else [order])
     return trusted_statistics(statistics(**fields), 100, column, declared[0], created_by)
 
 
-def take(column, order="TYPE_ORDER", created_by=SOUND, **fields):
-    """Give what is known, but for the order that the bounds are in."""
-    return taken(column, order, created_by, **fields)._replace(order=NO_ORDER)
+def trust(column, order="TYPE_ORDER", created_by=SOUND, **fields):
+    """Return the trusted statistics, without the order of the bounds."""
+    return trust_with_order(column, order, created_by, **fields)._replace(order=NO_ORDER)
 
 
 def test_bounds_and_counts():
     assert trusted_statistics(None, 100, NUMBERS, leaf_order(NUMBERS), SOUND) == TrustedStatistics()
-    assert take(NUMBERS, min_value=long(-3), max_value=long(4), null_count=2) == TrustedStatistics(long(-3), long(4), 2)
-    assert take(NUMBERS, max_value=long(4)) == TrustedStatistics(None, long(4))
-    assert take(TEXT, min_value=b"a", max_value=b"\xff") == TrustedStatistics(b"a", b"\xff")
+    assert trust(NUMBERS, min_value=long(-3), max_value=long(4), null_count=2) == TrustedStatistics(
+        long(-3), long(4), 2
+    )
+    assert trust(NUMBERS, max_value=long(4)) == TrustedStatistics(None, long(4))
+    assert trust(TEXT, min_value=b"a", max_value=b"\xff") == TrustedStatistics(b"a", b"\xff")
 
 
 def test_deprecated_bounds():
-    assert take(NUMBERS, min=long(-3), max=long(4)) == TrustedStatistics(long(-3), long(4))
-    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1), max_value=long(2)) == TrustedStatistics(
+    assert trust(NUMBERS, min=long(-3), max=long(4)) == TrustedStatistics(long(-3), long(4))
+    assert trust(NUMBERS, min=long(-3), max=long(4), min_value=long(1), max_value=long(2)) == TrustedStatistics(
         long(1), long(2)
     )
-    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1)) == TrustedStatistics(long(1))
+    assert trust(NUMBERS, min=long(-3), max=long(4), min_value=long(1)) == TrustedStatistics(long(1))
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
         for order in ("TYPE_ORDER", "SOME_ORDER", None):
-            assert taken(other, order, min=b"aaaa", max=b"bbbb")[:2] == (None, None)
+            assert trust_with_order(other, order, min=b"aaaa", max=b"bbbb")[:2] == (None, None)
 
 
 @pytest.mark.parametrize("order", [None, "", "SOME_ORDER", "INT96_TIMESTAMP_ORDER"])
-def test_bounds_of_no_declared_order(order):
-    """They mean nothing, not even that those are wrong which always compare in one way; counts need no order."""
+def test_bounds_without_declared_order(order):
+    """They are ignored and discredit no deprecated bounds; counts need no order."""
     lie = {"min_value": long(1), "max_value": long(2)}
-    assert taken(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
+    assert trust_with_order(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
     found = TrustedStatistics(long(-3), long(4), order=leaf_order(NUMBERS))
-    assert taken(NUMBERS, order, min=long(-3), max=long(4)) == found
-    assert taken(NUMBERS, order, min=long(-3), max=long(4), **lie) == found
-    assert taken(NUMBERS, order, **lie, min=long(5), max=long(4))[:2] == (None, None)
+    assert trust_with_order(NUMBERS, order, min=long(-3), max=long(4)) == found
+    assert trust_with_order(NUMBERS, order, min=long(-3), max=long(4), **lie) == found
+    assert trust_with_order(NUMBERS, order, **lie, min=long(5), max=long(4))[:2] == (None, None)
     lie = {"min_value": double(1.0), "max_value": double(2.0)}
-    assert taken(DOUBLES, order, **lie, nan_count=4)[:4] == (None, None, None, 4)
-    zeros = taken(DOUBLES, order, **lie, min=double(0.0), max=double(-0.0), nan_count=4)
+    assert trust_with_order(DOUBLES, order, **lie, nan_count=4)[:4] == (None, None, None, 4)
+    zeros = trust_with_order(DOUBLES, order, **lie, min=double(0.0), max=double(-0.0), nan_count=4)
     assert zeros == TrustedStatistics(double(-0.0), double(0.0), None, 4, leaf_order(DOUBLES))
     for low, high in ((double(float("nan")), double(2.0)), (double(1.0), double(float("nan")))):
-        assert taken(DOUBLES, order, **lie, min=low, max=high)[:2] == (None, None)
+        assert trust_with_order(DOUBLES, order, **lie, min=low, max=high)[:2] == (None, None)
     flags = leaf(0)
-    assert taken(flags, order, min_value=b"\1", max_value=b"\1", min=b"\0", max=b"\1")[:2] == (b"\0", b"\1")
+    assert trust_with_order(flags, order, min_value=b"\1", max_value=b"\1", min=b"\0", max=b"\1")[:2] == (b"\0", b"\1")
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
-        assert taken(other, order, min_value=b"aaaa", max_value=b"bbbb", null_count=1)[:3] == (None, None, 1)
+        assert trust_with_order(other, order, min_value=b"aaaa", max_value=b"bbbb", null_count=1)[:3] == (None, None, 1)
 
 
-def test_which_order_bounds_are_in():
+def test_order_of_trusted_bounds():
     total = "IEEE_754_TOTAL_ORDER"
     bounds = {"min_value": double(1.0), "max_value": double(2.0)}
-    assert taken(DOUBLES, total, **bounds).order == leaf_order(DOUBLES, "ieee754")
-    assert taken(DOUBLES, **bounds).order == leaf_order(DOUBLES)
-    assert taken(DOUBLES, None, min=double(1.0)).order == leaf_order(DOUBLES)
-    # All row groups of a column are in one order, and that of these would be another.
-    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0), nan_count=3) == TrustedStatistics(nan_count=3)
+    assert trust_with_order(DOUBLES, total, **bounds).order == leaf_order(DOUBLES, "ieee754")
+    assert trust_with_order(DOUBLES, **bounds).order == leaf_order(DOUBLES)
+    assert trust_with_order(DOUBLES, None, min=double(1.0)).order == leaf_order(DOUBLES)
+    # All row groups of a column have one order; the deprecated bounds would have another.
+    assert trust_with_order(DOUBLES, total, min=double(1.0), max=double(2.0), nan_count=3) == TrustedStatistics(
+        nan_count=3
+    )
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
-        assert taken(other, None).order == NO_ORDER
+        assert trust_with_order(other, None).order == NO_ORDER
 
 
-def test_statistics_that_contradict_themselves():
+def test_contradictory_statistics():
     for low, high in ((long(5), long(4)), (b"123", long(4))):
-        assert take(NUMBERS, min_value=low, max_value=high).min_value is None
-    assert take(NUMBERS, min_value=long(5), max_value=long(4)).max_value is None
-    assert take(UNSIGNED, min_value=b"\xff" * 4, max_value=bytes(4)) == TrustedStatistics()
+        assert trust(NUMBERS, min_value=low, max_value=high).min_value is None
+    assert trust(NUMBERS, min_value=long(5), max_value=long(4)).max_value is None
+    assert trust(UNSIGNED, min_value=b"\xff" * 4, max_value=bytes(4)) == TrustedStatistics()
     for count in (-1, 101, 1 << 40):
-        assert take(NUMBERS, null_count=count).null_count is None
-        assert take(DOUBLES, nan_count=count).nan_count is None
+        assert trust(NUMBERS, null_count=count).null_count is None
+        assert trust(DOUBLES, nan_count=count).nan_count is None
 
 
-def test_writers_that_are_wrong():
-    assert take(NUMBERS, created_by="Polars", min_value=long(1), null_count=2) == TrustedStatistics(long(1))
-    assert take(
+def test_writers_with_quirks():
+    assert trust(NUMBERS, created_by="Polars", min_value=long(1), null_count=2) == TrustedStatistics(long(1))
+    assert trust(
         TEXT, created_by="parquet-mr version 1.6.0", min_value=b"a", max_value=b"b", null_count=2
     ) == TrustedStatistics(null_count=2)
-    assert take(DECIMALS, created_by="Polars", min_value=bytes(5), max_value=bytes(5)) == TrustedStatistics()
+    assert trust(DECIMALS, created_by="Polars", min_value=bytes(5), max_value=bytes(5)) == TrustedStatistics()
 
 
-def test_floats():
+def test_float_bounds():
     nan, zero, minus_zero = double(float("nan")), double(0.0), double(-0.0)
-    assert take(DOUBLES, min_value=double(1.0), max_value=double(2.0), nan_count=3) == TrustedStatistics(
+    assert trust(DOUBLES, min_value=double(1.0), max_value=double(2.0), nan_count=3) == TrustedStatistics(
         double(1.0), double(2.0), None, 3
     )
     for low, high in ((nan, double(2.0)), (double(1.0), nan), (nan, nan)):
-        assert take(DOUBLES, min_value=low, max_value=high) == TrustedStatistics()
-        assert take(DOUBLES, min=low, max=high) == TrustedStatistics()
+        assert trust(DOUBLES, min_value=low, max_value=high) == TrustedStatistics()
+        assert trust(DOUBLES, min=low, max=high) == TrustedStatistics()
     for low in (zero, minus_zero):
         for high in (zero, minus_zero):
-            assert take(DOUBLES, min_value=low, max_value=high) == TrustedStatistics(minus_zero, zero)
+            assert trust(DOUBLES, min_value=low, max_value=high) == TrustedStatistics(minus_zero, zero)
     total = "IEEE_754_TOTAL_ORDER"
-    assert take(DOUBLES, total, min_value=nan, max_value=nan) == TrustedStatistics(nan, nan)
-    assert take(DOUBLES, total, min_value=zero, max_value=zero) == TrustedStatistics(zero, zero)
-    assert take(DOUBLES, total, min_value=zero, max_value=minus_zero) == TrustedStatistics()
+    assert trust(DOUBLES, total, min_value=nan, max_value=nan) == TrustedStatistics(nan, nan)
+    assert trust(DOUBLES, total, min_value=zero, max_value=zero) == TrustedStatistics(zero, zero)
+    assert trust(DOUBLES, total, min_value=zero, max_value=minus_zero) == TrustedStatistics()
 
 
 @pytest.mark.parametrize(("form", "infinity"), [("<e", b"\x00\x7c"), ("<f", b"\x00\x00\x80\x7f"), ("<d", None)])
-def test_nans(form, infinity):
+def test_is_nan(form, infinity):
     for number in (0.0, -0.0, 1.5, -2.0, float("inf"), float("-inf")):
         assert not is_nan(struct.pack(form, number))
     assert is_nan(struct.pack(form, float("nan")))
@@ -312,7 +316,7 @@ def test_nans(form, infinity):
 
 @pytest.mark.parametrize(("order", "trusted"), [("INT96_TIMESTAMP_ORDER", True), ("TYPE_ORDER", False), (None, False)])
 def test_int96_in_a_file(order, trusted):
-    """Trusted where the file declares the order of timestamps, only."""
+    """Trusted only if the file declares the order of INT96 timestamps."""
     module = extended_idl()
     early, late = struct.pack("<qi", 5, 2440588), struct.pack("<qi", 1, 2440589)
     bounds = module.Statistics(min_value=early, max_value=late, min=early, max=late, null_count=0)

@@ -200,7 +200,7 @@ def test_interval_and_period_objects_and_categories():
     shredded = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
     assert rows_of(shredded, 0, 2) == [[50, None]]
     assert shredded.columns[0].field.type.extension == "pandas.period"
-    with pytest.raises(SchemaError, match="different sorts"):
+    with pytest.raises(SchemaError, match="different dtypes"):
         shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
 
 

@@ -1,4 +1,4 @@
-"""The beginning of a file copied into a sink: by each way that there is, and where one gives up."""
+"""Copies of a file's beginning into a sink: all copy methods, and their fallbacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numparq.io.copy import copy_prefix
 from numparq.io.open import open_sink
 
 DATA = random.Random(3).randbytes(300_001)
-LINUX = pytest.mark.skipif(not hasattr(os, "copy_file_range"), reason="of Linux only")
+LINUX = pytest.mark.skipif(not hasattr(os, "copy_file_range"), reason="Linux only")
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def source(tmp_path):
 
 @pytest.mark.parametrize("length", [0, 1, 4096, 300_000, 300_001])
 @pytest.mark.parametrize("before", [b"", b"PAR1"])
-def test_into_a_file(tmp_path, source, length, before):
+def test_copy_into_a_file(tmp_path, source, length, before):
     with open_sink(tmp_path / "a") as sink:
         sink.write(before)
         copy_prefix(source, sink, length)
@@ -35,15 +35,15 @@ def test_into_a_file(tmp_path, source, length, before):
     assert (tmp_path / "a").read_bytes() == before + DATA[:length] + b"behind"
 
 
-def test_onto_itself(source):
-    """What an append does."""
+def test_copy_onto_itself(source):
+    """An append does this."""
     with open_sink(source) as sink:
         copy_prefix(source, sink, 1000)
         sink.write(b"new")
     assert source.read_bytes() == DATA[:1000] + b"new"
 
 
-def test_into_memory_and_from_a_descriptor(source):
+def test_copy_into_memory_from_a_descriptor(source):
     descriptor = os.open(source, os.O_RDONLY)
     try:
         os.lseek(descriptor, 77, os.SEEK_SET)
@@ -56,7 +56,7 @@ def test_into_memory_and_from_a_descriptor(source):
 
 
 @LINUX
-def test_no_byte_passes_through_this_process(tmp_path, source, monkeypatch):
+def test_copy_file_range_copies_all_bytes(tmp_path, source, monkeypatch):
     monkeypatch.setattr(
         copy,
         "_copy_through_memory",
@@ -71,8 +71,8 @@ def test_no_byte_passes_through_this_process(tmp_path, source, monkeypatch):
 @LINUX
 @pytest.mark.parametrize("first", [errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, 0, -1])
 @pytest.mark.parametrize("second", [errno.EINVAL, errno.ENOSYS, 0, -1])
-def test_a_system_that_cannot(tmp_path, source, monkeypatch, first, second):
-    """Each way may fail at once, say that it copied nothing, or (-1) stop after some bytes."""
+def test_failing_system_calls_fall_back(tmp_path, source, monkeypatch, first, second):
+    """Each system call may fail at once, copy nothing, or stop after some bytes (-1)."""
 
     def failing(name, how):
         real, calls = getattr(os, name), []
@@ -98,7 +98,7 @@ def test_a_system_that_cannot(tmp_path, source, monkeypatch, first, second):
 
 
 @LINUX
-def test_a_full_disk(tmp_path, source, monkeypatch):
+def test_full_disk_raises(tmp_path, source, monkeypatch):
     def fail(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -110,7 +110,7 @@ def test_a_full_disk(tmp_path, source, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["source"]
 
 
-def test_a_file_that_is_too_short_or_not_there(tmp_path, source):
+def test_short_and_missing_sources_raise(tmp_path, source):
     with pytest.raises(InvalidFileError, match="fewer than the 300,002"), open_sink(tmp_path / "a") as sink:
         copy_prefix(source, sink, len(DATA) + 1)
     with pytest.raises(FileNotFoundError), open_sink(tmp_path / "a") as sink:
@@ -118,7 +118,7 @@ def test_a_file_that_is_too_short_or_not_there(tmp_path, source):
     assert sorted(os.listdir(tmp_path)) == ["source"]
 
 
-def test_a_file_that_changes_while_it_is_copied(tmp_path, source, monkeypatch):
+def test_source_changed_during_copy_raises(tmp_path, source, monkeypatch):
     real = copy._copy_through_memory
 
     def change(descriptor, sink, done, length):
@@ -127,6 +127,6 @@ def test_a_file_that_changes_while_it_is_copied(tmp_path, source, monkeypatch):
             file.write(b"more")
 
     monkeypatch.setattr(copy, "_copy_through_memory", change)
-    with pytest.raises(InvalidFileError, match="was changed"), open_sink(tmp_path / "a") as sink:
+    with pytest.raises(InvalidFileError, match="changed during the copy"), open_sink(tmp_path / "a") as sink:
         copy_prefix(source, sink, 1000)
     assert sorted(os.listdir(tmp_path)) == ["source"]

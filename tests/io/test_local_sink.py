@@ -1,4 +1,4 @@
-"""Sinks for local files: a path has the old file or the whole new one, whatever happens."""
+"""Sinks for local files: a path holds the old file or the whole new one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from numparq.io import local_sink
 from numparq.io.open import open_sink
 from support.io.local_files import file_names, write_file
 
-POSIX = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems only")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX only")
 
 
 @pytest.mark.parametrize("form", [str, Path, lambda path: f"file://{path}", os.fsencode])
-def test_local_paths(tmp_path, form):
+def test_local_path_forms(tmp_path, form):
     path = tmp_path / "some file.parquet"
     if form is os.fsencode:
         with pytest.raises(TypeError, match="not bytes"):
@@ -36,13 +36,13 @@ def test_local_paths(tmp_path, form):
     assert file_names(tmp_path) == ["some file.parquet"]
 
 
-def test_the_home_folder(tmp_path, monkeypatch):
+def test_home_directory_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write_file("~/a", b"x")
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_a_relative_path_is_that_of_the_beginning(tmp_path, monkeypatch):
+def test_relative_path_is_resolved_on_open(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
     with open_sink("a") as target:
@@ -59,23 +59,23 @@ def test_very_long_names(tmp_path):
     assert len(file_names(tmp_path)) == 2
 
 
-def test_the_old_file_stays_until_the_commit(tmp_path):
+def test_old_file_stays_until_commit(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     with open_sink(path) as target:
         target.write(b"n" * 10_000_000)
         assert path.read_bytes() == b"old"
-        beside = [name for name in file_names(tmp_path) if name != "a"]
-        assert len(beside) == 1
-        assert beside[0].startswith(".a.")
-        assert beside[0].endswith(".numparq")
+        temporary_names = [name for name in file_names(tmp_path) if name != "a"]
+        assert len(temporary_names) == 1
+        assert temporary_names[0].startswith(".a.")
+        assert temporary_names[0].endswith(".numparq")
     assert path.stat().st_size == 10_000_000
     assert file_names(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("existed", [True, False])
-def test_an_exception_leaves_everything_as_it_was(tmp_path, kind, existed):
+def test_exception_leaves_directory_unchanged(tmp_path, kind, existed):
     path = tmp_path / "a"
     if existed:
         path.write_bytes(b"old")
@@ -86,12 +86,12 @@ def test_an_exception_leaves_everything_as_it_was(tmp_path, kind, existed):
     assert not existed or path.read_bytes() == b"old"
 
 
-def test_a_sink_that_is_forgotten(tmp_path):
+def test_garbage_collected_sink_leaves_no_file(tmp_path):
     open_sink(tmp_path / "a").write(b"x" * 1_000_000)
     assert file_names(tmp_path) == []
 
 
-def test_finished_is_finished(tmp_path):
+def test_commit_and_abort_are_final(tmp_path):
     target = open_sink(tmp_path / "a")
     target.write(b"x")
     target.commit()
@@ -110,7 +110,7 @@ def test_finished_is_finished(tmp_path):
     assert file_names(tmp_path) == ["a"]
 
 
-def test_an_abort_or_an_error_within_a_block(tmp_path, monkeypatch):
+def test_abort_and_error_inside_with_block(tmp_path, monkeypatch):
     with open_sink(tmp_path / "a") as target:
         target.abort()
     assert file_names(tmp_path) == []
@@ -122,11 +122,11 @@ def test_an_abort_or_an_error_within_a_block(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "write", fail)
         with pytest.raises(OSError, match="broken"):
             target.write(bytes(1_000_000))
-        monkeypatch.undo()  # and it goes on as if nothing had been
+        monkeypatch.undo()  # the caller continues despite the error
     assert file_names(tmp_path) == []
 
 
-def test_two_writers_at_once(tmp_path):
+def test_last_of_two_concurrent_commits_wins(tmp_path):
     first, second = open_sink(tmp_path / "a"), open_sink(tmp_path / "a")
     first.write(b"1" * 1000)
     second.write(b"2" * 1000)
@@ -138,15 +138,15 @@ def test_two_writers_at_once(tmp_path):
 
 
 @POSIX
-def test_permissions(tmp_path):
+def test_file_permissions(tmp_path):
     path = tmp_path / "a"
     mask = os.umask(0o027)
     try:
         write_file(path, b"1")
-        assert stat.S_IMODE(path.stat().st_mode) == 0o640, "those of any new file"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640, "the default of new files"
         path.chmod(0o604)
         write_file(path, b"2")
-        assert stat.S_IMODE(path.stat().st_mode) == 0o604, "those of the file that it replaces"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604, "the mode of the replaced file"
         with open_sink(path) as target:
             assert stat.S_IMODE(os.stat(target.temporary).st_mode) == 0o604
     finally:
@@ -154,10 +154,10 @@ def test_permissions(tmp_path):
 
 
 @POSIX
-def test_links_stay_links(tmp_path):
+def test_symlinks_stay_symlinks(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there/a")
-    write_file(tmp_path / "link", b"1")  # a link to nothing
+    write_file(tmp_path / "link", b"1")  # a dangling link
     write_file(tmp_path / "link", b"2")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "a").read_bytes() == b"2"
@@ -169,12 +169,12 @@ def test_links_stay_links(tmp_path):
     assert raised.value.errno == errno.ELOOP
 
 
-def test_places_where_nothing_can_be_written(tmp_path):
+def test_unwritable_paths_raise(tmp_path):
     with pytest.raises(IsADirectoryError):
         open_sink(tmp_path)
     with pytest.raises(IsADirectoryError):
         open_sink(f"{tmp_path}/new/")
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"directory .*nowhere' does not exist"):
         open_sink(tmp_path / "nowhere" / "a")
     with pytest.raises(FileNotFoundError, match="empty"):
         open_sink("")
@@ -184,8 +184,8 @@ def test_places_where_nothing_can_be_written(tmp_path):
 
 
 @POSIX
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may do everything")
-def test_without_permission(tmp_path):
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root ignores permissions")
+def test_missing_permissions_raise(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     path.chmod(0o444)
@@ -193,34 +193,34 @@ def test_without_permission(tmp_path):
         open_sink(path)
     tmp_path.chmod(0o555)
     try:
-        with pytest.raises(PermissionError, match="folder must be writable"):
+        with pytest.raises(PermissionError, match="directory must be writable"):
             open_sink(tmp_path / "b")
     finally:
         tmp_path.chmod(0o755)
 
 
 @pytest.mark.parametrize("path", [5, ["a"], b"a", object()])
-def test_what_is_no_path(path):
-    with pytest.raises(TypeError, match="path is a str"):
+def test_invalid_path_types_raise(path):
+    with pytest.raises(TypeError, match="path must be a str"):
         open_sink(path)
 
 
-def test_options_that_do_not_go_together(tmp_path):
+def test_incompatible_options_raise(tmp_path):
     for path in (None, io.BytesIO(), tmp_path / "a"):
         with pytest.raises(ValueError, match="storage_options"):
             open_sink(path, storage_options={"key": "x"})
-    with pytest.raises(TypeError, match="filesystem is one of"):
+    with pytest.raises(TypeError, match="filesystem must be of"):
         open_sink(tmp_path / "a", filesystem=5)
-    with pytest.raises(ValueError, match="has its own already"):
+    with pytest.raises(ValueError, match="which has its own"):
         open_sink("a", storage_options={"key": 1}, filesystem=5)
 
 
-TROUBLE = [(errno.ENOSPC, "disk is full"), (errno.EDQUOT, "quota"), (errno.EIO, "device"), (errno.EPIPE, "after")]
+SYSTEM_ERRORS = [(errno.ENOSPC, "disk is full"), (errno.EDQUOT, "quota"), (errno.EIO, "device"), (errno.EPIPE, "after")]
 
 
-@pytest.mark.parametrize(("number", "advice"), TROUBLE)
+@pytest.mark.parametrize(("number", "advice"), SYSTEM_ERRORS)
 @pytest.mark.parametrize("step", ["write", "fsync", "replace"])
-def test_a_system_that_fails(tmp_path, monkeypatch, number, advice, step):
+def test_failing_system_calls_keep_old_file(tmp_path, monkeypatch, number, advice, step):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     real = getattr(os, step)
@@ -247,23 +247,23 @@ def test_a_system_that_fails(tmp_path, monkeypatch, number, advice, step):
         target.commit()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_device_that_is_full():
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_full_device_raises():
     with pytest.raises(
         OSError, match=r"No space left on device, after 0 bytes; the disk is full: .*/dev/full"
     ) as raised:
         write_file("/dev/full", b"x" * 1_000_000)
     assert raised.value.errno == errno.ENOSPC
     with pytest.raises(OSError, match="disk is full"):
-        write_file("/dev/full", b"few")  # no earlier than at the commit
+        write_file("/dev/full", b"few")  # raised by the commit
     with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="disk is full"):
         write_file(full, b"few")
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
 
 @POSIX
-def test_a_file_that_may_not_be_so_large(tmp_path):
-    """A real limit of the system, in a process of its own."""
+def test_file_size_limit_raises(tmp_path):
+    """Uses a real limit of the operating system, in a separate process."""
     code = f"""
         import resource, signal
         from numparq.io.open import open_sink
@@ -278,12 +278,12 @@ def test_a_file_that_may_not_be_so_large(tmp_path):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{errno.EFBIG} ")
-    assert "after 1,000,000 bytes; files as large" in done.stdout
+    assert "after 1,000,000 bytes; the file system or a limit" in done.stdout
     assert file_names(tmp_path) == []
 
 
 @POSIX
-def test_devices_and_pipes_are_written_as_they_are(tmp_path):
+def test_devices_and_pipes_are_written_directly(tmp_path):
     write_file("/dev/null", b"x" * 1_000_000)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     os.mkfifo(tmp_path / "pipe")
@@ -312,7 +312,7 @@ def is_whole(data: bytes) -> bool:
 
 
 @POSIX
-def test_kill_at_any_time(tmp_path):
+def test_kill_leaves_old_or_new_file(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     rng = random.Random(8)
@@ -323,11 +323,11 @@ def test_kill_at_any_time(tmp_path):
             time.sleep(rng.uniform(0, 0.05))
             process.send_signal(signal.SIGKILL)
         assert is_whole(path.read_bytes())
-        left = [name for name in file_names(tmp_path) if name != "a"]
-        assert len(left) <= 1
+        leftovers = [name for name in file_names(tmp_path) if name != "a"]
+        assert len(leftovers) <= 1
         write_file(path, b"old")
-        assert path.read_bytes() == b"old", "what was left behind is in nobody's way"
-        for name in left:
+        assert path.read_bytes() == b"old", "leftover temporary files do not disturb writers"
+        for name in leftovers:
             assert name.startswith(local_sink.temporary_prefix(str(path)))
             assert name.endswith(local_sink.TEMPORARY_SUFFIX)
             (tmp_path / name).unlink()

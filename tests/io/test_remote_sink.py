@@ -11,7 +11,7 @@ from numparq.io.open import open_sink
 from support.io.local_files import file_names, write_file
 
 
-def test_fsspec():
+def test_fsspec_sink():
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     write_file("memory://sink/a", b"1" * 1000)
@@ -26,7 +26,7 @@ def test_fsspec():
     assert sorted(memory.ls("/sink", detail=False)) == ["/sink/a", "/sink/b"]
 
 
-def test_fsspec_for_local_files(tmp_path):
+def test_fsspec_local_files_use_local_sink(tmp_path):
     fsspec = pytest.importorskip("fsspec")
     with open_sink(str(tmp_path / "a"), filesystem=fsspec.filesystem("file")) as target:
         assert isinstance(target, local_sink.FileSink)
@@ -34,8 +34,8 @@ def test_fsspec_for_local_files(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_an_upload_is_given_up():
-    """As an object store does it: nothing is there before the last step, which an abort does not take."""
+def test_aborted_upload_is_discarded():
+    """Like an object store: the object appears with the last step, which an abort omits."""
     spec = pytest.importorskip("fsspec.spec")
     store: dict[str, bytes] = {"/a": b"old"}
     done = []
@@ -75,13 +75,13 @@ def test_an_upload_is_given_up():
         assert store.pop("/b") == b"n" * size
 
 
-def test_a_url_without_fsspec(monkeypatch):
+def test_url_without_fsspec_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ImportError, match=r"numparq\[fsspec\]"):
         open_sink("s3://bucket/key")
 
 
-def test_pyarrow_file_systems(tmp_path):
+def test_pyarrow_file_system_sinks(tmp_path):
     fs = pytest.importorskip("pyarrow.fs")
     local = fs.LocalFileSystem()
     assert isinstance(open_sink(str(tmp_path / "a"), filesystem=local), local_sink.FileSink)

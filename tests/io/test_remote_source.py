@@ -1,4 +1,4 @@
-"""Files that are not local: few requests, side by side, whose answers are checked."""
+"""Remote sources: few parallel requests, and checks of their answers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TAIL = 64 << 10
 
 @pytest.fixture(params=STORES)
 def store(request):
-    made = request.param()
-    made.pipe("/folder/file.parquet", DATA)
-    made.reset()
-    return made
+    filesystem = request.param()
+    filesystem.pipe("/folder/file.parquet", DATA)
+    filesystem.reset()
+    return filesystem
 
 
-def opened(store, data: bytes, **options):
+def open_stored(store, data: bytes, **options):
     store.pipe("/it", data)
     store.reset()
     return open_source("/it", filesystem=store, **options)
@@ -45,7 +45,7 @@ def opened(store, data: bytes, **options):
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def test_opening_a_file_is_one_request(store):
+def test_opening_a_file_needs_one_request(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
         assert store.requests == [(len(DATA) - TAIL, len(DATA))]
         assert store.infos == 1
@@ -65,7 +65,7 @@ def test_opening_a_file_is_one_request(store):
     assert store.infos == 1
 
 
-def test_a_small_file_is_one_request(store):
+def test_small_file_needs_one_request(store):
     df = FRAME[:100]
     store.pipe("/small", to_parquet(df))
     store.reset()
@@ -73,13 +73,13 @@ def test_a_small_file_is_one_request(store):
     assert len(store.requests) == 1
 
 
-def test_a_long_footer_is_two_requests(store, monkeypatch):
+def test_long_footer_needs_two_requests(store, monkeypatch):
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 300)
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
         assert store.requests == [(len(DATA) - 300, len(DATA)), (file.footer_start, len(DATA) - 300)]
 
 
-def test_the_head_is_looked_at_where_it_costs_nothing(store):
+def test_head_is_checked_only_without_extra_request(store):
     store.pipe("/small", b"XXXX" + to_parquet(FRAME[:100])[4:])
     store.pipe("/large", b"XXXX" + DATA[4:])
     store.pipe("/cut", DATA[:-1])
@@ -90,35 +90,35 @@ def test_the_head_is_looked_at_where_it_costs_nothing(store):
     with ParquetFile("/large", filesystem=store) as file:
         assert file.num_rows == 50_000
     assert len(store.requests) == 2
-    with pytest.raises(InvalidFileError, match="begins like one, so it was cut off"):
+    with pytest.raises(InvalidFileError, match="begins like one, so it was truncated"):
         ParquetFile("/cut", filesystem=store)
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_ranges_are_asked_for_side_by_side(kind):
+def test_ranges_are_requested_in_parallel(kind):
     store = kind(latency=0.2)
-    source = opened(store, DATA)
-    wanted = [(number * 1000, number * 1000 + 10 + number) for number in range(12)]
-    pieces = source.read_ranges(wanted)
-    for piece, (start, stop) in zip(pieces, wanted, strict=True):
+    source = open_stored(store, DATA)
+    ranges = [(number * 1000, number * 1000 + 10 + number) for number in range(12)]
+    pieces = source.read_ranges(ranges)
+    for piece, (start, stop) in zip(pieces, ranges, strict=True):
         assert len(piece) == stop - start + SLACK
         assert piece[: stop - start].tobytes() == DATA[start:stop]
-    assert sorted(store.requests) == wanted
+    assert sorted(store.requests) == ranges
     assert store.most_at_once == 12
     assert store.round_trips == 1
     assert source.num_requests == 12
-    assert source.num_bytes == store.num_bytes == sum(b - a for a, b in wanted)
+    assert source.num_bytes == store.num_bytes == sum(b - a for a, b in ranges)
     source.read_ranges([(0, 5)])
     assert store.round_trips == 2
     source.close()
 
 
-def test_who_can_serve_only_one_serves_one_after_the_other():
+def test_single_connection_file_system_is_read_sequentially():
     class OneConnection(SequentialObjectStore):
         protocol = ("ftp",)
 
     store = OneConnection(latency=0.01)
-    source = opened(store, DATA)
+    source = open_stored(store, DATA)
     assert [piece[:5].tobytes() for piece in source.read_ranges([(0, 5), (10, 15), (20, 25)])] == [
         DATA[:5],
         DATA[10:15],
@@ -128,7 +128,7 @@ def test_who_can_serve_only_one_serves_one_after_the_other():
     assert store.round_trips == 3
 
 
-def test_file_systems_of_coroutines():
+def test_asynchronous_file_system():
     import asyncio
 
     from fsspec.asyn import AsyncFileSystem
@@ -159,8 +159,8 @@ def test_file_systems_of_coroutines():
         source.read_ranges([(70, 80), (77, 80)])
 
 
-def test_no_bytes_are_no_request(store):
-    source = opened(store, DATA)
+def test_empty_ranges_need_no_request(store):
+    source = open_stored(store, DATA)
     assert source.read_ranges([]) == []
     assert [len(piece) for piece in source.read_ranges([(5, 5)])] == [SLACK]
     source.read_into(9, np.empty(0, np.uint8))
@@ -170,7 +170,7 @@ def test_no_bytes_are_no_request(store):
 
 
 def test_many_threads_read_one_file(store):
-    source = opened(store, DATA)
+    source = open_stored(store, DATA)
 
     def read(seed: int) -> None:
         for start in np.random.default_rng(seed).integers(0, len(DATA) - 300, 20).tolist():
@@ -186,7 +186,7 @@ def test_many_threads_read_one_file(store):
     source.close()
 
 
-def test_row_groups_fetched_ahead():
+def test_prefetched_row_groups_share_a_round_trip():
     store = ObjectStore(latency=0.2)
     store.pipe("/it", DATA)
     with ParquetFile("/it", filesystem=store) as file:
@@ -212,13 +212,13 @@ def test_row_groups_fetched_ahead():
                     assert ahead.view(start, stop - start, SLACK)[: stop - start].tobytes() == DATA[start:stop]
                 ahead.end(number)
         assert len(store.requests) == 5
-        assert store.round_trips == 1, "the next ones are asked for along with the first"
+        assert store.round_trips == 1, "the next batches are requested along with the first"
 
 
-# --- where files are --------------------------------------------------------------------------------------------------
+# --- paths, URLs and file systems -------------------------------------------------------------------------------------
 
 
-def test_urls():
+def test_memory_urls():
     to_parquet(FRAME, "memory://remote/file.parquet")
     pd.testing.assert_frame_equal(read_parquet("memory://remote/file.parquet"), FRAME)
     with ParquetFile("memory://remote/file.parquet", storage_options={}) as file:
@@ -234,23 +234,23 @@ def test_urls():
     fsspec.filesystem("memory").rm("/remote", recursive=True)
 
 
-def test_storage_options_are_the_file_systems():
-    asked = {}
+def test_storage_options_reach_the_file_system():
+    received = {}
 
     class Options(ObjectStore):
         protocol = "options"
 
         def __init__(self, token=None, **options):
             super().__init__(**options)
-            asked["token"] = token
+            received["token"] = token
             self.pipe("/a.parquet", DATA)
 
     fsspec.register_implementation("options", Options, clobber=True)
     assert len(read_parquet("options://a.parquet", ["number"], storage_options={"token": 7})) == 50_000
-    assert asked == {"token": 7}
+    assert received == {"token": 7}
 
 
-def test_what_is_written_to_a_file_system_reads_back(store):
+def test_remote_file_round_trip(store):
     to_parquet(FRAME, "/there.parquet", filesystem=store)
     pd.testing.assert_frame_equal(read_parquet("/there.parquet", filesystem=store), FRAME)
 
@@ -276,12 +276,12 @@ def test_local_file_systems_are_read_as_local_files(tmp_path):
         open_source(str(tmp_path), filesystem=local)
 
 
-def test_file_systems_of_pyarrow(tmp_path, store):
+def test_pyarrow_file_systems(tmp_path, store):
     fs = pytest.importorskip("pyarrow.fs")
     (tmp_path / "file.parquet").write_bytes(DATA)
     wrapped = fs.PyFileSystem(fs.FSSpecHandler(store))
     pd.testing.assert_frame_equal(read_parquet("/folder/file.parquet", filesystem=wrapped), FRAME)
-    assert store.requests[0] == (len(DATA) - TAIL, len(DATA)), "what is wrapped is asked itself"
+    assert store.requests[0] == (len(DATA) - TAIL, len(DATA)), "the wrapped file system is used directly"
     local = fs.LocalFileSystem()
     assert isinstance(open_source(str(tmp_path / "file.parquet"), filesystem=local), FileSource)
     source = open_source("file.parquet", filesystem=fs.SubTreeFileSystem(str(tmp_path), local))
@@ -298,24 +298,24 @@ def test_file_systems_of_pyarrow(tmp_path, store):
         read_parquet("none.parquet", filesystem=fs.SubTreeFileSystem(str(tmp_path), local))
 
 
-def test_options_that_do_not_go_together(tmp_path, store):
+def test_incompatible_options_raise(tmp_path, store):
     path = tmp_path / "file.parquet"
     path.write_bytes(DATA)
-    with pytest.raises(ValueError, match="the file system has its own"):
+    with pytest.raises(ValueError, match="filesystem, which has its own"):
         read_parquet("/folder/file.parquet", filesystem=store, storage_options={"a": 1})
     with pytest.raises(ValueError, match="is a local path"):
         read_parquet(path, storage_options={"a": 1})
     for other in (DATA, open(path, "rb")):  # noqa: SIM115
-        with pytest.raises(ValueError, match="go with a path or URL only"):
+        with pytest.raises(ValueError, match="need a path or URL"):
             read_parquet(other, filesystem=store)
-    with pytest.raises(TypeError, match="one of fsspec or pyarrow, not int"):
+    with pytest.raises(TypeError, match="must be of fsspec or pyarrow, not int"):
         read_parquet(path, filesystem=5)
     with pytest.raises(UnsupportedError, match="needs a local file"):
         read_parquet("/folder/file.parquet", filesystem=store, external_files=True)
     pd.testing.assert_frame_equal(read_parquet(["/folder/file.parquet"], filesystem=store), FRAME)
 
 
-def test_urls_without_fsspec(monkeypatch, tmp_path):
+def test_urls_without_fsspec_raise(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ImportError, match=r"pip install 'numparq\[fsspec\]'"):
         read_parquet("s3://bucket/key")
@@ -323,11 +323,11 @@ def test_urls_without_fsspec(monkeypatch, tmp_path):
     assert len(numparq.read_parquet((tmp_path / "file.parquet").as_uri(), ["number"])) == 50_000
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 class Faulty(ObjectStore):
-    """Its answers are what `change` makes of them."""
+    """A store whose answers pass through `change`."""
 
     def change(self, data: bytes) -> bytes:
         return data
@@ -337,29 +337,29 @@ class Faulty(ObjectStore):
 
 
 class FaultyPlain(Faulty, SequentialObjectStore):
-    """One range after the other."""
+    """A faulty store that serves one range after the other."""
 
 
 @pytest.mark.parametrize("kind", [Faulty, FaultyPlain])
 @pytest.mark.parametrize("ranges", [[(10, 20)], [(10, 20), (30, 50)]])
-def test_answers_of_the_wrong_length(kind, ranges):
+def test_answers_of_wrong_length_raise(kind, ranges):
     store = kind()
-    source = opened(store, DATA)
+    source = open_stored(store, DATA)
     store.change = lambda data: data[:-1]
-    with pytest.raises(InvalidFileError, match=r"10 bytes from byte 10 on were asked for, and 9 came.*/it"):
+    with pytest.raises(InvalidFileError, match=r"10 bytes from byte 10 were requested, but 9 were returned.*/it"):
         source.read_ranges(ranges)
-    with pytest.raises(InvalidFileError, match="and 7 came"):
+    with pytest.raises(InvalidFileError, match="but 7 were returned"):
         source.read_into(10, np.empty(8, np.uint8))
     store.change = lambda data: DATA
-    with pytest.raises(UnsupportedError, match="cannot give a part of it"):
+    with pytest.raises(UnsupportedError, match="does not support byte ranges"):
         source.read_ranges(ranges)
     store.change = lambda data: data
     assert len(source.read_ranges(ranges)) == len(ranges)
 
 
 @pytest.mark.parametrize("ranges", [[(10, 20)], [(10, 20), (30, 50)]])
-def test_a_file_that_is_gone(store, ranges):
-    source = opened(store, DATA)
+def test_deleted_file_raises(store, ranges):
+    source = open_stored(store, DATA)
     store.rm("/it")
     with pytest.raises(FileNotFoundError):
         source.read_ranges(ranges)
@@ -369,18 +369,18 @@ def test_a_file_that_is_gone(store, ranges):
         open_source("/it", filesystem=store)
 
 
-def test_ranges_that_the_file_does_not_have(store):
-    source = opened(store, DATA)
+def test_ranges_outside_the_file_raise(store):
+    source = open_stored(store, DATA)
     size = len(DATA)
     for start, stop in ((0, size + 1), (-1, 5), (7, 6), (0, 2**60), (2**61, 2**61 + 1)):
-        with pytest.raises(InvalidFileError, match="there are only"):
+        with pytest.raises(InvalidFileError, match="are beyond the file's"):
             source.read_ranges([(0, 10), (start, stop)])
-    with pytest.raises(InvalidFileError, match="there are only"):
+    with pytest.raises(InvalidFileError, match="are beyond the file's"):
         source.read_into(size - 1, np.empty(2, np.uint8))
     assert not store.requests
 
 
-def test_a_file_that_was_closed(store):
+def test_closed_file_raises(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
         file.source.read_ranges([(0, 5), (10, 15)])
     for read in (lambda: file.source.read_ranges([(0, 5)]), lambda: file.source.read_into(0, np.empty(5, np.uint8))):
@@ -389,8 +389,8 @@ def test_a_file_that_was_closed(store):
     file.close()
 
 
-def test_a_file_system_that_does_not_know_the_size(store, monkeypatch):
+def test_unknown_file_size_raises(store, monkeypatch):
     info = store.info
     monkeypatch.setattr(store, "info", lambda path: {**info(path), "size": None})
-    with pytest.raises(UnsupportedError, match="does not say how long the file is"):
+    with pytest.raises(UnsupportedError, match="does not report the file's size"):
         read_parquet("/folder/file.parquet", filesystem=store)

@@ -1,4 +1,4 @@
-"""Files that a file names: what is opened, and all that is not."""
+"""Sibling files named by a file: allowed paths, and all refused ones."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from numparq.io.local_source import BytesSource, FileSource
 from numparq.io.multi_file_source import FILE_STRIDE, MultiFileSource
 from numparq.io.sibling_files import SiblingFiles, split_sibling_path
 
-posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes are those of POSIX")
+posix = pytest.mark.skipif(os.name == "nt", reason="uses POSIX links and pipes")
 SECRET = b"what nobody may read"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a file that names others, some files below it, and a secret beside it."""
+    """Return a directory with a file that names others, some files below it, and a secret outside it."""
     inner = tmp_path / "data"
     (inner / "p=a:b" / "deep").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(SECRET)
@@ -45,20 +45,20 @@ def content(source: FileSource) -> bytes:
     return out.tobytes()
 
 
-def opened(folder, path: str) -> bytes:
+def read_sibling(folder, path: str) -> bytes:
     return content(SiblingFiles(folder / "_metadata").open(path))
 
 
 @pytest.fixture(params=["by parts", "by names"])
-def way(request, monkeypatch):
-    """Both ways to open: folder by folder, and, as where the system has no such calls, by whole names."""
+def open_mode(request, monkeypatch):
+    """Run with both ways to open: directory by directory (`openat`), and by whole names as on systems without it."""
     if request.param == "by names":
         monkeypatch.setattr(module, "_HAS_OPENAT", False)
     elif not module._HAS_OPENAT:
         pytest.skip("this system opens by names only")
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("open_mode")
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -70,16 +70,16 @@ def way(request, monkeypatch):
     ],
 )
 @posix
-def test_what_is_below_is_opened(folder, path, expected):
-    assert opened(folder, path) == expected
+def test_files_below_the_directory_are_opened(folder, path, expected):
+    assert read_sibling(folder, path) == expected
 
 
-def test_the_folder_is_that_of_the_name(folder, monkeypatch):
+def test_directory_is_that_of_the_given_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
     for name in ("_metadata", "./_metadata", Path("_metadata"), f"file://{folder}/_metadata"):
-        beside = SiblingFiles(name)
-        monkeypatch.chdir("/")  # what is relative was so when it was said
-        assert content(beside.open("part.0")) == b"part 0"
+        siblings = SiblingFiles(name)
+        monkeypatch.chdir("/")  # a relative name is resolved on construction
+        assert content(siblings.open("part.0")) == b"part 0"
         monkeypatch.chdir(folder)
 
 
@@ -91,9 +91,9 @@ HUGE = ["a" * 256, "a/" * 5000 + "b", "a" * 10_000_000, "../" * 1000 + "secret"]
 
 
 @pytest.mark.parametrize("path", ABSOLUTE + UPWARDS + EMPTY + STRANGE + HUGE, ids=lambda path: repr(path[:20]))
-def test_paths_that_lead_elsewhere(folder, path):
+def test_paths_outside_the_directory_raise(folder, path):
     with pytest.raises(InvalidFileError) as caught:
-        opened(folder, path)
+        read_sibling(folder, path)
     assert len(str(caught.value)) < 1000
     with pytest.raises(InvalidFileError):
         split_sibling_path(path)
@@ -103,28 +103,28 @@ def test_paths_that_lead_elsewhere(folder, path):
     "path",
     ["file:///etc/passwd", "file:x", "s3://b/k", "http://localhost/", "HTTPS://x", "data:,x", "x-y+z.1:q", "gs:"],
 )
-def test_urls(folder, path):
+def test_url_paths_raise(folder, path):
     with pytest.raises(UnsupportedError, match="is a URL"):
-        opened(folder, path)
+        read_sibling(folder, path)
 
 
 @pytest.mark.parametrize("path", ["%2e%2e/secret", "part%2E0", "~/x", "$HOME", "part.0?query", "part.0#fragment"])
-def test_nothing_is_decoded(folder, path):
-    """A path is taken as it stands: these are names of files, and there are none of that name."""
+def test_paths_are_not_decoded_or_expanded(folder, path):
+    """Paths are literal names of files, and no such files exist."""
     with pytest.raises(InvalidFileError, match="cannot be opened"):
-        opened(folder, path)
+        read_sibling(folder, path)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("open_mode")
 @pytest.mark.parametrize("path", ["nothing", "p=a:b/nothing", "part.0/x", "p=a:b", "p=a:b/deep"])
-def test_what_is_no_file(folder, path):
-    with pytest.raises(InvalidFileError, match=r"cannot be opened|is no regular file"):
-        opened(folder, path)
+def test_missing_files_and_directories_raise(folder, path):
+    with pytest.raises(InvalidFileError, match=r"cannot be opened|is not a regular file"):
+        read_sibling(folder, path)
 
 
 @posix
-@pytest.mark.usefixtures("way")
-def test_links(folder):
+@pytest.mark.usefixtures("open_mode")
+def test_symlinks_must_stay_in_the_directory(folder):
     links = {
         "inside": "part.0",
         "inside too": str(folder / "part.0"),
@@ -139,127 +139,127 @@ def test_links(folder):
     (folder / "down").symlink_to("p=a:b")
     (folder / "p=a:b" / "part.0").symlink_to("../part.0")
     for path in ("inside", "inside too", "p=a:b/part.0", "down/part.0"):
-        assert opened(folder, path) == b"part 0"
-    assert opened(folder, "down/deep/part 1") == b"part 1!"
-    assert opened(folder, "up/data/part.0") == b"part 0"  # it leads out, and in again
+        assert read_sibling(folder, path) == b"part 0"
+    assert read_sibling(folder, "down/deep/part 1") == b"part 1!"
+    assert read_sibling(folder, "up/data/part.0") == b"part 0"  # leads out and back in
     for path in ("to secret", "to secret too", "up/secret"):
-        with pytest.raises(InvalidFileError, match="leads out of the folder"):
-            opened(folder, path)
+        with pytest.raises(InvalidFileError, match="leads out of the directory"):
+            read_sibling(folder, path)
     for path in ("loop", "dangling", "up"):
         with pytest.raises(InvalidFileError):
-            opened(folder, path)
+            read_sibling(folder, path)
 
 
 @posix
-@pytest.mark.parametrize("way", ["by parts", "by names"])
-def test_a_link_put_there_in_between(folder, monkeypatch, way):
-    """The path was resolved, and then a file of it replaced by a link."""
-    monkeypatch.setattr(module, "_HAS_OPENAT", way == "by parts")
+@pytest.mark.parametrize("open_mode", ["by parts", "by names"])
+def test_file_replaced_by_link_after_resolution_raises(folder, monkeypatch, open_mode):
+    """A file is replaced by a link after its path was resolved."""
+    monkeypatch.setattr(module, "_HAS_OPENAT", open_mode == "by parts")
     (folder / "part.0").unlink()
     (folder / "part.0").symlink_to("../secret")
     monkeypatch.setattr(os.path, "realpath", lambda path, strict=False: os.path.abspath(path))
     with pytest.raises(InvalidFileError, match="regular file"):
-        opened(folder, "part.0")
+        read_sibling(folder, "part.0")
 
 
 @posix
-def test_a_folder_replaced_by_a_link_in_between(folder, monkeypatch):
+def test_directory_replaced_by_link_after_resolution_raises(folder, monkeypatch):
     (folder.parent / "other").mkdir()
     (folder.parent / "other" / "x").write_bytes(SECRET)
     (folder / "link").symlink_to("../other")
     monkeypatch.setattr(os.path, "realpath", lambda path, strict=False: os.path.abspath(path))
     with pytest.raises(InvalidFileError, match="cannot be opened"):
-        opened(folder, "link/x")
+        read_sibling(folder, "link/x")
 
 
 @posix
-@pytest.mark.usefixtures("way")
-def test_pipes_sockets_and_devices(folder):
+@pytest.mark.usefixtures("open_mode")
+def test_pipes_and_sockets_raise(folder):
     os.mkfifo(folder / "pipe")
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as server:
         server.bind(f"{short}/socket")
         os.rename(f"{short}/socket", folder / "socket") if _same_device(short, folder) else (folder / "socket").touch()
         for path in ("pipe", "socket"):
             if path == "pipe" or stat.S_ISSOCK(os.stat(folder / path).st_mode):
-                with pytest.raises(InvalidFileError, match="is no regular file"):
-                    opened(folder, path)
+                with pytest.raises(InvalidFileError, match="is not a regular file"):
+                    read_sibling(folder, path)
 
 
 def _same_device(one, other) -> bool:
     return os.stat(one).st_dev == os.stat(other).st_dev
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="of Linux")
-def test_devices_are_not_even_opened(monkeypatch):
-    """As if somebody had put a device file there, which only root may."""
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+def test_devices_are_not_opened(monkeypatch):
+    """Only root may create device files, so /dev stands in for such a directory."""
     monkeypatch.setattr(SiblingFiles, "_check_device", lambda *_: None)
     opens = []
     real = os.open
     monkeypatch.setattr(os, "open", lambda name, *more, **options: opens.append(name) or real(name, *more, **options))
     for name in ("zero", "tty"):
-        with pytest.raises(InvalidFileError, match="is no regular file"):
+        with pytest.raises(InvalidFileError, match="is not a regular file"):
             SiblingFiles("/dev/x").open(name)
     assert set(opens) == {"/dev"}
 
 
 @posix
-@pytest.mark.usefixtures("way")
-def test_other_file_systems(folder, monkeypatch):
-    beside = SiblingFiles(folder / "_metadata")
-    beside._device += 1
-    with pytest.raises(InvalidFileError, match="another file system"):
-        beside.open("part.0")
+@pytest.mark.usefixtures("open_mode")
+def test_files_on_other_file_systems_raise(folder, monkeypatch):
+    siblings = SiblingFiles(folder / "_metadata")
+    siblings._device += 1
+    with pytest.raises(InvalidFileError, match="not on the file system"):
+        siblings.open("part.0")
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="of Linux")
-def test_a_link_to_another_file_system(folder):
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="Linux only")
+def test_link_to_another_file_system_raises(folder):
     if _same_device("/dev/shm", folder):
-        pytest.skip("no second file system at hand")
+        pytest.skip("no second file system")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
         Path(other, "x").write_bytes(SECRET)
         (folder / "link").symlink_to(other)
-        with pytest.raises(InvalidFileError, match="leads out of the folder"):
-            opened(folder, "link/x")
+        with pytest.raises(InvalidFileError, match="leads out of the directory"):
+            read_sibling(folder, "link/x")
 
 
 @posix
 def test_no_descriptor_is_left_open(folder):
     if not os.path.isdir("/proc/self/fd"):
-        pytest.skip("nothing to count them by")
+        pytest.skip("no /proc/self/fd to count descriptors")
     os.mkfifo(folder / "pipe")
     before = len(os.listdir("/proc/self/fd"))
     for path in ("part.0", "p=a:b/deep/part 1", "pipe", "nothing", "p=a:b/nothing", "p=a:b", "../secret"):
         with contextlib.suppress(ParquetError):
-            opened(folder, path)
+            read_sibling(folder, path)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_bytes_and_file_objects_are_in_no_folder():
+def test_bytes_and_file_objects_have_no_siblings():
     for path in (b"PAR1", memoryview(b""), object()):
-        with pytest.raises(UnsupportedError, match="needs the name of a file"):
+        with pytest.raises(UnsupportedError, match="needs the path of a local file"):
             SiblingFiles(path)
 
 
-# --- several files as one ------------------------------------------------------------------------------------------
+# --- several files as one source -----------------------------------------------------------------------------------
 
 
-def joined(folder, count: int) -> tuple[MultiFileSource, dict[str, bytes]]:
+def join_files(folder, count: int) -> tuple[MultiFileSource, dict[str, bytes]]:
     parts = {f"n{number}": b"%d" % number * (number % 7 + 1) for number in range(count)}
     for name, data in parts.items():
         (folder / name).write_bytes(data)
     return MultiFileSource(BytesSource(b"the first"), SiblingFiles(folder / "_metadata")), parts
 
 
-def part(source: MultiFileSource, path: str) -> bytes:
+def read_part(source: MultiFileSource, path: str) -> bytes:
     start, size = source.add_file(path)
     out = np.empty(size, np.uint8)
     source.read_into(start, out)
     return out.tobytes()
 
 
-def test_files_as_one(folder):
-    source, parts = joined(folder, 5)
-    assert {path: part(source, path) for path in parts} == parts
+def test_files_as_one_source(folder):
+    source, parts = join_files(folder, 5)
+    assert {path: read_part(source, path) for path in parts} == parts
     assert source.add_file("n3") == source.add_file("n3") == (4 * FILE_STRIDE, 4)
     out = np.empty(9, np.uint8)
     source.read_into(0, out)
@@ -268,37 +268,37 @@ def test_files_as_one(folder):
     assert source.view(FILE_STRIDE, 1, 0) is None
     assert source.num_requests == 7
     assert source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
-    with pytest.raises(InvalidFileError, match="cut off"):
+    with pytest.raises(InvalidFileError, match="is truncated"):
         source.read_into(FILE_STRIDE, np.empty(2, np.uint8))
     source.close()
 
 
-def test_each_file_is_opened_once_and_only_some_at_once(folder, monkeypatch):
+def test_number_of_open_sibling_files_is_bounded(folder, monkeypatch):
     monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 4)
-    source, parts = joined(folder, 20)
+    source, parts = join_files(folder, 20)
     opens: list[str] = []
     real = SiblingFiles.open
     monkeypatch.setattr(SiblingFiles, "open", lambda self, path: opens.append(path) or real(self, path))
     for path, data in list(parts.items())[:4] * 3:
-        assert part(source, path) == data
+        assert read_part(source, path) == data
     assert len(opens) == 4
     for path, data in list(parts.items()) * 2:
-        assert part(source, path) == data
+        assert read_part(source, path) == data
         assert len(source._sources()) <= 4
     assert source.num_bytes == sum(map(len, list(parts.values())[:4])) * 3 + sum(map(len, parts.values())) * 2
     source.close()
     assert not source._sources()
 
 
-def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
+def test_sibling_files_reopened_by_many_threads(folder, monkeypatch):
     monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 2)
-    source, parts = joined(folder, 30)
+    source, parts = join_files(folder, 30)
     wrong: list[str] = []
 
     def work(seed: int) -> None:
         for number in np.random.default_rng(seed).integers(0, 30, 200):
             path = f"n{number}"
-            if part(source, path) != parts[path]:
+            if read_part(source, path) != parts[path]:
                 wrong.append(path)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
@@ -312,28 +312,28 @@ def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
 
 
 @posix
-def test_a_file_replaced_while_it_was_closed(folder, monkeypatch):
+def test_file_replaced_while_closed_raises(folder, monkeypatch):
     monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 1)
-    source, _ = joined(folder, 3)
-    assert part(source, "n1") == b"11"
-    assert part(source, "n2") == b"222"
+    source, _ = join_files(folder, 3)
+    assert read_part(source, "n1") == b"11"
+    assert read_part(source, "n2") == b"222"
     (folder / "new").write_bytes(b"??")
     os.replace(folder / "new", folder / "n1")
     with pytest.raises(InvalidFileError, match="replaced"):
-        part(source, "n1")
+        read_part(source, "n1")
     source.close()
 
 
-def test_too_many_and_too_large_files(folder, monkeypatch):
-    source, _ = joined(folder, 3)
+def test_too_many_and_too_large_files_raise(folder, monkeypatch):
+    source, _ = join_files(folder, 3)
     monkeypatch.setattr(multi_file_source, "MAX_FILES", 2)
     source.add_file("n0"), source.add_file("n1")
-    with pytest.raises(LimitError, match="more than 2 other files"):
+    with pytest.raises(LimitError, match="more than 2 sibling files"):
         source.add_file("n2")
     source.close()
-    source, _ = joined(folder, 3)
+    source, _ = join_files(folder, 3)
     monkeypatch.setattr(multi_file_source, "FILE_STRIDE", 4)
-    with pytest.raises(LimitError, match="more than is read"):
+    with pytest.raises(LimitError, match="the limit is"):
         source.add_file("n2")
     source.close()
     shutil.rmtree(folder)

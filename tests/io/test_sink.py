@@ -14,7 +14,7 @@ from numparq.io.sink import BytesSink, StreamSink
 from support.io.local_files import write_file
 
 
-def test_bytes_in_memory():
+def test_bytes_sink():
     with open_sink(None) as target:
         assert isinstance(target, BytesSink)
         assert target.write(b"PAR1") == 4
@@ -25,7 +25,7 @@ def test_bytes_in_memory():
     assert target.position == 16
 
 
-def test_any_sizes_in_any_order(tmp_path, monkeypatch):
+def test_writes_of_any_size(tmp_path, monkeypatch):
     monkeypatch.setattr(sink, "_MAX_WRITE_BYTES", 1000)
     monkeypatch.setattr(sink, "_BUFFER_BYTES", 300)
     rng = random.Random(5)
@@ -47,7 +47,7 @@ def test_any_sizes_in_any_order(tmp_path, monkeypatch):
         assert found == b"".join(parts)
 
 
-def test_a_buffer_may_change_once_it_is_written():
+def test_buffer_may_change_after_write():
     with open_sink(None) as target:
         data = bytearray(b"abc")
         target.write(data)
@@ -59,7 +59,7 @@ BUFFERS = [np.zeros((2, 3), np.float32), np.array([True]), np.zeros((0, 4)), b""
 
 
 @pytest.mark.parametrize("value", BUFFERS, ids=range(len(BUFFERS)))
-def test_buffers_of_any_form(value):
+def test_buffers_of_any_type(value):
     with open_sink(None) as target:
         assert target.write(value) == memoryview(value).nbytes
     assert target.getvalue() == bytes(memoryview(value).tobytes())
@@ -67,7 +67,7 @@ def test_buffers_of_any_form(value):
         target.write("text")
 
 
-def test_a_file_object_is_left_open(tmp_path):
+def test_file_object_stays_open(tmp_path):
     with open(tmp_path / "a", "wb") as file:
         file.write(b"before ")
         with open_sink(file) as target:
@@ -80,26 +80,26 @@ def test_a_file_object_is_left_open(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"before PAR1 behind"
 
 
-class Odd:
-    """A stream that takes a few bytes at a time, or does not say how many."""
+class PartialStream:
+    """A stream that accepts a few bytes at a time, or does not report how many."""
 
     def __init__(self, most: int | None) -> None:
         self.most, self.data = most, b""
 
     def write(self, data) -> int | None:
-        taken = bytes(data)[: self.most]
-        self.data += taken
-        return None if self.most is None else len(taken)
+        accepted = bytes(data)[: self.most]
+        self.data += accepted
+        return None if self.most is None else len(accepted)
 
 
 @pytest.mark.parametrize("most", [None, 7])
-def test_odd_file_objects(most):
-    odd = Odd(most)
-    write_file(odd, b"abc" * 100)
-    assert odd.data == b"abc" * 100
+def test_file_objects_with_partial_writes(most):
+    stream = PartialStream(most)
+    write_file(stream, b"abc" * 100)
+    assert stream.data == b"abc" * 100
 
 
-def test_text_files_are_refused(tmp_path):
+def test_text_files_raise(tmp_path):
     with open(tmp_path / "a", "w") as file, pytest.raises(TypeError, match="text mode"):
         open_sink(file)
     with pytest.raises(TypeError, match="text mode"):

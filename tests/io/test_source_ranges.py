@@ -1,4 +1,4 @@
-"""Several byte ranges at once, of every kind of source; and the end of a file, which stays in memory."""
+"""Several byte ranges in one read, from every kind of source; the cached tail of a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ["bytes", "file", "file object", "tail", "whole tail", "joint"]
 @pytest.fixture(params=KINDS)
 def source(request, tmp_path):
     (tmp_path / "file").write_bytes(DATA)
-    made = {
+    opened = {
         "bytes": lambda: BytesSource(DATA),
         "file": lambda: FileSource(tmp_path / "file"),
         "file object": lambda: FileObjectSource(io.BytesIO(DATA)),
@@ -34,33 +34,33 @@ def source(request, tmp_path):
         "whole tail": lambda: TailSource(FileSource(tmp_path / "file"), 3000),
         "joint": lambda: MultiFileSource(FileSource(tmp_path / "file"), SiblingFiles(tmp_path / "file")),
     }[request.param]()
-    yield made
-    made.close()
+    yield opened
+    opened.close()
 
 
-def test_each_range_has_its_bytes_and_slack(source):
-    wanted = [(0, 3000), (5, 5), (2999, 3000), (2900, 2950), (0, 1), (2890, 2910), (3000, 3000)]
-    for ranges in (wanted, np.array(wanted, np.int64), iter(wanted)):
+def test_ranges_have_their_bytes_and_slack(source):
+    expected = [(0, 3000), (5, 5), (2999, 3000), (2900, 2950), (0, 1), (2890, 2910), (3000, 3000)]
+    for ranges in (expected, np.array(expected, np.int64), iter(expected)):
         pieces = source.read_ranges(ranges)
-        assert [len(piece) for piece in pieces] == [stop - start + SLACK for start, stop in wanted]
-        for piece, (start, stop) in zip(pieces, wanted, strict=True):
+        assert [len(piece) for piece in pieces] == [stop - start + SLACK for start, stop in expected]
+        for piece, (start, stop) in zip(pieces, expected, strict=True):
             assert piece.dtype == np.uint8
             assert piece[: stop - start].tobytes() == DATA[start:stop]
     assert source.read_ranges([]) == []
     assert source.is_remote is False
 
 
-def test_what_the_file_does_not_have_is_refused_before_memory_is_taken(source):
+def test_ranges_outside_the_file_raise_before_allocation(source):
     before = source.num_requests
     for start, stop in ((0, 3001), (-1, 5), (7, 6), (0, 2**60), (2**61, 2**61 + 1), (-(2**63), 2**63 - 1)):
-        assert not source.has(start, stop)
-        with pytest.raises(InvalidFileError, match="there are only 3000"):
+        assert not source.contains(start, stop)
+        with pytest.raises(InvalidFileError, match="beyond the file's 3000 bytes"):
             source.read_ranges([(0, 10), (start, stop)])
     assert source.num_requests == before
-    assert source.has(0, 3000)
+    assert source.contains(0, 3000)
 
 
-def test_too_little_memory(monkeypatch):
+def test_memory_error_becomes_limit_error(monkeypatch):
     def none(*_):
         raise MemoryError
 
@@ -69,13 +69,13 @@ def test_too_little_memory(monkeypatch):
         FileObjectSource(io.BytesIO(DATA)).read_ranges([(0, 3000)])
 
 
-def test_counts_of_many_threads(source):
+def test_request_counts_of_many_threads(source):
     before = source.num_requests, source.num_bytes
     with ThreadPoolExecutor(8) as pool:
         for _ in pool.map(lambda _: [source.read_into(7, np.empty(11, np.uint8)) for _ in range(300)], range(8)):
             pass
     requests, num_bytes = source.num_requests - before[0], source.num_bytes - before[1]
-    assert (requests, num_bytes) in ((2400, 2400 * 11), (1, 3000)), "or all of it, once, in the tail"
+    assert (requests, num_bytes) in ((2400, 2400 * 11), (1, 3000)), "or the whole file once, in the tail"
 
 
 def test_ranges_of_several_files(tmp_path):
@@ -101,12 +101,12 @@ def test_ranges_of_several_files(tmp_path):
     source.close()
 
 
-# --- the end of a file ------------------------------------------------------------------------------------------------
+# --- the tail of a file -----------------------------------------------------------------------------------------------
 
 
-def test_the_end_is_read_once():
-    behind = FileObjectSource(io.BytesIO(DATA))
-    source = TailSource(behind, 1000)
+def test_tail_is_read_once():
+    inner = FileObjectSource(io.BytesIO(DATA))
+    source = TailSource(inner, 1000)
     assert source.num_requests == 0
     assert source.tail.tobytes() == DATA[2000:]
     assert not source.tail.flags.writeable
@@ -128,12 +128,12 @@ def test_the_end_is_read_once():
         source.read_into(2999, np.empty(2, np.uint8))
 
 
-def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
+def test_opened_file_keeps_its_tail(tmp_path, frame, monkeypatch):
     data = to_parquet(frame)
     (tmp_path / "file.parquet").write_bytes(data)
     for path in (tmp_path / "file.parquet", io.BytesIO(data), data):
         with ParquetFile(path) as file:
-            assert file.source.num_requests == 2, "the end, and the first four bytes"
+            assert file.source.num_requests == 2, "the tail and the first four bytes"
             assert file.tail.tobytes() == data[-(64 << 10) :]
             assert file.coalescing is LOCAL_COALESCING
             before = file.source.num_requests
@@ -141,7 +141,7 @@ def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
             start, length = chunk.column_index_offset, chunk.column_index_length
             (piece,) = file.source.read_ranges([(start, start + length)])
             assert piece[:length].tobytes() == data[start : start + length]
-            assert file.source.num_requests - before == (path is data), "views of bytes count"
+            assert file.source.num_requests - before == (path is data), "views of bytes count as requests"
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 100)
     with ParquetFile(tmp_path / "file.parquet") as file:
         assert file.source.num_requests == 3
@@ -149,11 +149,11 @@ def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
         assert len(file.tail) == 100
 
 
-def test_coalescing_is_as_given(frame):
-    how = Coalescing(gap=5, max_bytes=1000)
-    with ParquetFile(to_parquet(frame), coalescing=how) as file:
-        assert file.coalescing is how
-    with pytest.raises(TypeError, match=r"coalescing is a numparq\.Coalescing or None, not int"):
+def test_coalescing_argument(frame):
+    coalescing = Coalescing(gap=5, max_bytes=1000)
+    with ParquetFile(to_parquet(frame), coalescing=coalescing) as file:
+        assert file.coalescing is coalescing
+    with pytest.raises(TypeError, match=r"coalescing must be a numparq\.Coalescing or None, not int"):
         ParquetFile(to_parquet(frame), coalescing=5)
 
 

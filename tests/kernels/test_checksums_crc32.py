@@ -1,4 +1,4 @@
-"""CRC-32 of pages, against zlib's: by carry-less multiplication, by tables, and as Python."""
+"""CRC-32 of pages against zlib: by carry-less multiplication, by tables, and in plain Python."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from support.kernels.strategies import few
 HERE = Path(__file__).resolve().parent
 
 
-def take(data, pos, end, out):
-    """The kernel with nothing but what is there to be tested: where it stops, and the register in `out`."""
+def fold(data, pos, end, out):
+    """Probe of `fold_crc32`: returns its end position, with the register in `out`."""
     out[0], stop = fold_crc32(data, pos, end)
     return stop
 
 
-APART = {"check_page_crcs": KERNELS["check_page_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
+PROBES = {"check_page_crcs": KERNELS["check_page_crcs"], "fold": Kernel(fold, ("u1", "x", "x", "i8"))}
 
 
 @cache
-def compiled_where(there, **target):
-    """Compile as for a CPU with or without the instruction; an engine with just that."""
+def compile_engine(has_clmul, **target):
+    """Return an engine with kernels compiled for a CPU with or without carry-less multiplication."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checksums, "has_clmul", lambda: there)
-        entries = load_object(build_object(APART, **target), list(APART))
-    made = {name: wrap_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
-    return SimpleNamespace(**made, size=COMPILED.size)
+        patch.setattr(checksums, "has_clmul", lambda: has_clmul)
+        entries = load_object(build_object(PROBES, **target), list(PROBES))
+    bound = {name: wrap_entry(name, PROBES[name].signature, entry) for name, entry in entries.items()}
+    return SimpleNamespace(**bound, size=COMPILED.size)
 
 
 def tables_in_python():
-    """Give the way by tables with every load held against the bounds."""
+    """Return an engine that uses tables, in Python, and checks the bounds of every load."""
 
     def check_crcs(pages, first, last, raw, state):
         with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
@@ -65,13 +65,13 @@ def tables_in_python():
 WAYS = {
     "compiled": lambda: COMPILED,
     "checked": lambda: CHECKED,
-    "tables": lambda: compiled_where(False),
+    "tables": lambda: compile_engine(False),
     "tables in Python": tables_in_python,
 }
 
 
-if checksums.has_clmul():  # code for any x86-64 may have the instruction all the same
-    WAYS["plain CPU"] = lambda: compiled_where(True, cpu="x86-64", features="")
+if checksums.has_clmul():  # generic x86-64 code may have the instruction too
+    WAYS["plain CPU"] = lambda: compile_engine(True, cpu="x86-64", features="")
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -80,7 +80,7 @@ def engine(request):
 
 
 def bodies(rng, sizes):
-    """Make pages of random bytes, one after the other with a few bytes in between: (raw, page table)."""
+    """Return (raw, page table) of pages of random bytes, with a few bytes between them."""
     pages = np.zeros((len(sizes), t.PAGE_FIELDS), np.int64)
     raw = b""
     for page, size in zip(pages, sizes, strict=True):
@@ -99,14 +99,14 @@ def check(engine, raw, pages, first=0):
     return status, int(state[0])
 
 
-def test_sizes_and_places(engine):
+def test_many_body_sizes(engine):
     rng = np.random.default_rng(0)
     raw, pages = bodies(rng, [*range(engine.size(130, 40)), engine.size(100_000)])
     assert check(engine, raw, pages) == (0, -1)
 
 
 def prefixes(data):
-    """Give the CRCs of the first 0, 1, 2, ... bytes."""
+    """Return the CRCs of the first 0, 1, 2, ... bytes."""
     return list(accumulate(data, lambda crc, byte: zlib.crc32(bytes([byte]), crc), initial=0))
 
 
@@ -129,7 +129,7 @@ def test_large_bodies(engine):
     assert check(engine, raw, pages) == (BAD_CRC, 2)
 
 
-def test_bytes_that_are_all_the_same(engine):
+def test_constant_bytes(engine):
     for byte in (b"\0", b"\xff"):
         data = byte * 300
         pages = np.zeros((301, t.PAGE_FIELDS), np.int64)
@@ -138,7 +138,7 @@ def test_bytes_that_are_all_the_same(engine):
 
 
 @pytest.mark.parametrize("size", [17, 64 * 2 + 16 * 3 + 8 + 5])
-def test_every_damaged_bit_is_noticed(engine, size):
+def test_every_flipped_bit_is_detected(engine, size):
     rng = np.random.default_rng(1)
     raw, pages = bodies(rng, [3, size, 5])
     start = pages[1, t.P_BODY]
@@ -149,7 +149,7 @@ def test_every_damaged_bit_is_noticed(engine, size):
         assert check(engine, bytes(damaged), pages, first=2) == (0, -1)
 
 
-def test_pages_without_a_crc_are_passed_over(engine):
+def test_pages_without_crc_are_skipped(engine):
     raw, pages = bodies(np.random.default_rng(2), [9, 9])
     pages[0, t.P_CRC] = -1
     pages[1, t.P_CRC] ^= 1
@@ -158,19 +158,19 @@ def test_pages_without_a_crc_are_passed_over(engine):
     assert check(engine, raw, pages) == (0, -1)
 
 
-@pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
-def test_as_the_twin(there):
-    """The register and the place, not only what comes of them; bytes before and behind do not matter."""
-    taking = compiled_where(there)
+@pytest.mark.parametrize("has_clmul", sorted({False, checksums.has_clmul()}))
+def test_compiled_fold_equals_python(has_clmul):
+    """Register and end position agree; bytes before and after do not matter."""
+    engine = compile_engine(has_clmul)
     data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
     for start in (0, 1, 16):
         for end in range(start, len(data)):
-            stop = taking.take(data, start, end, out)
-            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (checksums.ALL_ONES, start))
+            stop = engine.fold(data, start, end, out)
+            assert (out[0], stop) == (fold_crc32(data, start, end) if has_clmul else (checksums.ALL_ONES, start))
 
 
-def stay_within(way):
-    """Check bodies that end at, or begin behind, memory that nobody may touch; not even slack is asked for."""
+def check_guarded_bodies(way):
+    """Check bodies that begin or end at guarded memory; the kernel needs no slack."""
     engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
     page = np.zeros(t.PAGE_FIELDS, np.int64)
     for size in [*range(300), 4095, 4096, 8191]:
@@ -180,11 +180,11 @@ def stay_within(way):
             assert engine.check_page_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
 
 
-@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="guard pages need Linux's mprotect")
 @pytest.mark.parametrize("way", ["compiled", "tables"])
-def test_nothing_else_is_read(way):
+def test_no_reads_outside_the_body(way):
     done = subprocess.run(
-        [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.stay_within({way!r})"],
+        [sys.executable, "-c", f"import test_checksums_crc32; test_checksums_crc32.check_guarded_bodies({way!r})"],
         cwd=HERE,
         env={**os.environ, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE.parents[1]}"},
         check=False,
@@ -194,7 +194,7 @@ def test_nothing_else_is_read(way):
     assert done.returncode == 0, done.stderr
 
 
-BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # from 64 bytes on, the kernel goes by blocks
+BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # the kernel works in blocks from 64 bytes on
 
 
 @few

@@ -1,4 +1,4 @@
-"""CRC-32C, against a twin that goes bit by bit."""
+"""CRC-32C against a bitwise oracle."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from support.kernels.engines import engines
 pytestmark = engines
 
 
-def twin(data: bytes) -> int:
-    """Divide by the polynomial 0x1EDC6F41, all bits reflected."""
+def bitwise_crc32c(data: bytes) -> int:
+    """Compute the remainder by the polynomial 0x1EDC6F41 bit by bit, all bits reflected."""
     remainder = 0xFFFFFFFF
     for byte in data:
         remainder ^= byte
@@ -26,7 +26,7 @@ def crc32c(engine, data: bytes) -> int:
 
 
 def test_known_values(engine):
-    """Those of RFC 3720, appendix B.4, and the usual check value."""
+    """Values of RFC 3720, appendix B.4, and the usual check value."""
     assert crc32c(engine, b"") == 0
     assert crc32c(engine, b"123456789") == 0xE3069283
     assert crc32c(engine, bytes(32)) == 0x8A9136AA
@@ -38,9 +38,9 @@ def test_known_values(engine):
 @given(data=st.binary(max_size=200))
 @settings(max_examples=50, deadline=None)
 def test_any_bytes(engine, data):
-    assert crc32c(engine, data) == twin(data)
+    assert crc32c(engine, data) == bitwise_crc32c(data)
 
 
-def test_only_what_counts_is_read(engine):
+def test_bytes_after_the_length_are_ignored(engine):
     data = np.frombuffer(b"123456789xyz", np.uint8)
     assert engine.crc32c(data, 9) == 0xE3069283

@@ -1,4 +1,4 @@
-"""Damaged pages: a kernel makes of them what the twin does, or both refuse them; and nothing else is touched."""
+"""Damaged pages: kernel and oracle decode the same rows, or both refuse; no other memory is touched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: int = 0) -> bool:
-    """Hold kernel and twin against each other; whether they decoded anything."""
+    """Compare kernel and oracle; returns whether they decoded anything."""
     decode = decode_binary if chunk.column.physical == BYTE_ARRAY else decode_fixed
     outcome = decode(engine, chunk, request, seed)
     expected = oracle_verdict(chunk, request, convert)
@@ -45,13 +45,13 @@ def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: in
 
 @engines
 @pytest.mark.parametrize("case", [0, 1, 2, 3, 6, 8, 13, 16, 17, 18, 20, 22, 23, None])
-def test_damage(engine, case):
+def test_damaged_chunks(engine, case):
     rng = np.random.default_rng(case or 99)
-    made = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0) if case is None else CASES[case]
+    chosen = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0) if case is None else CASES[case]
     decoded = tried = 0
     for number in range(engine.size(90, 20)):
-        column = replace(made.column, optional=bool(rng.random() < 0.7))
-        values = made.values(rng, int(rng.choice([1, 3, 20])))
+        column = replace(chosen.column, optional=bool(rng.random() < 0.7))
+        values = chosen.values(rng, int(rng.choice([1, 3, 20])))
         chunk = random_chunk(
             rng,
             column,
@@ -63,19 +63,19 @@ def test_damage(engine, case):
             int(rng.choice([0, 1])),
             more=bool(rng.random() < 0.5),
         )
-        request = whole_chunk(chunk, made.conversion, made.item)
-        assert compare(engine, chunk, request, made.convert, number)
+        request = whole_chunk(chunk, chosen.conversion, chosen.item)
+        assert compare(engine, chunk, request, chosen.convert, number)
         for _ in range(4):
             bad = damage_chunk(rng, chunk)
             if not refused_by_the_walk(engine, bad):
                 tried += 1
-                decoded += compare(engine, bad, request, made.convert, number)
+                decoded += compare(engine, bad, request, chosen.convert, number)
     assert 0 < decoded < tried
 
 
 @engines
 def test_cut_at_every_byte(engine):
-    """The body of a data page, or of a dictionary page, ends anywhere, and its header says so."""
+    """The body of a data page or dictionary page ends at any byte, and its header says so."""
     num_compared = 0
     for chunk, convert, request in list(chunks_to_truncate())[:: 1 if engine.name == "compiled" else 7]:
         for number, page in enumerate(chunk.pages):
@@ -103,22 +103,22 @@ def fuzz(seed: int, count: int) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="guard pages need Linux's mprotect")
 class TestGuardedMemory:
-    """In processes of their own, for a stray load or store ends them."""
+    """Run in separate processes, because a stray load or store ends them."""
 
-    def test_damage(self):
-        said = fuzz(1, 1500)
-        assert "decoded" in said
-        assert "the data ends too early" in said
-        assert "a length is negative" in said
+    def test_damaged_chunks(self):
+        output = fuzz(1, 1500)
+        assert "decoded" in output
+        assert "the data ends too early" in output
+        assert "a length is negative" in output
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2, 8))
-    def test_much_damage(self, seed):
+    def test_more_damaged_chunks(self, seed):
         fuzz(seed, 20_000)
 
-    def test_the_guards_guard(self):
+    def test_guard_pages_trap_reads(self):
         code = (
             "from support.kernels.guard_pages import GuardPages; import numpy as np; a = GuardPages().allocate({size});"
             "np.lib.stride_tricks.as_strided(a, ({size} + 1,))[{index}]"

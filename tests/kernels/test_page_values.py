@@ -1,4 +1,4 @@
-"""Values without their nulls, counts of what is there, page bounds, and looking values up."""
+"""Dropping nulls, counting valid values by page, cutting binary pages, and gathering dictionary values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
-from support.oracles import encoders as twin
+from support.oracles import encoders as oracle
 
 
 def validities(rng, count):
@@ -22,7 +22,7 @@ def validities(rng, count):
 
 @engines
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 12, 16, 21])
-def test_fixed_values(engine, width):
+def test_drop_nulls_fixed(engine, width):
     rng = np.random.default_rng(width)
     for count in (0, 1, 9, engine.size(1000)):
         values = rng.integers(0, 256, (count, width), np.uint8)
@@ -30,13 +30,13 @@ def test_fixed_values(engine, width):
             out = GuardedBuffer(rng, count * width)
             kept = engine.drop_nulls_fixed(values.reshape(-1), width, validity, count, out.array)
             out.check()
-            wanted = [values[i].tobytes() for i in range(count) if validity[i]]
-            assert (kept, out.array[: kept * width].tobytes()) == (len(wanted), b"".join(wanted))
+            expected = [values[i].tobytes() for i in range(count) if validity[i]]
+            assert (kept, out.array[: kept * width].tobytes()) == (len(expected), b"".join(expected))
 
 
 @engines
 @pytest.mark.parametrize("item", ["i4", "i8"])
-def test_items(engine, item):
+def test_drop_nulls_numbers(engine, item):
     rng = np.random.default_rng(0)
     kernel = engine.drop_nulls_i4 if item == "i4" else engine.drop_nulls_i8
     for count in (0, 1, 9, engine.size(1000)):
@@ -49,7 +49,7 @@ def test_items(engine, item):
 
 
 @engines
-def test_what_is_present_in_each_page(engine):
+def test_count_valid_by_page(engine):
     rng = np.random.default_rng(0)
     for count in (0, 1, 40, engine.size(1000)):
         for validity in validities(rng, count):
@@ -57,8 +57,8 @@ def test_what_is_present_in_each_page(engine):
             out = GuardedBuffer(rng, len(bounds) - 1, "i8")
             total = engine.count_valid_by_page(validity, bounds, len(bounds) - 1, out.array)
             out.check()
-            wanted = [int(validity[a:b].sum()) for a, b in pairwise(bounds.tolist())]
-            assert (total, out.array.tolist()) == (int(validity.sum()), wanted)
+            expected = [int(validity[a:b].sum()) for a, b in pairwise(bounds.tolist())]
+            assert (total, out.array.tolist()) == (int(validity.sum()), expected)
 
 
 @settings(deadline=None, max_examples=80)
@@ -68,21 +68,21 @@ def test_what_is_present_in_each_page(engine):
     max_bytes=st.integers(0, 120),
     max_rows=st.integers(1, 12),
 )
-def test_pages(lengths, extra, max_bytes, max_rows):
+def test_cut_binary_pages(lengths, extra, max_bytes, max_rows):
     starts = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
     ends = starts + np.array(lengths, np.int64)
-    wanted = twin.split_pages(lengths, extra, max_bytes, max_rows)
+    expected = oracle.split_pages(lengths, extra, max_bytes, max_rows)
     room = max_binary_pages(len(lengths), sum(lengths) + extra * len(lengths), max_bytes, max_rows)
     for engine in ENGINES:
         out = GuardedBuffer(np.random.default_rng(0), room + 1, "i8")
         found = engine.cut_binary_pages(starts, ends, len(lengths), extra, max_bytes, max_rows, out.array)
         out.check()
-        assert out.array[: found + 1].tolist() == wanted
+        assert out.array[: found + 1].tolist() == expected
 
 
 @engines
 @pytest.mark.parametrize("width", [1, 2, 4, 5, 8, 16])
-def test_looking_values_up(engine, width):
+def test_gather_fixed(engine, width):
     rng = np.random.default_rng(width)
     values = rng.integers(0, 256, (30, width), np.uint8)
     for count in (0, 1, engine.size(500)):
@@ -94,7 +94,7 @@ def test_looking_values_up(engine, width):
 
 
 @engines
-def test_looking_int64s_up(engine):
+def test_gather_int64(engine):
     rng = np.random.default_rng(0)
     values = rng.integers(-9, 1 << 60, 30)
     codes = rng.integers(0, 30, 50).astype(np.int32)
@@ -105,48 +105,37 @@ def test_looking_int64s_up(engine):
 
 
 def max_binary_pages(count: int, total_bytes: int, max_bytes: int, max_rows: int) -> int:
-    """Say how many pages `cut_binary_pages` makes at most.
+    """Return the most pages that `cut_binary_pages` makes of `count` values.
 
-    Parameters
-    ----------
-    count : int
-        Number of values.
-    total_bytes : int
-        Their bytes, with what each takes besides.
-    max_bytes, max_rows : int
-        What fits a page.
-
-    Returns
-    -------
-    int
-        Number of pages. A page ends where it is full of rows, or where with the next one it has more than `max_bytes`.
+    `total_bytes` includes what each value takes besides its own bytes. A page ends when it has `max_rows` rows, or
+    when the next value would exceed `max_bytes`.
     """
     return min(count, count // max(max_rows, 1) + 2 * total_bytes // max(max_bytes, 1) + 1)
 
 
 @few
 @given(values=st.lists(st.none() | st.integers(-(1 << 31), (1 << 31) - 1), max_size=60))
-def test_values_without_nulls(values):
+def test_drop_nulls_any_values(values):
     validity = np.array([value is not None for value in values], np.uint8)
-    wanted = [value for value in values if value is not None]
+    expected = [value for value in values if value is not None]
     for engine in ENGINES:
         for name, item in (("drop_nulls_i4", "i4"), ("drop_nulls_i8", "i8")):
             stored, out = (
                 np.array([value or 0 for value in values], item),
                 GuardedBuffer(np.random.default_rng(0), len(values), item),
             )
-            assert getattr(engine, name)(stored, validity, len(values), out.array) == len(wanted)
+            assert getattr(engine, name)(stored, validity, len(values), out.array) == len(expected)
             out.check()
-            assert out.array[: len(wanted)].tolist() == wanted
+            assert out.array[: len(expected)].tolist() == expected
         out = GuardedBuffer(np.random.default_rng(0), 8 * len(values))
-        assert engine.drop_nulls_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(wanted)
+        assert engine.drop_nulls_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(expected)
         out.check()
-        assert out.array[: 8 * len(wanted)].view("i8").tolist() == wanted
+        assert out.array[: 8 * len(expected)].view("i8").tolist() == expected
 
 
 @few
 @given(validity=st.lists(st.integers(0, 1), max_size=60), cuts=st.lists(st.integers(0, 60), max_size=5))
-def test_any_counts(validity, cuts):
+def test_count_valid_any_pages(validity, cuts):
     bounds = np.array([0, *sorted(min(place, len(validity)) for place in cuts), len(validity)], np.int64)
     for engine in ENGINES:
         out = GuardedBuffer(np.random.default_rng(0), len(bounds) - 1, "i8")
@@ -159,17 +148,17 @@ def test_any_counts(validity, cuts):
 
 @few
 @given(values=st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=9), data=st.data())
-def test_any_codes(values, data):
+def test_gather_any_codes(values, data):
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=40)), np.int32)
-    wanted = b"".join(values[code] for code in codes)
+    expected = b"".join(values[code] for code in codes)
     stored = np.frombuffer(b"".join(values), np.uint8)
     for engine in ENGINES:
         out, wide = (
-            GuardedBuffer(np.random.default_rng(0), len(wanted)),
+            GuardedBuffer(np.random.default_rng(0), len(expected)),
             GuardedBuffer(np.random.default_rng(0), len(codes), "i8"),
         )
         assert engine.gather_fixed(stored, 8, codes, len(codes), out.array) == len(codes)
         assert engine.gather_i8(stored.view("i8"), codes, len(codes), wide.array) == len(codes)
         out.check()
         wide.check()
-        assert out.array.tobytes() == wide.array.tobytes() == wanted
+        assert out.array.tobytes() == wide.array.tobytes() == expected

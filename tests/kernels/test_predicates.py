@@ -1,4 +1,4 @@
-"""The kernels that test values, by way of the sets that call them, against the twin; and masks of rows."""
+"""Predicate kernels, through the matchers that call them, and row masks: against the oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numparq.plan import row_ranges
 from numparq.plan.row_ranges import RowRanges
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.oracles import masks as twin
+from support.oracles import masks as oracle
 
 FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 HOWS = st.sampled_from([STORE, AND, OR])
@@ -26,7 +26,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 
 @pytest.fixture(autouse=True, params=ENGINES, ids=repr)
 def engine(request):
-    """For the whole of a test: what Hypothesis draws is run by one engine."""
+    """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (byte_strings, evaluate, vectors, ints, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
@@ -34,7 +34,7 @@ def engine(request):
 
 
 class Rows:
-    """A guarded mask that a test is joined with, and what is to become of it."""
+    """A guarded mask, and how a predicate's result is combined with it."""
 
     def __init__(self, data, count, seed=0):
         self.rng = np.random.default_rng(seed)
@@ -44,23 +44,23 @@ class Rows:
         valid = data.draw(st.none() | st.lists(st.integers(0, 2), min_size=count, max_size=count), "validity")
         self.valid = [1] * count if valid is None else valid
         self.guarded = GuardedBuffer(self.rng, count)
-        if self.how != STORE:  # otherwise anything may stand there
+        if self.how != STORE:  # STORE overwrites any previous content
             self.guarded.array[:] = self.before
         self.into = RowMask(self.guarded.array, self.how, None if valid is None else np.array(valid, np.uint8))
 
     def check(self, found):
         self.guarded.check()
         rows = zip(self.before, found, self.valid, strict=True)
-        wanted = [twin.combine_mask(before, answer, valid != 0, self.how) for before, answer, valid in rows]
-        assert self.guarded.array.tolist() == wanted
+        expected = [oracle.combine_mask(before, answer, valid != 0, self.how) for before, answer, valid in rows]
+        assert self.guarded.array.tolist() == expected
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 @st.composite
-def sets_of_numbers(draw, low, high):
-    """Ranges of every make: a few, many, narrow and wide, near one another and apart."""
+def key_range_sets(draw, low, high):
+    """Draw key ranges of every kind: few, many, narrow, wide, near one another and apart."""
     near, wide = st.integers(-40, 40), st.integers(low, high)
     edges = st.sampled_from([low, low + 1, high, high - 1])
     first = draw(st.sampled_from([near, wide, st.integers(-(1 << 17), 1 << 17), st.one_of(near, wide, edges)]))
@@ -73,11 +73,11 @@ def sets_of_numbers(draw, low, high):
 @pytest.mark.parametrize(("bits", "dtype"), [(8, "i4"), (16, "i4"), (32, "i4"), (32, "i8"), (64, "i8")])
 @FEW
 @given(data=st.data())
-def test_numbers(bits, dtype, data):
+def test_match_integers(bits, dtype, data):
     signed = data.draw(st.booleans(), "signed")
     low = -(1 << bits - 1) if signed else 0
     high = low + (1 << bits) - 1
-    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    ranges = data.draw(key_range_sets(low, high), "ranges")
     some = [low, high, 0, *(edge + more for pair in ranges for edge in pair for more in (-1, 0))]
     numbers = st.one_of(st.sampled_from(some), st.integers(low, high))
     keys = [min(max(key, low), high) for key in data.draw(st.lists(numbers, max_size=12), "keys")]
@@ -86,27 +86,27 @@ def test_numbers(bits, dtype, data):
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
     rows = Rows(data, len(keys))
     IntMatcher(ranges, bits).match(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 @FEW
 @given(data=st.data())
-def test_floats(width, data):
-    """Keys of floats: their number in the order of all floats, NaNs at the ends."""
+def test_match_floats(width, data):
+    """Sort keys of floats: their rank in the total order, with NaNs at both ends."""
     bits = 8 * width
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-    ranges = data.draw(sets_of_numbers(low, high), "ranges")
+    ranges = data.draw(key_range_sets(low, high), "ranges")
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
     rows = Rows(data, len(keys))
     IntMatcher(ranges, bits, fold=True).match(stored, rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("gap", [2, 10**12])
 @pytest.mark.parametrize("size", [1, 10])
-def test_sets_of_many_numbers(engine, size, gap):
+def test_match_thousands_of_key_ranges(engine, size, gap):
     """Tables, single keys and ranges, by thousands."""
     rng = np.random.default_rng(size)
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
@@ -129,12 +129,12 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-def test_edges_nulls_and_masks_of_every_way(way, dtype):
+def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
     ranges = WAYS[way]
     numbers = IntMatcher(ranges, 32)
     assert numbers._name == f"match_{way}"
     keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
-    inside = [twin.in_ranges(key, ranges) for key in keys]
+    inside = [oracle.in_ranges(key, ranges) for key in keys]
     before = [place * 4 // len(keys) % 2 for place in range(len(keys))]
     for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
         for how in (STORE, AND, OR):
@@ -143,10 +143,10 @@ def test_edges_nulls_and_masks_of_every_way(way, dtype):
                 np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8))
             )
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
-            assert out.tolist() == [twin.combine_mask(one, found, there != 0, how) for one, found, there in rows]
+            assert out.tolist() == [oracle.combine_mask(one, found, there != 0, how) for one, found, there in rows]
 
 
-def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
+def test_key_table_probe_wraps_to_the_first_slot(engine):
     bits = 4
     spread = 0x9E3779B97F4A7C15
     last = [key for key in range(2000) if (key * spread % (1 << 64)) >> (64 - bits) == (1 << bits) - 1]
@@ -155,9 +155,9 @@ def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
     table.array[:] = keys[0]
     engine.fill_key_table(keys, len(keys), table.array, 64 - bits)
     table.check()
-    asked = np.array([1, 2, *last[:5]])
-    out = GuardedBuffer(np.random.default_rng(0), len(asked))
-    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
+    probes = np.array([1, 2, *last[:5]])
+    out = GuardedBuffer(np.random.default_rng(0), len(probes))
+    engine.match_keys8(probes, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
     out.check()
     assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
 
@@ -170,8 +170,8 @@ LETTERS = st.sampled_from(
 WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_size=20))
 
 
-def strings_of(data, values, width=0):
-    """Strings that end with their buffer, behind some that nobody asks for."""
+def make_strings(data, values, width=0):
+    """Return strings that end where their buffer ends, some after unrelated bytes."""
     if width:
         return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
     front = data.draw(st.sampled_from([b"", b"in front"]))
@@ -182,7 +182,7 @@ def strings_of(data, values, width=0):
 
 @FEW
 @given(data=st.data())
-def test_ranges_of_bytes(data):
+def test_match_byte_ranges(data):
     front = data.draw(st.sampled_from([b"", b"ab", b"abcdefghij", b"\0\0"]), "front")
     edges = [front + word for word in data.draw(st.lists(WORDS, max_size=14, unique=True), "edges")]
     singles = [(edge, edge + b"\0") for edge in edges]
@@ -193,26 +193,28 @@ def test_ranges_of_bytes(data):
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
-    BytesMatcher(ranges).match(strings_of(data, values), rows.into)
-    rows.check([twin.in_ranges(value, ranges) for value in values])
+    BytesMatcher(ranges).match(make_strings(data, values), rows.into)
+    rows.check([oracle.in_ranges(value, ranges) for value in values])
 
 
 @FEW
 @given(data=st.data())
-def test_numbers_in_big_endian(data):
+def test_match_big_endian_integers(data):
     width = data.draw(st.sampled_from([1, 5, 8, 9, 16]), "width")
     half = 1 << 8 * width - 1
     numbers = st.integers(-half, half - 1) | st.integers(-3, 3)
     ranges = union(data.draw(st.lists(st.tuples(numbers, numbers), max_size=5), "ranges"))
     keys = data.draw(st.lists(numbers, max_size=9), "keys")
-    wanted = tuple(((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges)
+    byte_ranges = tuple(
+        ((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges
+    )
     stored = [key.to_bytes(width, "big", signed=True) for key in keys]
     rows = Rows(data, len(keys))
-    BytesMatcher(wanted, signed=True).match(strings_of(data, stored, width), rows.into)
-    rows.check([twin.in_ranges(key, ranges) for key in keys])
+    BytesMatcher(byte_ranges, signed=True).match(make_strings(data, stored, width), rows.into)
+    rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
-def test_many_strings_with_the_same_front(engine):
+def test_many_strings_with_a_common_prefix(engine):
     rng = np.random.default_rng(0)
     front = b"https://example.org/"
     for tail in (8, 20):
@@ -229,25 +231,25 @@ def test_many_strings_with_the_same_front(engine):
 
 @FEW
 @given(data=st.data())
-def test_patterns(data):
+def test_match_like_patterns(data):
     token = st.one_of(st.just(ANY_CHARACTER), LETTERS, WORDS.filter(bool))
     piece = st.lists(token, max_size=3).map(tuple)
     inner = st.lists(piece.filter(bool), max_size=3).map(tuple)
     pieces = data.draw(st.one_of(st.tuples(piece), st.tuples(piece, inner, piece).map(lambda t: (t[0], *t[1], t[2]))))
-    pieces = tuple(tuple(merged(piece)) for piece in pieces)
+    pieces = tuple(tuple(merge_literals(piece)) for piece in pieces)
     is_text, negated = data.draw(st.booleans(), "is text"), data.draw(st.booleans(), "negated")
     filled = st.tuples(*(st.just(token) if token else LETTERS for piece in pieces for token in piece)).map(b"".join)
     between = [part for piece in pieces for part in (st.just(b"".join(token or b"a" for token in piece)), WORDS)][:-1]
     fitting = st.tuples(*between).map(b"".join)
     values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
     rows = Rows(data, len(values))
-    LikeMatcher(LikePattern(pieces, is_text), negated).match(strings_of(data, values), rows.into)
-    rows.check([twin.like_matches(value, pieces, is_text) != negated for value in values])
+    LikeMatcher(LikePattern(pieces, is_text), negated).match(make_strings(data, values), rows.into)
+    rows.check([oracle.like_matches(value, pieces, is_text) != negated for value in values])
 
 
 @pytest.mark.parametrize("size", range(20))
-def test_a_search_ends_with_the_buffer(size):
-    """Nothing is loaded from behind the last string, and what ends it is found."""
+def test_like_search_ends_at_the_buffer_end(size):
+    """Nothing is read after the last string, and a match at its end is found."""
     for letters in (b"y", b"yz", b"xyzxyzxyz"):
         for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
             strings = ByteStrings.from_offsets(np.frombuffer(value, np.uint8), np.array([0, size]))
@@ -257,8 +259,8 @@ def test_a_search_ends_with_the_buffer(size):
 
 
 @pytest.mark.parametrize("is_text", [True, False])
-def test_pieces_of_a_pattern_do_not_overlap(is_text):
-    """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
+def test_like_pieces_do_not_overlap(is_text):
+    """Each byte of a string matches one piece only; adjacent strings do not affect each other."""
     values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
     strings = ByteStrings.from_offsets(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
     words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ANY_CHARACTER), (ANY_CHARACTER, b"b"), (ANY_CHARACTER,), (b"aba",)]
@@ -268,10 +270,10 @@ def test_pieces_of_a_pattern_do_not_overlap(is_text):
                 pieces = (first, *inner, last)
                 out = np.zeros(len(values), np.uint8)
                 LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
-                assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+                assert out.tolist() == [oracle.like_matches(value, pieces, is_text) for value in values]
 
 
-def test_any_character_is_a_code_point():
+def test_like_any_character_is_a_code_point():
     leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
     tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
     values = [bytes([lead]) + tail for lead in leads for tail in tails]
@@ -285,11 +287,11 @@ def test_any_character_is_a_code_point():
         for is_text in (True, False):
             out = np.zeros(len(values), np.uint8)
             LikeMatcher(LikePattern(pieces, is_text), False).match(strings, RowMask(out))
-            assert out.tolist() == [twin.like_matches(value, pieces, is_text) for value in values]
+            assert out.tolist() == [oracle.like_matches(value, pieces, is_text) for value in values]
 
 
-def merged(piece):
-    """Literal bytes that follow one another as one, as patterns have them."""
+def merge_literals(piece):
+    """Merge adjacent literal tokens, as in parsed patterns."""
     found = []
     for token in piece:
         if found and token is not ANY_CHARACTER and found[-1] is not ANY_CHARACTER:
@@ -304,7 +306,7 @@ def merged(piece):
 
 @FEW
 @given(data=st.data())
-def test_masks(data):
+def test_combine_masks(data):
     mask = data.draw(st.lists(st.integers(0, 3), max_size=40), "mask")
     negated = data.draw(st.booleans(), "negated")
     rows = Rows(data, len(mask))
@@ -320,7 +322,7 @@ def test_masks(data):
 
 @FEW
 @given(data=st.data())
-def test_codes(engine, data):
+def test_match_codes(engine, data):
     entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
     codes = data.draw(st.lists(st.integers(-2, len(entries) + 1), max_size=20), "codes")
     rows = Rows(data, len(codes))
@@ -332,7 +334,7 @@ def test_codes(engine, data):
 
 @FEW
 @given(data=st.data())
-def test_lists(engine, data):
+def test_match_any_element(engine, data):
     sizes = data.draw(st.lists(st.integers(0, 3), max_size=9), "sizes")
     found = data.draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)), "found")
     item, negated = data.draw(st.sampled_from([4, 8])), data.draw(st.booleans(), "negated")
@@ -351,10 +353,10 @@ MASKS = st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=12).map(
 
 @FEW
 @given(mask=MASKS | st.lists(st.booleans(), max_size=40))
-def test_ranges_of_a_mask(engine, mask):
+def test_mask_to_ranges(engine, mask):
     out = GuardedBuffer(np.random.default_rng(len(mask)), len(mask) + 2, "i8")
     count = engine.mask_to_ranges(np.array(mask, np.uint8), len(mask), out.array)
     out.check()
-    wanted = twin.mask_to_ranges(mask)
-    assert out.array[: 2 * count].reshape(-1, 2).tolist() == [list(pair) for pair in wanted]
-    assert RowRanges.from_mask(mask) == RowRanges(wanted)
+    expected = oracle.mask_to_ranges(mask)
+    assert out.array[: 2 * count].reshape(-1, 2).tolist() == [list(pair) for pair in expected]
+    assert RowRanges.from_mask(mask) == RowRanges(expected)

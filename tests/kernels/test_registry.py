@@ -1,6 +1,6 @@
-"""Every kernel has a slow oracle that Hypothesis holds it against, and what parses bytes is cut at every byte.
+"""Registry: every kernel has a Hypothesis test against an oracle, and every parser is cut at every byte.
 
-`TESTS` says where; a kernel that is not in it fails.
+`TESTS` names these tests; a kernel without an entry fails.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ TESTS_FOLDER = Path(__file__).resolve().parents[1]
 
 
 class KernelTests(NamedTuple):
-    """The tests of a kernel: "path.function", the path below the folder of tests."""
+    """The tests of a kernel, as "path.function", the path below the folder of tests."""
 
-    twin: str
+    oracle: str
     cut: str | None = None
 
 
@@ -28,27 +28,27 @@ TESTS = {
     "decode_plain_binary": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "read_thrift_struct": KernelTests(
         "kernels/test_thrift_records.test_random_structs_written_by_thriftpy2",
-        "kernels/test_thrift_records.test_cut_anywhere",
+        "kernels/test_thrift_records.test_cut_at_every_byte",
     ),
     "read_thrift_structs": KernelTests(
-        "kernels/test_thrift_records.test_many_structs", "kernels/test_thrift_records.test_many_structs_that_are_cut"
+        "kernels/test_thrift_records.test_many_structs", "kernels/test_thrift_records.test_many_truncated_structs"
     ),
     "check_page_crcs": KernelTests("kernels/test_checksums_crc32.test_any_bodies"),
     "scan_pages": KernelTests(
         "kernels/decode/test_page_headers_walk.test_any_chunks",
         "kernels/decode/test_page_headers_walk.test_cut_at_every_byte",
     ),
-    "lay_out_scratch": KernelTests("kernels/decode/test_scratch_layout.test_any_pages_lie_apart"),
+    "lay_out_scratch": KernelTests("kernels/decode/test_scratch_layout.test_any_pages_do_not_overlap"),
     "decompress_snappy_pages": KernelTests(
         "kernels/decode/test_snappy.test_any_blocks", "kernels/decode/test_snappy.test_cut_at_every_byte"
     ),
     "check_utf8": KernelTests(
-        "kernels/decode/test_utf8.test_any_strings", "kernels/decode/test_utf8.test_text_that_is_cut"
+        "kernels/decode/test_utf8.test_any_strings", "kernels/decode/test_utf8.test_truncated_text"
     ),
     "build_str_objects": KernelTests("kernels/objects/test_strings_to_objects.test_any_strings"),
     "build_bytes_objects": KernelTests("kernels/objects/test_strings_to_objects.test_any_bytes_objects"),
     "decode_page_levels": KernelTests(
-        "kernels/decode/test_levels.test_levels_of_pages", "kernels/decode/test_levels.test_pages_that_are_cut"
+        "kernels/decode/test_levels.test_decode_page_levels", "kernels/decode/test_levels.test_truncated_pages"
     ),
     "assemble_validity": KernelTests("kernels/decode/test_levels.test_validity_and_offsets"),
     "assemble_lists": KernelTests("kernels/decode/test_levels.test_validity_and_offsets"),
@@ -62,13 +62,13 @@ TESTS = {
     "encode_plain_binary": KernelTests("kernels/encodings/test_plain.test_any_binary_values"),
     "encode_hybrid_u1": KernelTests("kernels/encodings/test_hybrid_rle_encode.test_any_values"),
     "encode_hybrid_i4": KernelTests("kernels/encodings/test_hybrid_rle_encode.test_any_values"),
-    "drop_nulls_fixed": KernelTests("kernels/test_page_values.test_values_without_nulls"),
-    "drop_nulls_i8": KernelTests("kernels/test_page_values.test_values_without_nulls"),
-    "drop_nulls_i4": KernelTests("kernels/test_page_values.test_values_without_nulls"),
-    "count_valid_by_page": KernelTests("kernels/test_page_values.test_any_counts"),
-    "cut_binary_pages": KernelTests("kernels/test_page_values.test_pages"),
-    "gather_fixed": KernelTests("kernels/test_page_values.test_any_codes"),
-    "gather_i8": KernelTests("kernels/test_page_values.test_any_codes"),
+    "drop_nulls_fixed": KernelTests("kernels/test_page_values.test_drop_nulls_any_values"),
+    "drop_nulls_i8": KernelTests("kernels/test_page_values.test_drop_nulls_any_values"),
+    "drop_nulls_i4": KernelTests("kernels/test_page_values.test_drop_nulls_any_values"),
+    "count_valid_by_page": KernelTests("kernels/test_page_values.test_count_valid_any_pages"),
+    "cut_binary_pages": KernelTests("kernels/test_page_values.test_cut_binary_pages"),
+    "gather_fixed": KernelTests("kernels/test_page_values.test_gather_any_codes"),
+    "gather_i8": KernelTests("kernels/test_page_values.test_gather_any_codes"),
     "encode_byte_stream_split": KernelTests("kernels/encodings/test_byte_stream_split.test_any_values"),
     "encode_delta4": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
     "encode_delta8": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
@@ -82,12 +82,12 @@ TESTS = {
     "min_max8": KernelTests("kernels/test_statistics.test_any_bounds"),
     "min_max_codes": KernelTests("kernels/test_statistics.test_any_bounds"),
     "min_max_binary": KernelTests("kernels/test_statistics.test_any_bytes"),
-    "sum_bytes_by_page": KernelTests("kernels/test_statistics.test_sizes_of_pages"),
-    "level_histograms": KernelTests("kernels/test_statistics.test_sizes_of_pages"),
+    "sum_bytes_by_page": KernelTests("kernels/test_statistics.test_any_page_sizes_and_histograms"),
+    "level_histograms": KernelTests("kernels/test_statistics.test_any_page_sizes_and_histograms"),
     "xxh64_fixed": KernelTests("format/test_bloom_filter.test_any_hashes"),
     "xxh64_binary": KernelTests("format/test_bloom_filter.test_any_hashes"),
-    "insert_into_bloom_filter": KernelTests("format/test_bloom_filter.test_bits"),
-    "probe_bloom_filter": KernelTests("format/test_bloom_filter.test_bits"),
+    "insert_into_bloom_filter": KernelTests("format/test_bloom_filter.test_insert_and_probe_bits"),
+    "probe_bloom_filter": KernelTests("format/test_bloom_filter.test_insert_and_probe_bits"),
     "shred_group": KernelTests("column/test_nested_shred.test_any_levels"),
     "count_list_entries": KernelTests("column/test_nested_shred.test_any_levels"),
     "shred_list": KernelTests("column/test_nested_shred.test_any_levels"),
@@ -96,38 +96,38 @@ TESTS = {
     "copy_str_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_strings"),
     "measure_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
     "copy_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
-    "distinct_types": KernelTests("kernels/objects/test_strings_from_objects.test_any_classes"),
+    "distinct_types": KernelTests("kernels/objects/test_strings_from_objects.test_any_distinct_classes"),
     "read_dates": KernelTests("from_pandas/test_temporal.test_random_dates_match_toordinal"),
     "decompress_lzo": KernelTests(
         "kernels/decode/test_lzo.test_any_bytes", "kernels/decode/test_lzo.test_cut_at_every_byte"
     ),
-    "match_range4": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_range8": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_four_ranges4": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_four_ranges8": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_ranges4": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_ranges8": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_table4": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_table8": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_keys4": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_keys8": KernelTests("kernels/test_predicates.test_numbers"),
-    "fill_key_table": KernelTests("kernels/test_predicates.test_numbers"),
-    "match_byte_ranges": KernelTests("kernels/test_predicates.test_ranges_of_bytes"),
-    "fill_word_table": KernelTests("kernels/test_predicates.test_ranges_of_bytes"),
-    "match_like": KernelTests("kernels/test_predicates.test_patterns"),
-    "match_mask": KernelTests("kernels/test_predicates.test_masks"),
-    "match_codes": KernelTests("kernels/test_predicates.test_codes"),
-    "match_any_element": KernelTests("kernels/test_predicates.test_lists"),
-    "mask_to_ranges": KernelTests("kernels/test_predicates.test_ranges_of_a_mask"),
+    "match_range4": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_range8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_four_ranges4": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_four_ranges8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_ranges4": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_ranges8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_table4": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_table8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_keys4": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_keys8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "fill_key_table": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_byte_ranges": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
+    "fill_word_table": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
+    "match_like": KernelTests("kernels/test_predicates.test_match_like_patterns"),
+    "match_mask": KernelTests("kernels/test_predicates.test_combine_masks"),
+    "match_codes": KernelTests("kernels/test_predicates.test_match_codes"),
+    "match_any_element": KernelTests("kernels/test_predicates.test_match_any_element"),
+    "mask_to_ranges": KernelTests("kernels/test_predicates.test_mask_to_ranges"),
     "crc32c": KernelTests("kernels/test_checksums_crc32c.test_any_bytes"),
-    "select_pages_of_ranges": KernelTests("kernels/selection/test_rows.test_pages_with_wanted_rows"),
-    "take_fixed_ranges": KernelTests("kernels/selection/test_rows.test_items"),
-    "count_bytes_of_ranges": KernelTests("kernels/selection/test_rows.test_strings"),
-    "take_binary_ranges": KernelTests("kernels/selection/test_rows.test_strings"),
-    "mask_to_indices": KernelTests("kernels/selection/test_rows.test_places_of_a_mask"),
-    "take_fixed_indices": KernelTests("kernels/selection/test_rows.test_items_one_by_one"),
-    "count_bytes_of_indices": KernelTests("kernels/selection/test_rows.test_strings_one_by_one"),
-    "take_binary_indices": KernelTests("kernels/selection/test_rows.test_strings_one_by_one"),
+    "select_pages_of_ranges": KernelTests("kernels/selection/test_rows.test_select_pages_of_ranges"),
+    "take_fixed_ranges": KernelTests("kernels/selection/test_rows.test_take_fixed_ranges"),
+    "count_bytes_of_ranges": KernelTests("kernels/selection/test_rows.test_take_binary_ranges"),
+    "take_binary_ranges": KernelTests("kernels/selection/test_rows.test_take_binary_ranges"),
+    "mask_to_indices": KernelTests("kernels/selection/test_rows.test_mask_to_indices"),
+    "take_fixed_indices": KernelTests("kernels/selection/test_rows.test_take_fixed_indices"),
+    "count_bytes_of_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
+    "take_binary_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
     "take_fixed_pages": KernelTests(
         "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
     ),
@@ -136,7 +136,7 @@ TESTS = {
     ),
     "scan_pages_at": KernelTests(
         "kernels/decode/test_page_headers_indexed.test_located_pages",
-        "kernels/decode/test_page_headers_indexed.test_located_pages_that_are_cut",
+        "kernels/decode/test_page_headers_indexed.test_truncated_located_pages",
     ),
     "fused_read_fixed": KernelTests(
         "kernels/selection/test_fused_read.test_any_run_of_rows",
@@ -144,11 +144,11 @@ TESTS = {
     ),
     "fused_read_binary": KernelTests(
         "kernels/selection/test_fused_read.test_any_run_of_rows",
-        "kernels/selection/test_fused_read.test_strings_that_are_cut",
+        "kernels/selection/test_fused_read.test_truncated_strings",
     ),
-    "coalesce_ranges": KernelTests("io/test_coalesce.test_any_byte_ranges"),
+    "coalesce_ranges": KernelTests("io/test_coalesce.test_coalesce_kernels_equal_reference"),
 }
-# Kernels that are handed bytes as they stand in the file, whose structure they follow.
+# Kernels that parse bytes of the file.
 PARSERS = {
     "decode_fixed_pages",
     "decode_binary_pages",
@@ -171,11 +171,11 @@ PARSERS = {
 
 
 def _decorators(test: str) -> list[str]:
-    """Give the decorators of a test function, which there has to be."""
+    """Return the decorators of a test function, which must exist."""
     module, _, name = test.rpartition(".")
     tree = ast.parse((TESTS_FOLDER / f"{module}.py").read_text())
     found = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == name]
-    assert len(found) == 1, f"there is no {test}"
+    assert len(found) == 1, f"no test {test}"
     return [ast.unparse(decorator) for decorator in found[0].decorator_list]
 
 
@@ -184,6 +184,6 @@ def test_every_kernel_has_its_tests():
     assert TESTS.keys() == known
     assert {name for name, tests in TESTS.items() if tests.cut} == PARSERS
     for tests in TESTS.values():
-        assert any(decorator.startswith("given(") for decorator in _decorators(tests.twin)), tests.twin
+        assert any(decorator.startswith("given(") for decorator in _decorators(tests.oracle)), tests.oracle
         if tests.cut:
             _decorators(tests.cut)

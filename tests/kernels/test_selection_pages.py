@@ -1,4 +1,4 @@
-"""Rows here and there of pages, without the others: what the twin of the whole pages has in these rows."""
+"""Selected rows of pages, decoded without the others: against the oracle of whole pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ cases = pytest.mark.parametrize("case", TAKEN, ids=repr)
 
 
 def random_indices(rng, count):
-    """Places in order: none, one, few, or all."""
+    """Return sorted row indices: none, one, few, or all."""
     share = float(rng.choice([0, 0.02, 0.2, 1]))
     return np.flatnonzero(rng.random(count) < share).tolist() if count else []
 
@@ -91,10 +91,10 @@ def test_random_pages(engine, case, null_share):
         )
         request = request_for(case, rng, chunk)
         places = random_indices(rng, request.stop - request.start)
-        wanted = expected_rows(case, chunk, request, places)
-        assert take_rows(engine, chunk, request, places, False, seed) == wanted
+        expected = expected_rows(case, chunk, request, places)
+        assert take_rows(engine, chunk, request, places, False, seed) == expected
         if not more:
-            assert take_rows(engine, chunk, request, places, True, seed) == wanted
+            assert take_rows(engine, chunk, request, places, True, seed) == expected
 
 
 @settings(deadline=None, max_examples=40)
@@ -122,8 +122,8 @@ def test_any_rows(data):
 
 
 @engines
-def test_nulls_that_are_refused(engine):
-    """Those between the first and the last row wanted of a page count, as where all of these are decoded."""
+def test_nulls_are_refused(engine):
+    """Nulls between a page's first and last selected row count, as when all these rows are decoded."""
     rng = np.random.default_rng(3)
     case = TAKEN[1]
     column = replace(case.column, optional=True)
@@ -132,12 +132,12 @@ def test_nulls_that_are_refused(engine):
         request = replace(request_for(case, rng, chunk), nulls=t.NULLS_RAISE)
         places = list(range(request.stop - request.start))
         page = first_null(chunk, request)
-        wanted = expected_rows(case, chunk, request, places) if page < 0 else DecodeOutcome(NULL_FOUND, page)
-        assert take_rows(engine, chunk, request, places, False, seed) == wanted
+        expected = expected_rows(case, chunk, request, places) if page < 0 else DecodeOutcome(NULL_FOUND, page)
+        assert take_rows(engine, chunk, request, places, False, seed) == expected
 
 
 def long_strings(rng, count):
-    """Strings of one length, and then of many, which compress well; together a few steps long."""
+    """Return strings of one length, then of many; they compress well and are a few steps long."""
     same = [b"the same: %07d" % number for number in rng.integers(0, 999, count // 2).tolist()]
     return same + [b"x" * length for length in rng.integers(0, 60, count - count // 2).tolist()]
 
@@ -145,7 +145,7 @@ def long_strings(rng, count):
 @engines
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("optional", [False, True])
-def test_pages_that_are_decompressed_in_steps(engine, version, optional):
+def test_pages_decompressed_in_steps(engine, version, optional):
     rng = np.random.default_rng(4)
     count = engine.size(9000, 3000)
     for case in (TAKEN[1], STRINGS):
@@ -164,8 +164,8 @@ def test_pages_that_are_decompressed_in_steps(engine, version, optional):
 
 
 @engines
-def test_what_is_not_needed_is_not_decompressed(engine):
-    """Damage behind the last row wanted is not met; damage before it is refused, and so is a block that ends early."""
+def test_bytes_after_the_last_selected_row_are_not_decompressed(engine):
+    """Damage after the last selected row is not noticed; damage before it and a truncated block are refused."""
     column, rng = ColumnType(INT64), np.random.default_rng(5)
     rows = [number.to_bytes(8, "little") for number in rng.integers(0, 1 << 60, 400).tolist()]
     first, last = b"".join(rows[:200]), b"".join(rows[200:])
@@ -183,7 +183,7 @@ def test_what_is_not_needed_is_not_decompressed(engine):
 
 
 @engines
-def test_what_is_refused(engine):
+def test_missing_dictionary_unknown_encoding_and_negative_index(engine):
     rng = np.random.default_rng(6)
     column = ColumnType(INT64)
     values = random_values(rng, column, 5)
@@ -192,13 +192,15 @@ def test_what_is_refused(engine):
     request = DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 5)
     codes = replace(request, conversion=t.CODES, item=4)
     other = replace(plain, more={**plain.more, "encoding": 77})
-    for page, asked, status in (
+    for page, page_request, status in (
         (indexed, request, NO_DICTIONARY),
         (plain, codes, NO_DICTIONARY),
         (other, request, UNSUPPORTED_ENCODING),
     ):
-        assert take_rows(engine, Chunk(column, UNCOMPRESSED, [page]), asked, [1, 3], True) == DecodeOutcome(status, 0)
-    # A place in front of the page's rows, of which there are none at hand.
+        assert take_rows(engine, Chunk(column, UNCOMPRESSED, [page]), page_request, [1, 3], True) == DecodeOutcome(
+            status, 0
+        )
+    # A negative index: a row before those of the page.
     assert take_rows(engine, Chunk(column, UNCOMPRESSED, [plain]), request, [-2, 3], True) == DecodeOutcome(
         BAD_COUNT, 0
     )
@@ -206,8 +208,8 @@ def test_what_is_refused(engine):
 
 @engines
 @pytest.mark.parametrize("case", [TAKEN[1], TAKEN[2], TAKEN[9], TAKEN[19], STRINGS], ids=repr)
-def test_damage(engine, case):
-    """What the twin can read is taken from damaged pages; of what it refuses, anything but a stray load or store."""
+def test_damaged_chunks(engine, case):
+    """Rows of damaged pages equal the oracle's if it reads them; otherwise only stray loads and stores fail."""
     rng = np.random.default_rng(TAKEN.index(case))
     decoded = refused = 0
     for number in range(engine.size(150, 20)):
@@ -235,8 +237,8 @@ def test_damage(engine, case):
     assert refused
 
 
-def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
-    """A dictionary, and a page of eight indices of which the body is given."""
+def indexed_chunk(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
+    """Return a chunk of a dictionary and a page of eight indices with this body."""
     rng = np.random.default_rng(7)
     page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
     page = replace(page, body=body, uncompressed=len(body))
@@ -247,13 +249,13 @@ def indexed(column: ColumnType, entries: list[bytes], body: bytes) -> Chunk:
 @pytest.mark.parametrize(
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
-def test_indices_behind_the_dictionary(engine, column):
-    """They are refused where they are wanted, the first that is too much included."""
+def test_indices_beyond_the_dictionary(engine, column):
+    """Refused where they are selected, from the first invalid index on."""
     entries = [bytes([number]) * column.size for number in range(3)]
     request = DecodeRequest(t.COPY, column.size, t.NULLS_FILL, 0, 0, 8)
     for index in (2, 3, 4, 255):
         for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])]):
-            chunk = indexed(column, entries, b"\x08" + hybrid_rle.encode(made, 8))
+            chunk = indexed_chunk(column, entries, b"\x08" + hybrid_rle.encode(made, 8))
             found = take_rows(engine, chunk, request, [0, 7], True)
             if index == 2:
                 assert found.rows is not None
@@ -263,8 +265,8 @@ def test_indices_behind_the_dictionary(engine, column):
 
 
 @engines
-def test_runs_of_indices_that_are_refused(engine):
-    """Of nothing, in front of what would do for all, and cut off: whatever is read from behind the page would do."""
+def test_invalid_index_runs_are_refused(engine):
+    """Empty runs before a valid one, and truncated runs; bytes after the page would be valid indices."""
     column, request = ColumnType(INT64), DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 8)
     entries = [bytes([number]) * 8 for number in range(256)]
     enough, packed = hybrid_rle.encode([("rle", 9, 8)], 8), hybrid_rle.encode([("packed", [9] * 8)], 8)
@@ -277,13 +279,13 @@ def test_runs_of_indices_that_are_refused(engine):
         (packed[:-1], TRUNCATED),
         (b"", TRUNCATED),
     ):
-        found = take_rows(engine, indexed(column, entries, b"\x08" + body), request, [1, 6], True)
+        found = take_rows(engine, indexed_chunk(column, entries, b"\x08" + body), request, [1, 6], True)
         assert found == (DecodeOutcome(status, 1) if status else DecodeOutcome(0, -1, (entries[9],) * 2))
 
 
 @engines
-def test_pages_of_values_that_end_early(engine):
-    """Whichever of them are wanted: by one byte, or by all of the last value."""
+def test_truncated_plain_pages(engine):
+    """Truncated by one byte or by the last value, whichever rows are selected."""
     rng = np.random.default_rng(9)
     for column in (ColumnType(INT32), ColumnType(FIXED_LEN_BYTE_ARRAY, 3)):
         rows = [rng.bytes(column.size) for _ in range(5)]
@@ -301,8 +303,8 @@ def test_pages_of_values_that_end_early(engine):
 
 
 @engines
-def test_a_value_behind_nulls_is_decompressed(engine):
-    """The first value of a page lies where the levels end, in a part of its own of what Snappy has."""
+def test_value_after_nulls_is_decompressed(engine):
+    """The first value lies where the levels end, in a Snappy element of its own."""
     rng = np.random.default_rng(10)
     column = ColumnType(INT64, 0, True)
     value = rng.bytes(8)
@@ -313,12 +315,12 @@ def test_a_value_behind_nulls_is_decompressed(engine):
     chunk = Chunk(column, SNAPPY, [replace(page, body=body)])
     request = DecodeRequest(t.COPY, 8, t.NULLS_FILL, 0, 0, 4)
     for places in ([2], [0, 2], [1, 2, 3]):
-        wanted = tuple(value if place == 2 else bytes(8) for place in places)
-        assert take_rows(engine, chunk, request, places, True) == DecodeOutcome(0, -1, wanted, b"", len(places) - 1)
+        expected = tuple(value if place == 2 else bytes(8) for place in places)
+        assert take_rows(engine, chunk, request, places, True) == DecodeOutcome(0, -1, expected, b"", len(places) - 1)
 
 
 @engines
-def test_levels_that_reach_beyond_the_page(engine):
+def test_level_sections_beyond_the_page(engine):
     rng = np.random.default_rng(11)
     column = ColumnType(INT64, 0, True)
     section = hybrid_rle.encode([("rle", 0, 9)], 1)
@@ -332,7 +334,7 @@ def test_levels_that_reach_beyond_the_page(engine):
 
 
 @engines
-def test_values_that_do_not_fit_are_refused_where_they_are_wanted(engine):
+def test_inexact_values_are_refused_only_where_selected(engine):
     rng = np.random.default_rng(8)
     rows = [number.to_bytes(8, "little") for number in (1, (1 << 53) + 1, 3)]
     moments = [bytes(8) + day.to_bytes(4, "little") for day in (2440588, (1 << 31) - 1, 2440589)]
@@ -348,7 +350,7 @@ def test_values_that_do_not_fit_are_refused_where_they_are_wanted(engine):
 
 
 def attempt(engine, case, chunk, request, places, seed) -> DecodeOutcome:
-    """Take rows of a damaged chunk, and hold them against the twin's if it has them."""
+    """Take rows of a damaged chunk; compares them with the oracle's if it has any."""
     taken = {PLAIN} if case is STRINGS else {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
     stored = all(page.type == DICTIONARY_PAGE or page.more["encoding"] in taken for page in chunk.pages)
     found = take_rows(engine, chunk, request, places, stored, seed)
@@ -360,7 +362,7 @@ def attempt(engine, case, chunk, request, places, seed) -> DecodeOutcome:
 
 @engines
 def test_cut_at_every_byte(engine):
-    """Data pages end anywhere."""
+    """Data pages end at any byte."""
     num_taken = 0
     for chunk, _, request in list(chunks_to_truncate())[:: 1 if engine.name == "compiled" else 7]:
         page = chunk.pages[1]

@@ -1,4 +1,4 @@
-"""The bounds of pages, their bytes and levels: the kernels, by way of those that call them, against the twin."""
+"""Page bounds, byte counts and level histograms: kernels, through their callers, against the oracle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
 from support.kernels.engines import ENGINES
 from support.kernels.strategies import STRINGS, few
-from support.oracles import statistics as twin
+from support.oracles import statistics as oracle
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ NUMBERS = {
 }
 
 
-def special(case: Case) -> list[bytes]:
-    """Values at the edges."""
+def edge_values(case: Case) -> list[bytes]:
+    """Return values at the edges of the column's order."""
     width = case.order.width
     if case.kind == "boolean":
         return [b"\0", b"\1"]
     if case.kind == "float":
-        code = twin.FORMATS["float", width]
+        code = oracle.FORMATS["float", width]
         found = [struct.pack(code, float(text)) for text in NUMBERS["float"]]
         negative_nan = bytes([*found[-1][:-1], found[-1][-1] | 0x80])
         nearest_nans = [b"\1" + infinity[1:] for infinity in found[4:6]]
@@ -92,8 +92,8 @@ def special(case: Case) -> list[bytes]:
     return [*short, front, front * 2, front * 2 + b"\0", front * 3, front * 2 + b"12345678", front * 2 + b"12345679"]
 
 
-def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
-    """Values as a column has them."""
+def leaf_arrays(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
+    """Return values as arguments of `compute_page_bounds`."""
     data = np.frombuffer(b"".join(values), np.uint8)
     if case.physical != BYTE_ARRAY:
         return {"values": data.view(DTYPES[case.physical])}
@@ -102,23 +102,25 @@ def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
 
 
 def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] | None = None) -> None:
-    """Hold the bounds of pages, which end at `ends`, against the twin."""
+    """Compare the bounds of pages that end at `ends` with the oracle's."""
     bounds = np.array([0, *ends], np.int64)
     coded = None if codes is None else np.array(codes, np.int32)
-    columns = stored(case, values)
+    columns = leaf_arrays(case, values)
     found = compute_page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
     whole = values if codes is None else [values[code] for code in codes]
-    wanted = [
-        twin.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
+    expected = [
+        oracle.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
     ]
     assert found.num_values == np.diff(bounds).tolist()
     for mine, side in ((found.min_values, 0), (found.max_values, 1)):
-        if case.kind == "decimal":  # one number may have many forms
-            same = [None if value is None else twin.sort_value("decimal", value) for value in mine]
-            assert same == [None if page[side] is None else twin.sort_value("decimal", page[side]) for page in wanted]
+        if case.kind == "decimal":  # a decimal has many encodings
+            same = [None if value is None else oracle.sort_value("decimal", value) for value in mine]
+            assert same == [
+                None if page[side] is None else oracle.sort_value("decimal", page[side]) for page in expected
+            ]
         else:
-            assert mine == [page[side] for page in wanted]
-    assert found.nan_counts == ([page[2] for page in wanted] if case.kind == "float" else None)
+            assert mine == [page[side] for page in expected]
+    assert found.nan_counts == ([page[2] for page in expected] if case.kind == "float" else None)
 
 
 @pytest.fixture(params=ENGINES, ids=repr)
@@ -131,7 +133,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_random_pages(engine, case):
     rng = np.random.default_rng(CASES.index(case))
-    edges = special(case)
+    edges = edge_values(case)
     for _ in range(engine.size(20, 3)):
         count = int(rng.integers(0, engine.size(300)))
         values = [
@@ -147,8 +149,8 @@ def test_random_pages(engine, case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
-def test_every_pair_of_edges(engine, case):
-    edges = special(case)
+def test_every_pair_of_edge_values(engine, case):
+    edges = edge_values(case)
     pairs = [value for one in edges for other in edges for value in (one, other)]
     compare(case, pairs, list(range(2, len(pairs) + 1, 2)))
     compare(case, edges, [len(edges)])
@@ -158,7 +160,7 @@ def test_every_pair_of_edges(engine, case):
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_any_bytes(data):
-    """Binary values that Hypothesis chooses: few letters, so that much is shared at the front."""
+    """Binary values of few letters, so that they share prefixes."""
     case = data.draw(st.sampled_from([case for case in CASES if case.physical in (6, 7) and case.kind != "float"]))
     length = case.order.width
     letters = st.sampled_from([0, 1, 0x7F, 0x80, 0xFF])
@@ -170,8 +172,8 @@ def test_any_bytes(data):
 
 
 @pytest.mark.parametrize(("physical", "kind", "length"), [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
-def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kind, length):
-    """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
+def test_values_with_another_prefix_than_the_bounds(engine, physical, kind, length):
+    """Both bounds share eight bytes or more; the other values only end as if they lay between them."""
     case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)
     for place in range(16):
         front = b"\x40" * 16
@@ -183,8 +185,8 @@ def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kin
                 compare(case, [values[number] for number in order], [len(order)])
 
 
-def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
-    """More of the same, or less of it: outside of the bounds so far by bytes that the word of eight does not have."""
+def test_values_that_differ_from_a_bound_after_its_first_word(engine):
+    """Longer or shorter values are outside the bounds only by bytes after the first eight."""
     for shared in (b"", b"in front"):
         low, high = shared + b"b" * 9, shared + b"m" * 8
         for others in ([high + b"m"], [low[:-1]], [low[:-1] + b"a"], [high + b"\0", low[:-1], high + b"\0\0"]):
@@ -195,35 +197,34 @@ def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
             compare(case, [b"b" * 9, b"m" * 9, *others], [3])
 
 
-def test_a_bound_that_moves_to_another_front(engine):
-    """What comes then is held against the new bound, by the front and the word of this."""
+def test_bound_replaced_by_one_with_another_prefix(engine):
+    """Later values are compared with the prefix and the word of the new bound."""
     for low, high, new, last in ((b"Fb", b"Fm", b"Ez", b"Ec"), (b"Fb", b"Fm", b"Gc", b"Gl")):
         values = [value[:1] * 8 + value[1:] for value in (low, high, new, last)]
         compare(Case(6, "bytes"), values, [4])
         compare(Case(7, "bytes", None, 9), values, [4])
 
 
-def test_decimals_of_several_lengths(engine):
-    """The bytes of longer ones lie between those of shorter ones, and the numbers do not."""
+def test_decimals_of_different_lengths(engine):
+    """The bytes of longer decimals lie between those of shorter ones, but their numbers do not."""
     for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
-        stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
-        compare(Case(6, "decimal", DECIMAL), stored_, [3])
-        compare(Case(6, "decimal", DECIMAL), stored_, [3], [0, 1, 2])
+        stored = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
+        compare(Case(6, "decimal", DECIMAL), stored, [3])
+        compare(Case(6, "decimal", DECIMAL), stored, [3], [0, 1, 2])
 
 
-def test_values_that_end_with_the_buffer(engine):
-    """Nothing is loaded from behind the last value."""
+def test_no_reads_after_the_last_value(engine):
     for length in range(18):
         values = [bytes([7] * length), bytes([7] * (length - 1) + [8]) if length else b"", bytes([7] * length)]
         compare(Case(6, "bytes"), values, [3])
         compare(Case(6, "decimal", DECIMAL), values, [3])
 
 
-def test_lengths_and_levels(engine):
+def test_page_sizes_and_level_histograms(engine):
     rng = np.random.default_rng(3)
     leaf = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 2)
     values = [rng.bytes(int(n)) for n in rng.integers(0, 9, engine.size(200))]
-    columns = stored(Case(6, "bytes"), values)
+    columns = leaf_arrays(Case(6, "bytes"), values)
     places = {"starts": columns["starts"], "ends": columns["ends"]}
     bounds = np.array([0, 0, len(values) // 2, len(values)], np.int64)
     definition, repetition = rng.integers(0, 4, 500).astype("u1"), rng.integers(0, 3, 500).astype("u1")
@@ -233,11 +234,11 @@ def test_lengths_and_levels(engine):
     )
     pairs = list(pairwise(bounds))
     assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
-    for found, given_, most in (
+    for found, stored_levels, most in (
         (sizes.definition_histograms, definition, 3),
         (sizes.repetition_histograms, repetition, 2),
     ):
-        counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
+        counted = [stored_levels[start:stop].tolist() for start, stop in pairwise(levels)]
         assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
     codes = rng.integers(0, len(values), len(values)).astype("i4")
     sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
@@ -245,7 +246,7 @@ def test_lengths_and_levels(engine):
     assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
 
 
-def test_what_may_be_left_out_of_the_sizes_is():
+def test_redundant_size_statistics_are_omitted():
     bounds = np.array([0, 2], np.int64)
     levels = np.zeros(2, np.uint8)
     flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
@@ -263,7 +264,7 @@ FIXED = [case for case in CASES if case.physical != BYTE_ARRAY and case.kind != 
 @given(data=st.data(), case=st.sampled_from(FIXED))
 def test_any_bounds(data, case):
     width = case.order.width
-    value = st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(special(case)))
+    value = st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(edge_values(case)))
     values = data.draw(st.lists(value, max_size=12))
     codes = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else []
     for engine in ENGINES:
@@ -275,7 +276,7 @@ def test_any_bounds(data, case):
 
 @few
 @given(values=STRINGS, levels=st.lists(st.integers(0, 3), max_size=40), data=st.data())
-def test_sizes_of_pages(values, levels, data):
+def test_any_page_sizes_and_histograms(values, levels, data):
     ends = np.cumsum([len(value) for value in values], dtype=np.int64)
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)) if values else [], np.int32)
     about = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 0)
@@ -284,12 +285,14 @@ def test_sizes_of_pages(values, levels, data):
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(size_statistics, "statistics_kernels", engine)
-            for of, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
-                bounds = np.array([0, len(of) // 2, len(of)], np.int64)
+            for whole, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
+                bounds = np.array([0, len(whole) // 2, len(whole)], np.int64)
                 found = size_statistics.compute_page_sizes(
                     about, bounds, at, definition=np.array(levels, np.uint8), **places, **extra
                 )
-                assert found.byte_array_bytes.tolist() == [len(b"".join(of[a:b])) for a, b in pairwise(bounds.tolist())]
+                assert found.byte_array_bytes.tolist() == [
+                    len(b"".join(whole[a:b])) for a, b in pairwise(bounds.tolist())
+                ]
                 counted = [levels[a:b] for a, b in pairwise(at.tolist())]
                 assert found.definition_histograms.tolist() == [
                     [page.count(level) for level in range(4)] for page in counted

@@ -22,7 +22,7 @@ from support.kernels.guarded_buffers import GuardedBuffer, with_slack
 from support.kernels.strategies import few
 from support.kernels.thrift_structs import read_struct, to_dict
 from support.oracles import Damaged
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 from support.oracles.hybrid_rle import uleb
 from support.oracles.pages import idl, to_bytes
 
@@ -32,29 +32,29 @@ def engine(request):
     return request.param
 
 
-def by_twin(name: str, data: bytes) -> tuple[int, dict[str, Any]]:
-    reader = twin.StructReader(data, UNIONS)
+def read_by_oracle(name: str, data: bytes) -> tuple[int, dict[str, Any]]:
+    reader = oracle.StructReader(data, UNIONS)
     found = reader.struct(KNOWN[name])
     return reader.pos, found
 
 
-def by_thriftpy2(name: str, data: bytes) -> Any:
+def read_by_thriftpy2(name: str, data: bytes) -> Any:
     thing = KNOWN[name]()
     TCompactProtocol(TMemoryBuffer(data)).read_struct(thing)
     return thing
 
 
-def written(thing: Any) -> bytes:
+def write_by_thriftpy2(thing: Any) -> bytes:
     buffer = TMemoryBuffer()
     TCompactProtocol(buffer).write_struct(thing)
     return buffer.getvalue()
 
 
-def agree(engine, name: str, data: bytes, seed: int = 0) -> None:
-    """Hold the kernel against the twin, for bytes that may be anything."""
+def check_against_oracle(engine, name: str, data: bytes, seed: int = 0) -> None:
+    """Compare the kernel with the oracle, on bytes that may be invalid."""
     taken, found = read_struct(engine, thrift_layout(name), data, seed)
     try:
-        expected_end, expected = by_twin(name, data)
+        expected_end, expected = read_by_oracle(name, data)
     except Damaged:
         assert taken < 0, f"{data.hex()} was read as {found}"
         return
@@ -67,18 +67,18 @@ def agree(engine, name: str, data: bytes, seed: int = 0) -> None:
 def test_random_structs_written_by_thriftpy2(data):
     name = data.draw(st.sampled_from(WITH_FIELDS))
     thing = data.draw(structs(KNOWN[name]))
-    encoded = written(thing)
-    assert encoded == twin.encode_struct(twin.fields_of(thing))
-    expected = by_twin(name, encoded)
+    encoded = write_by_thriftpy2(thing)
+    assert encoded == oracle.encode_struct(oracle.fields_of(thing))
+    expected = read_by_oracle(name, encoded)
     for engine in ENGINES:
         taken, found = read_struct(engine, thrift_layout(name), encoded)
         assert (taken, to_dict(found)) == expected
         assert found == found
-        assert equal_to_thriftpy2(found, by_thriftpy2(name, encoded))
+        assert equal_to_thriftpy2(found, read_by_thriftpy2(name, encoded))
 
 
 def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
-    """Compare attribute by attribute, defaults and all."""
+    """Check that all attributes are equal, defaults included."""
     for _, (code, name, *_about) in thing.thrift_spec.items():
         expected, value = getattr(thing, name), getattr(found, name)
         if code == 12 and expected is not None:
@@ -94,19 +94,19 @@ def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
 
 @settings(deadline=None, max_examples=200)
 @given(data=st.data())
-def test_unknown_fields_of_any_type_are_passed_over(data):
+def test_unknown_fields_are_skipped(data):
     name = data.draw(st.sampled_from(WITH_FIELDS))
-    known = twin.fields_of(data.draw(structs(KNOWN[name])))
+    known = oracle.fields_of(data.draw(structs(KNOWN[name])))
     unknown = data.draw(st.lists(UNKNOWN.filter(lambda f: f[0] not in KNOWN[name].thrift_spec), min_size=1, max_size=4))
     inside = not any(kind in UNIONS for kind in KNOWN.values() if kind.__name__ == name) and data.draw(st.booleans())
     unknown = [field for field in unknown if not inside or field[0] > 62 or field[0] <= 0]
     rng = random.Random(data.draw(st.integers(0, 1 << 30)))
-    encoded = twin.encode_struct(with_unknown_fields(known, unknown, rng, inside), long_ids=data.draw(st.booleans()))
+    encoded = oracle.encode_struct(with_unknown_fields(known, unknown, rng, inside), long_ids=data.draw(st.booleans()))
     for engine in ENGINES:
-        agree(engine, name, encoded)
+        check_against_oracle(engine, name, encoded)
 
 
-def test_every_file(engine, parquet_testing):
+def test_footers_of_all_files(engine, parquet_testing):
     files = sorted(parquet_testing.rglob("*.parquet"))
     assert files
     for path in files if engine is COMPILED else files[:40:4]:
@@ -115,8 +115,8 @@ def test_every_file(engine, parquet_testing):
             continue
         taken, found = read_struct(engine, thrift_layout("FileMetaData"), encoded)
         assert taken == len(encoded), path
-        assert to_dict(found) == by_twin("FileMetaData", encoded)[1], path
-        assert equal_to_thriftpy2(found, by_thriftpy2("FileMetaData", encoded))
+        assert to_dict(found) == read_by_oracle("FileMetaData", encoded)[1], path
+        assert equal_to_thriftpy2(found, read_by_thriftpy2("FileMetaData", encoded))
 
 
 def footer_of(path) -> bytes:
@@ -154,37 +154,37 @@ def example_footer() -> Any:
     return IDL.FileMetaData(version=1, schema=schema, num_rows=3, row_groups=groups, created_by="somebody")
 
 
-def test_a_projection_as_columns_of_an_arena():
-    wanted = thrift_layout(
+def test_projected_fields_in_the_arena():
+    layout = thrift_layout(
         "FileMetaData", "row_groups.num_rows", CHUNK + "meta_data.num_values", CHUNK + "meta_data.statistics.null_count"
     )
-    encoded = written(example_footer())
+    encoded = write_by_thriftpy2(example_footer())
     data, arena, stack = np.frombuffer(encoded, np.uint8), np.empty(2000, np.int64), np.empty(STACK_WORDS, np.int64)
-    stack[S_TOP], stack[S_ROOM] = wanted.words, len(arena)
-    assert COMPILED.read_thrift_struct(data, 0, len(data), wanted.table, arena, 0, stack) == len(data)
-    first, count = arena[wanted.slot("row_groups") :][:2]
-    words = wanted.record_layout("row_groups").words
+    stack[S_TOP], stack[S_ROOM] = layout.words, len(arena)
+    assert COMPILED.read_thrift_struct(data, 0, len(data), layout.table, arena, 0, stack) == len(data)
+    first, count = arena[layout.slot("row_groups") :][:2]
+    words = layout.record_layout("row_groups").words
     groups = arena[first : first + count * words].reshape(count, words)
-    assert groups[:, wanted.slot("row_groups.num_rows")].tolist() == [100, 101, 102, 103, 104]
-    assert (groups[:, wanted.slot("row_groups.columns") + 1] == 4).all()
-    words = wanted.record_layout("row_groups.columns").words
-    chunks = arena[groups[0, wanted.slot("row_groups.columns")] :][: 20 * words].reshape(5, 4, words)
+    assert groups[:, layout.slot("row_groups.num_rows")].tolist() == [100, 101, 102, 103, 104]
+    assert (groups[:, layout.slot("row_groups.columns") + 1] == 4).all()
+    words = layout.record_layout("row_groups.columns").words
+    chunks = arena[groups[0, layout.slot("row_groups.columns")] :][: 20 * words].reshape(5, 4, words)
     expected = np.add.outer(np.arange(5), np.arange(4))
-    assert (chunks[:, :, wanted.slot(CHUNK + "meta_data.num_values")] == 10 * expected).all()
-    nulls = chunks[:, :, wanted.slot(CHUNK + "meta_data.statistics.null_count")]
+    assert (chunks[:, :, layout.slot(CHUNK + "meta_data.num_values")] == 10 * expected).all()
+    nulls = chunks[:, :, layout.slot(CHUNK + "meta_data.statistics.null_count")]
     assert (nulls == np.where(expected % 2, expected, -1)).all()
-    encrypted = chunks[:, :, 0] & wanted.bit(CHUNK + "crypto_metadata") != 0
-    assert (encrypted == (expected == 3)).all(), "what is not wanted is in the presence mask too"
-    assert stack[S_TOP] == wanted.words + 5 * wanted.record_layout("row_groups").words + 20 * words
+    encrypted = chunks[:, :, 0] & layout.bit(CHUNK + "crypto_metadata") != 0
+    assert (encrypted == (expected == 3)).all(), "fields that are not projected are in the presence mask too"
+    assert stack[S_TOP] == layout.words + 5 * layout.record_layout("row_groups").words + 20 * words
 
 
-def test_positions_of_structs_lead_to_them():
-    wanted = thrift_layout("FileMetaData", CHUNK + "@")
-    encoded = written(example_footer())
-    _, found = read_struct(COMPILED, wanted, encoded)
+def test_structs_read_at_recorded_positions():
+    layout = thrift_layout("FileMetaData", CHUNK + "@")
+    encoded = write_by_thriftpy2(example_footer())
+    _, found = read_struct(COMPILED, layout, encoded)
     data, stack = np.frombuffer(encoded, np.uint8), np.empty(STACK_WORDS, np.int64)
-    word = wanted.slot(CHUNK + "@")
-    groups = root_record(wanted, found._words, data).row_groups
+    word = layout.slot(CHUNK + "@")
+    groups = root_record(layout, found._words, data).row_groups
     starts = [int(chunk._words[chunk._base + word]) - position(found) for group in groups for chunk in group.columns]
     chunk = thrift_layout("ColumnChunk")
     arena = np.empty(5000, np.int64)
@@ -204,11 +204,11 @@ def test_positions_of_structs_lead_to_them():
 
 
 def position(found: Any) -> int:
-    """Where in its buffer the test helper has put what it encoded."""
-    return len(found._data) - 64 - len(written(example_footer()))
+    """Return the position of the encoded footer in the test helper's buffer."""
+    return len(found._data) - 64 - len(write_by_thriftpy2(example_footer()))
 
 
-def test_layouts_answer():
+def test_layout_slots_and_bits():
     whole = ThriftLayout("PageHeader")
     assert whole.slot("type") == 1
     assert whole.words == whole.record.words
@@ -226,8 +226,8 @@ def test_layouts_answer():
         ThriftLayout("StringType")
 
 
-def test_cut_anywhere(engine):
-    encoded = twin.encode_struct([*twin.fields_of(example_footer()), (32767, twin.BINARY, b"x" * 300)])
+def test_cut_at_every_byte(engine):
+    encoded = oracle.encode_struct([*oracle.fields_of(example_footer()), (32767, oracle.BINARY, b"x" * 300)])
     for end in range(0, len(encoded), 1 if engine is COMPILED else 29):
         taken, _ = read_struct(engine, thrift_layout("FileMetaData"), encoded[:end], seed=end)
         assert taken < 0
@@ -236,69 +236,71 @@ def test_cut_anywhere(engine):
 
 
 @pytest.mark.parametrize("times", [1, 4, 30])
-def test_damaged_anywhere(engine, times):
+def test_flipped_bits(engine, times):
     rng = random.Random(times)
     footer = example_footer()
     footer.row_groups = footer.row_groups[:2]
     encodings = [
-        written(footer),
-        twin.encode_struct([*twin.fields_of(footer), (99, twin.LIST, (twin.MAP, [(8, 12, [(b"k", [])])]))]),
+        write_by_thriftpy2(footer),
+        oracle.encode_struct([*oracle.fields_of(footer), (99, oracle.LIST, (oracle.MAP, [(8, 12, [(b"k", [])])]))]),
     ]
     for number in range(engine.size(1500)):
         damaged = bytearray(rng.choice(encodings))
         for _ in range(times):
             damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
-        agree(engine, "FileMetaData", bytes(damaged), seed=number)
+        check_against_oracle(engine, "FileMetaData", bytes(damaged), seed=number)
 
 
 def test_random_bytes(engine):
     rng = random.Random(5)
     for number in range(engine.size(1500)):
         data = bytes(rng.choice((rng.randrange(256), 0x15, 0x19, 0x1C, 0)) for _ in range(rng.randrange(1, 60)))
-        agree(engine, rng.choice(["FileMetaData", "PageHeader", "SchemaElement", "ColumnIndex"]), data, seed=number)
+        check_against_oracle(
+            engine, rng.choice(["FileMetaData", "PageHeader", "SchemaElement", "ColumnIndex"]), data, seed=number
+        )
 
 
-REQUIRED = [(1, twin.I32, 0), (2, twin.I32, 3), (3, twin.I32, 4)]  # of PageHeader
+REQUIRED = [(1, oracle.I32, 0), (2, oracle.I32, 3), (3, oracle.I32, 4)]  # fields of PageHeader
 
 
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
         (REQUIRED[:2], kernels_status.MISSING_FIELD),
-        ([*REQUIRED, (5, twin.STRUCT, [(1, twin.I32, 5)])], kernels_status.MISSING_FIELD),
-        ([(1, twin.I64, 0), *REQUIRED[1:]], kernels_status.MISSING_FIELD),  # of another type, so not this field
-        ([*REQUIRED[:2], (3, twin.I32, 1 << 31)], kernels_status.BAD_VARINT),
-        ([*REQUIRED[:2], (3, twin.I32, -(1 << 31) - 1)], kernels_status.BAD_VARINT),
+        ([*REQUIRED, (5, oracle.STRUCT, [(1, oracle.I32, 5)])], kernels_status.MISSING_FIELD),
+        ([(1, oracle.I64, 0), *REQUIRED[1:]], kernels_status.MISSING_FIELD),  # of another type, so the field is missing
+        ([*REQUIRED[:2], (3, oracle.I32, 1 << 31)], kernels_status.BAD_VARINT),
+        ([*REQUIRED[:2], (3, oracle.I32, -(1 << 31) - 1)], kernels_status.BAD_VARINT),
     ],
 )
-def test_headers_that_are_wrong(engine, fields, status):
-    assert read_struct(engine, thrift_layout("PageHeader"), twin.encode_struct(fields))[0] == status
+def test_invalid_page_headers(engine, fields, status):
+    assert read_struct(engine, thrift_layout("PageHeader"), oracle.encode_struct(fields))[0] == status
 
 
-def test_a_bool_is_a_number(engine):
-    """fastparquet writes it for OPTIONAL and REQUIRED."""
+def test_bool_in_place_of_an_i32(engine):
+    """fastparquet writes OPTIONAL and REQUIRED as bools."""
     element = thrift_layout("SchemaElement")
     for bit in (False, True):
-        fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
-        taken, found = read_struct(engine, element, twin.encode_struct(fields))
+        fields = [(3, oracle.TRUE if bit else oracle.FALSE, bit), (4, oracle.BINARY, b"a")]
+        taken, found = read_struct(engine, element, oracle.encode_struct(fields))
         assert taken > 0
         assert found.repetition_type == bit
         assert found.name == "a"
 
 
-def test_types_that_there_are_not(engine):
+def test_unknown_thrift_types(engine):
     for field in (b"\x0e\x50", b"\x0f\x50", b"\x09\x50\x1e", b"\x09\x50\x10", b"\x0b\x50\x01\x8f\x01a"):
-        encoded = twin.encode_struct(REQUIRED)[:-1] + field + bytes(20)
+        encoded = oracle.encode_struct(REQUIRED)[:-1] + field + bytes(20)
         assert read_struct(engine, thrift_layout("PageHeader"), encoded)[0] == kernels_status.BAD_THRIFT_TYPE
-    for field in (b"\x09\x50\x0e", b"\x0b\x50\x00", b"\x09\x50\x00"):  # but an empty list may claim what it likes
-        encoded = twin.encode_struct(REQUIRED)[:-1] + field + b"\0"
+    for field in (b"\x09\x50\x0e", b"\x0b\x50\x00", b"\x09\x50\x00"):  # an empty list may claim any type
+        encoded = oracle.encode_struct(REQUIRED)[:-1] + field + b"\0"
         assert read_struct(engine, thrift_layout("PageHeader"), encoded)[0] == len(encoded)
 
 
 @pytest.mark.parametrize("size", range(8, 12))
 @pytest.mark.parametrize("last", [0, 1, 2, 0x7F])
 def test_long_varints(engine, size, last):
-    for field in (b"\x26", b"\x06" + twin.zigzag(77)):  # wanted (file_offset) and not
+    for field in (b"\x26", b"\x06" + oracle.zigzag(77)):  # a known field (file_offset), and an unknown one
         encoded = field + b"\x80" * (size - 1) + bytes([last]) + b"\0"
         whole = encoded if field == b"\x26" else b"\x26\x02" + encoded
         for tail in (b"", b"\x55" * 20):
@@ -313,14 +315,14 @@ def test_long_varints(engine, size, last):
     )
 
 
-@pytest.mark.parametrize("kind", [twin.LIST, twin.STRUCT, twin.MAP])
+@pytest.mark.parametrize("kind", [oracle.LIST, oracle.STRUCT, oracle.MAP])
 @pytest.mark.parametrize("depth", [1, 63, 64, 65, 5000])
-def test_nesting_has_an_end(engine, kind, depth):
+def test_nesting_limit(engine, kind, depth):
     encoded = b""
     for _ in range(depth - 1):
-        encoded += {twin.LIST: b"\x19", twin.MAP: b"\x01\x3b\x05", twin.STRUCT: b"\x1c"}[kind]
-    encoded += {twin.LIST: b"\x03", twin.MAP: b"\x00", twin.STRUCT: b"\x00"}[kind]
-    encoded += b"\0" * (depth - 1) if kind == twin.STRUCT else b""
+        encoded += {oracle.LIST: b"\x19", oracle.MAP: b"\x01\x3b\x05", oracle.STRUCT: b"\x1c"}[kind]
+    encoded += {oracle.LIST: b"\x03", oracle.MAP: b"\x00", oracle.STRUCT: b"\x00"}[kind]
+    encoded += b"\0" * (depth - 1) if kind == oracle.STRUCT else b""
     whole = b"\x26\x02" + bytes([0xC0 | kind]) + encoded + b"\0"
     assert read_struct(engine, thrift_layout("ColumnChunk"), whole)[0] == (
         len(whole) if depth <= 64 else kernels_status.TOO_DEEP
@@ -328,10 +330,15 @@ def test_nesting_has_an_end(engine, kind, depth):
 
 
 @pytest.mark.parametrize("count", [1 << 31, (1 << 63) - 1, (1 << 64) - 1, 5000])
-def test_lists_that_claim_too_much(engine, count):
-    for element, field in ((twin.STRUCT, 2), (twin.STRUCT, 4), (twin.I32, 60)):
+def test_oversized_lengths_are_refused(engine, count):
+    for element, field in ((oracle.STRUCT, 2), (oracle.STRUCT, 4), (oracle.I32, 60)):
         encoded = (
-            b"\x15\x02" + bytes([twin.LIST]) + twin.zigzag(field) + bytes([0xF0 | element]) + uleb(count) + b"\0" * 2000
+            b"\x15\x02"
+            + bytes([oracle.LIST])
+            + oracle.zigzag(field)
+            + bytes([0xF0 | element])
+            + uleb(count)
+            + b"\0" * 2000
         )
         assert read_struct(engine, thrift_layout("FileMetaData"), encoded)[0] == kernels_status.BAD_LENGTH
     for head in (b"\x0b\x76", b"\x08\x76"):  # a map, and a string, of field 59
@@ -341,28 +348,28 @@ def test_lists_that_claim_too_much(engine, count):
         )
 
 
-def test_a_repeated_field_replaces_the_one_before(engine):
-    statistics = [(3, twin.I64, 5), (5, twin.BINARY, b"max")]
-    first = [*((i, twin.I32, i) for i in (1, 2, 3, 4)), (5, twin.STRUCT, statistics)]
-    second = [(i, twin.I32, 9) for i in (1, 2, 3, 4)]
-    header = [*REQUIRED, (1, twin.I32, 2), (5, twin.STRUCT, first), (5, twin.STRUCT, second)]
-    found = read_struct(engine, thrift_layout("PageHeader"), twin.encode_struct(header))[1]
+def test_repeated_field_replaces_the_earlier_one(engine):
+    statistics = [(3, oracle.I64, 5), (5, oracle.BINARY, b"max")]
+    first = [*((i, oracle.I32, i) for i in (1, 2, 3, 4)), (5, oracle.STRUCT, statistics)]
+    second = [(i, oracle.I32, 9) for i in (1, 2, 3, 4)]
+    header = [*REQUIRED, (1, oracle.I32, 2), (5, oracle.STRUCT, first), (5, oracle.STRUCT, second)]
+    found = read_struct(engine, thrift_layout("PageHeader"), oracle.encode_struct(header))[1]
     assert found.type == 2
     assert found.data_page_header.statistics is None
     assert found.data_page_header.num_values == 9
-    agree(engine, "PageHeader", twin.encode_struct(header))
+    check_against_oracle(engine, "PageHeader", oracle.encode_struct(header))
     union = [
-        (4, twin.BINARY, b"name"),
-        (10, twin.STRUCT, [(5, twin.STRUCT, [(1, twin.I32, 2), (2, twin.I32, 9)]), (1, twin.STRUCT, [])]),
+        (4, oracle.BINARY, b"name"),
+        (10, oracle.STRUCT, [(5, oracle.STRUCT, [(1, oracle.I32, 2), (2, oracle.I32, 9)]), (1, oracle.STRUCT, [])]),
     ]
-    found = read_struct(engine, thrift_layout("SchemaElement"), twin.encode_struct(union))[1]
+    found = read_struct(engine, thrift_layout("SchemaElement"), oracle.encode_struct(union))[1]
     assert found.logicalType.which() == "STRING"
     assert found.logicalType.DECIMAL is None
 
 
-def test_a_union_of_the_future(engine):
-    element = [(4, twin.BINARY, b"name"), (10, twin.STRUCT, [(31, twin.STRUCT, [(1, twin.I32, 5)])])]
-    found = read_struct(engine, thrift_layout("SchemaElement"), twin.encode_struct(element))[1]
+def test_unknown_union_member(engine):
+    element = [(4, oracle.BINARY, b"name"), (10, oracle.STRUCT, [(31, oracle.STRUCT, [(1, oracle.I32, 5)])])]
+    found = read_struct(engine, thrift_layout("SchemaElement"), oracle.encode_struct(element))[1]
     assert found.logicalType is not None
     assert found.logicalType.which() is None
     assert repr(found) == "SchemaElement(name='name', logicalType=LogicalType())"
@@ -371,8 +378,8 @@ def test_a_union_of_the_future(engine):
 @few
 @given(pairs=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.text(max_size=5)), max_size=6))
 def test_many_structs(pairs):
-    """Structs that lie anywhere, each as it is read alone; one that there is none of has no fields."""
-    wanted = ThriftLayout("Statistics")
+    """Structs at any position equal those read alone; position -1 gives a struct without fields."""
+    layout = ThriftLayout("Statistics")
     stored = [
         to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))
         for i, (data, text) in enumerate(pairs)
@@ -380,9 +387,9 @@ def test_many_structs(pairs):
     data = b"?".join([b"", *stored])
     starts = [len(b"?".join([b"", *stored[:i]])) + 1 for i in range(len(stored))]
     for engine in ENGINES:
-        found = _read_all(engine, wanted, data, [*starts, -1])
+        found = _read_all(engine, layout, data, [*starts, -1])
         assert found is not None
-        for one, alone in zip(found, [read_struct(engine, wanted, each)[1] for each in stored], strict=False):
+        for one, alone in zip(found, [read_struct(engine, layout, each)[1] for each in stored], strict=False):
             assert to_dict(one) == to_dict(alone)
         assert to_dict(found[-1]) == {}
 
@@ -409,9 +416,9 @@ def _read_all(engine, layout, data, starts):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_many_structs_that_are_cut(engine):
-    wanted = ThriftLayout("Statistics")
+def test_many_truncated_structs(engine):
+    layout = ThriftLayout("Statistics")
     stored = to_bytes(idl().Statistics(max=b"largest", min=b"", null_count=77, is_max_value_exact=True))
     for size in range(len(stored)):
-        assert _read_all(engine, wanted, stored + stored[:size], [0, len(stored)]) is None
-    assert _read_all(engine, wanted, stored * 2, [0, len(stored)]) is not None
+        assert _read_all(engine, layout, stored + stored[:size], [0, len(stored)]) is None
+    assert _read_all(engine, layout, stored * 2, [0, len(stored)]) is not None

@@ -1,4 +1,4 @@
-"""Pages of a column chunk: which of them hold wanted rows, and which bytes they are; damaged offset indexes."""
+"""Pages of a column chunk: pages of selected rows, their byte ranges, and damaged offset indexes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD = [[100, 90, 0], [190, 110, 10], [300, 100, 20]]
 
 @st.composite
 def chunks(draw):
-    """A chunk with pages of any number of rows, none included, and gaps in front of some pages."""
+    """Draw a chunk whose pages have any number of rows, even none; some have gaps before them."""
     rows = draw(st.lists(st.integers(0, 6), max_size=8))
     position, row, locations = draw(st.integers(4, 20)), 0, []
     start = position
@@ -34,32 +34,32 @@ def chunks(draw):
 
 @settings(deadline=None, max_examples=200)
 @given(chunks(), st.data())
-def test_rows_to_pages_and_back(made, data):
-    chunk, counts = made
+def test_pages_with_rows_and_rows_in_pages_against_sets(drawn, data):
+    chunk, counts = drawn
     wanted = data.draw(st.sets(st.integers(0, chunk.num_rows - 1))) if chunk.num_rows else set()
     rows = RowRanges.from_indices(sorted(wanted))
     starts = [sum(counts[:page]) for page in range(len(counts))]
     holds = [set(range(start, start + count)) for start, count in zip(starts, counts, strict=True)]
-    # An empty page in front of one that is not is taken to begin its first row.
+    # An empty page shares its first row with the next page that has rows, so it counts as holding them.
     for page in reversed(range(len(counts) - 1)):
         if not counts[page]:
             holds[page] = holds[page + 1]
-    needed = chunk.needed(rows)
+    needed = chunk.pages_with_rows(rows)
     assert needed.tolist() == [page for page, held in enumerate(holds) if held & wanted]
-    assert rows.is_subset(chunk.rows_of(needed))
-    assert set(chunk.rows_of(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
+    assert rows.is_subset(chunk.rows_in_pages(needed))
+    assert set(chunk.rows_in_pages(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
     mask = np.isin(np.arange(len(counts)), needed)
-    assert chunk.rows_of(mask) == chunk.rows_of(needed)
+    assert chunk.rows_in_pages(mask) == chunk.rows_in_pages(needed)
     expected = [chunk.locations[page, 0] + np.array([0, chunk.locations[page, 1]]) for page in needed]
     found = chunk.byte_ranges(needed)
     assert chunk.num_bytes(rows) == sum(stop - start for start, stop in found.tolist())
     if expected and chunk.offsets[0] > chunk.start:
-        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary)
+        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary_range)
         found = found[1:]
     assert found.tolist() == [pair.tolist() for pair in expected]
 
 
-def test_a_chunk_without_an_offset_index_is_one_page():
+def test_chunk_without_offset_index_is_one_page():
     chunk = ChunkPages.unindexed(100, 400, 30)
     assert (chunk.num_pages, chunk.dictionary_range, chunk.is_indexed) == (1, None, False)
     assert chunk.byte_ranges(chunk.pages_with_rows(RowRanges([(7, 8)]))).tolist() == [[100, 400]]
@@ -75,12 +75,10 @@ def test_a_chunk_without_an_offset_index_is_one_page():
     for num_rows in (0, 30):
         with pytest.raises(InvalidFileError, match="ends before it begins"):
             ChunkPages.unindexed(100, 99, num_rows)
-    assert (
-        ChunkPages.unindexed(100, 100, 30).num_bytes(RowRanges.all(30)) == 0
-    )  # nothing but nulls, of the type UNKNOWN
+    assert ChunkPages.unindexed(100, 100, 30).num_bytes(RowRanges.all(30)) == 0  # only nulls, of type UNKNOWN
 
 
-def test_as_a_value():
+def test_equality_hash_and_immutability():
     assert ChunkPages(4, 400, 30, GOOD) == ChunkPages(4, 400, 30, np.array(GOOD))
     assert len({ChunkPages(4, 400, 30, GOOD), ChunkPages(4, 400, 30, GOOD), ChunkPages(5, 400, 30, GOOD)}) == 2
     own = np.array(GOOD)
@@ -99,23 +97,23 @@ HUGE = 2**63 - 1
 @pytest.mark.parametrize(
     ("page", "column", "value", "message"),
     [
-        (0, 0, 3, "not within"),
-        (0, 0, -HUGE - 1, "not within"),
-        (2, 0, 301, "not within"),
-        (2, 0, 400, "not within"),
-        (2, 0, HUGE, "not within"),
-        (1, 1, 0, "not within"),
-        (1, 1, -5, "not within"),
-        (1, 1, HUGE, "not within"),
-        (2, 1, 101, "not within"),
-        (1, 0, 189, "before the end"),
-        (1, 1, 111, "before the end"),
-        (0, 2, 1, "first page begin"),
-        (0, 2, -1, "first page begin"),
-        (1, 2, 21, "before that of"),
-        (1, 2, -HUGE - 1, "before that of"),
-        (2, 2, 31, "behind the last row"),
-        (2, 2, HUGE, "behind the last row"),
+        (0, 0, 3, "outside of the column chunk"),
+        (0, 0, -HUGE - 1, "outside of the column chunk"),
+        (2, 0, 301, "outside of the column chunk"),
+        (2, 0, 400, "outside of the column chunk"),
+        (2, 0, HUGE, "outside of the column chunk"),
+        (1, 1, 0, "outside of the column chunk"),
+        (1, 1, -5, "outside of the column chunk"),
+        (1, 1, HUGE, "outside of the column chunk"),
+        (2, 1, 101, "outside of the column chunk"),
+        (1, 0, 189, "overlaps the previous page"),
+        (1, 1, 111, "overlaps the previous page"),
+        (0, 2, 1, "the offset index begins at row"),
+        (0, 2, -1, "the offset index begins at row"),
+        (1, 2, 21, "earlier row"),
+        (1, 2, -HUGE - 1, "earlier row"),
+        (2, 2, 31, "after the last row"),
+        (2, 2, HUGE, "after the last row"),
     ],
 )
 def test_damaged_offset_indexes(page, column, value, message):
@@ -126,13 +124,13 @@ def test_damaged_offset_indexes(page, column, value, message):
     assert caught.value.where["page"] in (page, page + 1)
 
 
-def test_no_pages():
+def test_chunk_without_pages():
     assert ChunkPages(4, 4, 0, np.empty((0, 3))).pages_with_rows(RowRanges()).tolist() == []
     with pytest.raises(InvalidFileError, match="no pages"):
         ChunkPages(4, 400, 1, np.empty((0, 3)))
 
 
-def test_pages_of_a_file_of_our_own():
+def test_page_locations_cover_a_written_chunk():
     file = io.BytesIO()
     numparq.to_parquet(
         pd.DataFrame({"a": np.arange(1000), "b": ["x", "y"] * 500}), file, data_page_size=512, use_dictionary=["b"]

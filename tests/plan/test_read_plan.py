@@ -1,4 +1,4 @@
-"""Plans of reads: what is left after each step adds up; in words and as a picture."""
+"""Read plans: the cuts of each step and the rest add up; as text and as HTML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def example():
     return narrow(plan, {0: A0.rows_in_pages([1])}, "column index", "a < 5")
 
 
-def test_a_plan_that_reads_everything():
+def test_plan_without_cuts_reads_all_pages():
     assert (WHOLE.num_rows, WHOLE.num_bytes, WHOLE.cuts) == (60, 1296, ())
     assert WHOLE.reads() == [
         "row group 0, column a: all pages (396 bytes)",
@@ -36,7 +36,7 @@ def test_a_plan_that_reads_everything():
     ]
 
 
-def test_what_cut_a_plan():
+def test_cuts_by_statistics_and_column_index():
     plan = example()
     assert plan.cuts == (
         PlanCut("statistics", "a < 5 & b == '<&>'", 30, 600),
@@ -44,7 +44,7 @@ def test_what_cut_a_plan():
     )
     assert plan[0].rows == RowRanges([(10, 20)])
     assert not plan[1].rows
-    assert plan.requests().tolist() == [
+    assert plan.byte_ranges().tolist() == [
         [200, 300, 0, 0, 1],
         [400, 450, 0, 1, DICTIONARY_PAGE_ORDINAL],
         [450, 500, 0, 1, 0],
@@ -59,13 +59,13 @@ def test_what_cut_a_plan():
     assert narrow(plan, {0: RowRanges([(12, 13)])}).cuts[-1] == PlanCut("rows", "", 9, 200)
 
 
-def test_an_offset_index_that_comes_after_the_rows_are_known():
+def test_offset_index_added_after_rows_are_narrowed():
     late = with_offset_indexes(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
-    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without wanted rows", 0, 496))
+    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without selected rows", 0, 496))
     assert late.row_groups == narrow(example(), {0: RowRanges([(12, 13)])}).row_groups
 
 
-def test_plans_are_values():
+def test_equality_hash_and_immutability():
     assert example() == example()
     assert hash(example()) == hash(example())
     assert example() != WHOLE
@@ -75,27 +75,27 @@ def test_plans_are_values():
         plan.columns = ()
 
 
-def test_requests_are_put_together():
+def test_byte_ranges_are_coalesced():
     found = example().fetches(Coalescing(50, 1000))
     assert found.requests.tolist() == [[200, 300], [400, 700]]
-    assert found.position.tolist() == [0, 0, 50, 100]
+    assert found.offset_in_request.tolist() == [0, 0, 50, 100]
     assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().requests.shape == (0, 2)
 
 
-def test_some_of_the_columns():
-    plan = example().only(["b"])
+def test_project_columns():
+    plan = example().project(["b"])
     assert (plan.columns, plan.num_bytes, plan.num_rows, plan.cuts) == (("b",), 300, 10, ())
-    assert example().only(["b", "a"]).only(["a", "b"]).row_groups == example().row_groups
+    assert example().project(["b", "a"]).project(["a", "b"]).row_groups == example().row_groups
 
 
-def test_rows_of_the_whole_file():
+def test_file_rows_by_row_group():
     found = WHOLE.by_row_group(RowRanges([(5, 8), (28, 33), (59, 99)]))
     assert found == {0: RowRanges([(5, 8), (28, 30)]), 1: RowRanges([(0, 3), (29, 30)])}
 
 
 @st.composite
 def plans(draw):
-    """A plan of some row groups, and the offset indexes that it could be given."""
+    """Draw a plan of some row groups, and offset indexes for its chunks."""
     num_columns, position, bounds, pages, counts = draw(st.integers(1, 3)), 4, [], {}, []
     for group in range(draw(st.integers(1, 3))):
         counts.append(draw(st.integers(0, 12)))
@@ -116,8 +116,8 @@ def plans(draw):
 
 @settings(deadline=None, max_examples=100)
 @given(plans(), st.data())
-def test_what_is_cut_and_what_is_left_add_up(made, data):
-    plan, pages = made
+def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
+    plan, pages = drawn
     whole = plan
     rows = {group.ordinal: set(range(group.num_rows)) for group in plan}
     for _ in range(data.draw(st.integers(0, 4))):
@@ -133,28 +133,28 @@ def test_what_is_cut_and_what_is_left_add_up(made, data):
     assert {group.ordinal: set(group.rows.indices().tolist()) for group in plan} == rows
     assert plan.num_rows + sum(cut.num_rows for cut in plan.cuts) == whole.num_rows
     assert plan.num_bytes + sum(cut.num_bytes for cut in plan.cuts) == whole.num_bytes
-    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.requests().tolist())
+    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.byte_ranges().tolist())
 
-    for start, stop, group, column, page in plan.requests().tolist():
+    for start, stop, group, column, page in plan.byte_ranges().tolist():
         chunk = plan[group].chunks[column]
         assert chunk.start <= start < stop <= chunk.end
         if page != DICTIONARY_PAGE_ORDINAL:
-            assert plan[group].rows & chunk.rows_of([page])
-    # Every wanted row of every column lies in a page that is read.
+            assert plan[group].rows & chunk.rows_in_pages([page])
+    # Every selected row lies in a page that is read, in each column.
     for group in plan.left:
         for column, chunk in enumerate(group.chunks):
-            assert group.rows.is_within(chunk.rows_of(group.needed(column)))
+            assert group.rows.is_subset(chunk.rows_in_pages(group.pages_with_rows(column)))
     ElementTree.fromstring(plan._repr_html_())
     assert plan.explain()
 
 
-def test_in_words():
+def test_explain_text():
     assert example().explain().splitlines() == [
         "2 columns, 10 of 60 rows, 400 of 1,296 bytes",
-        "cut by",
+        "pruned by",
         "  statistics    30 rows  600 bytes  a < 5 & b == '<&>'",
         "  column index  20 rows  296 bytes  a < 5",
-        "left in 1 of 2 row groups",
+        "read from 1 of 2 row groups",
         "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
     ]
     assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
@@ -168,7 +168,7 @@ def test_in_words():
     assert WHOLE.explain().endswith("  row group 1: all 30 rows; a, b: all pages")
 
 
-def test_as_a_picture():
+def test_html_picture():
     found = ElementTree.fromstring(example()._repr_html_())
     titles = [title.text for title in found.iter("{http://www.w3.org/2000/svg}title")]
     assert titles == ["10 rows", "a: 100 of 696 bytes", "b: 300 of 600 bytes"]
@@ -177,7 +177,7 @@ def test_as_a_picture():
     assert [cell.text for cell in found.iter("td")][:4] == ["statistics", "30", "600", "a < 5 & b == '<&>'"]
 
 
-def test_pictures_stay_small():
+def test_html_picture_size_is_bounded():
     num_pages = 100_000
     first = np.arange(num_pages, dtype=np.int64)
     chunk = ChunkPages(4, 4 + num_pages, num_pages, np.stack([first + 4, np.ones_like(first), first], axis=1))
@@ -190,22 +190,22 @@ def test_pictures_stay_small():
     assert "<svg" not in ReadPlan.read_all(["a"], [], np.empty((0, 1)), np.empty((0, 1)))._repr_html_()
 
 
-def test_what_does_not_fit():
+def test_invalid_plans_are_refused():
     with pytest.raises(ValueError, match="no row group 7"):
         narrow(WHOLE, {7: RowRanges()})
     with pytest.raises(KeyError, match="row group 7"):
         WHOLE[7]
-    with pytest.raises(ValueError, match="not those of column 'a' in row group 1"):
+    with pytest.raises(ValueError, match="do not belong to column 'a' in row group 1"):
         with_offset_indexes(WHOLE, {(1, 0): A0})
     with pytest.raises(ValueError, match="30 rows"):
         RowGroupPlan(0, 30, RowRanges.all(31), ())
-    with pytest.raises(ValueError, match="more than once"):
+    with pytest.raises(ValueError, match="occurs twice"):
         ReadPlan((), (RowGroupPlan(0, 0, RowRanges(), ()),) * 2)
-    with pytest.raises(ValueError, match="as many column chunks"):
+    with pytest.raises(ValueError, match="does not have 1 column chunks"):
         ReadPlan(("a",), (RowGroupPlan(0, 0, RowRanges(), ()),))
 
 
-def test_what_a_step_cut_is_counted_when_it_is_asked_for():
+def test_cuts_are_counted_lazily():
     assert narrow(WHOLE, {group.ordinal: RowRanges.all(group.num_rows) for group in WHOLE}, "x") is WHOLE
     plan = narrow(narrow(WHOLE, {0: RowRanges([(3, 5)])}, "one"), {0: RowRanges(), 1: RowRanges()}, "two")
     counted = []
@@ -224,7 +224,7 @@ def test_what_a_step_cut_is_counted_when_it_is_asked_for():
     assert plan.cuts == plan.cuts
 
 
-def test_rows_of_one_range_with_those_of_several():
+def test_intersection_of_one_range_with_several():
     several, one = RowRanges([(0, 5), (10, 30), (40, 50)]), RowRanges([(3, 45)])
     for left in (several & one, one & several):
         assert left == RowRanges([(3, 5), (10, 30), (40, 45)])

@@ -17,12 +17,12 @@ ROWS = st.sets(st.integers(0, NUM_ROWS - 1))
 quick = settings(deadline=None, max_examples=150)
 
 
-def made(rows):
+def to_ranges(rows):
     return RowRanges([(row, row + 1) for row in rows])
 
 
-def twin(ranges):
-    """The rows of ranges as a set; that the ranges are sorted, apart and sealed is checked on the way."""
+def to_set(ranges):
+    """Return the rows as a set; checks that the ranges are sorted, disjoint and read-only."""
     pairs = list(ranges)
     assert all(start < stop for start, stop in pairs)
     assert all(before[1] < after[0] for before, after in pairwise(pairs))
@@ -34,20 +34,20 @@ def twin(ranges):
 
 @quick
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8))))
-def test_ranges_in_any_order_are_joined(pairs):
+def test_unsorted_ranges_are_merged(pairs):
     pairs = [(start, start + length) for start, length in pairs]
     expected = {row for start, stop in pairs for row in range(start, stop)}
     found = RowRanges(pairs)
-    assert twin(found) == expected
-    assert found == made(expected) == RowRanges(np.array(pairs, np.int32).reshape(-1, 2))
+    assert to_set(found) == expected
+    assert found == to_ranges(expected) == RowRanges(np.array(pairs, np.int32).reshape(-1, 2))
     assert (found.count, found.stop, bool(found)) == (len(expected), max(expected, default=-1) + 1, bool(expected))
     assert found.lengths.sum() == len(expected)
 
 
 @quick
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
-def test_ranges_in_order_are_joined(steps):
-    """Each begins so far behind the start of the one before, and ends so far behind its end."""
+def test_sorted_ranges_are_merged(steps):
+    """Steps are the distances between consecutive starts, and between consecutive stops."""
     starts, stops = np.cumsum(np.array(steps, np.int64).reshape(-1, 2), axis=0).T
     starts = np.minimum(starts, stops)
     assert RowRanges.from_sorted(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
@@ -56,54 +56,54 @@ def test_ranges_in_order_are_joined(steps):
 @quick
 @given(ROWS)
 def test_masks_and_indices(rows):
-    found = made(rows)
+    found = to_ranges(rows)
     assert found.indices().tolist() == sorted(rows)
     assert found.mask(NUM_ROWS).tolist() == [row in rows for row in range(NUM_ROWS)]
     assert RowRanges.from_mask(found.mask(NUM_ROWS)) == found
     assert RowRanges.from_indices(list(rows) * 2) == found
-    assert twin(RowRanges.from_mask(found.mask(found.stop))) == rows
+    assert to_set(RowRanges.from_mask(found.mask(found.stop))) == rows
 
 
 @quick
 @given(ROWS, ROWS)
-def test_sets(a, b):
-    first, second = made(a), made(b)
-    assert twin(first | second) == a | b
-    assert twin(first & second) == a & b
-    assert twin(first - second) == a - b
-    assert twin(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
-    assert first.is_within(second) == (a <= b)
+def test_set_operations(a, b):
+    first, second = to_ranges(a), to_ranges(b)
+    assert to_set(first | second) == a | b
+    assert to_set(first & second) == a & b
+    assert to_set(first - second) == a - b
+    assert to_set(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
+    assert first.is_subset(second) == (a <= b)
     assert (first == second) == (a == b)
     assert hash(first & second) == hash(second & first)
 
 
 @quick
 @given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
-def test_clipped_shifted_coalesced(rows, start, stop, by):
-    found = made(rows)
-    assert twin(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
-    assert twin(found.shift(by)) == {row + by for row in rows}
+def test_clip_shift_and_coalesce(rows, start, stop, by):
+    found = to_ranges(rows)
+    assert to_set(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
+    assert to_set(found.shift(by)) == {row + by for row in rows}
     assert found.shift(by).shift(-by) == found
     near = {row for low in rows for high in rows if low < high <= low + by + 1 for row in range(low, high)}
-    assert twin(found.coalesce(by)) == rows | near
+    assert to_set(found.coalesce(by)) == rows | near
 
 
 @quick
 @given(ROWS, st.data())
-def test_places_among_rows_kept_earlier(rows, data):
-    outer = made(rows)
+def test_select_and_positions_in(rows, data):
+    outer = to_ranges(rows)
     chosen = data.draw(st.sets(st.integers(0, len(rows) - 1))) if rows else set()
     expected = {sorted(rows)[place] for place in chosen}
-    found = outer.select(made(chosen))
-    assert twin(found) == expected
-    assert found.positions_in(outer) == made(chosen)
+    found = outer.select(to_ranges(chosen))
+    assert to_set(found) == expected
+    assert found.positions_in(outer) == to_ranges(chosen)
     outside = RowRanges.all(NUM_ROWS) - outer
     if outside:
-        with pytest.raises(ValueError, match="not among"):
+        with pytest.raises(ValueError, match="lack some of the rows"):
             (found | outside).positions_in(outer)
 
 
-def test_as_a_value():
+def test_repr_equality_pickle_and_immutability():
     ranges = RowRanges([(10, 20), (0, 5), (15, 30)])
     assert repr(ranges) == "RowRanges([(0, 5), (10, 30)])"
     assert eval(repr(ranges)) == ranges
@@ -116,10 +116,10 @@ def test_as_a_value():
         ranges.bounds[0, 0] = 1
 
 
-def test_what_is_given_stays_its_owners():
-    given_bounds = np.array([[0, 5], [7, 9]])
-    ranges = RowRanges(given_bounds)
-    given_bounds[:] = 1
+def test_input_bounds_are_copied():
+    bounds = np.array([[0, 5], [7, 9]])
+    ranges = RowRanges(bounds)
+    bounds[:] = 1
     assert list(ranges) == [(0, 5), (7, 9)]
 
 
@@ -130,7 +130,7 @@ def test_narrow_ints_do_not_overflow():
     assert list(RowRanges(np.array([[5, last]], np.uint64))) == [(5, last)]
 
 
-def test_a_hundred_thousand_ranges():
+def test_hundred_thousand_ranges():
     bounds = np.arange(400_000, dtype=np.int64).reshape(-1, 4)[:, :2]
     ranges = RowRanges(bounds)
     assert (len(ranges & ranges.shift(1)), len(ranges | ranges.shift(1))) == (0, 100_000)
@@ -149,17 +149,17 @@ def test_a_hundred_thousand_ranges():
         ([(0, 2**64)], TypeError, "ints"),
     ],
 )
-def test_what_are_no_ranges(ranges, error, message):
+def test_invalid_ranges_are_refused(ranges, error, message):
     with pytest.raises(error, match=message):
         RowRanges(ranges)
 
 
-def test_what_does_not_fit():
-    with pytest.raises(ValueError, match="no -1 rows"):
+def test_invalid_arguments_are_refused():
+    with pytest.raises(ValueError, match="not -1"):
         RowRanges.all(-1)
     ranges = RowRanges([(5, 10)])
     for wrong in (lambda: ranges.mask(9), lambda: ranges.complement(9), lambda: ranges.select(RowRanges.all(6))):
-        with pytest.raises(ValueError, match="go up to"):
+        with pytest.raises(ValueError, match="beyond the limit"):
             wrong()
     with pytest.raises(ValueError, match="below 0"):
         ranges.shift(-6)

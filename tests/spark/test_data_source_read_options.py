@@ -38,9 +38,20 @@ def count(path, **options):
 
 
 # By option: invalid texts and the error that each raises.
-SIZE, COUNT, TRUTH = "is bytes, as 67108864 or 64m, not", "is a number from 1 on, not", "is true or false, not"
-NAMES, PATHS, COLUMNS = "is names, separated by commas", "is a list of names, or of lists", "the dataset has no column"
-LEVELS, TYPES = "is hive, none, the names of levels", "is types of partition columns, .*and 'k' is of none"
+SIZE, COUNT, TRUTH = (
+    "must be a number of bytes, such as 67108864",
+    "must be a whole number of at least 1, not",
+    "must be true or false, not",
+)
+NAMES, PATHS, COLUMNS = (
+    "must be a list of names, separated by commas",
+    "must be a list of names, or of lists",
+    "the dataset has no column",
+)
+LEVELS, TYPES = (
+    "must be hive, none, a list of distinct level names",
+    "must be a JSON object of types, .*the type of 'k' is unknown",
+)
 WRONG = {
     "splitBytes": dict.fromkeys(
         ["", "x", "0", "-1", "1x", "1e3", "1.5m", "1t", "nan", "1kk", "64mm", "gb", "9" * 25, "9" * 18 + "g"], SIZE
@@ -59,12 +70,12 @@ WRONG = {
         **dict.fromkeys(
             ["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null", "x.y"], COLUMNS
         ),
-        "a, a": "two columns are called so",
+        "a, a": "two columns have this name",
     },
     "filter": {
         **dict.fromkeys(
             ["", " ", "a", "a >", "a = 1 and", "a in ()", "a = t", "((a = 1", "a is", "not", "a = NaN"],
-            "the filter cannot be read",
+            "the filter cannot be parsed",
         ),
         "nope = 1": COLUMNS,
         "A = 1": COLUMNS,
@@ -73,39 +84,40 @@ WRONG = {
         "k = 'x'": "cannot be compared with the column 'k'",
         "s = 1": "the column is nested",
         "l = 1": "the column is a list",
-        "t like 1": "like takes a string",
-        "t like 'a' escape 'bb'": "escape is one character",
+        "t like 1": "takes a string",
+        "t like 'a' escape 'bb'": "escape must be one character",
     },
     "partitioning": {
         **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS),
         "hive,": NAMES,
         "[1]": PATHS,
-        "{": "is a JSON object, not",
-        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        "{": "must be a JSON object, not",
+        "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
             TYPES,
         ),
         **dict.fromkeys(
-            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "partition value '[12]' is not a valid"
         ),
-        '{"j": "int32"}': "a type is given for the partition column 'j', and the files are partitioned by 'k'",
+        '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },
-    "resolve": {**dict.fromkeys(["", "luck"], "is name or position or field_id"), "field_id": "has no field id"},
+    "resolve": {**dict.fromkeys(["", "luck"], "must be name or position or field_id"), "field_id": "has no field id"},
     "include": {
         **dict.fromkeys(
-            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "is any of file, row_group, row_number"
+            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "must be any of file, row_group, row_number"
         ),
         "[": NAMES,
         "[1]": PATHS,
     },
-    "nanoseconds": dict.fromkeys(["", "luck"], "is exact or floor"),
+    "nanoseconds": dict.fromkeys(["", "luck"], "must be exact or floor"),
     "storageOptions": {
-        **dict.fromkeys(["", "[]", "{", "null", "1"], "is a JSON object"),
-        '{"anon": true}': "storage_options are for URLs",
+        **dict.fromkeys(["", "[]", "{", "null", "1"], "must be a JSON object"),
+        '{"anon": true}': "storage_options need a URL",
     },
     "paths": dict.fromkeys(
-        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"], 'is a JSON list of paths, as ["a", "b"]'
+        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"],
+        'must be a JSON list of paths, such as ["a", "b"]',
     ),
 }
 CASES = [(name, text, message) for name, texts in WRONG.items() for text, message in texts.items()]
@@ -113,7 +125,7 @@ CASES = [(name, text, message) for name, texts in WRONG.items() for text, messag
 
 @pytest.mark.parametrize(("name", "text", "message"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
 def test_error_names_the_option(folder, name, text, message):
-    message = message if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
+    message = message if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
     with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {message}"):
         count(folder, **{name: text})
 
@@ -156,11 +168,13 @@ def test_error_names_the_wrong_one_of_many_options(folder):
     good = {"columns": "a, k", "resolve": "position", "include": "file", "splitBytes": "1k"}
     with pytest.raises(SchemaError, match=r"^the option 'filter': the dataset has no column 'nope'"):
         count(folder, **good, filter="nope = 1")
-    with pytest.raises(SchemaError, match=r"^the option 'columns': .* 'nope'; there are 'a', 's', 'l', 't', 'k'$"):
+    with pytest.raises(
+        SchemaError, match=r"^the option 'columns': .* 'nope'; its columns are 'a', 's', 'l', 't', 'k'$"
+    ):
         count(folder, columns="nope")
     with pytest.raises(SchemaError, match=r"^the dataset has no column 'gone'"):
         count(folder, columns="nope", filter="gone = 1")
-    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options are for URLs"):
+    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options need a URL"):
         count(folder, **{"storage.anon": "true"}, **good)
     with pytest.raises(ValueError, match=r"^the option 'columns': "):
         count(folder, COLUMNS="nope")
@@ -177,5 +191,6 @@ def test_error_of_damaged_file_names_no_option(folder, tmp_path):
 
 def test_options_of_spark_sources_are_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        with pytest.raises(ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; there are:\n  "):
+        said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
+        with pytest.raises(ValueError, match=said):
             count(folder, **{name: "x"})

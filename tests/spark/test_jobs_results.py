@@ -90,8 +90,8 @@ def test_values_convert_to_the_schema(values, kind, expected):
 
 
 UNFIT = [
-    (pd.Series(["1"]), T.LongType(), "is string, and the schema says bigint"),
-    (pd.Series([1]), T.StringType(), "is integer, and the schema says string"),
+    (pd.Series(["1"]), T.LongType(), "is string, but the schema has bigint"),
+    (pd.Series([1]), T.StringType(), "is integer, but the schema has string"),
     (pd.Series([1]), T.BooleanType(), "is integer"),
     (pd.Series([True]), T.LongType(), "is boolean"),
     (pd.Series([0.5]), T.DecimalType(10, 2), "is float"),
@@ -101,17 +101,17 @@ UNFIT = [
     (pd.Series([b"x"], dtype=object), T.StringType(), "is binary"),
 ]
 LOST = [
-    (pd.Series([1.5]), T.LongType(), "float64. has values that are not bigint"),
-    (pd.Series([2**31]), T.IntegerType(), "not int"),
-    (pd.Series([300]), T.ByteType(), "not tinyint"),
-    (pd.Series([2**53 + 1]), T.DoubleType(), "not double"),
-    (pd.Series([10**9]), T.DecimalType(5, 0), "not decimal"),
-    (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not decimal"),
-    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "times of the day"),
-    (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not timestamp_ntz"),
-    (pd.Series([1, "x"], dtype=object), T.LongType(), "not bigint"),
-    (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not array"),
-    (pd.Series([{"z": 1}], dtype=object), POINT, "a field 'z' besides"),
+    (pd.Series([1.5]), T.LongType(), "float64. has values that do not fit bigint"),
+    (pd.Series([2**31]), T.IntegerType(), "not fit int"),
+    (pd.Series([300]), T.ByteType(), "not fit tinyint"),
+    (pd.Series([2**53 + 1]), T.DoubleType(), "not fit double"),
+    (pd.Series([10**9]), T.DecimalType(5, 0), "not fit decimal"),
+    (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not fit decimal"),
+    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "has a time of day"),
+    (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not fit timestamp_ntz"),
+    (pd.Series([1, "x"], dtype=object), T.LongType(), "not fit bigint"),
+    (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not fit array"),
+    (pd.Series([{"z": 1}], dtype=object), POINT, "unexpected field 'z'"),
 ]
 
 
@@ -119,14 +119,14 @@ LOST = [
 def test_incompatible_types_are_refused(values, kind, message):
     with pytest.raises(TypeError, match=message) as caught:
         column(values, kind)
-    assert "column 'a' of what the function gave" in str(caught.value)
+    assert "column 'a' in the result of the function" in str(caught.value)
 
 
 @pytest.mark.parametrize(("values", "kind", "message"), LOST)
 def test_lossy_conversions_are_refused(values, kind, message):
     with pytest.raises(ValueError, match=message) as caught:
         column(values, kind)
-    assert "column 'a' of what the function gave" in str(caught.value)
+    assert "column 'a' in the result of the function" in str(caught.value)
 
 
 def test_naive_timestamps_are_not_guessed():
@@ -149,17 +149,17 @@ def test_columns_and_index_levels_by_name():
 
 def test_missing_extra_and_duplicate_columns():
     frame = pd.DataFrame({"a": [1], "z": [2]})
-    with pytest.raises(ValueError, match="lacks 'b' and has besides 'z'; the schema is a bigint, b bigint"):
+    with pytest.raises(ValueError, match="lacks 'b' and has unexpected 'z'; the schema is a bigint, b bigint"):
         rows(frame, schema(a=T.LongType(), b=T.LongType()))
-    with pytest.raises(ValueError, match="has twice 'a'"):
+    with pytest.raises(ValueError, match="has duplicate 'a'"):
         rows(pd.DataFrame([[1, 2]], columns=["a", "a"]), schema(a=T.LongType()))
-    with pytest.raises(ValueError, match="lacks 'a' and has besides 0"):
+    with pytest.raises(ValueError, match="lacks 'a' and has unexpected 0"):
         rows(pd.DataFrame([[1]]), schema(a=T.LongType()))
 
 
 @pytest.mark.parametrize("result", [None, 3, pd.Series([1]), {"a": [1]}])
 def test_results_other_than_frames_are_refused(result):
-    with pytest.raises(TypeError, match=r"the function is to give DataFrames, and gave (None|a )"):
+    with pytest.raises(TypeError, match=r"the function must return DataFrames, not (None|a )"):
         rows(result, schema(a=T.LongType()))
 
 

@@ -85,7 +85,7 @@ def test_user_types_override_inference(tmp_path):
     assert infer_partition_types(found, {"k": "int8"}, {"k": "int64", "other": "str"}) == {"k": "int8"}
     for infers in (True, False):
         assert infer_partition_types(found, {}, {"k": "int64", "other": "str"}, infers=infers) == {"k": "int64"}
-    with pytest.raises(ValueError, match="the partition column 'j', and the files are partitioned by 'k'"):
+    with pytest.raises(ValueError, match="partitioning has a type for 'j', but the files are partitioned by 'k'"):
         infer_partition_types(found, {"j": "int8"}, {})
 
 

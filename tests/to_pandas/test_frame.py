@@ -85,7 +85,7 @@ def test_only_masked_columns_have_validity():
 
 
 def test_allocation_beyond_memory_is_refused():
-    with pytest.raises(LimitError, match="more than there is memory for"):
+    with pytest.raises(LimitError, match="not enough memory for"):
         allocate_blocks([choose(INT64)] * 4, 1 << 58)
     with pytest.raises(MemoryError):
         allocate_blocks([choose(7, length=2**31 - 1)], 1 << 40)
@@ -111,7 +111,7 @@ def test_reallocated_column_leaves_its_block():
 
 def test_widened_integers_without_nulls_go_back():
     wide, small = choose(INT64, null_count=1), choose(INT32, null_count=1)
-    assert wide.finish == small.finish == "widened"
+    assert wide.array_kind == small.array_kind == "widened"
     frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]
     assert frame["c0"].tolist() == [1, -(2**53)]

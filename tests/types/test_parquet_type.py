@@ -1,4 +1,4 @@
-"""Parquet types by their logical types: on every physical type, with their limits, unknown ones."""
+"""Arrow types of leaf columns by logical type, limits of decimals, and fallbacks of output types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def timestamp(unit, utc, kind="TIMESTAMP"):
 
 
 FIXED = FIXED_LEN_BYTE_ARRAY
-MEANINGS = [
+ARROW_TYPES = [
     (BOOLEAN, None, None, ArrowType("bool")),
     (INT32, None, None, ArrowType("int", 32)),
     (INT64, None, None, ArrowType("int", 64)),
@@ -70,9 +70,9 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("physical", "length", "annotation", "meaning"), MEANINGS, ids=str)
-def test_what_a_leaf_means(physical, length, annotation, meaning):
-    assert infer_arrow_type(physical, length, annotation) == meaning
+@pytest.mark.parametrize(("physical", "length", "annotation", "expected"), ARROW_TYPES, ids=str)
+def test_arrow_type_by_logical_type(physical, length, annotation, expected):
+    assert infer_arrow_type(physical, length, annotation) == expected
 
 
 LIMITS = [
@@ -87,14 +87,14 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("physical", "length", "limit"), LIMITS)
-def test_limits_of_decimals(physical, length, limit):
+def test_decimal_precision_limits(physical, length, limit):
     assert infer_arrow_type(physical, length, decimal_type(limit)).precision == limit
     with pytest.raises(InvalidFileError, match=rf"DECIMAL\({limit + 1}, 0\) does not fit .* at most {limit} digits"):
         infer_arrow_type(physical, length, decimal_type(limit + 1))
 
 
 @pytest.mark.parametrize("length", range(1, 60))
-def test_limit_by_length_is_the_formula_of_the_specification(length):
+def test_fixed_length_decimal_limit_follows_the_specification(length):
     digits = len(str(2 ** (8 * length - 1) - 1)) - 1  # floor(log10(x)) of a number that is no power of ten
     assert infer_arrow_type(FIXED, length, decimal_type(digits)).precision == digits
     with pytest.raises(InvalidFileError):
@@ -102,14 +102,14 @@ def test_limit_by_length_is_the_formula_of_the_specification(length):
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (None, None), (-1, 0), (3, 4), (3, -1)])
-def test_decimals_that_are_none(precision, scale):
-    with pytest.raises(InvalidFileError, match="is no decimal type"):
+def test_invalid_decimals_are_refused(precision, scale):
+    with pytest.raises(InvalidFileError, match="is not a valid decimal type"):
         infer_arrow_type(INT32, None, decimal_type(precision, scale))
 
 
 @pytest.mark.parametrize("length", [None, 0, -1])
-def test_a_fixed_length_byte_array_needs_a_length(length):
-    with pytest.raises(InvalidFileError, match="must say how long"):
+def test_fixed_len_byte_array_needs_a_length(length):
+    with pytest.raises(InvalidFileError, match="type_length of at least 1"):
         infer_arrow_type(FIXED, length, None)
 
 
@@ -172,9 +172,9 @@ ORIGINS = [
 ]
 
 
-@pytest.mark.parametrize(("physical", "annotation", "origin", "meaning"), ORIGINS, ids=str)
-def test_what_the_arrow_schema_adds(physical, annotation, origin, meaning):
-    assert infer_arrow_type(physical, None, annotation, origin) == meaning
+@pytest.mark.parametrize(("physical", "annotation", "origin", "expected"), ORIGINS, ids=str)
+def test_arrow_schema_hints(physical, annotation, origin, expected):
+    assert infer_arrow_type(physical, None, annotation, origin) == expected
 
 
 def leaf(physical, annotation=None, length=None, optional=True):
@@ -187,10 +187,10 @@ def chain(first, *statuses):
     targets = [first]
     for status in statuses:
         targets.append(output_type.fallback_type(targets[-1], status))
-    return [(target.finish, str(target.dtype), target.conversion, target.nulls) for target in targets]
+    return [(target.array_kind, str(target.dtype), target.conversion, target.nulls) for target in targets]
 
 
-def test_integers_without_a_promise_are_tried_as_integers_first():
+def test_fallbacks_of_integers():
     first = choose.choose_output_type(leaf(INT64))
     assert chain(first, NULL_FOUND, INEXACT) == [
         ("block", "int64", COPY, "refuse"),
@@ -203,14 +203,14 @@ def test_integers_without_a_promise_are_tried_as_integers_first():
     ]
 
 
-def test_narrow_integers():
+def test_fallbacks_of_narrow_integers():
     assert chain(choose.choose_output_type(leaf(INT32, integer(8, False))), NULL_FOUND) == [
         ("block", "uint8", NARROW, "refuse"),
         ("narrow_floats", "uint8", NARROW, "mask"),
     ]
 
 
-def test_booleans():
+def test_fallbacks_of_booleans():
     assert chain(choose.choose_output_type(leaf(BOOLEAN)), NULL_FOUND) == [
         ("block", "bool", COPY, "refuse"),
         ("bool_objects", "bool", COPY, "mask"),
@@ -218,7 +218,7 @@ def test_booleans():
 
 
 @pytest.mark.parametrize("dtype_backend", choose.DTYPE_BACKENDS)
-def test_int96(dtype_backend):
+def test_fallback_of_int96_is_microseconds(dtype_backend):
     first = choose.choose_output_type(leaf(INT96), dtype_backend=dtype_backend)
     second = output_type.fallback_type(first, INEXACT)
     assert (first.conversion, second.conversion) == (INT96_NS, INT96_US)
@@ -234,14 +234,14 @@ def test_required_columns_refuse_nulls():
             assert target.nulls == "refuse"
 
 
-def test_a_status_that_nothing_follows_is_an_error():
+def test_status_without_fallback_raises():
     with pytest.raises(CorruptPageError):
         output_type.fallback_type(choose.choose_output_type(leaf(INT64, optional=False)), NULL_FOUND)
     with pytest.raises(CorruptPageError):
         output_type.fallback_type(choose.choose_output_type(leaf(INT64)), TRUNCATED)
 
 
-def test_what_is_asked_for_holds_for_all_that_follows():
+def test_fallbacks_keep_the_categorical_option():
     first = choose.choose_output_type(leaf(INT96), categorical=True)
     assert first.categorical
     assert output_type.fallback_type(first, INEXACT).categorical

@@ -1,4 +1,4 @@
-"""Targets by the schema alone: what each column becomes, and that no value of a column changes it."""
+"""Schema-only types: the output type of each leaf column, whatever its values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_integers_and_booleans(physical, logical, nullable, plain, null_count):
 
 @pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT64, INT96, DOUBLE, BYTE_ARRAY])
-def test_no_output_type_follows(physical, backend):
+def test_no_fallbacks(physical, backend):
     for may_be_null in (True, False):
         target = schema_only_type(
             choose.choose_output_type(leaf(physical), dtype_backend=backend), may_be_null=may_be_null
@@ -80,7 +80,7 @@ def test_int96_is_microseconds(backend):
     assert nested.dtype == "M8[us]"
 
 
-def test_what_does_not_depend_on_values_stays():
+def test_value_independent_types_are_unchanged():
     for physical, logical in [(DOUBLE, None), (BYTE_ARRAY, LogicalType("STRING")), (INT32, LogicalType("DATE"))]:
         chosen = choose.choose_output_type(leaf(physical, logical))
         assert schema_only_type(chosen, may_be_null=True) == chosen
@@ -89,7 +89,7 @@ def test_what_does_not_depend_on_values_stays():
 
 
 @pytest.mark.parametrize(
-    ("physical", "wanted", "becomes"),
+    ("physical", "pandas_dtype", "expected"),
     [
         (INT32, pd.Int64Dtype(), "Int64"),
         (INT64, pd.Int32Dtype(), "Int64"),
@@ -99,12 +99,12 @@ def test_what_does_not_depend_on_values_stays():
         (DOUBLE, pd.Float32Dtype(), "Float64"),
     ],
 )
-def test_nullable_numbers_of_another_width(physical, wanted, becomes):
-    target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=wanted), may_be_null=True)
-    assert str(target.pandas_dtype) == becomes
+def test_nullable_dtypes_of_another_width(physical, pandas_dtype, expected):
+    target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=pandas_dtype), may_be_null=True)
+    assert str(target.pandas_dtype) == expected
 
 
-def test_zones_in_a_unit_that_holds_all():
+def test_unit_of_zoned_timestamps():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True))
     chosen = choose.choose_output_type(moments, timezone="Europe/Berlin")
     assert chosen.unit == "ns"
@@ -113,13 +113,13 @@ def test_zones_in_a_unit_that_holds_all():
     assert schema_only_type(coarse, may_be_null=True) == coarse
 
 
-def test_arrow_types_are_those_stored():
+def test_pyarrow_backend_ignores_nullable_dtypes():
     chosen = choose.choose_output_type(leaf(INT64), pandas_dtype=pd.Int64Dtype(), dtype_backend="pyarrow")
     assert schema_only_type(chosen, may_be_null=True).pandas_dtype is None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "may_be_null", "kept"),
+    ("dtype", "may_be_null", "is_cast"),
     [
         (DtypeSpec(np.dtype(object)), True, True),
         (DtypeSpec(pd.SparseDtype("int64", 0)), False, True),
@@ -127,14 +127,14 @@ def test_arrow_types_are_those_stored():
         (DtypeSpec(categories=DtypeSpec(np.dtype("int64"))), True, True),
     ],
 )
-def test_dtypes_of_our_own_files(wanted, may_be_null, kept):
-    chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
+def test_pandas_roundtrip_dtypes(dtype, may_be_null, is_cast):
+    chosen = roundtrip_output_type(leaf(INT64), None, dtype, lambda: None)
     target = schema_only_type(chosen, may_be_null=may_be_null)
-    assert (target.cast_to == wanted) == kept
+    assert (target.cast_to == dtype) == is_cast
     assert not target.shares_block
 
 
-def test_seconds_come_back_in_the_unit_stored():
+def test_seconds_are_read_in_the_stored_unit():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MILLIS", utc=False))
     chosen = roundtrip_output_type(
         moments, ArrowType("timestamp", unit="s"), DtypeSpec(np.dtype("M8[s]")), lambda: None
@@ -143,38 +143,38 @@ def test_seconds_come_back_in_the_unit_stored():
 
 
 def read_schema_only(table, may_be_null, columns=None):
-    """Read a table with settled targets."""
+    """Read a table with schema-only output types."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as crew:
+    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as pool:
         found = project_columns(file, columns, ScanOptions())
         rows = FileRowReader(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
         targets = found.schema_only_types([may_be_null] * len(found.leaves))
-        rows.open(crew, True)
+        rows.open(pool, True)
         layout = allocate_blocks(targets, file.num_rows)
         return found.to_frame(layout, rows.decode(layout, range(len(targets))))
 
 
 def test_required_columns_have_masks_too():
-    """Where another file of a dataset has nulls, the rows of this one are marked as there."""
+    """Another file of the dataset may have nulls, so the mask marks every row as valid."""
     schema = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.bool_(), False), pa.field("c", pa.int8())])
     frame = read_schema_only(pa.table({"a": [1, 2, 3], "b": [True, False, True], "c": [1, None, 3]}, schema), True)
     expected = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "c": [1, None, 3]})
     pd.testing.assert_frame_equal(frame, expected.astype({"a": "Int64", "b": "boolean", "c": "Int8"}))
 
 
-def test_fields_of_structs():
+def test_struct_fields():
     table = pa.table({"s": [{"a": 1, "b": 1.5, "c": "x"}, {"a": 2, "b": None, "c": None}]})
     frame = read_schema_only(table, True, ["s.a", "s.b", "s.c"])
     assert frame.dtypes.astype(str).tolist() == ["Int64", "float64", "str"]
     assert frame["a"].tolist() == [1, 2]
     assert (
         str(read_schema_only(table, False, ["s.a"]).dtypes["a"]) == "Int64"
-    )  # counts of nulls in structs are not trusted
+    )  # null counts of fields of structs are not trusted
     schema = pa.schema([pa.field("s", pa.struct([pa.field("a", pa.int64(), False)]), False)])
     assert str(read_schema_only(pa.table({"s": [{"a": 1}]}, schema), False, ["s.a"]).dtypes["a"]) == "int64"
 
 
-def test_nulls_that_statistics_deny():
+def test_nulls_denied_by_statistics_raise():
     with pytest.raises(numparq.InvalidFileError):
         read_schema_only(pa.table({"a": [1, None]}), False)

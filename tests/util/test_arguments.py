@@ -1,4 +1,4 @@
-"""How many threads a read takes where nobody says it: `NUMPARQ_THREADS`, or all cores."""
+"""`thread_count`: the argument, `NUMPARQ_THREADS`, or all cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from numparq.util.arguments import thread_count
 
 
-def test_the_setting_counts_where_the_call_says_nothing(monkeypatch):
+def test_environment_variable_is_the_default(monkeypatch):
     monkeypatch.setenv("NUMPARQ_THREADS", "3")
     assert thread_count(None) == 3
     assert thread_count(5) == 5
@@ -25,7 +25,7 @@ def test_all_cores_without_a_setting(monkeypatch, nothing):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "all", "1.5"])
-def test_what_is_no_number_of_threads_is_refused(monkeypatch, wrong):
+def test_invalid_environment_variable_is_refused(monkeypatch, wrong):
     monkeypatch.setenv("NUMPARQ_THREADS", wrong)
     with pytest.raises(ValueError, match="NUMPARQ_THREADS"):
         thread_count(None)

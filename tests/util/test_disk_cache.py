@@ -1,4 +1,4 @@
-"""The cache on disk: whole or not at all, private or not at all, and never in the way."""
+"""The disk cache: atomic, checksummed and private; its failures never fail the caller."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import pytest
 from numparq.util import disk_cache
 
 DATA = bytes(range(256)) * 40
-unix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are a matter of Unix")
+unix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has owners and modes")
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def cache_dir(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(folder))
     monkeypatch.setattr(disk_cache, "_warned", False)
     return folder
 
 
-def entry_file(place):
-    (path,) = place.glob("*.bin")
+def entry_file(cache_dir):
+    (path,) = cache_dir.glob("*.bin")
     return path
 
 
-def test_what_is_stored_is_loaded(place):
+def test_store_then_load(cache_dir):
     assert disk_cache.load("kernels", b"key") is None
     assert disk_cache.store("kernels", b"key", DATA)
     assert disk_cache.load("kernels", b"key") == DATA
@@ -43,15 +43,15 @@ def test_what_is_stored_is_loaded(place):
 
 
 @unix
-def test_only_the_user_can_look_into_it_unless_the_folder_was_opened(place):
+def test_directory_is_private_to_the_user(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    assert place.stat().st_mode & 0o777 == 0o700
-    assert entry_file(place).stat().st_mode & 0o777 == 0o644
+    assert cache_dir.stat().st_mode & 0o777 == 0o700
+    assert entry_file(cache_dir).stat().st_mode & 0o777 == 0o644
 
 
-def test_no_flipped_bit_is_overlooked(place):
+def test_flipped_bits_are_detected(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    path = entry_file(place)
+    path = entry_file(cache_dir)
     whole = path.read_bytes()
     for position in [*range(40), *range(40, len(whole), 97), len(whole) - 1]:
         damaged = bytearray(whole)
@@ -63,52 +63,52 @@ def test_no_flipped_bit_is_overlooked(place):
 
 
 @pytest.mark.parametrize("keep", [0, 1, 31, 32, 33, 1000, -1])
-def test_a_cut_file_is_not_loaded_and_is_replaced(place, keep):
+def test_truncated_file_is_not_loaded_and_is_replaced(cache_dir, keep):
     disk_cache.store("kernels", b"key", DATA)
-    path = entry_file(place)
+    path = entry_file(cache_dir)
     path.write_bytes(path.read_bytes()[:keep])
     assert disk_cache.load("kernels", b"key") is None
     assert disk_cache.store("kernels", b"key", DATA)
     assert disk_cache.load("kernels", b"key") == DATA
 
 
-def test_an_entry_in_another_ones_place_is_not_loaded(place):
+def test_entry_under_another_key_is_not_loaded(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    right = entry_file(place)
+    right = entry_file(cache_dir)
     disk_cache.store("kernels", b"other", b"something else")
-    (other,) = [path for path in place.glob("*.bin") if path != right]
+    (other,) = [path for path in cache_dir.glob("*.bin") if path != right]
     os.replace(other, right)
     assert disk_cache.load("kernels", b"key") is None
 
 
 @unix
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720])
-def test_a_folder_that_others_can_write_is_refused(place, mode):
+def test_directory_writable_by_others_is_refused(cache_dir, mode):
     disk_cache.store("kernels", b"key", DATA)
-    place.chmod(mode)
+    cache_dir.chmod(mode)
     assert disk_cache.load("kernels", b"key") is None
-    with pytest.warns(RuntimeWarning, match="others can write"):
+    with pytest.warns(RuntimeWarning, match="other users can write"):
         assert not disk_cache.store("kernels", b"key", DATA)
 
 
 @unix
-def test_a_file_that_others_can_write_is_refused(place):
+def test_file_writable_by_others_is_refused(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    entry_file(place).chmod(0o606)
+    entry_file(cache_dir).chmod(0o606)
     assert disk_cache.load("kernels", b"key") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
-def test_what_belongs_to_someone_else_is_refused(place):
+def test_other_owners_are_refused(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    os.chown(entry_file(place), 12345, -1)
+    os.chown(entry_file(cache_dir), 12345, -1)
     assert disk_cache.load("kernels", b"key") is None
     disk_cache.store("kernels", b"key", DATA)
-    os.chown(place, 12345, -1)
+    os.chown(cache_dir, 12345, -1)
     assert disk_cache.load("kernels", b"key") is None
 
 
-def test_where_nothing_can_be_written_a_warning_says_so_once(tmp_path, monkeypatch):
+def test_unwritable_directory_warns_once(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(disk_cache, "_warned", False)
@@ -122,9 +122,9 @@ def test_where_nothing_can_be_written_a_warning_says_so_once(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can write anywhere")
-def test_a_read_only_folder_is_read(place):
+def test_read_only_directory_is_read(cache_dir):
     disk_cache.store("kernels", b"key", DATA)
-    place.chmod(0o500)
+    cache_dir.chmod(0o500)
     try:
         assert disk_cache.load("kernels", b"key") == DATA
         with disk_cache.build_lock("kernels", b"key"):
@@ -132,10 +132,10 @@ def test_a_read_only_folder_is_read(place):
         with pytest.warns(RuntimeWarning):
             assert not disk_cache.store("kernels", b"other", DATA)
     finally:
-        place.chmod(0o700)
+        cache_dir.chmod(0o700)
 
 
-def test_a_full_disk_leaves_nothing_behind(place, monkeypatch):
+def test_full_disk_leaves_no_files(cache_dir, monkeypatch):
     disk_cache.store("kernels", b"key", DATA)
 
     def full(source, target):
@@ -144,16 +144,16 @@ def test_a_full_disk_leaves_nothing_behind(place, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert not disk_cache.store("kernels", b"other", DATA)
-    assert len(list(place.iterdir())) == 1
+    assert len(list(cache_dir.iterdir())) == 1
 
 
-def test_old_entries_go(place):
+def test_old_entries_are_evicted(cache_dir):
     for number in range(disk_cache.KEEP + 5):
         disk_cache.store("kernels", b"%d" % number, DATA)
-        newest = disk_cache._path(str(place), "kernels", b"%d" % number)
+        newest = disk_cache._path(str(cache_dir), "kernels", b"%d" % number)
         os.utime(newest, (number, number))
     disk_cache.store("tables", b"key", b"stays")
-    stray = place / ".numparq-left"
+    stray = cache_dir / ".numparq-left"
     stray.write_bytes(b"")
     os.utime(stray, (1, 1))
     disk_cache.store("kernels", b"last", DATA)
@@ -177,7 +177,7 @@ def test_without_a_home_directory(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("platform", "setting", "wanted"),
+    ("platform", "setting", "expected"),
     [
         ("linux", {"XDG_CACHE_HOME": "/x/y"}, "/x/y/numparq"),
         ("linux", {"XDG_CACHE_HOME": "not/absolute"}, "/home/me/.cache/numparq"),
@@ -186,32 +186,32 @@ def test_without_a_home_directory(monkeypatch):
         ("linux", {"NUMPARQ_CACHE_DIR": "~/mine"}, "/home/me/mine"),
     ],
 )
-def test_where_it_is(monkeypatch, platform, setting, wanted):
+def test_directory_by_platform_and_environment(monkeypatch, platform, setting, expected):
     for name in ("XDG_CACHE_HOME", "NUMPARQ_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in setting.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setattr(sys, "platform", platform)
-    assert disk_cache.directory() == wanted
+    assert disk_cache.directory() == expected
 
 
-def test_many_threads_store_and_load_at_once(place):
-    seen = []
+def test_concurrent_store_and_load(cache_dir):
+    intact = []
 
     def work(number):
         for _ in range(20):
             disk_cache.store("kernels", b"key", bytes([number]) * 5000)
             found = disk_cache.load("kernels", b"key")
-            seen.append(found is None or (len(set(found)) == 1 and len(found) == 5000))
+            intact.append(found is None or (len(set(found)) == 1 and len(found) == 5000))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(seen) == 80
-    assert all(seen)
+    assert len(intact) == 80
+    assert all(intact)
 
 
 LOCKER = """
@@ -223,8 +223,8 @@ with disk_cache.build_lock("kernels", b"key"):
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks on Windows")
-def test_whoever_comes_second_waits_but_not_for_ever(place):
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_build_lock_waits_until_its_timeout(cache_dir):
     first = subprocess.Popen([sys.executable, "-c", LOCKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert first.stdout.readline() == "locked\n"
@@ -242,23 +242,23 @@ def test_whoever_comes_second_waits_but_not_for_ever(place):
         first.communicate()
 
 
-def test_no_warning_without_a_reason(place):
+def test_normal_use_emits_no_warning(cache_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         disk_cache.load("kernels", b"key")
         disk_cache.store("kernels", b"key", DATA)
 
 
-def test_folders_for_others(place):
+def test_private_directories_are_bounded_and_owner_only(cache_dir):
     folders = [
         disk_cache.private_directory("dispatcher", b"%d" % number) for number in range(disk_cache.KEEP_FOLDERS + 2)
     ]
     for number, folder in enumerate(folders):
-        (place / folder).mkdir(mode=0o700, exist_ok=True)
+        (cache_dir / folder).mkdir(mode=0o700, exist_ok=True)
         os.utime(folder, (number, number))
     again = disk_cache.private_directory("dispatcher", b"0")
     assert again == folders[0]
-    assert len(list(place.iterdir())) == disk_cache.KEEP_FOLDERS
+    assert len(list(cache_dir.iterdir())) == disk_cache.KEEP_FOLDERS
     assert os.path.isdir(again)
     os.chmod(again, 0o777)
     assert os.name != "posix" or disk_cache.private_directory("dispatcher", b"0") is None

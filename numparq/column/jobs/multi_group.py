@@ -11,6 +11,7 @@ import numpy as np
 from numparq.column.buffers import BinaryArray
 from numparq.column.read.decode import decode_binary_chunks
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_binary_dictionaries
+from numparq.column.read.output import FixedOutput
 from numparq.column.read.pages import Pages
 from numparq.column.read.row_selection import RowSlice
 from numparq.errors import ParquetError
@@ -147,7 +148,7 @@ class MultiGroupScheduler(JobScheduler):
         lanes: np.ndarray,
         tables: Sequence[np.ndarray],
         slices: Sequence[RowSlice],
-        outputs: dict,
+        outputs: dict[int, FixedOutput],
     ) -> Iterator[DecodeJob]:
         chunks = np.concatenate(tables)
         count = len(columns)

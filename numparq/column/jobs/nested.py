@@ -103,7 +103,7 @@ class NestedJob(DecodeJob):
     def _check_rows(self, rows: int) -> None:
         """Refuse levels of another number of rows than the row group has."""
         if rows != self.num_rows:
-            message = f"the levels are those of {rows} rows, where the row group has {self.num_rows}"
+            message = f"the levels have {rows:,} rows, but the row group has {self.num_rows:,}"
             raise self._add_location(InvalidFileError(message), 0)
 
     def _dense_chunk(self) -> np.ndarray:

@@ -98,7 +98,7 @@ class SelectionJob(DecodeJob):
     def _check_count(self, taken: int) -> None:
         """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""
         if taken != self._num_wanted:
-            message = f"the pages have {taken:,} of the {self._num_wanted:,} rows that they should have"
+            message = f"the pages have {taken:,} of the {self._num_wanted:,} selected rows"
             raise self._add_location(InvalidFileError(message), 0)
 
     def _walk(self) -> PageWalk:
@@ -406,5 +406,5 @@ class NestedSelectionJob(SelectionJob, NestedJob):
         wrong[there] |= ~begins[starts[there]]
         if wrong.any():
             page = int(located[heads[np.argmax(wrong)], L_IN_CHUNK])
-            message = "a page has other rows than the offset index says, or begins within one"
+            message = "the rows of a page differ from the offset index, or the page begins within a row"
             raise self._add_location(InvalidFileError(message, page=page), 0)

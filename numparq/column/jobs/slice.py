@@ -207,7 +207,7 @@ class DictionaryJob(FixedJob):
 
     @property
     def _is_binary(self) -> bool:
-        return self.chunks[0, C_TYPE] == BYTE_ARRAY
+        return bool(self.chunks[0, C_TYPE] == BYTE_ARRAY)
 
     def _prepare_window(self, pages: Pages) -> None:
         if self._is_binary:

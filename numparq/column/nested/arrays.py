@@ -17,7 +17,7 @@ from .nested_type import NestedType, iter_leaves
 
 __all__ = ["LeafArray", "ListArray", "NestedArray", "StructArray", "assemble"]
 
-_DISAGREE = "the columns of a group do not agree on which of its values are there"
+_DISAGREE = "the columns of a group do not agree on which of its values are null"
 
 
 @dataclass(slots=True)

@@ -109,7 +109,9 @@ def resolve_nested_type(schema: Schema, position: int) -> NestedType:
     whole = _field(schema, schema.column_element(position), _LevelPosition(0, 0, 0, 0, ()))
     shape = project_leaves(whole, schema.column_leaves(position)) if schema.has_empty_groups else whole
     if shape is None:
-        raise UnsupportedError("the column is a group without fields, of which a file says nothing", column=whole.name)
+        raise UnsupportedError(
+            "the column is a group without fields, for which a file stores nothing", column=whole.name
+        )
     return shape
 
 
@@ -117,7 +119,7 @@ def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
     """Give the shape of a field: a list of it, if it is repeated."""
     element = schema.schema_element(number)
     if above.nodes > MAX_DEPTH:
-        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
+        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} levels deep", column=element.name)
     if element.repetition != REPEATED:
         return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
     place = above.repeated(element)

@@ -173,8 +173,12 @@ class ChunkTables:
         return (
             (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
-            (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
-            (few, InvalidFileError, "the column chunk has not as many values as its row group has rows"),
+            (facts["type"] != types, InvalidFileError, "the column chunk and the schema differ in physical type"),
+            (
+                few,
+                InvalidFileError,
+                "the number of values of the column chunk does not match the rows of its row group",
+            ),
             (
                 (start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start),
                 InvalidFileError,

@@ -178,7 +178,7 @@ def check_utf8(piece: BinaryArray) -> None:
     status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
     if status == BAD_UTF8:
         raise CorruptPageError(
-            "a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in"
+            "a string is not valid UTF-8: the page is damaged, or its writer stored bytes that are not text"
         )
     check_status(status)
 

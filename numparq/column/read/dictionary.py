@@ -91,7 +91,8 @@ def _dictionary_pages(pages: Pages, scratch: Scratch) -> Iterator[tuple[np.ndarr
 def have_indices(pages: Pages) -> np.ndarray:
     """Return a bool for each page: whether it holds dictionary indices."""
     encodings = pages.pages[:, P_ENCODING]
-    return (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    found: np.ndarray = (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    return found
 
 
 def all_have_indices(pages: Pages) -> bool:

@@ -65,7 +65,7 @@ def _file_span(path: str, files: MultiFileSource | None) -> tuple[int, int]:
     if files is None:
         shown = path if len(path) <= 200 else path[:200] + "..."
         raise UnsupportedError(
-            f"the column chunk is in another file, {shown!r}; with external_files=True, what lies below the folder of "
-            "the file itself is read"
+            f"the column chunk is in another file, {shown!r}; use external_files=True to read files below the folder "
+            "of this file"
         )
     return files.add_file(path)

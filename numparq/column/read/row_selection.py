@@ -118,8 +118,11 @@ def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
         The dictionary page first, if there may be one; positions are in the file.
     """
     if len(rows) == 1:
-        return chunk.page_table_in_range(*rows.bounds[0].tolist())
+        start, stop = rows.bounds[0].tolist()
+        return chunk.page_table_in_range(start, stop)
     located, needed = chunk.page_table, chunk.pages_with_rows(rows)
     if len(located) == chunk.num_pages:  # no dictionary
-        return located[needed]
-    return located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]
+        found: np.ndarray = located[needed]
+    else:
+        found = located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]
+    return found

@@ -71,7 +71,8 @@ class ValueRanges:
         """As of `ValueSelection`."""
         starts, lengths = self.spans[:, 0], self.spans[:, 1]
         ends = np.cumsum(lengths)
-        return (np.arange(self.count) + np.repeat(starts - ends + lengths, lengths)).astype(np.int32)
+        indices: np.ndarray = np.arange(self.count) + np.repeat(starts - ends + lengths, lengths)
+        return indices.astype(np.int32)
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `ValueSelection`."""

@@ -35,7 +35,8 @@ class PageSplits(NamedTuple):
         """Return the number of entries without a value for each page."""
         if self.values is self.entries:
             return [0] * (len(self.entries) - 1)
-        return (np.diff(self.entries) - np.diff(self.values)).tolist()
+        counts: list[int] = (np.diff(self.entries) - np.diff(self.values)).tolist()
+        return counts
 
 
 def split_pages(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
@@ -73,14 +74,15 @@ def _split_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) 
     pages = writing_kernels.cut_binary_pages(
         starts, ends, len(starts), 4, options.data_page_size, options.max_rows_per_page, out
     )
-    return out[: pages + 1].copy()
+    splits: np.ndarray = out[: pages + 1].copy()
+    return splits
 
 
 def _entry_sizes(dense: DenseLeaf) -> np.ndarray:
     """Return the bytes that each entry takes in a page."""
     values = dense.values
     if dense.codes is None and values.starts is not None and values.ends is not None:
-        sizes = values.ends - values.starts + 4
+        sizes: np.ndarray = values.ends - values.starts + 4
     else:
         sizes = np.full(dense.num_values, max(_bits(dense) // 8, 1), np.int64)
     if dense.present is None:

@@ -81,7 +81,7 @@ class PageWriter:
         self._scratch = scratch
         self._levels = ((dense.repetition, leaf.max_repetition_level), (dense.definition, leaf.max_definition_level))
 
-    def write_v1(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
+    def write_v1(self, span: PageSpan, statistics: dict[str, Any] | None) -> EncodedPage:
         """Encode a data page V1: levels and values compressed together."""
         out = self._room(span, 8)
         pos = 0
@@ -102,7 +102,7 @@ class PageWriter:
         }
         return self._page({"type": DATA_PAGE, "data_page_header": header}, body, pos)
 
-    def write_v2(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
+    def write_v2(self, span: PageSpan, statistics: dict[str, Any] | None) -> EncodedPage:
         """Encode a data page V2: levels are never compressed, values only if that makes them smaller."""
         out = self._room(span, 0)
         (repetition, most_repetition), (definition, most_definition) = self._levels
@@ -144,7 +144,7 @@ class PageWriter:
         values = self._encoder.max_bytes(self._dense, span.first_value, span.last_value)
         return self._scratch.buffer("page", prefixes + levels + values)
 
-    def _page(self, header: dict, body: Any, uncompressed_size: int) -> EncodedPage:
+    def _page(self, header: dict[str, Any], body: Any, uncompressed_size: int) -> EncodedPage:
         if max(uncompressed_size, len(body)) > MAX_PAGE_SIZE:
             raise SchemaError(f"a page of {uncompressed_size:,} bytes is too large: the format's limit is 2 GiB")
         header["uncompressed_page_size"] = uncompressed_size

@@ -151,7 +151,7 @@ class _PageBisection:
             self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
         sums = self._job.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
         if sums:
-            without = CorruptPageError("the page header has no checksum, where other pages of the chunk have one")
+            without = CorruptPageError("the page header has no checksum, but other pages of the column chunk have one")
             self._errors.update((page, without) for page in np.flatnonzero(table[:, P_CRC] < 0).tolist())
         for first in range(0, len(table), _CHECKED_TOGETHER):
             self._check_pages(first, min(first + _CHECKED_TOGETHER, len(table)))
@@ -251,7 +251,7 @@ class _PageBisection:
         if error is None and rows == self._num_rows:
             self._found.jobs.append((0, rows, best))  # type: ignore[arg-type]
             return
-        error = error or CorruptPageError("the levels are not those of as many rows as the row group has")
+        error = error or CorruptPageError("the levels do not have as many rows as the row group")
         rows = min(max(rows - 1, 0), self._num_rows)  # the last one may go on in what is lost
         if best is not None and rows and self._walked.inconsistency is None:
             self._found.jobs.append((0, rows, best))

@@ -117,7 +117,8 @@ class PageHeaderCheck:
     @cached_property
     def _row_groups(self) -> Sequence[Record] | None:
         try:
-            return self._footer.record.row_groups
+            row_groups: Sequence[Record] = self._footer.record.row_groups
+            return row_groups
         except ParquetError:
             return None
 
@@ -152,16 +153,18 @@ class PageHeaderCheck:
         wrong |= first_version & optional & _is_level_encoding_not_allowed(table[:, P_DEFINITION_ENCODING], allowed)
         wrong |= first_version & repeated & _is_level_encoding_not_allowed(table[:, P_REPETITION_ENCODING], allowed)
         if wrong.any():
-            message = "the page header names an encoding that the footer does not name for the column chunk"
+            message = "the page header has an encoding that the footer does not list for the column chunk"
             raise PageFailure(int(np.argmax(wrong)), error=CorruptPageError(message))
 
 
 def _is_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Return for each encoding whether it is missing from the allowed bits."""
     known = (allowed >> encodings.clip(0, _HIGHEST)) & 1 == 1
-    return ~known | ((encodings < 0) | (encodings > _HIGHEST)) & (allowed != _ANY)
+    found: np.ndarray = ~known | ((encodings < 0) | (encodings > _HIGHEST)) & (allowed != _ANY)
+    return found
 
 
 def _is_level_encoding_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Return for each level encoding whether it is neither RLE nor allowed."""
-    return (encodings != RLE) & _is_not_allowed(encodings, allowed)
+    found: np.ndarray = (encodings != RLE) & _is_not_allowed(encodings, allowed)
+    return found

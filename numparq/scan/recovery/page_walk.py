@@ -196,7 +196,7 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
     passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.page_table)
     if trouble is not None and passed_over and seen <= num_values:
         seen = _drop_after_gap(walked, seen)
-        trouble = CorruptPageError("the page header is of no known type, and the others do not have all values")
+        trouble = CorruptPageError("the page type is unknown, and the other pages lack some of the values")
     elif trouble is not None and (position >= end or seen > num_values):
         walked.inconsistency = trouble
         seen = num_rows
@@ -209,7 +209,9 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
         walked.row_ranges = np.stack([stops[:-1], stops[1:]], axis=1)
         seen = int(stops[-1])
         if trouble is None and seen != num_rows:
-            walked.inconsistency = CorruptPageError("the rows of the page headers are not those of the row group")
+            walked.inconsistency = CorruptPageError(
+                "the rows of the page headers do not match the rows of the row group"
+            )
     if trouble is None or walked.inconsistency is not None:
         return
     if walked.row_ranges is None:
@@ -314,8 +316,8 @@ class _PageAtLocation:
 def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:
     """Refuse what is no data page, or not the one that the offset index tells of."""
     if not len(page) or page[0, P_TYPE] == DICTIONARY_PAGE:
-        raise CorruptPageError("the header is not that of a data page, where the offset index has one")
+        raise CorruptPageError("the header is not that of a data page, but the offset index locates one here")
     if page[0, P_BODY] + page[0, P_COMPRESSED] != location[PAGE_OFFSET] + location[PAGE_SIZE]:
-        raise CorruptPageError("the page header has another size than the offset index")
+        raise CorruptPageError("the page header and the offset index differ in size")
     if not repeated and page[0, P_NUM_VALUES] != num_rows:
-        raise CorruptPageError("the page header has another number of values than the offset index has rows")
+        raise CorruptPageError("the page header has another number of values than the rows of the offset index")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -172,7 +173,7 @@ def _row_range(job: DecodeJob) -> tuple[int, int]:
     return int(job.chunks[0, C_ROW_START]), int(job.chunks[0, C_ROW_STOP])
 
 
-def _pieces_with_placeholders(job: DecodeJob, decoded: IntactPages, first: int, stop: int) -> list:
+def _pieces_with_placeholders(job: DecodeJob, decoded: IntactPages, first: int, stop: int) -> list[Any]:
     """Give the rows wanted of a chunk in pieces: those that were decoded, and something in place of those lost."""
     if isinstance(job, NestedJob):
         return [nested_piece_with_placeholders(job, decoded, first, stop)]

@@ -74,7 +74,9 @@ class SkipDamaged:
     def select(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
         """Return the rows selected by position; refuse a predicate, since a lost value cannot be tested."""
         if rows.has_predicate:
-            raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
+            raise UnsupportedError(
+                "on_error='skip' does not support filters; read without them, then filter the DataFrame"
+            )
         return rows.selections
 
     def _drop_culprit(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:

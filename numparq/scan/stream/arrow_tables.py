@@ -118,12 +118,12 @@ def _cast_to_field(array: Any, field: Any) -> Any:
         return array
     types = import_pyarrow().types
     if types.is_map(field.type) and not types.is_map(array.type):  # a null key came back as a list of pairs
-        raise InvalidFileError("a key of a map is null, which Arrow's maps cannot have", column=field.name)
+        raise InvalidFileError("a map has a null key, which Arrow does not allow", column=field.name)
     try:
         return array.cast(field.type)
     except (import_pyarrow().ArrowException, NotImplementedError) as error:
         raise UnsupportedError(
-            f"values come as {array.type}, where the others of the column are {field.type}: {error}", column=field.name
+            f"values of type {array.type} cannot be cast to the column's type {field.type}: {error}", column=field.name
         ) from error
 
 

@@ -218,7 +218,7 @@ class Batches:
 
     def _unread(self) -> UnitReader:
         if self._units is None:
-            raise ValueError("these batches are being read as frames already, or are closed; ask for new ones")
+            raise ValueError("the batches are closed, or already read as DataFrames; call iter_batches again")
         return self._units
 
     def close(self) -> None:
@@ -312,7 +312,7 @@ def _check_dtypes(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
     """Check that a frame has the dtypes of the first one; return the first."""
     for name, dtype, known in zip(frame.columns, frame.dtypes, first.dtypes, strict=True):
         if dtype != known and not (dtype.name == "category" and known.name == "category"):
-            message = f"rows of dtype {dtype} come behind others of dtype {known}: read the column in one piece"
+            message = f"dtype {dtype} follows dtype {known} in an earlier batch; read the column without batches"
             raise InvalidFileError(message, column=str(name))
     return first
 

@@ -20,6 +20,7 @@ from numparq.scan.options import ScanOptions, select_row_slices
 from numparq.scan.projected_columns import ProjectedColumns, project_columns
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.strings import default_string_array
+from numparq.typing import Columns
 from numparq.util.arguments import check_row_count
 from numparq.util.worker_pool import WorkerPool
 
@@ -58,7 +59,7 @@ class FileUnitReader:
         Of rows without an index.
     """
 
-    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions, sizes: BatchSize) -> None:
+    def __init__(self, file: OpenFile, columns: Columns, options: ScanOptions, sizes: BatchSize) -> None:
         self._file = file
         self._asked = columns
         self._choices = options
@@ -119,7 +120,7 @@ class FileUnitReader:
     def to_arrow(self) -> FileUnitReader:
         """Give the same rows as Arrow tables."""
         if self._choices.explode is not None:
-            raise UnsupportedError("explode=... gives no Arrow stream yet: use the frames")
+            raise UnsupportedError("explode is not supported for Arrow streams yet; iterate over the DataFrames")
         return FileUnitReader(self._file, self._asked, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
 
     @cached_property
@@ -198,4 +199,4 @@ class FileUnitReader:
             raise
         except MemoryError as error:
             what = f"{rows.num_rows:,} rows of {len(self._columns.names)} columns"
-            raise LimitError(f"there is not enough memory to read {what}") from error
+            raise LimitError(f"not enough memory to read {what}") from error

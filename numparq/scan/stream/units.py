@@ -96,11 +96,9 @@ class UnitPlan:
         if whole:
             names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
             raise LimitError(
-                f"{len(part):,} rows would take about {format_bytes(len(part) * self._row_bytes(part))} at once, "
-                f"and there "
-                f"is room for {format_bytes(self._room)}: rows of {names} begin in one page and end in another, and "
-                f"cannot "
-                "be read alone; raise memory_limit, or leave the column out",
+                f"{len(part):,} rows would take about {format_bytes(len(part) * self._row_bytes(part))}, more than the "
+                f"{format_bytes(self._room)} available at once; they cannot be split, since rows of {names} begin in "
+                "one page and end in another; raise memory_limit, or leave the column out",
                 row_group=part.row_group,
             )
         start = part.start
@@ -115,9 +113,8 @@ class UnitPlan:
             return 1
         if not fit:
             raise LimitError(
-                f"a row takes about {format_bytes(self._row_bytes(part))}, and there is room for "
-                f"{format_bytes(self._room)}: "
-                "raise memory_limit, or read fewer columns",
+                f"a row takes about {format_bytes(self._row_bytes(part))}, more than the {format_bytes(self._room)} "
+                "available at once; raise memory_limit, or read fewer columns",
                 row_group=part.row_group,
             )
         return fit // self._batch_rows * self._batch_rows or fit
@@ -139,7 +136,7 @@ class BatchSize:
 
     def __init__(self, memory_limit: Any = None, batch_rows: Any = None, batch_bytes: Any = None) -> None:
         if batch_rows is not None and batch_bytes is not None:
-            raise ValueError("batches have batch_rows or batch_bytes, not both")
+            raise ValueError("batch_rows and batch_bytes cannot be combined; use one of them")
         self.has_limit = memory_limit is not None
         self.memory_limit = check_optional_positive_int(memory_limit, "memory_limit") or self.DEFAULT_LIMIT
         self.batch_rows = check_optional_positive_int(batch_rows, "batch_rows")
@@ -187,14 +184,13 @@ class MemoryShares:
         self.reads_ahead, room = True, left / 2
         if self.has_exact_batches:
             batch = min(self.batch_rows * largest, everything)
-            self.reads_ahead, room = _unit_bytes_beside_batch(batch, left)
+            self.reads_ahead, room = _unit_bytes_with_batch(batch, left)
             if not room and not sizes.has_limit:
                 room = batch
             if not room:
                 raise LimitError(
-                    f"a batch of {self.batch_rows:,} rows takes about {format_bytes(self.batch_rows * largest)}, "
-                    f"and there "
-                    f"has to be room for three of them; memory_limit is {format_bytes(limit)}"
+                    f"a batch of {self.batch_rows:,} rows takes about {format_bytes(self.batch_rows * largest)}, and "
+                    f"three must fit in memory_limit={format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
                 )
         self.is_strict = sizes.has_limit
         self.unit_bytes = int(room)
@@ -259,7 +255,7 @@ class FileUnitPlan:
         self._plan.observe(slices, taken)
 
 
-def _unit_bytes_beside_batch(batch: float, left: float) -> tuple[bool, float]:
+def _unit_bytes_with_batch(batch: float, left: float) -> tuple[bool, float]:
     """Return whether memory allows reading ahead, and the bytes of a unit (0.0: none fits).
 
     A batch joins the end of one unit with the start of the next, while a third may be read.

@@ -1,4 +1,4 @@
-"""Jobs on several threads: when a second thread is worth starting, and row groups decoded side by side."""
+"""Jobs on several threads: when a second thread is worth starting, and row groups decoded concurrently."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Job:
         ([1000] * (2 * SOME // 1000 + 1), True),
     ],
 )
-def test_what_others_can_take_over(sizes, is_shared):
+def test_jobs_are_shared_by_size(sizes, is_shared):
     done: list[int] = []
     shared: list[int] = []
     crew = SimpleNamespace(run=lambda jobs: shared.extend(job.num_bytes for job in jobs))
@@ -61,7 +61,7 @@ KINDS = {
 }
 
 
-def written(columns: str, **options: object) -> bytes:
+def encode_columns(columns: str, **options: object) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table({name: KINDS[name] for name in columns}), sink, store_schema=False, **options)
     return sink.getvalue()
@@ -70,14 +70,14 @@ def written(columns: str, **options: object) -> bytes:
 @pytest.mark.parametrize("known", ["", "a", "b", "ad", "abcdefgs"])
 @pytest.mark.parametrize("columns", ["ab", "ba", "abcdefsg", "gsfedcba"])
 @pytest.mark.parametrize("use_dictionary", [True, False])
-def test_columns_that_are_decoded_again_leave_the_others_as_they_are(
-    columns: str, known: str, use_dictionary: bool
-) -> None:
-    """Where the statistics do not tell of nulls, a column turns out to need another dtype while others are decoded."""
-    data = written(columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary)
+def test_column_decoded_again_leaves_other_columns_unchanged(columns: str, known: str, use_dictionary: bool) -> None:
+    """Without null counts, a column may turn out to need another dtype while others are decoded."""
+    data = encode_columns(
+        columns, write_statistics=[name for name in columns if name in known], use_dictionary=use_dictionary
+    )
     found = numparq.read_parquet(data)
     for name in columns:
-        alone = numparq.read_parquet(written(name, write_statistics=False, use_dictionary=use_dictionary))
+        alone = numparq.read_parquet(encode_columns(name, write_statistics=False, use_dictionary=use_dictionary))
         pd.testing.assert_series_equal(found[name], alone[name])
 
 
@@ -93,7 +93,7 @@ def test_small_chunks_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(found) for found in made] == [1]
 
 
-def test_damage_is_told_of_its_column() -> None:
+def test_error_names_the_damaged_column() -> None:
     data = bytearray(numparq.to_parquet(pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})))
     with numparq.ParquetFile(bytes(data)) as file:
         place = file.metadata.row_groups[0].columns[1].meta_data
@@ -104,7 +104,7 @@ def test_damage_is_told_of_its_column() -> None:
     assert failure.value.where["row_group"] == 0
 
 
-def test_what_one_of_them_loses_is_lost_of_it_only() -> None:
+def test_damage_in_one_column_drops_only_that_column() -> None:
     data = bytearray(numparq.to_parquet(pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})))
     with numparq.ParquetFile(bytes(data)) as file:
         place = file.metadata.row_groups[0].columns[1].meta_data

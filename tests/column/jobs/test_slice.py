@@ -1,4 +1,4 @@
-"""Column chunks from a file's bytes to values: windows, batches and parts of any size, by one thread and by several."""
+"""Column chunks from bytes to values: windows, batches and parts of any size, by one thread and by several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.oracles.plain import BYTE_ARRAY, INT32, INT64, ColumnType, random_v
 
 
 class Reads(BytesSource):
-    """Bytes that are always read into a buffer, never given as a view."""
+    """A source that always reads into a buffer and never returns a view."""
 
     def view(self, position, length, slack):
         return None
@@ -32,7 +32,7 @@ class Reads(BytesSource):
 
 @pytest.fixture(params=[(1, 1), (300, 64), (2000, 1000), (1 << 22, 1 << 20)], ids=str)
 def small(request, monkeypatch):
-    """Windows, batches and parts that are so small that a chunk takes several of them."""
+    """Set windows, batches and parts so small that a chunk takes several of them."""
     window, part = request.param
     monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", part)
@@ -40,7 +40,7 @@ def small(request, monkeypatch):
 
 
 def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tuple[bytes, np.ndarray]:
-    """Lay chunks out in a file, a magic number and gaps before them: the bytes, and the chunk table."""
+    """Lay chunks out in a file, after a magic number and gaps: the bytes, and the chunk table."""
     data, rows = b"PAR1", []
     for chunk, request in zip(chunks, requests, strict=True):
         stored = chunk.stored()
@@ -50,9 +50,9 @@ def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tu
     return data, np.array(rows)
 
 
-def context(data: bytes, columns: int, crew: WorkerPool, number: int) -> ReadContext:
+def context(data: bytes, columns: int, pool: WorkerPool, number: int) -> ReadContext:
     source = Reads(data) if number % 2 else BytesSource(data + bytes(number % 3 * 64))
-    return ReadContext(source, [f"column {i}" for i in range(columns)], crew, True)
+    return ReadContext(source, [f"column {i}" for i in range(columns)], pool, True)
 
 
 def with_crcs(chunk: Chunk) -> Chunk:
@@ -64,9 +64,9 @@ def window(rng, rows: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_fixed(small, threads):
+def test_fixed_values(small, threads):
     rng = np.random.default_rng(threads)
-    with WorkerPool(threads) as crew:
+    with WorkerPool(threads) as pool:
         for number in range(25):
             column = ColumnType(INT64, 0, True)
             chunk = with_crcs(
@@ -77,7 +77,7 @@ def test_fixed(small, threads):
             table[0, t.C_OUT], table[0, t.C_VALIDITY] = 16, 2
             out, mask = np.full(stop - start + 4, 7), np.full(stop - start + 4, 9, np.uint8)
             job = FixedJob(
-                context(data, 1, crew, number),
+                context(data, 1, pool, number),
                 0,
                 [0],
                 table,
@@ -97,9 +97,9 @@ def test_fixed(small, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_binary(small, threads):
+def test_binary_values(small, threads):
     rng = np.random.default_rng(threads)
-    with WorkerPool(threads) as crew:
+    with WorkerPool(threads) as pool:
         for number in range(25):
             column = ColumnType(BYTE_ARRAY, 0, number % 3 > 0)
             values = [b"%d" % i * int(rng.integers(0, 9)) for i in range(30)]
@@ -107,25 +107,25 @@ def test_binary(small, threads):
             start, stop = window(rng, len(chunk.rows))
             data, table = tables([chunk], [DecodeRequest(start=start, stop=stop)], b"")
             job = BinaryJob(
-                context(data, 1, crew, number), 0, [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
+                context(data, 1, pool, number), 0, [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
             )
             job()
             rows = chunk.rows[start:stop]
-            assert [row for piece in job.arrays for row in values_of(piece)] == rows
+            assert [row for array in job.arrays for row in values_of(array)] == rows
             assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
 
 
-def values_of(piece: BinaryArray) -> list[bytes | None]:
-    data, ends = piece.data.tobytes(), piece.offsets.tolist()
+def values_of(array: BinaryArray) -> list[bytes | None]:
+    data, ends = array.data.tobytes(), array.offsets.tolist()
     values: list[bytes | None] = [data[a:b] for a, b in itertools.pairwise(ends)]
     return (
-        values if piece.validity is None else [v if ok else None for v, ok in zip(values, piece.validity, strict=True)]
+        values if array.validity is None else [v if ok else None for v, ok in zip(values, array.validity, strict=True)]
     )
 
 
-def test_dictionary(small):
+def test_dictionary_values(small):
     rng = np.random.default_rng(0)
-    with WorkerPool(2) as crew:
+    with WorkerPool(2) as pool:
         for number in range(25):
             column = ColumnType(BYTE_ARRAY, 0, True)
             chunk = random_chunk(rng, column, [b"%d" % i for i in range(40)], 8, 25, 0.3, True, number % 2)
@@ -133,7 +133,7 @@ def test_dictionary(small):
             data, table = tables([chunk], [DecodeRequest(t.CODES, 4, t.NULLS_FILL, -1, start, stop)], b"")
             codes = np.empty(stop - start, np.int32)
             job = DictionaryJob(
-                context(data, 1, crew, number),
+                context(data, 1, pool, number),
                 0,
                 [0],
                 table,
@@ -145,20 +145,20 @@ def test_dictionary(small):
             )
             job()
             rows: list[bytes | None] = []
-            for piece in job.arrays:
-                if isinstance(piece, BinaryArray):  # a page of the chunk is PLAIN
-                    rows += values_of(piece)
+            for array in job.arrays:
+                if isinstance(array, BinaryArray):  # a page of the chunk is PLAIN
+                    rows += values_of(array)
                 else:
-                    entries = values_of(piece.dictionary)
-                    rows += [None if code < 0 else entries[code] for code in piece.codes.tolist()]
+                    entries = values_of(array.dictionary)
+                    rows += [None if code < 0 else entries[code] for code in array.codes.tolist()]
             assert rows == chunk.rows[start:stop]
             assert job.chunks[0, t.C_NULL_COUNT] == chunk.rows[start:stop].count(None)
 
 
-def test_chunks_together():
-    """Several chunks in one job, dictionaries and row windows of their own, values in rows of one block."""
+def test_several_chunks_in_one_job():
+    """Each has its own dictionary and row window; the values go to rows of one block."""
     rng = np.random.default_rng(0)
-    with WorkerPool(1) as crew:
+    with WorkerPool(1) as pool:
         for number in range(25):
             chunks, requests, count = [], [], 60
             for _ in range(int(rng.integers(1, 6))):
@@ -183,7 +183,7 @@ def test_chunks_together():
             table[:, t.C_OUT] = np.arange(len(chunks)) * count * 4
             block = np.zeros((len(chunks), count), np.int32)
             job = FixedJob(
-                context(data, len(chunks), crew, number),
+                context(data, len(chunks), pool, number),
                 0,
                 list(range(len(chunks))),
                 table,
@@ -202,7 +202,7 @@ def test_chunks_together():
 
 
 def test_damage_is_located(small):
-    """A page whose CRC is wrong is named, whichever window it is in."""
+    """The error names the page with a wrong CRC, whichever window it is in."""
     rng = np.random.default_rng(0)
     column = ColumnType(INT64)
     chunk = with_crcs(random_chunk(rng, column, random_values(rng, column, 30), 12, 25, dictionary=True))
@@ -214,9 +214,9 @@ def test_damage_is_located(small):
         )
         data, table = tables([bad], [DecodeRequest(t.COPY, 8, stop=len(chunk.rows))], b"")
         out = np.empty(len(chunk.rows))
-        with WorkerPool(1) as crew, pytest.raises(CorruptPageError, match="CRC") as caught:
+        with WorkerPool(1) as pool, pytest.raises(CorruptPageError, match="CRC") as caught:
             FixedJob(
-                context(data, 1, crew, damaged),
+                context(data, 1, pool, damaged),
                 7,
                 [0],
                 table,
@@ -226,8 +226,8 @@ def test_damage_is_located(small):
         assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
 
 
-def test_runs_of_several_chunks_fit_into_one_window():
-    """What is known of the chunks of a window, their dictionaries above all, is not there any more in the next one."""
+def test_coalesced_chunks_fit_one_window():
+    """The state of a window's chunks, above all their dictionaries, is gone in the next window."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         count = int(rng.integers(1, 40))

@@ -1,4 +1,4 @@
-"""Runs of rows that one call decodes: the same rows, errors and requests as step by step."""
+"""Fused reads of runs of rows: the same rows, errors and requests as step by step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_point_lookup")
 
 
 class FusedReadCounter:
-    """How many runs were decoded by one call, and how many were left to the steps."""
+    """Counts the runs decoded by one kernel call, and those left to the separate steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
@@ -43,7 +43,7 @@ class FusedReadCounter:
 @pytest.mark.parametrize(
     ("version", "dictionary", "split"), [("1.0", True, False), ("2.0", False, True), ("1.0", False, False)]
 )
-def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
+def test_rows_equal_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
     data = numparq.to_parquet(
         small_pages_frame(with_nulls),
         compression=compression,
@@ -66,8 +66,8 @@ def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, ver
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"])
-def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -> None:
-    """Those of the second one do not begin at the output's first row."""
+def test_fused_read_of_two_row_groups(monkeypatch, encoding) -> None:
+    """Rows of the second one do not begin at the output's first row."""
     frame = small_pages_frame(True)[["key", "time", "nullable", "text"]]
     encodings = {**dict.fromkeys(frame.columns, encoding), "text": "PLAIN"}
     data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, column_encoding=encodings)
@@ -79,15 +79,15 @@ def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -
     assert found["nullable"].isna().any()
 
 
-def test_several_runs_of_rows_of_a_page() -> None:
+def test_several_row_runs_of_one_page() -> None:
     frame = pd.DataFrame({"n": np.arange(ROWS), "s": [f"{number}" for number in range(ROWS)]})
     data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False)
     found = numparq.read_parquet(data, filters=col("n").isin([10, 140, 160]))
     pd.testing.assert_frame_equal(found, frame.iloc[[10, 140, 160]].reset_index(drop=True))
 
 
-def test_more_values_in_a_delta_encoding_than_there_is_room_for(monkeypatch) -> None:
-    """A few bytes each page; made PLAIN, they are not all there at once."""
+def test_delta_pages_larger_than_the_room(monkeypatch) -> None:
+    """A few bytes each page; transcoded to PLAIN, the pages exceed the room."""
     frame, counted = pd.DataFrame({"n": np.arange(3 * BATCH_BYTES // 8)}), FusedReadCounter(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=len(frame) // 4, column_encoding={"n": "DELTA_BINARY_PACKED"})
     for start, stop, has_room in ((1, len(frame) // 4, True), (1, len(frame) - 1, False)):
@@ -97,7 +97,7 @@ def test_more_values_in_a_delta_encoding_than_there_is_room_for(monkeypatch) -> 
         counted.done = counted.left = 0
 
 
-def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeypatch) -> None:
+def test_no_fused_read_beyond_the_page_limit(monkeypatch) -> None:
     frame = pd.DataFrame({"n": np.arange(200), "s": [f"{number}" for number in range(200)]})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
     counted = FusedReadCounter(monkeypatch)
@@ -109,8 +109,8 @@ def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeyp
 
 
 @pytest.mark.parametrize("writer", ["parquet-cpp", "impala"])
-def test_of_writers_with_faults_nothing_is_decoded_at_once(monkeypatch, writer) -> None:
-    """Pages that are compressed and say that they are not, and levels whose bits lie the other way round."""
+def test_no_fused_read_for_writers_with_quirks(monkeypatch, writer) -> None:
+    """Compressed pages marked as uncompressed (parquet-cpp), and levels in the other bit order (Impala)."""
     frame = small_pages_frame(True)[["key", "small", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False) or b""
     with numparq.ParquetFile(data) as file:
@@ -122,7 +122,7 @@ def test_of_writers_with_faults_nothing_is_decoded_at_once(monkeypatch, writer) 
 
 
 def test_long_strings(monkeypatch) -> None:
-    """Pages that take more room than there is at first; strings that take more than is made for them."""
+    """Pages larger than the initial room, and strings larger than the room made for them."""
     frame, counted = pd.DataFrame({"s": [f"{row:05}" * 800 for row in range(160)]}), FusedReadCounter(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=160, data_page_size=1 << 20, use_dictionary=False)
     for count, done in ((3, 1), (MIN_STRING_BYTES // 4000 + 1, 0)):
@@ -132,7 +132,7 @@ def test_long_strings(monkeypatch) -> None:
         counted.done = counted.left = 0
 
 
-def test_strings_that_are_no_utf8() -> None:
+def test_invalid_utf8_is_located() -> None:
     frame = pd.DataFrame({"s": [f"item {row:04}" for row in range(300)]})
     data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b""
     bad = data.replace(b"item 0150", b"item \xff150")
@@ -144,7 +144,7 @@ def test_strings_that_are_no_utf8() -> None:
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch, dictionary) -> None:
+def test_fallback_to_steps_fetches_no_byte_twice(monkeypatch, dictionary) -> None:
     frame = small_pages_frame(True)[["key", "text", "city", "number", "small"]]
     data = numparq.to_parquet(
         frame,
@@ -160,17 +160,17 @@ def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch,
             return found, file.source.num_bytes, file.source.num_requests
 
     counted = FusedReadCounter(monkeypatch)
-    frame, *asked = read()
+    frame, *fused = read()
     assert counted.left
     monkeypatch.setattr(FusedRead, "prepare", lambda *arguments: None)
     again, *in_steps = read()
     pd.testing.assert_frame_equal(frame, again)
-    assert asked == in_steps
+    assert fused == in_steps
 
 
 @pytest.mark.parametrize("filters", [col("key") == 999, col("key").between(2700, 2760)])
-def test_files_are_read_where_the_plan_says(tmp_path, filters) -> None:
-    """Dictionaries, pages far behind them, and nothing between these."""
+def test_fetched_bytes_equal_the_plan(tmp_path, filters) -> None:
+    """Dictionaries, pages far after them, and nothing in between."""
     path, names = tmp_path / "a.parquet", ["key", "few", "city", "text"]
     frame = small_pages_frame(True)[names]
     frame["pad"] = [f"{number:0100}" for number in np.random.default_rng(3).integers(0, 1 << 62, ROWS)]
@@ -184,8 +184,8 @@ def test_files_are_read_where_the_plan_says(tmp_path, filters) -> None:
     pd.testing.assert_frame_equal(found, full.iloc[key : key + len(found)].reset_index(drop=True), check_dtype=False)
 
 
-def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
-    """Each byte of the pages of a row in turn: the same error, with the same place, or the same values."""
+def test_damage_raises_the_same_error_as_the_steps(monkeypatch) -> None:
+    """Each byte of a row's pages in turn: the same error at the same location, or the same values."""
     frame = small_pages_frame(True)[["key", "float", "text"]].iloc[:300]
     data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False) or b""
     with numparq.ParquetFile(data) as file:
@@ -193,10 +193,10 @@ def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
             chunk.byte_ranges(np.array([1])) for chunk in file.plan(filters=col("key") == 450).row_groups[0].chunks
         ]
     places = np.concatenate([np.arange(start, stop) for ranges in pages for start, stop in ranges.tolist()])
-    of = FusedRead.prepare
+    prepare = FusedRead.prepare
 
     def outcome(damaged: bytes, verify: bool, steps: bool) -> Any:
-        monkeypatch.setattr(fused_read.FusedRead, "prepare", (lambda *arguments: None) if steps else of)
+        monkeypatch.setattr(fused_read.FusedRead, "prepare", (lambda *arguments: None) if steps else prepare)
         try:
             return numparq.read_parquet(damaged, filters=col("key") == 450, verify_crc=verify).to_dict()
         except numparq.ParquetError as error:
@@ -206,5 +206,5 @@ def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
         bad = bytearray(data)
         bad[place] ^= 1 << place % 8
         ours, theirs = (outcome(bytes(bad), verify, steps) for steps in (False, True))
-        # Of what the steps decode and nobody wants, damage may go unseen where only the wanted rows are decoded.
+        # The steps decode more than the selected rows; a fused read may miss damage in the others.
         assert repr(ours) == repr(theirs) or (not verify and isinstance(ours, dict))

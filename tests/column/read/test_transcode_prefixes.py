@@ -1,4 +1,4 @@
-"""DELTA_BYTE_ARRAY as parquet-mr before 1.8.0 wrote it: strings that go on from one page to the next (PARQUET-246)."""
+"""DELTA_BYTE_ARRAY of parquet-mr before 1.8.0: prefixes continue from one page to the next (PARQUET-246)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from support.oracles import delta
 
 @pytest.mark.parametrize("make", [data_page, data_page_v2_of], ids=["v1", "v2"])
 @pytest.mark.parametrize("created_by", [OLD, "parquet-mr", "parquet-mr version 1.2.8", None, ""])
-def test_strings_go_on(created_by, make):
+def test_prefixes_continue_across_pages(created_by, make):
     data = carryover_file(pages_of(PARTS, make), len(WORDS), created_by)
     for threads in (1, 2):
         assert read_parquet(data, threads=threads)["a"].tolist() == WORDS
@@ -58,7 +58,7 @@ def test_strings_go_on(created_by, make):
 
 
 @pytest.mark.parametrize("created_by", [FIXED, OTHER, "numparq version 1.0.0", "parquet-mr version 1.10.1"])
-def test_other_writers_are_held_to_the_specification(created_by):
+def test_other_writers_must_follow_the_specification(created_by):
     with pytest.raises(CorruptPageError) as caught:
         read_parquet(carryover_file(pages_of(PARTS), len(WORDS), created_by))
     assert caught.value.where["page"] == 1
@@ -67,7 +67,7 @@ def test_other_writers_are_held_to_the_specification(created_by):
     assert read_parquet(carryover_file(sound, len(WORDS), OLD))["a"].tolist() == WORDS
 
 
-def test_a_prefix_of_what_is_not_there():
+def test_prefix_longer_than_the_previous_string():
     first = data_page(1, encode_prefixes([b"abc"], b"abcdef"), DELTA_BYTE_ARRAY)
     with pytest.raises(CorruptPageError):
         read_parquet(carryover_file([first], 1))
@@ -80,13 +80,13 @@ def test_a_prefix_of_what_is_not_there():
     assert caught.value.where["page"] == 1
 
 
-def test_each_chunk_begins_anew():
+def test_prefixes_restart_in_each_chunk():
     columns = [FileColumn(name, BYTE_ARRAY, [pages_of(PARTS), pages_of(PARTS[::-1])]) for name in "ab"]
     backwards = [word for part in PARTS[::-1] for word in part]
     data = build_file([len(WORDS)] * 2, columns, created_by=OLD).stored()
     got = read_parquet(data)
     assert got["a"].tolist() == got["b"].tolist() == WORDS + backwards
-    # A first page that goes on from the chunk before it is damaged.
+    # A first page that continues the previous chunk is damaged.
     bad = pages_of(PARTS)
     bad[0] = data_page(2, encode_prefixes(PARTS[0], b"str"), DELTA_BYTE_ARRAY)
     with pytest.raises(CorruptPageError):
@@ -95,8 +95,8 @@ def test_each_chunk_begins_anew():
         )
 
 
-def test_nulls_between():
-    """Pages of nulls hold no string: the next one goes on from the last that there was."""
+def test_prefixes_continue_across_pages_of_nulls():
+    """Pages of nulls hold no string; the next page continues the last string before them."""
 
     def page(values, before):
         present = [value for value in values if value is not None]
@@ -116,8 +116,8 @@ def test_nulls_between():
     assert read_parquet(data, row_range=(len(expected) - 1, len(expected)))["a"].tolist() == [b"abcef"]
 
 
-def test_beside_other_encodings():
-    """A dictionary that was given up: what comes behind it begins anew, and numbers are read as ever."""
+def test_prefixes_after_a_dictionary():
+    """Pages after an abandoned dictionary begin with no prefix; columns of numbers are unaffected."""
     coded = data_page(2, b"\x01" + encode_indices([1, 0], 1), RLE_DICTIONARY)
     last = data_page(1, encode_plain(BYTE_ARRAY, [b"plain"]))
     words = [dictionary_page(2, encode_plain(BYTE_ARRAY, [b"x", b"y"])), coded, *pages_of(PARTS), last]
@@ -134,7 +134,7 @@ def test_beside_other_encodings():
         assert got["n"].tolist() == numbers[first:last]
 
 
-def test_values_of_one_length():
+def test_fixed_length_values():
     parts = [[b"abcd", b"abce"], [b"abcf"], [b"abce", b"zzzz"], [b"zzzy"]]
     words = [word for part in parts for word in part]
     data = carryover_file(pages_of(parts), len(words), physical=FIXED_LEN_BYTE_ARRAY, element={"type_length": 4})
@@ -144,7 +144,7 @@ def test_values_of_one_length():
 
 @pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"row_range": (70_000, 70_010)}], ids=str)
 def test_windows_and_large_strings(options):
-    """More than one window of the file; strings of more than a batch in front of a page."""
+    """Several windows of the file; strings larger than a batch before a page."""
     rng = np.random.default_rng(0)
     head = rng.bytes(1_500_000).hex().encode()
     parts = [[head, head + b"1"], [head + b"12"]]
@@ -158,8 +158,8 @@ def test_windows_and_large_strings(options):
     assert read_parquet(data, **options)["a"].tolist() == words[first:last]
 
 
-def test_lists():
-    """Repeated values, in pages of several lists each."""
+def test_repeated_values():
+    """Lists, one per page."""
     module_rows = [[b"aa", b"ab"], [b"abc"], [b"abd", b"abde", b"b"]]
     pages, before = [], b""
     for row in module_rows:
@@ -175,7 +175,7 @@ _repetition = encode_levels
 
 
 def decode(engine, bodies, counts, room, seed=0):
-    """Make pages PLAIN in as many calls as it takes, each handed the last string: the bytes, or a status."""
+    """Transcode pages to PLAIN in as many calls as needed, each given the last string: the bytes, or a status."""
     rng = np.random.default_rng(seed)
     chunks = np.zeros(t.CHUNK_FIELDS, np.int64)
     chunks[t.C_TYPE], chunks[t.C_QUIRKS] = enums.BYTE_ARRAY, t.PREFIX_CARRYOVER
@@ -225,7 +225,7 @@ def test_pages_in_one_call_and_in_many(engine, parts, room):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_first_prefixes_that_are_no_good(engine):
+def test_invalid_first_prefixes(engine):
     for first, before in (([b"ab"], b"abc"), ([], b"a"), ([b"abc", b""], b"a")):
         bodies = [encode_prefixes(first), encode_prefixes([before + b"z"], before)]
         assert decode(engine, bodies, [len(first), 1], 100) == (BAD_LENGTH, 1)
@@ -241,7 +241,7 @@ def test_first_prefixes_that_are_no_good(engine):
         (None, False),
     ],
 )
-def test_pages_that_hide_that_they_are_compressed(created_by, faulty):
+def test_compressed_pages_marked_uncompressed(created_by, faulty):
     import cramjam
 
     section, values = encode_indices([1, 0, 1, 1, 0, 0, 0, 0], 1), encode_plain(INT64, [5, 6, 7])

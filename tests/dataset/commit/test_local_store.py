@@ -1,4 +1,4 @@
-"""Commits to datasets: all of one or nothing, wherever it ends, whoever else writes, and whatever a record says."""
+"""Commits to local datasets: atomicity, concurrent writers, recovery and commit records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write(folder: Path, keys: list[int], first: int, **options: object) -> None:
 
 
 def rows(folder: Path) -> dict[str, list[int]]:
-    """Give what a reader of this library finds, by partition; nothing where there is no file."""
+    """Return the values of `n` that a reader finds, by partition; empty without files."""
     try:
         listing = list_files(folder)
     except InvalidFileError as error:
@@ -57,7 +57,7 @@ def is_clean(folder: Path) -> bool:
     return not any(part[0] in "._" for name in list_all_files(folder) for part in name.split("/"))
 
 
-# --- a process that ends anywhere -------------------------------------------------------------------------------------
+# --- killed processes -------------------------------------------------------------------------------------------------
 
 STEPS = ("mkdir", "rename", "replace", "unlink", "rmdir", "fsync")
 
@@ -74,7 +74,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("kind", "finish"), [(kind, "recover") for kind in WRITES] + [("replace", "write")])
-def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
+def test_killed_write_is_atomic(tmp_path, kind, finish):
     options, before, after = WRITES[kind]
     step, states = 0, []
     (tmp_path / "before").mkdir()
@@ -83,7 +83,7 @@ def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
     while True:
         folder = tmp_path / str(step)
         shutil.copytree(tmp_path / "before", folder)
-        ended = run_killed_at_step(step, lambda folder=folder: write(folder, [1, 2, 1], 10, **options), STEPS)
+        killed = run_killed_at_step(step, lambda folder=folder: write(folder, [1, 2, 1], 10, **options), STEPS)
         found = rows(folder)
         assert found in (before, after)
         states.append(found == after)
@@ -93,10 +93,10 @@ def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
         else:
             write(folder, [9], 90, append=True)
             extra = {"9": [90]}
-        assert rows(folder) == found | extra, "what readers saw is what comes of it"
+        assert rows(folder) == found | extra, "recovery keeps what readers saw"
         assert is_clean(folder)
         step += 1
-        if not ended:
+        if not killed:
             break
     assert states == sorted(states)
     assert states[-1]
@@ -104,13 +104,13 @@ def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
     assert step > 10
 
 
-def test_recovery_may_end_anywhere_too(tmp_path):
-    step, ended = 0, True
-    while ended:
+def test_killed_recovery_can_be_repeated(tmp_path):
+    step, killed = 0, True
+    while killed:
         folder = tmp_path / str(step) / "data"
         half_committed(folder)
         expected = {"1": [10], "2": [1], "3": [11]}
-        ended = run_killed_at_step(step, lambda folder=folder: recover(folder), STEPS)
+        killed = run_killed_at_step(step, lambda folder=folder: recover(folder), STEPS)
         assert rows(folder) == expected
         recover(folder)
         assert rows(folder) == expected
@@ -119,23 +119,23 @@ def test_recovery_may_end_anywhere_too(tmp_path):
     assert step > 5
 
 
-# --- a write that fails -----------------------------------------------------------------------------------------------
+# --- failing writes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["rename", "fsync", "mkdir", "write"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
-def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, name, error):
+def test_failed_write_leaves_no_files(tmp_path, monkeypatch, name, error):
     folder = tmp_path / "data"
     write(folder, [1, 2], 0)
     before = list_all_files(folder)
     real, failures = getattr(os, name), 0
     for step in range(40):
-        left = step
+        remaining = step
 
         def failing(*arguments, **options):
-            nonlocal left, failures
-            left -= 1
-            if left == -1:
+            nonlocal remaining, failures
+            remaining -= 1
+            if remaining == -1:
                 failures += 1
                 raise error
             return real(*arguments, **options)
@@ -145,7 +145,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, name, error):
             write(folder, [1, 2, 3, 4], 10, existing_data_behavior="delete_matching")
         except type(error):
             monkeypatch.undo()
-            # The last syncs of folders, and the renaming of the folder that is removed, come when all is in force.
+            # The last directory syncs, and the rename of the removed directory, happen after the commit is in force.
             assert rows(folder) in ({"1": [0], "2": [1]}, {"1": [10], "2": [11], "3": [12], "4": [13]})
             assert is_clean(folder)
             if rows(folder) != {"1": [0], "2": [1]}:
@@ -158,17 +158,17 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, name, error):
     assert failures
 
 
-def test_an_exception_between_frames(tmp_path):
+def test_exception_between_frames_leaves_no_files(tmp_path):
     with pytest.raises(RuntimeError), DatasetWriter(tmp_path / "new", partition_cols=["key"]) as writer:
         writer.write(pd.DataFrame({"key": [1], "n": [1]}))
         raise RuntimeError
     assert os.listdir(tmp_path) == []
 
 
-# --- several writers --------------------------------------------------------------------------------------------------
+# --- concurrent writers -----------------------------------------------------------------------------------------------
 
 
-def test_appends_side_by_side_all_succeed(tmp_path):
+def test_concurrent_appends_all_succeed(tmp_path):
     write(tmp_path, [1], 0)
     threads = [
         threading.Thread(target=write, args=(tmp_path, [1, 2], 10 * n), kwargs={"append": True}) for n in range(1, 9)
@@ -183,7 +183,7 @@ def test_appends_side_by_side_all_succeed(tmp_path):
     assert is_clean(tmp_path)
 
 
-def test_of_two_that_replace_a_partition_one_wins_whole(tmp_path):
+def test_last_of_two_partition_replacements_wins(tmp_path):
     write(tmp_path, [1], 0)
     writers = [
         DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching", max_rows_per_file=1)
@@ -198,7 +198,7 @@ def test_of_two_that_replace_a_partition_one_wins_whole(tmp_path):
     assert is_clean(tmp_path)
 
 
-def test_of_two_that_expect_nothing_there_one_fails(tmp_path):
+def test_second_of_two_first_writes_fails(tmp_path):
     writers = [DatasetWriter(tmp_path, partition_cols=["key"]) for _ in range(2)]
     for writer in writers:
         writer.write(pd.DataFrame({"key": [1], "n": [1]}))
@@ -209,7 +209,7 @@ def test_of_two_that_expect_nothing_there_one_fails(tmp_path):
     assert is_clean(tmp_path)
 
 
-def test_files_in_progress_are_not_swept_away(tmp_path):
+def test_staged_files_of_running_writer_survive_recovery(tmp_path):
     with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="overwrite_or_ignore") as writer:
         writer.write(pd.DataFrame({"key": [1], "n": [1]}))
         write(tmp_path, [2], 20)
@@ -219,18 +219,18 @@ def test_files_in_progress_are_not_swept_away(tmp_path):
 
 
 @pytest.mark.parametrize("boot", ["another", None])
-def test_what_is_left_of_another_system_stays_until_it_is_said_to_be_abandoned(tmp_path, boot):
+def test_staged_files_of_another_boot_stay_unless_abandoned(tmp_path, boot):
     write(tmp_path, [1], 0)
-    left = tmp_path / f".numparq-{boot or boot_id()}-{JOB}"
-    left.mkdir()
-    (left / "0").write_bytes(b"x")
+    staged = tmp_path / f".numparq-{boot or boot_id()}-{JOB}"
+    staged.mkdir()
+    (staged / "0").write_bytes(b"x")
     assert recover(tmp_path).removed == ([] if boot else [JOB])
-    assert left.exists() == bool(boot)
+    assert staged.exists() == bool(boot)
     recover(tmp_path, abandoned=True)
     assert is_clean(tmp_path)
 
 
-def test_readers_see_all_of_a_commit_or_nothing_of_it(tmp_path):
+def test_commits_are_atomic_for_readers(tmp_path):
     write(tmp_path, list(range(20)), 0)
     stop = threading.Event()
 
@@ -242,20 +242,20 @@ def test_readers_see_all_of_a_commit_or_nothing_of_it(tmp_path):
 
     thread = threading.Thread(target=replace)
     thread.start()
-    seen: set[frozenset[str]] = set()
+    write_names: set[frozenset[str]] = set()
     try:
-        while len(seen) < 4:
+        while len(write_names) < 4:
             files = list_files(tmp_path).files
             assert len(files) == 20
-            seen.add(frozenset(file.name.rpartition("/")[2] for file in files))
-            assert all(len(names) == 1 for names in seen), "all files are of one write"
+            write_names.add(frozenset(file.name.rpartition("/")[2] for file in files))
+            assert all(len(names) == 1 for names in write_names), "all files belong to one write"
     finally:
         stop.set()
         thread.join()
 
 
 @pytest.mark.parametrize("locks", [True, False])
-def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch, locks):
+def test_listing_is_repeated_after_concurrent_commit(tmp_path, monkeypatch, locks):
     write(tmp_path, [1, 2], 0)
     real, steps = local.list_local, []
 
@@ -265,7 +265,7 @@ def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch,
             steps.append(len(found.files))
             if locks:
                 put_record(tmp_path, folder=f".numparq-x-{JOB}")
-                monkeypatch.setattr(consistent_listing, "_exclude_commits", quiet)  # there is a lock now
+                monkeypatch.setattr(consistent_listing, "_exclude_commits", quiet)  # a lock now exists
         return found
 
     @contextmanager
@@ -279,15 +279,15 @@ def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch,
     assert steps == ([2, 2] if locks else [2])
 
 
-# --- records ----------------------------------------------------------------------------------------------------------
+# --- commit records ---------------------------------------------------------------------------------------------------
 
 
-def put_record(where: Path, **parts: object) -> None:
-    (where / record_name(JOB)).write_bytes(CommitRecord(JOB, parts.pop("state", COMMITTED), **parts).encode())
+def put_record(folder_path: Path, **parts: object) -> None:
+    (folder_path / record_name(JOB)).write_bytes(CommitRecord(JOB, parts.pop("state", COMMITTED), **parts).encode())
 
 
 def half_committed(folder: Path) -> None:
-    """Make a dataset, and a commit to it that has only just been recorded."""
+    """Write a dataset and a commit to it that is recorded but not applied."""
     write(folder, [1, 2], 0)
     write(folder.parent / "other", [1, 3], 10)
     hidden = folder / f".numparq-{boot_id()}-{JOB}"
@@ -300,7 +300,7 @@ def half_committed(folder: Path) -> None:
     put_record(folder, folder=hidden.name, files=new, gone={os.path.relpath(old, folder): local.file_version(old)})
 
 
-def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
+def test_partition_directory_applies_commits_of_dataset(tmp_path):
     half_committed(tmp_path / "data")
     assert rows(tmp_path / "data") == {"1": [10], "2": [1], "3": [11]}
     assert sorted(numparq.read_parquet(tmp_path / "data")["n"]) == [1, 10, 11]
@@ -308,7 +308,7 @@ def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
     assert numparq.read_parquet(file.path)["n"].tolist() == [10]
 
 
-def test_the_paths_of_a_listing_are_as_they_were_given(tmp_path, monkeypatch):
+def test_listed_names_start_with_caller_path(tmp_path, monkeypatch):
     half_committed(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     for path in ("data", "data/", "./data", tmp_path / "data"):
@@ -319,7 +319,7 @@ def test_the_paths_of_a_listing_are_as_they_were_given(tmp_path, monkeypatch):
     assert len(list_files(".").files) == 3
 
 
-def test_a_file_that_was_made_anew_is_not_taken_for_the_one_that_goes(tmp_path):
+def test_rewritten_file_is_not_deleted_by_commit(tmp_path):
     half_committed(tmp_path / "data")
     old = next(file.path for file in list_files(tmp_path / "data").files if file.values[0] == "2")
     record = json.loads((tmp_path / "data" / record_name(JOB)).read_bytes())
@@ -335,7 +335,7 @@ def test_a_file_that_was_made_anew_is_not_taken_for_the_one_that_goes(tmp_path):
     assert {key: sorted(found) for key, found in rows(tmp_path / "data").items()} == expected
 
 
-def test_files_of_a_pending_write_do_not_count(tmp_path):
+def test_files_of_pending_write_are_not_listed(tmp_path):
     write(tmp_path, [1], 0)
     (tmp_path / "key=2").mkdir()
     (tmp_path / "key=2" / f"part-{JOB}-0000000.parquet").write_bytes(b"half")
@@ -365,24 +365,28 @@ def test_files_of_a_pending_write_do_not_count(tmp_path):
         {"format": "x"},
     ],
 )
-def test_records_that_are_not_sound(tmp_path, change):
+def test_invalid_commit_records_raise(tmp_path, change):
     write(tmp_path, [1], 0)
     sound = CommitRecord(JOB, COMMITTED, f".numparq-x-{JOB}", {"x": "0"})
     (tmp_path / record_name(JOB)).write_text(json.dumps(json.loads(sound.encode()) | change))
     before = list_all_files(tmp_path)
-    for look in (lambda: list_files(tmp_path), lambda: recover(tmp_path), lambda: write(tmp_path, [1], 1, append=True)):
-        with pytest.raises(InvalidFileError, match="record of a commit"):
-            look()
+    for operation in (
+        lambda: list_files(tmp_path),
+        lambda: recover(tmp_path),
+        lambda: write(tmp_path, [1], 1, append=True),
+    ):
+        with pytest.raises(InvalidFileError, match="commit record"):
+            operation()
     assert list_all_files(tmp_path) == before
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
-def test_records_that_are_damaged(data):
+def test_damaged_commit_records_raise(data):
     with pytest.raises(InvalidFileError, match="damaged"):
         CommitRecord.decode(data, record_name(JOB))
 
 
-def test_a_record_does_not_reach_out_of_the_dataset_through_a_link(tmp_path):
+def test_commit_record_cannot_delete_through_symlink(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_bytes(b"x")
@@ -390,6 +394,6 @@ def test_a_record_does_not_reach_out_of_the_dataset_through_a_link(tmp_path):
     write(folder, [1], 0)
     (folder / "key=2").symlink_to(outside)
     put_record(folder, folder=f".numparq-x-{JOB}", gone={"key=2/precious": None})
-    with pytest.raises(InvalidFileError, match="out of the dataset"):
+    with pytest.raises(InvalidFileError, match="outside the dataset"):
         recover(folder)
     assert (outside / "precious").exists()

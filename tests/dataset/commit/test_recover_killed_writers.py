@@ -1,4 +1,4 @@
-"""Processes that are killed at random while they write datasets: readers see each write whole, or not at all."""
+"""Processes killed at random during dataset writes: readers see each write whole or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from numparq.dataset.write.dataset_writer import DatasetWriter
 def frame(number):
     return pd.DataFrame({"key": np.arange(30) % 6, "number": np.full(30, number)})
 
-numparq.to_parquet(frame(0), None)  # so that all kernels are there
+numparq.to_parquet(frame(0), None)  # loads all kernels
 print("ready", flush=True)
 """
 APPEND = """
@@ -62,11 +62,11 @@ def kill(process: subprocess.Popen) -> None:
 
 
 def numbers(folder: Path) -> set[int]:
-    """Give the numbers of the writes that a reader finds; each has to be there with all of its rows."""
+    """Return the numbers of the writes that a reader finds; each has all of its rows."""
     found: Counter[int] = Counter()
     for file in list_files(folder).files:
         found.update(numparq.read_parquet(file.path)["number"].tolist())
-    assert set(found.values()) <= {PARTITIONS * ROWS}, "each write is there as a whole, or not at all"
+    assert set(found.values()) <= {PARTITIONS * ROWS}, "each write is visible as a whole or not at all"
     return set(found)
 
 
@@ -76,23 +76,23 @@ def is_clean(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
-def test_appends_that_are_killed(tmp_path, times):
+def test_killed_appends_lose_no_committed_write(tmp_path, times):
     rng = random.Random(times)
-    known: set[int] = set()
+    committed: set[int] = set()
     (tmp_path / "data").mkdir()
     for attempt in range(times):
         process = start(APPEND, tmp_path / "data", 1000 * attempt)
         time.sleep(rng.uniform(0.05, 0.3))
         kill(process)
         found = numbers(tmp_path / "data") if any((tmp_path / "data").iterdir()) and _has_files(tmp_path) else set()
-        assert known <= found, "nothing is lost"
-        new = sorted(found - known)
+        assert committed <= found, "committed writes are not lost"
+        new = sorted(found - committed)
         assert new == list(range(1000 * attempt, 1000 * attempt + len(new)))
         if rng.random() < 0.5:
             recover(tmp_path / "data")
             assert is_clean(tmp_path / "data")
             assert (numbers(tmp_path / "data") if found else set()) == found
-        known = found
+        committed = found
 
 
 def _has_files(folder: Path) -> bool:
@@ -100,7 +100,7 @@ def _has_files(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
-def test_replacements_that_are_killed(tmp_path, times):
+def test_killed_replacements_leave_one_whole_write(tmp_path, times):
     rng = random.Random(times)
     process = start(REPLACE, tmp_path, 0)
     while not _has_files(tmp_path):
@@ -119,7 +119,7 @@ def test_replacements_that_are_killed(tmp_path, times):
     assert is_clean(tmp_path)
 
 
-def test_readers_beside_writers_that_are_killed(tmp_path):
+def test_readers_see_whole_writes_beside_killed_writer(tmp_path):
     process = start(REPLACE, tmp_path, 0)
     try:
         while not _has_files(tmp_path):

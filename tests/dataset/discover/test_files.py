@@ -1,4 +1,4 @@
-"""What a path stands for: directories, patterns, lists and URLs; their files in order, and their partitions."""
+"""Files of a path: directories, glob patterns, lists and URLs, their order and their partition values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numparq.dataset.discover.files import is_dataset_path, list_files
 from numparq.dataset.listing.patterns import GlobPattern
 from numparq.errors import InvalidFileError
 
-needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links take privileges there")
+needs_links = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need privileges on Windows")
 SCHEMA = pa.schema([("x", pa.int64())])
 
 
@@ -40,7 +40,7 @@ def paths(listing, root: Path | str = "") -> list[str]:
 # --- directories ------------------------------------------------------------------------------------------------------
 
 
-def test_a_directory_has_pyarrows_files_in_pyarrows_order(root):
+def test_directory_lists_files_in_pyarrow_order(root):
     names = ["a/b", "a-b", "a.b", "b", "a/c", "B", "é", "z.txt", "a/_d/x", ".x", "_x", ".d/x", "deep/er/x", "a.parquet"]
     put(root, *names)
     listing = list_files(root)
@@ -56,7 +56,7 @@ def test_a_directory_has_pyarrows_files_in_pyarrows_order(root):
     ]
 
 
-def test_a_directory_is_named_in_many_ways(root):
+def test_directory_path_spellings(root):
     put(root, "d/a", "d/b/c")
     for path in ("d", "d/", str(root / "d"), root / "d", (root / "d").as_uri(), "./d", os.path.join("d", "..", "d")):
         assert [Path(file).read_bytes() for file in paths(list_files(path))] == [b"PAR1"] * 2
@@ -65,14 +65,14 @@ def test_a_directory_is_named_in_many_ways(root):
     assert paths(list_files(".")) == ["./d/a", "./d/b/c"]
 
 
-def test_the_home_directory(root, monkeypatch):
+def test_home_directory_is_expanded(root, monkeypatch):
     monkeypatch.setenv("HOME", str(root))
     monkeypatch.setenv("USERPROFILE", str(root))
     put(root, "d/a")
     assert paths(list_files("~/d"), root) == ["d/a"]
 
 
-def test_metadata_files_are_noted_and_are_no_data(root):
+def test_metadata_files_are_not_data_files(root):
     put(root, "d/_metadata", "d/_common_metadata", "d/_SUCCESS", "d/k=1/_metadata", "d/k=1/a")
     listing = list_files("d")
     assert paths(listing) == ["d/k=1/a"]
@@ -82,7 +82,7 @@ def test_metadata_files_are_noted_and_are_no_data(root):
     assert list_files("d").metadata_file is None
 
 
-def test_a_directory_with_nothing_but_a_schema_is_empty(root):
+def test_directory_with_only_common_metadata_is_empty(root):
     put(root, "d/_common_metadata")
     listing = list_files("d")
     assert not listing.files
@@ -90,13 +90,13 @@ def test_a_directory_with_nothing_but_a_schema_is_empty(root):
     assert listing.common_metadata_file is not None
 
 
-def test_a_directory_without_files_is_an_error(root):
+def test_directory_without_files_raises(root):
     put(root, "d/_SUCCESS", "d/.part.crc", "d/_temporary/0/part")
-    with pytest.raises(InvalidFileError, match=r"no Parquet files below the directory \(file 'd'\)"):
+    with pytest.raises(InvalidFileError, match=r"the directory has no Parquet files \(file 'd'\)"):
         list_files("d")
 
 
-def test_what_is_not_there_is_an_error(root):
+def test_missing_paths_raise(root):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         list_files("nowhere")
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -112,14 +112,14 @@ def test_what_is_not_there_is_an_error(root):
     assert is_dataset_path("*.parquet")
 
 
-def test_empty_directories_and_objects_that_stand_for_directories_do_not_count(root):
+def test_empty_directories_and_folder_markers_are_ignored(root):
     put(root, "d/k=1/a", "d/k=2_$folder$")
     (root / "d" / "other").mkdir()
     assert paths(list_files("d")) == ["d/k=1/a"]
 
 
 @needs_links
-def test_links_are_followed_but_not_in_circles(root):
+def test_symlinks_are_followed_without_cycles(root):
     put(root, "d/a", "elsewhere/b", "elsewhere/file")
     os.symlink(root / "elsewhere", root / "d" / "link")
     os.symlink(root / "elsewhere" / "file", root / "d" / "z")
@@ -135,7 +135,7 @@ def test_links_are_followed_but_not_in_circles(root):
 
 
 @needs_links
-def test_a_link_to_nothing_is_a_file_that_is_missing_and_a_pipe_is_none(root):
+def test_dangling_symlink_is_listed_and_pipe_is_not(root):
     put(root, "d/a")
     os.symlink(root / "gone", root / "d" / "b")
     os.mkfifo(root / "d" / "pipe")
@@ -165,7 +165,7 @@ def test_a_link_to_nothing_is_a_file_that_is_missing_and_a_pipe_is_none(root):
         ("[a-d]/k=[12]/a*", ["d/k=1/a.parquet", "d/k=2/a.parquet"]),
     ],
 )
-def test_patterns(root, pattern, expected):
+def test_glob_patterns(root, pattern, expected):
     names = [
         "a.parquet",
         "b.parquet",
@@ -181,14 +181,14 @@ def test_patterns(root, pattern, expected):
         with pytest.raises(FileNotFoundError):
             list_files(pattern)
         return
-    for asked in (pattern, str(root / pattern)):
-        listing = list_files(asked, partitioning=None)
-        assert [os.path.relpath(path, root) for path in paths(listing)] == expected
-    elsewhere = pyarrow.fs.SubTreeFileSystem(str(root), pyarrow.fs.LocalFileSystem())
-    assert paths(list_files(pattern, partitioning=None, filesystem=elsewhere)) == expected
+    for path in (pattern, str(root / pattern)):
+        listing = list_files(path, partitioning=None)
+        assert [os.path.relpath(file, root) for file in paths(listing)] == expected
+    subtree = pyarrow.fs.SubTreeFileSystem(str(root), pyarrow.fs.LocalFileSystem())
+    assert paths(list_files(pattern, partitioning=None, filesystem=subtree)) == expected
 
 
-def test_a_file_whose_name_is_a_pattern_is_itself(root):
+def test_existing_file_wins_over_glob_pattern(root):
     put(root, "a[1].parquet", "a1.parquet", "b*/x")
     assert paths(list_files("a[1].parquet")) == ["a[1].parquet"]
     assert list_files("a[1].parquet").is_single_file
@@ -199,7 +199,7 @@ def test_a_file_whose_name_is_a_pattern_is_itself(root):
     assert paths(list_files("a[1].parquet")) == ["a1.parquet"]
 
 
-def test_what_may_come_next_is_known_on_the_way_down():
+def test_glob_pattern_steps():
     pattern = GlobPattern(["**", "k=*", "**", "x"])
     assert pattern.matches("a/b/k=1/c/x")
     assert pattern.matches("k=1/x")
@@ -215,7 +215,7 @@ def test_what_may_come_next_is_known_on_the_way_down():
 # --- lists ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_list_keeps_its_order(root):
+def test_list_of_paths_keeps_its_order(root):
     put(root, "d/b", "d/a", "c", "e/1.x", "e/2.x")
     listing = list_files(["e/*.x", "d", Path("c")])
     assert paths(listing) == ["e/1.x", "e/2.x", "d/a", "d/b", "c"]
@@ -227,7 +227,7 @@ def test_a_list_keeps_its_order(root):
         list_files([])
 
 
-def test_one_file_is_one(root):
+def test_single_file_is_no_dataset(root):
     put(root, "k=1/a")
     listing = list_files("k=1/a")
     assert listing.is_single_file
@@ -239,19 +239,19 @@ def test_one_file_is_one(root):
     assert not is_dataset_path(object())
 
 
-def test_what_does_not_go_together(root):
+def test_incompatible_arguments_raise(root):
     put(root, "a")
-    with pytest.raises(TypeError, match="not by bytes"):
+    with pytest.raises(TypeError, match="not bytes"):
         list_files([b"PAR1"])
-    with pytest.raises(TypeError, match="not by int"):
+    with pytest.raises(TypeError, match="not int"):
         list_files(1)
     with pytest.raises(ValueError, match="is a local path"):
         list_files("a", storage_options={"x": 1})
     with pytest.raises(ValueError, match="on one file system"):
         list_files(["a", "memory://a"])
-    with pytest.raises(ValueError, match="the file system has its own"):
+    with pytest.raises(ValueError, match="filesystem, which has its own"):
         list_files("a", storage_options={"x": 1}, filesystem=pyarrow.fs.LocalFileSystem())
-    with pytest.raises(TypeError, match="one of fsspec or pyarrow"):
+    with pytest.raises(TypeError, match="must be of fsspec or pyarrow"):
         list_files("a", filesystem="memory")
 
 
@@ -267,7 +267,7 @@ def test_hive_partitions(root):
     put(root, "d/year=2024/month=01/a", "d/year=2024/month=02/a", "d/year=2025/month=01/sub/a")
     expected = ("year", "month"), [("2024", "01"), ("2024", "02"), ("2025", "01")]
     assert values("d") == values("d/") == values(root / "d") == expected
-    assert values("d/year=2024") == (("month",), [("01",), ("02",)]), "what lies above a directory does not count"
+    assert values("d/year=2024") == (("month",), [("01",), ("02",)]), "directories above the root are no partition keys"
     assert values("d", partitioning=None) == ((), [()] * 3)
     assert values(sorted(map(str, Path("d").glob("**/a")))) == expected
     assert values("d/year=*/**/a") == values("d/year=2*") == expected
@@ -301,11 +301,11 @@ def test_hive_partitions(root):
         ("k", {}),
     ],
 )
-def test_names_of_partitions(root, name, expected):
+def test_hive_partition_names_are_decoded(root, name, expected):
     put(root, f"d/{name}/a")
     keys, (found,) = values("d")
     assert dict(zip(keys, found, strict=True)) == expected
-    if name[:1] != "_" and None not in found:  # which pyarrow leaves out, or cannot infer
+    if name[:1] != "_" and None not in found:  # pyarrow hides `_` names and cannot infer nulls
         (fragment,) = pyarrow.dataset.dataset(
             "d",
             schema=SCHEMA,
@@ -314,39 +314,41 @@ def test_names_of_partitions(root, name, expected):
         assert pyarrow.dataset.get_partition_keys(fragment.partition_expression) == expected
 
 
-def test_names_that_are_no_text(root):
+def test_partition_names_must_be_utf8(root):
     put(root, "d/k=%E9/a")
-    with pytest.raises(InvalidFileError, match=r"'%E9' is no UTF-8 text \(file 'd/k=%E9/a'\)"):
+    with pytest.raises(InvalidFileError, match=r"'%E9' is not valid UTF-8 \(file 'd/k=%E9/a'\)"):
         list_files("d")
     assert len(list_files("d", partitioning=None).files) == 1
 
 
-def test_partitions_agree(root):
+def test_partition_keys_must_agree(root):
     put(root, "d/k=1/j=2/a", "d/j=1/k=2/a")
     assert values("d") == (("j", "k"), [("1", "2"), ("2", "1")])
     put(root, "d/k=1/b")
-    with pytest.raises(InvalidFileError, match=r"this one is by 'k', where 'd/j=1/k=2/a' is by 'j' and 'k';.*d/k=1/b"):
+    with pytest.raises(
+        InvalidFileError, match=r"the file is partitioned by 'k', but 'd/j=1/k=2/a' by 'j' and 'k';.*d/k=1/b"
+    ):
         list_files("d")
     put(root, "e/a", "e/k=1/a")
-    with pytest.raises(InvalidFileError, match=r"is by 'k', where 'e/a' is by no keys"):
+    with pytest.raises(InvalidFileError, match=r"by 'k', but 'e/a' by no keys"):
         list_files("e")
     put(root, "f/k=1/k=2/a")
     with pytest.raises(InvalidFileError, match="names the partition key 'k' twice"):
         list_files("f")
 
 
-def test_partitions_by_position(root):
+def test_directory_partitions_by_position(root):
     put(root, "d/2024/a%20b/x", "d/2025/__HIVE_DEFAULT_PARTITION__/deeper/x")
     expected = ("year", "town"), [("2024", "a b"), ("2025", None)]
     assert values("d", partitioning=["year", "town"]) == expected
     assert values("d", partitioning=[("year", "int32"), "town"]) == expected
     assert values(["d/2024", "d/2025"], partitioning=["town"]) == (("town",), [("2024",), ("2025",)])
     assert values("d/*/*/**", partitioning=["year", "town"]) == expected
-    with pytest.raises(InvalidFileError, match="not deep enough for a directory each of 'year', 'town', 'more'"):
+    with pytest.raises(InvalidFileError, match="too few directories for the partition columns 'year', 'town', 'more'"):
         list_files("d", partitioning=["year", "town", "more"])
 
 
-def test_pyarrows_partitionings(root):
+def test_pyarrow_partitionings(root):
     schema = pa.schema([("year", pa.int16()), ("town", pa.string())])
     put(root, "d/2024/north/x", "e/year=2024/town=north/x")
     expected = ("year", "town"), [("2024", "north")]
@@ -355,7 +357,7 @@ def test_pyarrows_partitionings(root):
     assert values("e", partitioning={"year": "int16"}) == expected
 
 
-def test_partitionings_that_are_none(root):
+def test_invalid_partitionings_raise(root):
     put(root, "d/x")
     for wrong in (7, [("a", "b", "c")], [1], {1: "int"}):
         with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""Footers of many files: few requests, side by side; few files open; and errors that say which file it was."""
+"""Footers of many files: few requests, requests in parallel, a limit of open files, and the file's name in errors."""
 
 from __future__ import annotations
 
@@ -46,39 +46,39 @@ def fill(store, count: int, data: bytes = DATA) -> list[str]:
     return names
 
 
-def opened(store, path="/d", **options):
+def open_listed(store, path="/d", **options):
     listing = list_files(path, filesystem=store)
     return open_files(listing, listing.files, **options)
 
 
-def test_a_small_file_is_one_request_and_its_size_is_known_by_the_listing(store):
+def test_small_file_is_read_in_one_request(store):
     names = fill(store, 40)
-    files = opened(store, coalescing=NEAR)
+    files = open_listed(store, coalescing=NEAR)
     assert [file.source.name for file in files] == sorted(names)
     assert store.requests == [(0, len(DATA))] * 40
-    assert store.infos <= 1, "what /d is, but no file of it"
+    assert store.infos <= 1, "a request for /d, none for a file of it"
     assert [file.num_rows for file in files] == [1000] * 40
     assert all(file.source.is_remote and file.coalescing == NEAR for file in files)
     assert [file.source.num_requests for file in files] == [1] * 40
     files[7].source.read_ranges([(4, 100), (200, 300)])
-    assert len(store.requests) == 40, "all of it is in memory"
+    assert len(store.requests) == 40, "the whole file is in memory"
     for file in files:
         file.close()
 
 
-def test_requests_are_side_by_side(store):
+def test_footer_requests_run_in_parallel(store):
     fill(store, 48)
     store.latency = 0.05
-    opened(store)
-    # By threads it is 3, and one more for each that was late; one after the other it would be 48.
+    open_listed(store)
+    # 16 threads need 3 round trips, and one more for each late request; sequential requests would need 48.
     assert store.round_trips == 1 if store.most_at_once == 48 else 3 <= store.round_trips < 16
     assert store.most_at_once in (16, 48)
 
 
-def test_the_end_of_a_large_file_is_read(store):
+def test_large_file_is_read_from_its_tail(store):
     data = large(3 << 20)
     fill(store, 2, data)
-    (file, _) = opened(store)
+    (file, _) = open_listed(store)
     assert store.requests == [(len(data) - (64 << 10), len(data))] * 2
     assert file.tail.tobytes() == data[-(64 << 10) :]
     assert file.num_rows == (3 << 20) // 8
@@ -86,28 +86,28 @@ def test_the_end_of_a_large_file_is_read(store):
     assert len(store.requests) == 3
 
 
-def test_long_footers_are_two_round_trips(store, monkeypatch):
+def test_long_footers_need_two_round_trips(store, monkeypatch):
     monkeypatch.setattr(discover_open_files, "TAIL_BYTES", 300)
     monkeypatch.setattr(discover_open_files, "WHOLE_FILE_BYTES", 0)
     fill(store, 8)
-    files = opened(store)
+    files = open_listed(store)
     start = files[0].footer_start
     assert sorted(store.requests) == sorted([(len(DATA) - 300, len(DATA)), (start, len(DATA) - 300)] * 8)
     assert store.round_trips == 2 or store.most_at_once < 8
     assert [file.num_rows for file in files] == [1000] * 8
     assert len(store.requests) == 16
     monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 1)
-    assert [file.num_rows for file in opened(store)] == [1000] * 8, "one by one where that would be too much"
+    assert [file.num_rows for file in open_listed(store)] == [1000] * 8, "one by one above the byte limit"
 
 
-def test_many_files_are_asked_for_in_parts(store, monkeypatch):
+def test_many_files_are_requested_in_batches(store, monkeypatch):
     fill(store, 20)
     monkeypatch.setattr(discover_open_files, "_MANY", 6)
-    assert len(opened(store)) == 20
+    assert len(open_listed(store)) == 20
     assert store.most_at_once <= 6
     monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 2 * len(DATA))
     store.reset()
-    assert len(opened(store)) == 20
+    assert len(open_listed(store)) == 20
     assert store.most_at_once <= 2
     assert list(discover_open_files._batches([])) == []
     assert list(discover_open_files._batches([10**9, 10**9])) == [
@@ -116,7 +116,7 @@ def test_many_files_are_asked_for_in_parts(store, monkeypatch):
     ]
 
 
-def test_how_much_is_kept():
+def test_tail_lengths_fit_memory_limits():
     assert tail_lengths([10, 1 << 20, 2 << 20], 1 << 20, 1 << 30) == [10, 1 << 20, 64 << 10]
     assert tail_lengths([1 << 20] * 3, 1 << 20, 2 << 20) == [1 << 20, 64 << 10, 64 << 10]
     assert tail_lengths([1 << 20] * 64, 1 << 20, 1 << 20) == [16 << 10] * 64
@@ -124,24 +124,24 @@ def test_how_much_is_kept():
     assert tail_lengths([], 1, 1) == []
 
 
-def test_damaged_remote_files_are_named(store):
+def test_damaged_remote_files_are_named_in_errors(store):
     names = fill(store, 5)
     store.pipe(names[3], DATA[:-1])
-    with pytest.raises(InvalidFileError, match=f"was cut off, or never finished .file '{names[3]}'"):
-        opened(store)
+    with pytest.raises(InvalidFileError, match=f"was truncated or never finished .file '{names[3]}'"):
+        open_listed(store)
     store.pipe(names[3], b"")
     with pytest.raises(InvalidFileError, match=f"the file has 0 bytes.*{names[3]}"):
-        opened(store)
+        open_listed(store)
     listing = list_files("/d", filesystem=store)
     store.rm(names[2])
     with pytest.raises(FileNotFoundError, match="0002"):
         open_files(listing, listing.files)
     store.pipe(names[2], DATA[5:])
-    with pytest.raises(InvalidFileError, match=f"cut off since.*{names[2]}"):
+    with pytest.raises(InvalidFileError, match=f"truncated since.*{names[2]}"):
         open_files(listing, [listing.files[sorted(names).index(names[2])]])
 
 
-def test_files_whose_size_is_not_known(store):
+def test_remote_files_of_unknown_size(store):
     names = fill(store, 20)
     listing = list_files("/d", filesystem=store)
     store.reset()
@@ -154,7 +154,7 @@ def test_files_whose_size_is_not_known(store):
         open_files(listing, [file._replace(size=None) for file in listing.files])
 
 
-def test_one_connection_serves_one_after_the_other():
+def test_single_connection_file_system_is_read_sequentially():
     pytest.importorskip("fsspec")
     from support.io.object_store import SequentialObjectStore
 
@@ -163,11 +163,11 @@ def test_one_connection_serves_one_after_the_other():
 
     store = OneConnection(latency=0.002)
     fill(store, 10)
-    assert len(opened(store)) == 10
+    assert len(open_listed(store)) == 10
     assert store.most_at_once == 1
 
 
-def test_patterns_lists_and_urls_of_remote_files(store):
+def test_patterns_and_lists_of_remote_files(store):
     names = fill(store, 12)
     listing = list_files("/d/k=1/*.parquet", filesystem=store)
     assert [file.path for file in listing.files] == names[1::4]
@@ -188,7 +188,7 @@ def test_patterns_lists_and_urls_of_remote_files(store):
         list_files("/nowhere/*", filesystem=store)
 
 
-def test_hidden_remote_files(store):
+def test_hidden_remote_files_are_not_listed(store):
     fill(store, 1)
     names = [
         "/d/_SUCCESS",
@@ -211,11 +211,11 @@ def test_hidden_remote_files(store):
     store.pipe("/e/_k=1/x", DATA)
     assert list_files("/e", filesystem=store).keys == ("_k",)
     store.pipe("/f/_SUCCESS", b"")
-    with pytest.raises(InvalidFileError, match="no Parquet files below"):
+    with pytest.raises(InvalidFileError, match="no Parquet files"):
         list_files("/f", filesystem=store)
 
 
-def test_urls():
+def test_files_at_memory_url():
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.pipe("/urls/k=1/a.parquet", DATA)
@@ -229,7 +229,7 @@ def test_urls():
     memory.rm("/urls", recursive=True)
 
 
-def test_file_systems_of_pyarrow(tmp_path):
+def test_pyarrow_file_systems(tmp_path):
     fs = pytest.importorskip("pyarrow.fs")
     local = fs.LocalFileSystem()
     (tmp_path / "d" / "k=1").mkdir(parents=True)
@@ -256,7 +256,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
+def test_number_of_open_local_files_is_bounded(folder, monkeypatch):
     pool = FilePool(max_open=4)
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
@@ -286,7 +286,7 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
         files[0].source._source.read_ranges([(0, 4)])
 
 
-def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
+def test_file_in_use_stays_open(folder, monkeypatch):
     pool = FilePool(max_open=1)
     first, second = (PooledFileSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
     assert not first.is_open
@@ -303,7 +303,7 @@ def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
     second.close()
 
 
-def test_a_file_that_is_forgotten_is_no_more_counted(folder):
+def test_garbage_collected_file_leaves_pool(folder):
     pool = FilePool(max_open=2)
     for name in ("00.parquet", "01.parquet", "02.parquet", "03.parquet"):
         source = PooledFileSource(str(folder / name), pool=pool)
@@ -313,7 +313,7 @@ def test_a_file_that_is_forgotten_is_no_more_counted(folder):
 
 
 @pytest.mark.parametrize("how", ["replaced", "longer", "changed", "gone"])
-def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
+def test_file_changed_before_reopening_raises(folder, how):
     path = folder / "00.parquet"
     source = PooledFileSource(str(path), pool=FilePool())
     source.release()
@@ -332,21 +332,21 @@ def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
     assert not source.is_open
 
 
-def test_a_file_that_waits_to_be_put_in_its_place(folder):
-    waiting, place = str(folder / "00.parquet"), str(folder / "x.parquet")
-    source = PooledFileSource(waiting, place, FilePool())
-    assert source.name == place
+def test_staged_file_is_found_after_rename(folder):
+    waiting, final = str(folder / "00.parquet"), str(folder / "x.parquet")
+    source = PooledFileSource(waiting, final, FilePool())
+    assert source.name == final
     source.release()
-    os.rename(waiting, place)
+    os.rename(waiting, final)
     assert source.read_ranges([(4, 50)])[0][:46].tobytes() == DATA[4:50]
-    assert PooledFileSource(waiting, place, FilePool()).size == len(DATA)
-    os.remove(place)
+    assert PooledFileSource(waiting, final, FilePool()).size == len(DATA)
+    os.remove(final)
     with pytest.raises(FileNotFoundError, match=r"x\.parquet"):
-        PooledFileSource(waiting, place, FilePool())
+        PooledFileSource(waiting, final, FilePool())
     source.close()
 
 
-def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch):
+def test_damaged_local_file_is_named_and_others_closed(folder, monkeypatch):
     pool = FilePool()
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     for damaged in (b"", DATA[:-1], DATA[:-8] + b"\xff\xff\xff\x7fPAR1", b"PAR1"):
@@ -362,7 +362,7 @@ def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch
     assert len(pool) == 0
 
 
-def test_less_of_the_end_is_kept_of_very_many_files(folder, monkeypatch):
+def test_tails_of_very_many_files_are_shorter(folder, monkeypatch):
     monkeypatch.setattr(discover_open_files, "MAX_LOCAL_TAIL_BYTES", 0)
     monkeypatch.setattr(discover_open_files, "MIN_TAIL_BYTES", 20)
     listing = list_files(folder)
@@ -374,6 +374,6 @@ def test_less_of_the_end_is_kept_of_very_many_files(folder, monkeypatch):
         file.close()
 
 
-def test_the_limit_is_for_all():
+def test_open_file_limit_is_shared():
     assert file_pool.MAX_OPEN_FILES < 256
     assert file_pool._POOL._most == file_pool.MAX_OPEN_FILES

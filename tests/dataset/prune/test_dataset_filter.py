@@ -1,4 +1,4 @@
-"""Filters of datasets: bound once to the dataset's columns, told of each file."""
+"""Dataset filters: bound once to the columns of the dataset, then to each file."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ YEARS = StubPartitionKeys(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRIN
 NO_KEYS = StubPartitionKeys()
 
 
-def opened(**columns):
+def open_columns(**columns):
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return OpenFile(out.getvalue())
 
 
-def empty(**types):
-    return opened(**{name: pa.array([], kind) for name, kind in types.items()})
+def open_empty(**types):
+    return open_columns(**{name: pa.array([], kind) for name, kind in types.items()})
 
 
 def rows(expression, file, prototype, keys=NO_KEYS, values=(), runtime=()):
-    """The numbers of the rows of a file that a filter leaves."""
-    made = DatasetFilter(expression, StubSchemaByName(prototype), keys)
-    return matching_row_numbers(file, made.scan_predicate(file, stub_partition(*values), runtime))
+    """Return the numbers of the rows of a file that match a filter."""
+    dataset_filter = DatasetFilter(expression, StubSchemaByName(prototype), keys)
+    return matching_row_numbers(file, dataset_filter.scan_predicate(file, stub_partition(*values), runtime))
 
 
 # --- narrower columns -------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ x = col("x")
 NAN = float("nan")
 NOON = "2024-01-01T12:00"
 DAYS = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
-# What a file has, the dataset's type, and the rows that satisfy a filter.
+# Values of the file, type of the dataset, and filters with their matching rows.
 WIDENED = {
     "int32 in int64": (
         pa.array([1, 5, None, -7], "i4"),
@@ -124,19 +124,19 @@ WIDENED = {
         ],
     ),
 }
-ASKED = [(name, expression, expected) for name, (_, _, cases) in WIDENED.items() for expression, expected in cases]
+CASES = [(name, expression, expected) for name, (_, _, cases) in WIDENED.items() for expression, expected in cases]
 
 
-@pytest.mark.parametrize(("name", "expression", "expected"), ASKED, ids=lambda part: repr(part)[:60])
-def test_literals_are_compared_as_the_dataset_has_the_values(name, expression, expected):
+@pytest.mark.parametrize(("name", "expression", "expected"), CASES, ids=lambda part: repr(part)[:60])
+def test_literals_compare_by_dataset_type(name, expression, expected):
     array, wide, _ = WIDENED[name]
-    assert rows(expression, opened(x=array), empty(x=wide)) == expected
+    assert rows(expression, open_columns(x=array), open_empty(x=wide)) == expected
 
 
-def test_elements_of_narrower_lists():
+def test_contains_on_narrower_lists():
     file, prototype = (
-        opened(x=pa.array([[1, 2], [], None, [None, 7]], pa.list_(pa.int32()))),
-        empty(x=pa.list_(pa.int64())),
+        open_columns(x=pa.array([[1, 2], [], None, [None, 7]], pa.list_(pa.int32()))),
+        open_empty(x=pa.list_(pa.int64())),
     )
     assert rows(col("x").contains(7), file, prototype) == [3]
     assert rows(~col("x").contains(7), file, prototype) == [0, 1]
@@ -145,10 +145,10 @@ def test_elements_of_narrower_lists():
     assert rows(col("x").is_null(), file, prototype) == [2]
 
 
-def test_a_type_that_is_none_of_the_datasets_is_an_error_that_names_file_and_column():
-    file = opened(x=pa.array(["a"]))
-    with pytest.raises(SchemaError, match=r"values of type utf8 are none of type int.*column 'x'"):
-        rows(col("x") == 1, file, empty(x=pa.int64()))
+def test_incompatible_type_raises_with_file_and_column():
+    file = open_columns(x=pa.array(["a"]))
+    with pytest.raises(SchemaError, match=r"values of type utf8 are not comparable with type int.*column 'x'"):
+        rows(col("x") == 1, file, open_empty(x=pa.int64()))
 
 
 # --- missing columns --------------------------------------------------------------------------------------------------
@@ -174,31 +174,31 @@ def test_a_type_that_is_none_of_the_datasets_is_an_error_that_names_file_and_col
     ],
     ids=repr,
 )
-def test_a_column_that_the_file_lacks_is_null_in_every_row(expression, expected):
+def test_missing_column_is_null_in_every_row(expression, expected):
     kind = pa.string() if "like" in repr(expression) else pa.int64()
-    file, prototype = opened(a=[1, 2, 3]), empty(a=pa.int64(), b=kind, l=pa.list_(pa.int64()))
+    file, prototype = open_columns(a=[1, 2, 3]), open_empty(a=pa.int64(), b=kind, l=pa.list_(pa.int64()))
     assert rows(expression, file, prototype) == expected
 
 
-def test_fields_that_a_struct_lacks_and_structs_that_are_lacking():
-    prototype = empty(s=pa.struct({"a": pa.int64(), "b": pa.struct({"c": pa.int32()})}))
-    file = opened(s=pa.array([{"a": 1}, None, {"a": None}], pa.struct({"a": pa.int32()})))
+def test_missing_structs_and_struct_fields():
+    prototype = open_empty(s=pa.struct({"a": pa.int64(), "b": pa.struct({"c": pa.int32()})}))
+    file = open_columns(s=pa.array([{"a": 1}, None, {"a": None}], pa.struct({"a": pa.int32()})))
     assert rows(col("s.a") == 1, file, prototype) == [0]
     assert rows(col("s.a").is_null(), file, prototype) == [1, 2]
     assert rows(col("s").is_null(), file, prototype) == [1]
     assert rows(col("s.b").is_null(), file, prototype) == [0, 1, 2]
     assert rows(col("s.b.c") > 0, file, prototype) == []
     assert rows(~(col("s.b.c") > 0) | col("s").is_not_null(), file, prototype) == [0, 2]
-    assert rows(col("s").is_null(), opened(a=[1, 2]), prototype) == [0, 1]
+    assert rows(col("s").is_null(), open_columns(a=[1, 2]), prototype) == [0, 1]
 
 
-def test_columns_without_nulls_may_have_some_in_other_files():
-    prototype = opened(x=pa.array([1, 2]))
+def test_required_column_may_have_nulls_in_other_files():
+    prototype = open_columns(x=pa.array([1, 2]))
     required = OpenFile(required_file())
-    assert rows(col("x").is_null(), opened(x=pa.array([1, None])), prototype) == [1]
-    assert rows(col("x").is_null(), opened(x=pa.array([1, None])), required) == [1]
+    assert rows(col("x").is_null(), open_columns(x=pa.array([1, None])), prototype) == [1]
+    assert rows(col("x").is_null(), open_columns(x=pa.array([1, None])), required) == [1]
     assert rows(col("x").is_null(), required, prototype) == []
-    assert rows(col("x") > -1, opened(x=pa.array([1, None])), required) == [0]
+    assert rows(col("x") > -1, open_columns(x=pa.array([1, None])), required) == [0]
 
 
 def required_file():
@@ -207,8 +207,8 @@ def required_file():
     return out.getvalue()
 
 
-def test_a_column_of_the_null_type_is_null_in_every_row():
-    file, prototype = opened(x=pa.nulls(2)), empty(x=pa.string())
+def test_null_type_column_is_null_in_every_row():
+    file, prototype = open_columns(x=pa.nulls(2)), open_empty(x=pa.string())
     assert rows(col("x") == "a", file, prototype) == []
     assert rows(col("x").is_null(), file, prototype) == [0, 1]
 
@@ -238,30 +238,30 @@ def test_a_column_of_the_null_type_is_null_in_every_row():
     ],
     ids=repr,
 )
-def test_partition_keys_are_decided(expression, values, expected):
-    file = opened(a=[1, 2])
+def test_partition_key_filters_become_constants(expression, values, expected):
+    file = open_columns(a=[1, 2])
     found = DatasetFilter(expression, StubSchemaByName(file), YEARS).bind_file(file, stub_partition(*values))
     assert found == Constant(expected)
 
 
-def test_a_partition_key_wins_over_a_column():
-    file = opened(year=[1, 2], a=[1, 2])
+def test_partition_key_wins_over_column():
+    file = open_columns(year=[1, 2], a=[1, 2])
     assert rows((col("year") == 2024) & (col("a") == 2), file, file, YEARS, ("2024", "x")) == [1]
     assert rows((col("year") == 1) & (col("a") == 2), file, file, YEARS, ("2024", "x")) == []
 
 
-def test_keys_and_columns_together():
-    file = opened(a=[1, 2, None])
-    made = DatasetFilter((col("year") == 2024) | (col("a") == 2), StubSchemaByName(file), YEARS)
-    assert made.bind_file(file, stub_partition("2024", "x")) == Constant(True)
-    assert made.scan_predicate(file, stub_partition("2024", "x")) is None
-    left = made.bind_file(file, stub_partition("2023", "x"))
-    assert [test.leaf.path for test in bound_predicates(left)] == [("a",)]
-    assert matching_row_numbers(file, made.scan_predicate(file, stub_partition("2023", "x"))) == [1]
-    assert (made.keys, made.names) == (["year"], ["a"])
+def test_filter_on_partition_key_and_column():
+    file = open_columns(a=[1, 2, None])
+    dataset_filter = DatasetFilter((col("year") == 2024) | (col("a") == 2), StubSchemaByName(file), YEARS)
+    assert dataset_filter.bind_file(file, stub_partition("2024", "x")) == Constant(True)
+    assert dataset_filter.scan_predicate(file, stub_partition("2024", "x")) is None
+    bound = dataset_filter.bind_file(file, stub_partition("2023", "x"))
+    assert [test.leaf.path for test in bound_predicates(bound)] == [("a",)]
+    assert matching_row_numbers(file, dataset_filter.scan_predicate(file, stub_partition("2023", "x"))) == [1]
+    assert (dataset_filter.keys, dataset_filter.names) == (["year"], ["a"])
 
 
-def test_keys_of_other_types():
+def test_partition_keys_of_other_types():
     keys = StubPartitionKeys(
         d=(leaf(1, "DATE", name="d"), datetime.date.fromisoformat),
         f=(leaf(5, name="f"), float),
@@ -269,7 +269,7 @@ def test_keys_of_other_types():
         t=(leaf(2, "TIMESTAMP", name="t", unit="MICROS", utc=False), datetime.datetime.fromisoformat),
         n=(leaf(1, "DECIMAL", name="n", precision=5, scale=2), Decimal),
     )
-    file, place = opened(a=[1]), stub_partition("2024-05-01", "nan", "true", "2024-05-01T10:00:00", "1.50")
+    file, partition = open_columns(a=[1]), stub_partition("2024-05-01", "nan", "true", "2024-05-01T10:00:00", "1.50")
     for expression, expected in [
         (col("d") >= "2024-05-01", True),
         (col("d") < "2024-05-01", False),
@@ -282,16 +282,16 @@ def test_keys_of_other_types():
         (col("t") > "2024-05-01 10:00", False),
         (col("n") == "1.5", True),
     ]:
-        assert DatasetFilter(expression, StubSchemaByName(file), keys).bind_file(file, place) == Constant(expected), (
-            expression
-        )
+        assert DatasetFilter(expression, StubSchemaByName(file), keys).bind_file(file, partition) == Constant(
+            expected
+        ), expression
 
 
 # --- errors before a file is read -------------------------------------------------------------------------------------
 
 
-def test_names_and_literals_are_checked_at_once():
-    schema = StubSchemaByName(opened(amount=[1], s=[{"a": 1}]))
+def test_names_and_literals_are_checked_on_construction():
+    schema = StubSchemaByName(open_columns(amount=[1], s=[{"a": 1}]))
     with pytest.raises(SchemaError, match=r"the dataset has no column 'yaer'; did you mean 'year'\?"):
         DatasetFilter(col("yaer") == 1, schema, YEARS)
     with pytest.raises(SchemaError, match="has no column 'amoun'; did you mean 'amount'"):
@@ -304,14 +304,14 @@ def test_names_and_literals_are_checked_at_once():
         DatasetFilter(col("year") == "x", schema, YEARS)
     with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'amount'"):
         DatasetFilter(col("amount") == "x", schema, YEARS)
-    with pytest.raises(SchemaError, match="contains is for lists"):
+    with pytest.raises(SchemaError, match="needs a list of simple values"):
         DatasetFilter(col("zone").contains("x"), schema, YEARS)
 
 
-def test_files_written_alike_share_what_is_bound():
-    files = [opened(a=[1, number]) for number in range(3)]
-    made = DatasetFilter(col("a") > 1, StubSchemaByName(files[0]), YEARS)
-    found = [made.bind_file(file, stub_partition("2024", "x")) for file in files]
+def test_files_with_one_schema_share_bound_filter():
+    files = [open_columns(a=[1, number]) for number in range(3)]
+    dataset_filter = DatasetFilter(col("a") > 1, StubSchemaByName(files[0]), YEARS)
+    found = [dataset_filter.bind_file(file, stub_partition("2024", "x")) for file in files]
     assert found[1] is found[0]
     assert found[2] is found[0]
 
@@ -319,81 +319,86 @@ def test_files_written_alike_share_what_is_bound():
 # --- runtime filters --------------------------------------------------------------------------------------------------
 
 
-def test_runtime_filters_on_keys_and_missing_columns_let_all_rows_pass_or_none():
-    file, prototype = opened(a=[1, 2]), empty(a=pa.int64(), b=pa.int64())
-    late = [RuntimeFilter("year"), RuntimeFilter("b")]
-    made = DatasetFilter(None, StubSchemaByName(prototype), YEARS)
-    conditions = [made.scan_predicate(file, stub_partition(year, "x"), late[:1]) for year in ("2024", "2023", None)]
-    missing = made.scan_predicate(file, stub_partition("2024", "x"), late[1])
+def test_runtime_filters_on_partition_keys_and_missing_columns():
+    file, prototype = open_columns(a=[1, 2]), open_empty(a=pa.int64(), b=pa.int64())
+    runtime_filters = [RuntimeFilter("year"), RuntimeFilter("b")]
+    dataset_filter = DatasetFilter(None, StubSchemaByName(prototype), YEARS)
+    conditions = [
+        dataset_filter.scan_predicate(file, stub_partition(year, "x"), runtime_filters[:1])
+        for year in ("2024", "2023", None)
+    ]
+    missing = dataset_filter.scan_predicate(file, stub_partition("2024", "x"), runtime_filters[1])
     assert [condition.current() for condition in conditions] == [None] * 3
     assert [condition.leaves for condition in (*conditions, missing)] == [[]] * 4
     assert matching_row_numbers(file, missing) == [0, 1]
-    late[0].arrive([2024, 2025])
-    late[1].arrive(low=0)
+    runtime_filters[0].arrive([2024, 2025])
+    runtime_filters[1].arrive(low=0)
     assert [condition.current() for condition in conditions] == [Constant(True), Constant(False), Constant(False)]
     assert [matching_row_numbers(file, condition) for condition in conditions] == [[0, 1], [], []]
     assert matching_row_numbers(file, missing) == []
 
 
 def test_runtime_filters_on_narrower_columns():
-    file, prototype = opened(x=pa.array([1, 2, None, 3], "i4")), empty(x=pa.int64())
+    file, prototype = open_columns(x=pa.array([1, 2, None, 3], "i4")), open_empty(x=pa.int64())
     assert rows(None, file, prototype, runtime=RuntimeFilter("x", [2, 2**40])) == [1]
     assert rows(col("x") < 3, file, prototype, runtime=RuntimeFilter("x", low=2, high=2**40)) == [1]
 
 
-def test_bloom_filters_cannot_tell_of_narrower_columns():
-    prototype = opened(x=pa.array([2], "i8"))
+def test_bloom_filters_do_not_apply_to_narrower_columns():
+    prototype = open_columns(x=pa.array([2], "i8"))
     hashes = hash_values(prototype.schema.leaf(0), np.array([2], "i8"))
     bloom = BloomFilter.build(hashes)
-    same, narrow = opened(x=pa.array([1, 2, None], "i8")), opened(x=pa.array([1, 2, None], "i4"))
+    same, narrow = open_columns(x=pa.array([1, 2, None], "i8")), open_columns(x=pa.array([1, 2, None], "i4"))
     assert rows(None, same, prototype, runtime=RuntimeFilter("x", bloom_filter=bloom)) == [1]
     assert rows(None, narrow, prototype, runtime=RuntimeFilter("x", bloom_filter=bloom)) == [0, 1]
 
 
-def test_runtime_filters_that_are_for_no_column():
-    file = opened(a=[1], s=[{"a": 1}])
-    made = DatasetFilter(None, StubSchemaByName(file), YEARS)
+def test_runtime_filters_on_invalid_columns_raise():
+    file = open_columns(a=[1], s=[{"a": 1}])
+    dataset_filter = DatasetFilter(None, StubSchemaByName(file), YEARS)
     with pytest.raises(SchemaError, match="has no column 'c'"):
-        made.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("c"))
+        dataset_filter.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("c"))
     with pytest.raises(SchemaError, match="a column of simple values"):
-        made.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("s"))
+        dataset_filter.scan_predicate(file, stub_partition("1", "x"), RuntimeFilter("s"))
     with pytest.raises(TypeError, match=r"a list of numparq\.RuntimeFilter"):
-        made.scan_predicate(file, stub_partition("1", "x"), [3])
+        dataset_filter.scan_predicate(file, stub_partition("1", "x"), [3])
 
 
-def test_without_a_filter_there_is_no_condition():
-    file = opened(a=[1])
+def test_no_filter_binds_to_no_predicate():
+    file = open_columns(a=[1])
     assert DatasetFilter(None, StubSchemaByName(file), YEARS).scan_predicate(file, stub_partition("1", "x")) is None
     assert DatasetFilter(col("year") == 1, StubSchemaByName(file), YEARS).bind_file(
         file, stub_partition("1", "x")
     ) == Constant(True)
 
 
-def test_frames_of_pandas_agree():
+def test_filter_agrees_with_pandas_comparison():
     frame = pd.DataFrame({"a": [1.5, None, 3.0]})
-    file = opened(a=pa.array(frame["a"], "f4", from_pandas=True))
-    assert rows(col("a") >= 1.5, file, empty(a=pa.float64())) == frame.index[frame["a"] >= 1.5].tolist()
+    file = open_columns(a=pa.array(frame["a"], "f4", from_pandas=True))
+    assert rows(col("a") >= 1.5, file, open_empty(a=pa.float64())) == frame.index[frame["a"] >= 1.5].tolist()
 
 
 # --- real schemas and partitions --------------------------------------------------------------------------------------
 
 
-def left_of(files, expression, **how):
-    """The rows of each of some files that a filter leaves, by the schema of all."""
-    made = DatasetFilter(expression, DatasetSchema.from_files(files, **how), DatasetPartitions((), [()] * len(files)))
-    return [matching_row_numbers(file, made.scan_predicate(file, stub_partition())) for file in files]
+def matching_rows(files, expression, **options):
+    """Return the numbers of the matching rows of each file, by the merged schema."""
+    dataset_filter = DatasetFilter(
+        expression, DatasetSchema.from_files(files, **options), DatasetPartitions((), [()] * len(files))
+    )
+    return [matching_row_numbers(file, dataset_filter.scan_predicate(file, stub_partition())) for file in files]
 
 
-def test_columns_are_found_by_position_and_by_field_id():
-    first = opened(a=pa.array([1, 2]), b=pa.array(["x", "y"]))
-    second = opened(p=pa.array([2, 1], "i4"), q=pa.array(["y", None]))
-    assert left_of([first, second], col("a") == 1, resolve="position") == [[0], [1]]
-    assert left_of([first, second], col("b").is_null(), resolve="position") == [[], [1]]
-    assert left_of([first, second], col("a") == 1, resolve="name") == [[0], []]
+def test_columns_resolved_by_position_and_field_id():
+    first = open_columns(a=pa.array([1, 2]), b=pa.array(["x", "y"]))
+    second = open_columns(p=pa.array([2, 1], "i4"), q=pa.array(["y", None]))
+    assert matching_rows([first, second], col("a") == 1, resolve="position") == [[0], [1]]
+    assert matching_rows([first, second], col("b").is_null(), resolve="position") == [[], [1]]
+    assert matching_rows([first, second], col("a") == 1, resolve="name") == [[0], []]
     files = [numbered({"a": 1, "b": 2}, [[1, 2], [3, 4]]), numbered({"b": 1, "c": 3}, [[2, 1], [0, 0]])]
-    assert left_of(files, col("a") == 1, resolve="field_id") == [[0], [1]]
-    assert left_of(files, col("c") == 0, resolve="field_id") == [[], [0, 1]]
-    assert left_of(files, col("b").is_null(), resolve="field_id") == [[], [0, 1]]
+    assert matching_rows(files, col("a") == 1, resolve="field_id") == [[0], [1]]
+    assert matching_rows(files, col("c") == 0, resolve="field_id") == [[], [0, 1]]
+    assert matching_rows(files, col("b").is_null(), resolve="field_id") == [[], [0, 1]]
 
 
 def numbered(ids, columns):
@@ -403,50 +408,50 @@ def numbered(ids, columns):
     return OpenFile(out.getvalue())
 
 
-def test_fields_of_structs_are_found_by_position():
-    first = opened(s=pa.array([{"a": 1, "b": {"c": 5}}, None]))
-    second = opened(t=pa.array([{"x": 3, "y": {"z": 5}}, {"x": 1, "y": None}]))
-    assert left_of([first, second], col("s.a") == 1, resolve="position") == [[0], [1]]
-    assert left_of([first, second], col("s.b.c") == 5, resolve="position") == [[0], [0]]
-    assert left_of([first, second], col("s.b").is_null(), resolve="position") == [[1], [1]]
+def test_struct_fields_resolved_by_position():
+    first = open_columns(s=pa.array([{"a": 1, "b": {"c": 5}}, None]))
+    second = open_columns(t=pa.array([{"x": 3, "y": {"z": 5}}, {"x": 1, "y": None}]))
+    assert matching_rows([first, second], col("s.a") == 1, resolve="position") == [[0], [1]]
+    assert matching_rows([first, second], col("s.b.c") == 5, resolve="position") == [[0], [0]]
+    assert matching_rows([first, second], col("s.b").is_null(), resolve="position") == [[1], [1]]
 
 
-def test_a_schema_that_is_given_tells_the_types():
-    files = [opened(x=pa.array([0.1, 0.5], "f4")), opened(y=[1])]
+def test_user_schema_sets_types():
+    files = [open_columns(x=pa.array([0.1, 0.5], "f4")), open_columns(y=[1])]
     wide = pa.schema([("x", pa.float64())])
-    assert left_of(files, col("x") == 0.1, schema=wide) == [[], []]
-    assert left_of(files, col("x") == 0.1) == [[0], []]
+    assert matching_rows(files, col("x") == 0.1, schema=wide) == [[], []]
+    assert matching_rows(files, col("x") == 0.1) == [[0], []]
     with pytest.raises(SchemaError, match="no column 'y'"):
-        left_of(files, col("y") == 1, schema=wide)
+        matching_rows(files, col("y") == 1, schema=wide)
 
 
-def test_lists_in_the_forms_of_old_writers():
-    new = opened(l=pa.array([[1, 2], None, []], pa.list_(pa.int64())))
+def test_lists_of_old_writers():
+    new = open_columns(l=pa.array([[1, 2], None, []], pa.list_(pa.int64())))
     old = io.BytesIO()
     pq.write_table(
         pa.table({"l": pa.array([[2], [], None], pa.list_(pa.int32()))}), old, use_compliant_nested_type=False
     )
     files = [new, OpenFile(old.getvalue())]
-    assert left_of(files, col("l").contains(2)) == [[0], [0]]
-    assert left_of(files, ~col("l").contains(2)) == [[2], [1]]
-    assert left_of(files, col("l").is_null()) == [[1], [2]]
+    assert matching_rows(files, col("l").contains(2)) == [[0], [0]]
+    assert matching_rows(files, ~col("l").contains(2)) == [[2], [1]]
+    assert matching_rows(files, col("l").is_null()) == [[1], [2]]
 
 
-def test_types_of_partitions_are_inferred():
+def test_partition_types_are_inferred():
     values = [("2024", "07"), ("2023", "x"), (None, "é")]
     partitions = DatasetPartitions(("year", "zone"), values)
-    file = opened(a=[1])
+    file = open_columns(a=[1])
     schema = DatasetSchema.from_files([file])
 
-    def decided(expression):
-        made = DatasetFilter(expression, schema, partitions)
-        return [made.bind_file(file, stub_partition(*each)).value for each in values]
+    def evaluate(expression):
+        dataset_filter = DatasetFilter(expression, schema, partitions)
+        return [dataset_filter.bind_file(file, stub_partition(*each)).value for each in values]
 
-    assert decided(col("year") >= 2024) == [True, False, False]
-    assert decided(col("zone") == "07") == [True, False, False]
-    assert decided(col("zone") > "x") == [False, False, True]
+    assert evaluate(col("year") >= 2024) == [True, False, False]
+    assert evaluate(col("zone") == "07") == [True, False, False]
+    assert evaluate(col("zone") > "x") == [False, False, True]
     with pytest.raises(SchemaError, match="'2024' cannot be compared with the column 'year'"):
-        decided(col("year") == "2024")
+        evaluate(col("year") == "2024")
 
 
 TYPES = {
@@ -471,28 +476,31 @@ TYPES = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_partition_values_of_every_type_are_what_their_texts_say(name):
+def test_partition_values_of_every_type(name):
     raw, literal = TYPES[name]
-    file = opened(a=[1])
+    file = open_columns(a=[1])
     partitions = DatasetPartitions(("k",), [(raw,), (None,)], {"k": name})
 
-    def answers(expression):
-        made = DatasetFilter(expression, DatasetSchema.from_files([file]), partitions)
-        return [made.bind_file(file, stub_partition(value)).value for value in (raw, None)]
+    def evaluate(expression):
+        dataset_filter = DatasetFilter(expression, DatasetSchema.from_files([file]), partitions)
+        return [dataset_filter.bind_file(file, stub_partition(value)).value for value in (raw, None)]
 
-    assert answers(col("k") == literal) == [True, False]
-    assert answers(col("k") != literal) == [False, False]
-    assert answers(col("k") <= literal) == [True, False]
-    assert answers(col("k") < literal) == [False, False]
-    assert answers(col("k").isin([literal])) == [True, False]
-    assert answers(~col("k").isin([literal])) == [False, False]
-    assert answers(col("k").is_null()) == [False, True]
+    assert evaluate(col("k") == literal) == [True, False]
+    assert evaluate(col("k") != literal) == [False, False]
+    assert evaluate(col("k") <= literal) == [True, False]
+    assert evaluate(col("k") < literal) == [False, False]
+    assert evaluate(col("k").isin([literal])) == [True, False]
+    assert evaluate(~col("k").isin([literal])) == [False, False]
+    assert evaluate(col("k").is_null()) == [False, True]
 
 
-def test_partition_values_may_be_asked_of_bloom_filters():
+def test_partition_values_are_tested_against_bloom_filters():
     partitions = DatasetPartitions(("k",), [("7",), ("8",), (None,)])
     bloom = BloomFilter.build(hash_values(partitions.leaf("k"), np.array([7], "i4")))
-    file, late = opened(a=[1]), RuntimeFilter("k", bloom_filter=bloom)
-    made = DatasetFilter(None, DatasetSchema.from_files([file]), partitions)
-    found = [made.scan_predicate(file, stub_partition(value), late).current() for value in ("7", "8", None)]
+    file, runtime_filter = open_columns(a=[1]), RuntimeFilter("k", bloom_filter=bloom)
+    dataset_filter = DatasetFilter(None, DatasetSchema.from_files([file]), partitions)
+    found = [
+        dataset_filter.scan_predicate(file, stub_partition(value), runtime_filter).current()
+        for value in ("7", "8", None)
+    ]
     assert found == [Constant(True), Constant(False), Constant(False)]

@@ -1,4 +1,4 @@
-"""Random datasets and filters: what each file is told, against an oracle that knows all rows as one table."""
+"""Random datasets and filters: the filter of each file against an oracle over all rows as one table."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Kind:
-    """A column: the types that files have it in, a value for each of these by a number, what it is worth, literals."""
+    """A kind of column: its file types, a value by number, the comparable value, and literals."""
 
     types: tuple[pa.DataType, ...]
     make: Any
-    worth: Any
+    to_comparable: Any
     near: Any
     text: bool = False
 
 
 def _moment(n: int, kind: pa.DataType) -> Any:
-    """Days for dates, milliseconds or microseconds for timestamps."""
+    """Return a day for dates, milliseconds or microseconds for timestamps."""
     if pa.types.is_date(kind):
         return datetime.date(2020, 1, 1) + datetime.timedelta(days=n % 4)
     steps = {"ms": 1000, "us": 1}[kind.unit]
@@ -68,7 +68,7 @@ def _real(n: int, kind: pa.DataType) -> float:
 
 
 def kinds(wide_floats: bool) -> dict[str, Kind]:
-    """The columns; floats of 64 bits only where the dataset is to have them."""
+    """Return the column kinds; float64 only if `wide_floats`."""
     return {
         "i": Kind((pa.int8(), pa.int32(), pa.int64()), lambda n, kind: n % 9 - 4, exact, near_integer),
         "u": Kind((pa.uint16(), pa.uint32(), pa.int64()), lambda n, kind: n * 7 % 50, exact, near_integer),
@@ -93,25 +93,25 @@ def kinds(wide_floats: bool) -> dict[str, Kind]:
 
 
 class Case:
-    """A random dataset: files in memory, and what its rows are worth, by column."""
+    """A random dataset: files in memory, and the comparable values of its rows by column."""
 
     def __init__(self, rng: Rng) -> None:
         self.wide_floats = bool(rng.random() < 0.5)
         self.kinds = kinds(self.wide_floats)
         count = int(rng.integers(1, 6))
         partitions = [(pick(rng, "1", "2", "10", None), pick(rng, "a", "b", "ab", None)) for _ in range(count)]
-        self.places = [stub_partition(*values, name=f"{at}.parquet") for at, values in enumerate(partitions)]
+        self.data_files = [stub_partition(*values, name=f"{at}.parquet") for at, values in enumerate(partitions)]
         self.tables = [self._table(rng, at == 0) for at in range(count)]
         self.files = [self._file(rng, table) for table in self.tables]
         self.schema = DatasetSchema.from_files(self.files)
         self.partitions = DatasetPartitions(("p", "q"), partitions, {"p": "int32"})
-        self.worths = self._worths()
+        self.comparable = self._comparable()
 
     def _table(self, rng: Rng, is_first: bool) -> pa.Table:
         rows = int(rng.integers(0, 13))
         arrays: dict[str, pa.Array] = {}
         for name, about in self.kinds.items():
-            # The first file has every column, and the one of floats in the widest type, which tells how they compare.
+            # The first file has every column; its float column has the widest type, which sets the comparison.
             if is_first or rng.random() < 0.7:
                 kind = about.types[-1] if is_first and name == "f" else pick(rng, *about.types)
                 arrays[name] = pa.array(self._values(rng, about, kind, rows), kind)
@@ -152,30 +152,30 @@ class Case:
         pq.write_table(table, out, row_group_size=pick(rng, 3, 100), store_schema=bool(rng.random() < 0.7))
         return OpenFile(out.getvalue())
 
-    def _worths(self) -> dict[Any, list[Any]]:
-        """What each row of all files is worth in each thing that can be asked."""
+    def _comparable(self) -> dict[Any, list[Any]]:
+        """Return the comparable values of all rows, by column."""
         found: dict[Any, list[Any]] = {name: [] for name in (*self.kinds, "l", "st", ("st", "a"), "st.b", "p", "q")}
-        for table, place in zip(self.tables, self.places, strict=True):
+        for table, data_file in zip(self.tables, self.data_files, strict=True):
             rows = table.num_rows
             for name, about in self.kinds.items():
-                found[name] += [None if v is None else about.worth(v) for v in _column(table, name, rows)]
+                found[name] += [None if v is None else about.to_comparable(v) for v in _column(table, name, rows)]
             found["l"] += _column(table, "l", rows)
             structs = _column(table, "st", rows)
             found["st"] += structs
             for name, field in ((("st", "a"), "a"), ("st.b", "b")):
                 found[name] += [None if one is None else one.get(field) for one in structs]
-            found["p"] += [None if place.values[0] is None else int(place.values[0])] * rows
-            found["q"] += [place.values[1]] * rows
+            found["p"] += [None if data_file.values[0] is None else int(data_file.values[0])] * rows
+            found["q"] += [data_file.values[1]] * rows
         return found
 
     def question(self, rng: Rng) -> Comparison:
-        """Ask one thing that can be asked."""
+        """Return a random comparison."""
         name = pick(rng, *self.kinds, *self.kinds, "l", "l", "st", ("st", "a"), "st.b", "p", "q", "p", "q")
         ops = ["is_null", "is_not_null"]
         if name in ("st", "l"):
-            said = near_integer(rng, int(rng.integers(-5, 6)))
+            literal = near_integer(rng, int(rng.integers(-5, 6)))
             return (
-                Comparison(name, "contains", said)
+                Comparison(name, "contains", literal)
                 if name == "l" and rng.random() < 0.7
                 else Comparison(name, pick(rng, *ops))
             )
@@ -195,14 +195,14 @@ class Case:
         return Comparison(name, op, tuple(about.near(rng, self.value(rng, name)) for _ in range(count)))
 
     def value(self, rng: Rng, name: Any) -> Any:
-        """Something near what is in a column, of the sort that makes literals."""
-        worths = [worth for worth in self.worths[name] if worth is not None]
-        if not worths:
+        """Return a Python value near a value of the column, to build a literal from."""
+        values = [value for value in self.comparable[name] if value is not None]
+        if not values:
             return {"s": "ab", "st.b": "ab", "q": "ab", "d": Decimal(1)}.get(name, 1)
-        worth = pick(rng, *worths)
+        value = pick(rng, *values)
         if name == "d":
-            return Decimal(worth.numerator) / Decimal(worth.denominator)
-        return worth
+            return Decimal(value.numerator) / Decimal(value.denominator)
+        return value
 
 
 def _column(table: pa.Table, name: str, rows: int) -> list[Any]:
@@ -219,24 +219,24 @@ def random_predicate(rng: Rng, case: Case, depth: int = 2) -> Any:
 
 
 def check(case: Case, predicate: Any) -> None:
-    truths = predicate.truths(case.worths)
-    made = DatasetFilter(predicate.expression(), case.schema, case.partitions)
-    opened = dict(zip([place.path for place in case.places], case.files, strict=True))
-    by_partition = PartitionPruner(predicate.expression(), case.partitions).keep(case.places)
-    by_statistics = StatisticsPruner(made, opened).keep(case.places)
+    truths = predicate.truths(case.comparable)
+    dataset_filter = DatasetFilter(predicate.expression(), case.schema, case.partitions)
+    open_files = dict(zip([data_file.path for data_file in case.data_files], case.files, strict=True))
+    by_partition = PartitionPruner(predicate.expression(), case.partitions).keep(case.data_files)
+    by_statistics = StatisticsPruner(dataset_filter, open_files).keep(case.data_files)
     start = 0
-    for at, (place, file, table) in enumerate(zip(case.places, case.files, case.tables, strict=True)):
+    for at, (data_file, file, table) in enumerate(zip(case.data_files, case.files, case.tables, strict=True)):
         expected = [row for row in range(table.num_rows) if truths[start + row]]
-        got = matching_row_numbers(file, made.scan_predicate(file, place))
-        assert got == expected, (predicate.expression(), place.values, table.to_pydict(), table.schema)
+        got = matching_row_numbers(file, dataset_filter.scan_predicate(file, data_file))
+        assert got == expected, (predicate.expression(), data_file.values, table.to_pydict(), table.schema)
         if expected:
-            assert by_partition[at], (predicate.expression(), place.values)
-            assert by_statistics[at], (predicate.expression(), place.values, table.to_pydict())
+            assert by_partition[at], (predicate.expression(), data_file.values)
+            assert by_statistics[at], (predicate.expression(), data_file.values, table.to_pydict())
         start += table.num_rows
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_files_give_the_rows_that_filtering_all_of_them_gives(seed):
+def test_filter_of_each_file_matches_oracle(seed):
     rng = np.random.default_rng([6, seed])
     case = Case(rng)
     for _ in range(10):

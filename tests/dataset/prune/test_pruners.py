@@ -1,4 +1,4 @@
-"""Which files a filter leaves out: by partitions, by statistics of opened files, by `_metadata`."""
+"""Pruning of files by partition values, and pruners of users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kept(filters, runtime=()):
     return [file.values for file, keep in zip(FILES, mask.tolist(), strict=True) if keep]
 
 
-def test_a_file_is_kept_if_its_partition_may_satisfy():
+def test_files_with_matching_partitions_are_kept():
     assert kept((col("year") == 2023) & (col("zone") == "b")) == [("2023", "b")]
     assert kept([("year", ">", 2023), ("zone", "in", ["a", "c"])]) == [("2024", "a")]
     assert kept([[("year", "=", 2022), ("zone", "=", "a")], [("zone", "=", "b"), ("year", "<", 2023)]]) == [
@@ -39,7 +39,7 @@ def test_a_file_is_kept_if_its_partition_may_satisfy():
     assert len(kept(None)) == len(FILES)
 
 
-def test_what_is_asked_of_columns_is_left_open():
+def test_predicates_on_columns_do_not_prune():
     assert kept((col("year") == 2023) & (col("x") == 1) & (col("zone") == "b")) == [("2023", "b")]
     assert len(kept((col("year") == 2023) | (col("x") == 1))) == len(FILES)
     assert len(kept(~(col("x") == "anything"))) == len(FILES)
@@ -47,31 +47,31 @@ def test_what_is_asked_of_columns_is_left_open():
     assert PartitionPruner((col("year") == 2023) & (col("x") == 1), KEYS).reason == "(col('year') == 2023)"
 
 
-def test_literals_that_do_not_fit_a_key():
+def test_incompatible_literals_raise():
     with pytest.raises(SchemaError, match="'a' cannot be compared with the column 'year'"):
         PartitionPruner(col("year") == "a", KEYS)
-    with pytest.raises(SchemaError, match="contains is for lists"):
+    with pytest.raises(SchemaError, match="needs a list of simple values"):
         PartitionPruner(col("zone").contains("a"), KEYS)
 
 
-def test_runtime_filters_that_have_arrived():
-    late = RuntimeFilter("year")
-    assert len(kept(None, late)) == len(FILES)
-    late.arrive([2024, 1999])
-    assert kept(col("zone") == "a", [late, RuntimeFilter("x", [1])]) == [("2024", "a")]
+def test_arrived_runtime_filters_prune():
+    runtime_filter = RuntimeFilter("year")
+    assert len(kept(None, runtime_filter)) == len(FILES)
+    runtime_filter.arrive([2024, 1999])
+    assert kept(col("zone") == "a", [runtime_filter, RuntimeFilter("x", [1])]) == [("2024", "a")]
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_it_is_what_each_file_is_decided_to(data):
-    asked = st.one_of(
+def test_pruning_matches_three_valued_oracle(data):
+    comparison = st.one_of(
         st.builds(lambda op, n: getattr(col("year"), op)(n), st.sampled_from(OPS), st.integers(2020, 2025)),
         st.builds(lambda op, n: getattr(col("zone"), op)(n), st.sampled_from(OPS), st.sampled_from("abc")),
         st.sampled_from([col("year").is_null(), col("zone").is_not_null(), col("x") == 1]),
     )
     expression = data.draw(
         st.recursive(
-            asked,
+            comparison,
             lambda inner: st.one_of(
                 st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
                 st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
@@ -82,7 +82,7 @@ def test_it_is_what_each_file_is_decided_to(data):
     )
     pruner = PartitionPruner(expression, KEYS)
     assert pruner.keep(FILES).tolist() == [bool(pruner.keep([file])[0]) for file in FILES]
-    left, needed = (
+    kept_files, needed = (
         set(kept(expression)),
         {
             file.values
@@ -90,22 +90,22 @@ def test_it_is_what_each_file_is_decided_to(data):
             if any(truth(expression, file.values, guess) is True for guess in (True, False, None))
         },
     )
-    assert left >= needed
-    assert left == needed or "col('x')" in repr(expression)
+    assert kept_files >= needed
+    assert kept_files == needed or "col('x')" in repr(expression)
 
 
 OPS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 def truth(expression, values, guess):
-    """Say what an expression is in a partition, in three values, if what it asks of x is as guessed."""
+    """Return the three-valued truth of an expression in a partition, with predicates on `x` as guessed."""
     kind = type(expression).__name__
     if kind == "Not":
         inner = truth(expression.part, values, guess)
         return None if inner is None else not inner
     if kind in ("And", "Or"):
-        found = [truth(part, values, guess) for part in expression.parts]
-        return (kind == "Or") if (kind == "Or") in found else None if None in found else kind == "And"
+        truths = [truth(part, values, guess) for part in expression.parts]
+        return (kind == "Or") if (kind == "Or") in truths else None if None in truths else kind == "And"
     if expression.name == "x":
         return guess
     raw = values[KEYS.keys.index(expression.name)]
@@ -116,16 +116,16 @@ def truth(expression, values, guess):
     return COMPARE[expression.op](int(raw) if expression.name == "year" else raw, expression.operand)
 
 
-# --- pruners of others ------------------------------------------------------------------------------------------------
+# --- pruners of users -------------------------------------------------------------------------------------------------
 
 
-def test_the_example_of_a_pruner_works():
+def test_doctest_of_pruners():
     result = doctest.testmod(pruners)
     assert result.attempted
     assert not result.failed
 
 
-class Own:
+class UserPruner:
     name = "own"
 
     def __init__(self, answer):
@@ -135,27 +135,27 @@ class Own:
         return self.answer
 
 
-def test_pruners_of_users_are_checked():
-    assert apply_pruner(Own([True, False]), FILES[:2]).tolist() == [True, False]
-    assert apply_pruner(Own([]), []).tolist() == []
+def test_masks_of_user_pruners_are_checked():
+    assert apply_pruner(UserPruner([True, False]), FILES[:2]).tolist() == [True, False]
+    assert apply_pruner(UserPruner([]), []).tolist() == []
     for wrong in ([True], [1, 0], [[True, False]], None):
-        with pytest.raises(ValueError, match="the pruner 'own' has to give a bool for each of 2 files"):
-            apply_pruner(Own(wrong), FILES[:2])
+        with pytest.raises(ValueError, match="pruner 'own' must return a bool for each of 2 files"):
+            apply_pruner(UserPruner(wrong), FILES[:2])
 
 
-def test_a_value_is_looked_at_once_however_many_files_have_it():
+def test_partition_value_is_parsed_once():
     class Counting(StubPartitionKeys):
-        asked = 0
+        num_parsed = 0
 
         def value(self, key, raw):
-            self.asked += 1
+            self.num_parsed += 1
             return super().value(key, raw)
 
     keys = Counting(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRING", name="zone"), str))
     files = [stub_partition(str(2000 + number % 50), f"z{number % 7}") for number in range(5000)]
     pruner = PartitionPruner((col("year") >= 2025) & (col("zone") != "z3") | (col("year") == 2001), keys)
-    left = pruner.keep(files)
-    assert left.sum() == sum((n % 50 >= 25 and n % 7 != 3) or n % 50 == 1 for n in range(5000))
-    assert keys.asked <= 2 * 50 + 7
+    mask = pruner.keep(files)
+    assert mask.sum() == sum((n % 50 >= 25 and n % 7 != 3) or n % 50 == 1 for n in range(5000))
+    assert keys.num_parsed <= 2 * 50 + 7
     pruner.keep(files[::-1])
-    assert keys.asked <= 2 * 50 + 7
+    assert keys.num_parsed <= 2 * 50 + 7

@@ -1,4 +1,4 @@
-"""Files pruned by their footers, and by that of a `_metadata` file; look-ups of keys in many files."""
+"""Files pruned by their own footers and by a `_metadata` file; key look-ups in many files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from numparq.format.open_file import OpenFile
 
 @pytest.fixture
 def folder(tmp_path):
-    """Eight files of two row groups each, partitioned by a key, with a `_metadata` file that is younger than all."""
+    """Return eight files of two row groups each, partitioned by a key, with a newer `_metadata` file."""
     table = pa.table(
         {
             "n": np.arange(160),
@@ -55,26 +55,26 @@ def parts(files):
     return [int(os.path.basename(file.path)[5:-8]) for file in files]
 
 
-def left_by_statistics(folder, filters, runtime=()):
+def kept_by_statistics(folder, filters, runtime=()):
     listing = list_files(folder)
     opened = {file.path: OpenFile(file.path) for file in listing.files}
-    made = DatasetFilter(
+    dataset_filter = DatasetFilter(
         filters, DatasetSchema.from_files(list(opened.values())), DatasetPartitions.from_listing(listing)
     )
-    mask = StatisticsPruner(made, opened, runtime).keep(listing.files)
+    mask = StatisticsPruner(dataset_filter, opened, runtime).keep(listing.files)
     for file in opened.values():
         file.close()
     return [part for part, keep in zip(parts(listing.files), mask.tolist(), strict=True) if keep]
 
 
-def left_by_metadata(folder, filters, runtime=(), **listed):
+def kept_by_metadata(folder, filters, runtime=(), **listed):
     listing = list_files(folder, **listed)
     files = []
 
-    def opened(asked):
-        made = [OpenFile(file.path, filesystem=listing.filesystem) for file in asked]
-        files.extend(made)
-        return made
+    def opened(requested):
+        opened_files = [OpenFile(file.path, filesystem=listing.filesystem) for file in requested]
+        files.extend(opened_files)
+        return opened_files
 
     pruner = build_metadata_file_pruner(
         listing,
@@ -91,8 +91,8 @@ def left_by_metadata(folder, filters, runtime=(), **listed):
     return [part for part, keep in zip(parts(listing.files), mask.tolist(), strict=True) if keep]
 
 
-EVERY = list(range(8))
-ASKED = [
+ALL_FILES = list(range(8))
+FILTERS = [
     (col("n") == 45, [2]),
     ((col("n") >= 35) & (col("n") < 41), [1, 2]),
     (col("s") == "s7", [7]),
@@ -103,70 +103,70 @@ ASKED = [
     (col("half").is_null(), [4, 5, 6, 7]),
     (col("half") > 10, [0, 1, 2, 3]),
     (~(col("n") < 100), [5, 6, 7]),
-    (col("n") > -1, EVERY),
-    (None, EVERY),
+    (col("n") > -1, ALL_FILES),
+    (None, ALL_FILES),
 ]
 
 
-@pytest.mark.parametrize(("filters", "expected"), ASKED, ids=repr)
-@pytest.mark.parametrize("left", [left_by_statistics, left_by_metadata])
-def test_files_without_wanted_rows_are_left_out(folder, left, filters, expected):
-    assert left(folder, filters) == expected
+@pytest.mark.parametrize(("filters", "expected"), FILTERS, ids=repr)
+@pytest.mark.parametrize("kept_files", [kept_by_statistics, kept_by_metadata])
+def test_files_without_matching_rows_are_pruned(folder, kept_files, filters, expected):
+    assert kept_files(folder, filters) == expected
 
 
-@pytest.mark.parametrize("left", [left_by_statistics, left_by_metadata])
-def test_runtime_filters_that_have_arrived_count(folder, left):
-    late = RuntimeFilter("n")
-    assert left(folder, col("k") < 2, [late]) == [0, 1, 2, 3]
-    late.arrive([5, 70, 150])
-    assert left(folder, col("k") < 2, [late]) == [0, 3]
-    assert left(folder, None, [RuntimeFilter("k", [3])]) == [6, 7]
+@pytest.mark.parametrize("kept_files", [kept_by_statistics, kept_by_metadata])
+def test_arrived_runtime_filters_prune(folder, kept_files):
+    runtime_filter = RuntimeFilter("n")
+    assert kept_files(folder, col("k") < 2, [runtime_filter]) == [0, 1, 2, 3]
+    runtime_filter.arrive([5, 70, 150])
+    assert kept_files(folder, col("k") < 2, [runtime_filter]) == [0, 3]
+    assert kept_files(folder, None, [RuntimeFilter("k", [3])]) == [6, 7]
 
 
-def test_no_file_is_opened_for_metadata(folder):
+def test_metadata_pruning_opens_no_data_file(folder):
     for path in folder.rglob("*.parquet"):
         times = os.stat(path)
         path.write_bytes(bytes(times.st_size))
         os.utime(path, (times.st_atime, times.st_mtime))
-    assert left_by_metadata(folder, col("n") == 45) == [2]
+    assert kept_by_metadata(folder, col("n") == 45) == [2]
 
 
-def test_files_that_it_does_not_name_are_kept(folder):
+def test_files_missing_from_metadata_are_kept(folder):
     pq.write_table(pa.table({"n": [1]}), folder / "k=0" / "part-8.parquet")
     set_time(folder / "k=0" / "part-8.parquet", 1000)
-    assert sorted(left_by_metadata(folder, col("n") == 45)) == [2, 8]
+    assert sorted(kept_by_metadata(folder, col("n") == 45)) == [2, 8]
 
 
 @pytest.mark.parametrize("seconds", [2000, 2000.5, 3000])
-def test_files_that_are_not_older_are_kept(folder, seconds):
+def test_files_not_older_than_metadata_are_kept(folder, seconds):
     set_time(folder / "k=3" / "part-6.parquet", seconds)
-    assert left_by_metadata(folder, col("n") == 45) == [2, 6]
+    assert kept_by_metadata(folder, col("n") == 45) == [2, 6]
 
 
-def test_files_that_have_become_too_short_are_kept(folder):
+def test_files_that_became_too_short_are_kept(folder):
     path = folder / "k=3" / "part-6.parquet"
     pq.write_table(pa.table({"n": [45]}), path, write_statistics=False, store_schema=False)
     set_time(path, 1000)
-    assert left_by_metadata(folder, col("n") == 45) == [2, 6]
+    assert kept_by_metadata(folder, col("n") == 45) == [2, 6]
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"])
-def test_a_metadata_file_that_is_damaged_leaves_nothing_out(folder, data):
+def test_damaged_metadata_file_prunes_nothing(folder, data):
     (folder / "_metadata").write_bytes(data)
     set_time(folder / "_metadata", 2000)
-    assert left_by_metadata(folder, col("n") == 45) == EVERY
+    assert kept_by_metadata(folder, col("n") == 45) == ALL_FILES
 
 
-def test_files_of_which_it_does_not_say_all_in_one_row_group_are_kept(folder):
-    """A row group whose columns are in two files says nothing of either."""
-    raw = rewritten(folder, lambda part: f"k={part // 2}/part-{part}.parquet")
+def test_files_of_split_row_group_are_kept(folder):
+    """A row group whose columns lie in two files prunes neither."""
+    raw = rewrite_metadata(folder, lambda part: f"k={part // 2}/part-{part}.parquet")
     (folder / "_metadata").write_bytes(raw.replace(b"k=3/part-7.parquet", b"k=3/part-6.parquet", 1))
     set_time(folder / "_metadata", 2000)
-    assert left_by_metadata(folder, col("n") == 45) == [2, 6, 7]
+    assert kept_by_metadata(folder, col("n") == 45) == [2, 6, 7]
 
 
-def rewritten(folder, path_of):
-    """Write `_metadata` once more, with other paths; gives its bytes."""
+def rewrite_metadata(folder, path_of):
+    """Rewrite `_metadata` with other paths; return its bytes."""
     collected = []
     for part in range(8):
         collected.append(pq.read_metadata(folder / f"k={part // 2}" / f"part-{part}.parquet"))
@@ -179,45 +179,44 @@ def rewritten(folder, path_of):
 
 
 @pytest.mark.parametrize("path", [b"/=2/part-5.parquet", b"../part-5.parquet_", b"k=2/part-4.parquet"])
-def test_paths_that_lead_elsewhere_name_none_of_the_files(folder, path):
+def test_metadata_paths_outside_dataset_match_no_file(folder, path):
     data = (folder / "_metadata").read_bytes()
     (folder / "_metadata").write_bytes(data.replace(b"k=2/part-5.parquet", path.ljust(18, b"x")[:18]))
     set_time(folder / "_metadata", 2000)
-    left = left_by_metadata(folder, col("n") == 45)
-    assert left == [2, 5]
+    kept_files = kept_by_metadata(folder, col("n") == 45)
+    assert kept_files == [2, 5]
 
 
-def test_paths_in_other_words_are_the_same(folder):
-    rewritten(folder, lambda part: f"./k={part // 2}//x/../part-{part}.parquet")
-    assert left_by_metadata(folder, col("n") == 45) == [2]
+def test_metadata_paths_are_normalised(folder):
+    rewrite_metadata(folder, lambda part: f"./k={part // 2}//x/../part-{part}.parquet")
+    assert kept_by_metadata(folder, col("n") == 45) == [2]
 
 
-def test_of_other_file_systems_the_listing_has_to_know_times(folder):
+def test_metadata_pruning_needs_modification_times(folder):
     fsspec = pytest.importorskip("fsspec")
     local = fsspec.filesystem("file")
-    assert left_by_metadata(str(folder), col("n") == 45, filesystem=local) == [2]
+    assert kept_by_metadata(str(folder), col("n") == 45, filesystem=local) == [2]
     set_time(folder / "k=3" / "part-6.parquet", 3000)
-    assert left_by_metadata(str(folder), col("n") == 45, filesystem=local) == [2, 6]
+    assert kept_by_metadata(str(folder), col("n") == 45, filesystem=local) == [2, 6]
     memory = fsspec.filesystem("memory")
     for path in folder.rglob("*"):
         if path.is_file():
             memory.pipe_file(f"/skipping/{path.relative_to(folder)}", path.read_bytes())
     try:
-        assert left_by_metadata("/skipping", col("n") == 45, filesystem=memory) == EVERY
+        assert kept_by_metadata("/skipping", col("n") == 45, filesystem=memory) == ALL_FILES
     finally:
         memory.rm("/skipping", recursive=True)
 
 
-def test_what_is_left_out_has_no_wanted_rows(folder):
-    """Held against a read of all files."""
+def test_pruning_keeps_exactly_files_with_matches(folder):
     everything = pa.concat_tables(
         pq.read_table(path, partitioning=None).append_column("file", pa.array([path.name] * 20))
         for path in sorted(folder.rglob("*.parquet"))
     ).to_pandas()
     for low in range(0, 160, 13):
-        wanted = everything[(everything["n"] >= low) & (everything["n"] < low + 9)]
-        found = left_by_metadata(folder, col("n").between(low, low + 8))
-        assert found == sorted({int(name[5:-8]) for name in wanted["file"]})
+        matching = everything[(everything["n"] >= low) & (everything["n"] < low + 9)]
+        found = kept_by_metadata(folder, col("n").between(low, low + 8))
+        assert found == sorted({int(name[5:-8]) for name in matching["file"]})
     assert numparq.read_parquet(folder / "k=1" / "part-2.parquet", filters=col("n") == 45)["n"].tolist() == [45]
 
 
@@ -242,7 +241,7 @@ def sorted_files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("number", range(FILES))
-def test_files_without_wanted_rows_are_read_as_far_as_their_footers(sorted_files, number):
+def test_lookup_reads_only_footers_of_other_files(sorted_files, number):
     key = number * ROWS + 12_345
     filters = col("key") == key
     frame = numparq.read_parquet(sorted_files, filters=filters)
@@ -256,7 +255,7 @@ def test_files_without_wanted_rows_are_read_as_far_as_their_footers(sorted_files
     assert num_bytes < tails + planned + 50_000  # indexes
 
 
-def test_rows_of_no_file(sorted_files):
+def test_lookup_of_absent_key_reads_only_footers(sorted_files):
     rows, num_bytes = measure_lookup(str(sorted_files), col("key") == -1)
     assert rows == 0
     assert num_bytes <= FILES * (64 << 10) + 50_000

@@ -1,4 +1,4 @@
-"""Many files into one frame: as pandas has them with pyarrow, and where files differ, as their concatenation."""
+"""Reads of many files into one DataFrame: like pandas with pyarrow, and schemas that differ between files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numparq import col
 from support.files.edited_footers import write_with_footer
 
 
-def some(rows: int, seed: int = 0) -> pd.DataFrame:
+def make_frame(rows: int, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -40,35 +40,35 @@ def some(rows: int, seed: int = 0) -> pd.DataFrame:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for number in range(4):
-        some(50 + number, number).to_parquet(tmp_path / f"part-{number}.parquet")
+        make_frame(50 + number, number).to_parquet(tmp_path / f"part-{number}.parquet")
     return tmp_path
 
 
-def test_a_directory_is_as_pandas_has_it(folder):
+def test_directory_reads_like_pandas(folder):
     pd.testing.assert_frame_equal(numparq.read_parquet(folder), pd.read_parquet(folder))
 
 
 @pytest.mark.parametrize("columns", [["s", "i"], ["t"], []])
-def test_some_columns(folder, columns):
+def test_column_projection(folder, columns):
     pd.testing.assert_frame_equal(
         numparq.read_parquet(folder, columns=columns), pd.read_parquet(folder, columns=columns)
     )
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_other_backends(folder, backend):
+def test_dtype_backends(folder, backend):
     expected = pd.read_parquet(folder, dtype_backend=backend)
     pd.testing.assert_frame_equal(numparq.read_parquet(folder, dtype_backend=backend), expected)
 
 
-def test_filters(folder):
+def test_filter_matches_pandas(folder):
     whole = pd.read_parquet(folder)
     found = numparq.read_parquet(folder, filters=(col("small") > 50) & col("s").isin(["x", "zzz"]))
     expected = whole[(whole["small"] > 50) & whole["s"].isin(["x", "zzz"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_rows_count_over_all_files(folder):
+def test_row_range_and_nrows_span_files(folder):
     whole = pd.read_parquet(folder)
     found = numparq.read_parquet(folder, row_range=(40, 130))
     pd.testing.assert_frame_equal(found, whole[40:130].reset_index(drop=True))
@@ -98,7 +98,7 @@ def test_globs_and_lists(folder):
 
 @pytest.fixture
 def partitioned(tmp_path: Path) -> Path:
-    frame = some(400)
+    frame = make_frame(400)
     frame["year"] = np.repeat([2022, 2023, 2024, 2024], 100)
     frame["where"] = np.tile(["north", "so uth", "ea/st", "\u00e5"], 100)
     frame.to_parquet(tmp_path / "data", partition_cols=["year", "where"])
@@ -112,7 +112,7 @@ def with_null(partitioned: Path) -> Path:
     return partitioned
 
 
-def test_partitions_are_as_pandas_has_them(partitioned):
+def test_partition_columns_read_like_pandas(partitioned):
     pd.testing.assert_frame_equal(numparq.read_parquet(partitioned), pd.read_parquet(partitioned))
     columns = ["where", "i", "year"]
     expected = pd.read_parquet(partitioned, columns=columns)
@@ -127,10 +127,10 @@ def test_partitions_are_as_pandas_has_them(partitioned):
         [[("year", "<", 2023)], [("small", ">", 90)]],
     ],
 )
-def test_filters_on_partitions(partitioned, filters):
+def test_partition_filters_match_pandas(partitioned, filters):
     expected = pd.read_parquet(partitioned, filters=filters)
     found = numparq.read_parquet(partitioned, filters=filters)
-    for name in ("year", "where"):  # which categories are left is no matter
+    for name in ("year", "where"):  # the remaining categories may differ
         expected[name] = expected[name].astype(object)
         found[name] = found[name].astype(object)
     pd.testing.assert_frame_equal(found, expected)
@@ -143,14 +143,14 @@ def test_null_partitions(with_null):
     assert len(numparq.read_parquet(with_null, filters=col("where") != "so uth")) == 200
 
 
-def test_integers_that_may_be_null_are_nullable(tmp_path):
+def test_integers_with_nulls_in_one_file_are_nullable(tmp_path):
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"a": [(1 << 60) + 1, None]}), tmp_path / "1.parquet")
     found = numparq.read_parquet(tmp_path)
     pd.testing.assert_frame_equal(found, pd.DataFrame({"a": pd.array([1, 2, (1 << 60) + 1, None], "Int64")}))
 
 
-def test_columns_that_some_files_lack(tmp_path):
+def test_columns_missing_in_some_files(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "s": ["x", "y"], "f": [1.5, 2.5]}), tmp_path / "0.parquet")
     pq.write_table(
         pa.table({"a": [3], "l": [[1, 2]], "d": pa.array(["u"]).dictionary_encode()}), tmp_path / "1.parquet"
@@ -166,7 +166,7 @@ def test_columns_that_some_files_lack(tmp_path):
     assert found["d"].astype(object).tolist()[2] == "u"
 
 
-def test_types_that_widen(tmp_path):
+def test_columns_of_widened_types(tmp_path):
     pq.write_table(
         pa.table(
             {
@@ -198,14 +198,14 @@ def test_types_that_widen(tmp_path):
     assert numparq.read_parquet(tmp_path, filters=col("a") > 1)["a"].tolist() == [2, 1 << 40]
 
 
-def test_types_that_do_not_go_together(tmp_path):
+def test_incompatible_types_raise(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "1.parquet")
     with pytest.raises(numparq.SchemaError, match=r"1\.parquet"):
         numparq.read_parquet(tmp_path)
 
 
-def test_nested_columns_with_more_fields(tmp_path):
+def test_nested_columns_with_additional_fields(tmp_path):
     pq.write_table(pa.table({"p": [{"x": 1}, None]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"p": [{"x": 2, "y": "u"}]}), tmp_path / "1.parquet")
     found = numparq.read_parquet(tmp_path)
@@ -221,7 +221,7 @@ def test_nested_columns_with_more_fields(tmp_path):
     ]
 
 
-def test_statistics_that_lie_about_nulls(tmp_path):
+def test_nulls_denied_by_statistics(tmp_path):
     def edit(footer: Any) -> None:
         footer.row_groups[0].columns[0].meta_data.statistics.null_count = 0
 
@@ -231,14 +231,14 @@ def test_statistics_that_lie_about_nulls(tmp_path):
     pd.testing.assert_frame_equal(found, pd.DataFrame({"a": pd.array([1, None, 3, 4, 5], "Int64")}))
 
 
-def test_index_of_parts(tmp_path):
+def test_pandas_index_of_files_is_concatenated(tmp_path):
     for number in range(2):
         frame = pd.DataFrame({"a": [number]}, index=pd.Index([f"row {number}"], name="key"))
         frame.to_parquet(tmp_path / f"{number}.parquet")
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.read_parquet(tmp_path))
 
 
-def test_categories_of_all_files(tmp_path):
+def test_categories_of_all_files_are_merged(tmp_path):
     for number, values in enumerate((["a", "b"], ["b", "c", None])):
         pd.DataFrame({"c": pd.Categorical(values)}).to_parquet(tmp_path / f"{number}.parquet")
     found = numparq.read_parquet(tmp_path)["c"]
@@ -247,13 +247,13 @@ def test_categories_of_all_files(tmp_path):
     assert found.isna().tolist() == [False] * 4 + [True]
 
 
-def test_no_rows_left(partitioned):
+def test_filter_without_matches_keeps_columns(partitioned):
     found = numparq.read_parquet(partitioned, filters=[("year", "=", 1999)])
     assert len(found) == 0
     assert list(found) == list(pd.read_parquet(partitioned))
 
 
-def test_a_dataset_counts_rows(partitioned):
+def test_count_rows_with_filters(partitioned):
     with numparq.Dataset(partitioned) as dataset:
         assert dataset.count_rows() == 400
         assert dataset.count_rows(filters=[("year", "=", 2024)]) == 200
@@ -261,7 +261,7 @@ def test_a_dataset_counts_rows(partitioned):
         assert dataset.count_rows(col("small") > 50) == (whole["small"] > 50).sum()
 
 
-def test_a_plan_says_which_files_are_read(partitioned):
+def test_plan_lists_files_read(partitioned):
     with numparq.Dataset(partitioned) as dataset:
         plan = dataset.plan(filters=[("year", "=", 2022)])
         assert len(plan.files) == 4
@@ -270,15 +270,15 @@ def test_a_plan_says_which_files_are_read(partitioned):
         assert "svg" in plan._repr_html_()
 
 
-def test_damage_names_the_file(folder):
-    data = bytearray(numparq.to_parquet(some(50)))
+def test_damaged_file_is_named_in_error(folder):
+    data = bytearray(numparq.to_parquet(make_frame(50)))
     data[100] ^= 1
     (folder / "part-2.parquet").write_bytes(data)
     with pytest.raises(numparq.ParquetError, match=r"part-2\.parquet"):
         numparq.read_parquet(folder)
 
 
-def test_positions_count_over_all_files_whatever_a_filter_leaves_out(partitioned):
+def test_row_range_counts_pruned_files(partitioned):
     with numparq.Dataset(partitioned) as dataset:
         whole = dataset.read()
         rows = (50, 230)
@@ -288,7 +288,7 @@ def test_positions_count_over_all_files_whatever_a_filter_leaves_out(partitioned
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_a_filter_on_a_column_that_only_other_files_have(tmp_path):
+def test_filter_on_column_missing_in_kept_files(tmp_path):
     for year, columns in ((2023, {"a": [1], "b": ["x"]}), (2024, {"a": [2]})):
         (tmp_path / f"year={year}").mkdir()
         pq.write_table(pa.table(columns), tmp_path / f"year={year}" / "0.parquet")
@@ -299,7 +299,7 @@ def test_a_filter_on_a_column_that_only_other_files_have(tmp_path):
     assert len(numparq.read_parquet(tmp_path, filters=(col("year") == 2024) & col("b").is_null())) == 1
 
 
-def test_columns_that_are_converted_have_their_dtypes_where_no_row_is_left(tmp_path):
+def test_empty_results_have_merged_dtypes(tmp_path):
     pq.write_table(pa.table({"a": pa.array([1], "int32"), "s": [{"x": 1}], "k": [1]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"a": pa.array([2], "int64"), "s": [{"x": 1, "y": "z"}], "k": [2]}), tmp_path / "1.parquet")
     whole = numparq.read_parquet(tmp_path)
@@ -322,7 +322,7 @@ def test_columns_that_are_converted_have_their_dtypes_where_no_row_is_left(tmp_p
         ([["lo", "hi"], ["hi", "lo"]], None),
     ],
 )
-def test_an_order_of_categories_is_that_of_all_files_or_none(tmp_path, write, orders, expected):
+def test_category_order_requires_agreement_of_files(tmp_path, write, orders, expected):
     for number, order in enumerate(orders):
         write(pd.DataFrame({"c": pd.Categorical(order, order, ordered=True)}), tmp_path / f"{number}.parquet")
     found = numparq.read_parquet(tmp_path)["c"]
@@ -332,10 +332,10 @@ def test_an_order_of_categories_is_that_of_all_files_or_none(tmp_path, write, or
 
 
 @pytest.mark.parametrize("verify_crc", [True, False])
-def test_damage_anywhere_names_its_file(tmp_path, verify_crc):
-    """Small files are decoded as one; what is wrong in one of them is told of that one."""
+def test_random_damage_names_its_file(tmp_path, verify_crc):
+    """Small files are decoded together; an error names the damaged file."""
     rng = np.random.default_rng(7)
-    datas = [numparq.to_parquet(some(60, seed), row_group_size=25) for seed in range(3)]
+    datas = [numparq.to_parquet(make_frame(60, seed), row_group_size=25) for seed in range(3)]
     for seed, data in enumerate(datas):
         (tmp_path / f"{seed}.parquet").write_bytes(data)
     whole, found = numparq.read_parquet(tmp_path), 0
@@ -355,7 +355,7 @@ def test_damage_anywhere_names_its_file(tmp_path, verify_crc):
     assert found > 10
 
 
-def test_required_columns_without_statistics_are_plain(tmp_path):
+def test_required_columns_without_statistics_are_not_nullable(tmp_path):
     schema = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64())])
     for number in range(2):
         table = pa.table({"a": [number], "b": [number]}, schema)
@@ -363,7 +363,7 @@ def test_required_columns_without_statistics_are_plain(tmp_path):
     assert numparq.read_parquet(tmp_path).dtypes.astype(str).tolist() == ["int64", "Int64"]
 
 
-def test_null_counts_of_writers_that_count_wrong_do_not_say(tmp_path, monkeypatch):
+def test_untrusted_null_counts_give_nullable_dtype(tmp_path, monkeypatch):
     from numparq.format import writer_quirks
     from numparq.scan import file_rows
 
@@ -373,7 +373,7 @@ def test_null_counts_of_writers_that_count_wrong_do_not_say(tmp_path, monkeypatc
     assert numparq.read_parquet([tmp_path / "0.parquet"])["a"].dtype == "Int64"
 
 
-def test_files_are_left_out_by_their_statistics(folder):
+def test_files_are_pruned_by_statistics(folder):
     with numparq.Dataset(folder) as dataset:
         plan = dataset.plan(filters=col("small") > 1000)
         assert not plan.files

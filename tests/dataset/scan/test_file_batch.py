@@ -1,4 +1,4 @@
-"""Small files decoded as one: several row groups, columns that share a block, and strings."""
+"""Small files decoded together: several row groups, columns that share a block, and strings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numparq.dataset.scan import file_batch
 from numparq.errors import CorruptPageError
 
 
-def some(seed: int, rows: int = 50) -> pd.DataFrame:
+def make_frame(seed: int, rows: int = 50) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     numbers = {f"i{column}": rng.integers(0, 1 << 40, rows) for column in range(3)}
     floats = {f"f{column}": rng.normal(size=rows) for column in range(3)}
@@ -22,24 +22,24 @@ def some(seed: int, rows: int = 50) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("files", "groups"), [(1, []), (2, [2, 2, 2]), (4, [4, 2]), (9, [6])])
-def test_row_groups_and_blocks(tmp_path, monkeypatch, files, groups):
-    frames = [some(seed, 40 + seed) for seed in range(6)]
+def test_batches_of_row_groups_and_blocks(tmp_path, monkeypatch, files, groups):
+    frames = [make_frame(seed, 40 + seed) for seed in range(6)]
     for seed, frame in enumerate(frames):
         frame.to_parquet(tmp_path / f"{seed}.parquet", row_group_size=15)
     largest = max(path.stat().st_size for path in tmp_path.iterdir())
     monkeypatch.setattr(file_batch, "MAX_BATCH_BYTES", files * largest)
-    made = []
+    batches = []
     monkeypatch.setattr(
-        file_batch.FileBatchReader, "decode", lambda self, *rest: made.append(self) or decode(self, *rest)
+        file_batch.FileBatchReader, "decode", lambda self, *rest: batches.append(self) or decode(self, *rest)
     )
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.concat(frames, ignore_index=True))
-    assert [len(each.parts) for each in made] == groups
+    assert [len(each.parts) for each in batches] == groups
 
 
 decode = file_batch.FileBatchReader.decode
 
 
-def test_columns_that_another_file_has_in_another_type(tmp_path):
+def test_columns_of_different_types_between_files(tmp_path):
     for number in range(4):
         wide = pa.int64() if number == 3 else pa.int32()
         table = pa.table({"a": pa.array([number, 10 + number], wide), "n": [{"x": number}, {"x": 7}], "z": [1.5, 2.5]})
@@ -52,7 +52,7 @@ def test_columns_that_another_file_has_in_another_type(tmp_path):
     assert found["z"].tolist() == [1.5, 2.5] * 4
 
 
-WAYS = [
+WRITE_OPTIONS = [
     {"use_dictionary": True},
     {"use_dictionary": False},
     {"use_dictionary": True, "compression": "none"},
@@ -70,8 +70,8 @@ def strings(seed: int, rows: int = 60, nulls: float = 0.2) -> list[str | None]:
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """The jobs of strings that were done, by how many chunks each had."""
+def job_chunk_counts(monkeypatch):
+    """Return the list of chunk counts of the string jobs that have run."""
     found: list[int] = []
     call = multi_group.MultiGroupBinaryJob.__call__
     monkeypatch.setattr(
@@ -81,21 +81,21 @@ def made(monkeypatch):
 
 
 @pytest.mark.parametrize("nulls", [0, 0.2, 1])
-@pytest.mark.parametrize("way", [*range(len(WAYS)), "each"])
-def test_dictionaries_and_encodings(tmp_path, made, way, nulls):
+@pytest.mark.parametrize("way", [*range(len(WRITE_OPTIONS)), "each"])
+def test_string_dictionaries_and_encodings(tmp_path, job_chunk_counts, way, nulls):
     values = [strings(seed, 60 + seed, nulls) for seed in range(8)]
     for number, one in enumerate(values):
-        how = WAYS[number % len(WAYS) if way == "each" else way]
+        how = WRITE_OPTIONS[number % len(WRITE_OPTIONS) if way == "each" else way]
         table = pa.table({"s": pa.array(one, pa.string()), "n": range(len(one))})
         pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=25, data_page_size=100, **how)
     found = numparq.read_parquet(tmp_path)
     assert [None if value is np.nan else value for value in found["s"]] == [value for one in values for value in one]
     assert found["s"].isna().sum() == sum(value is None for one in values for value in one)
-    assert made
-    assert sum(made) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
+    assert job_chunk_counts
+    assert sum(job_chunk_counts) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
 
 
-def test_rows_that_do_not_follow_one_another(tmp_path, made):
+def test_string_jobs_split_at_missing_column(tmp_path, job_chunk_counts):
     for number in range(6):
         columns = {"n": [number] * 3} | ({} if number == 3 else {"s": [f"{number}", None, "x"]})
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
@@ -104,10 +104,10 @@ def test_rows_that_do_not_follow_one_another(tmp_path, made):
         None if number == 3 or at == 1 else [f"{number}", None, "x"][at] for number in range(6) for at in range(3)
     ]
     assert found["s"].tolist() == [pd.NA if value is None else value for value in expected]
-    assert made == [3, 2]
+    assert job_chunk_counts == [3, 2]
 
 
-def test_chunks_that_are_too_far_apart_or_too_large(tmp_path, made, monkeypatch):
+def test_string_jobs_exclude_distant_or_large_chunks(tmp_path, job_chunk_counts, monkeypatch):
     values = [strings(seed, 200, 0) for seed in range(6)]
     values[2] = ["long" * 300 + str(number) for number in range(200)]
     for number, one in enumerate(values):
@@ -116,11 +116,11 @@ def test_chunks_that_are_too_far_apart_or_too_large(tmp_path, made, monkeypatch)
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     monkeypatch.setattr(multi_group, "MAX_COALESCED_BYTES", 5 * min(sizes) // 2)
     assert numparq.read_parquet(tmp_path)["s"].tolist() == [value for one in values for value in one]
-    assert made
-    assert sum(made) < 6
+    assert job_chunk_counts
+    assert sum(job_chunk_counts) < 6
 
 
-def test_sizes_that_are_guessed_too_small(tmp_path, made, monkeypatch):
+def test_underestimated_string_sizes(tmp_path, job_chunk_counts, monkeypatch):
     values = [strings(seed) for seed in range(5)]
     for number, one in enumerate(values):
         pq.write_table(pa.table({"s": one}), tmp_path / f"{number}.parquet")
@@ -135,11 +135,11 @@ def test_sizes_that_are_guessed_too_small(tmp_path, made, monkeypatch):
     found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")["s"]
     assert found.isna().tolist() == [value is None for one in values for value in one]
     assert found.dropna().tolist() == [value for one in values for value in one if value is not None]
-    assert made == [5]
+    assert job_chunk_counts == [5]
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
-def test_strings_that_are_no_text_are_told_of_their_file(tmp_path, dictionary):
+def test_invalid_utf8_names_its_file(tmp_path, dictionary):
     for number in range(6):
         words = [b"ok", b"\xff" if number == 4 else b"good", b"ok"]
         table = pa.table({"s": pa.array(words, pa.binary()).view(pa.string())})
@@ -160,7 +160,7 @@ def test_strings_that_are_no_text_are_told_of_their_file(tmp_path, dictionary):
 
 
 @pytest.mark.parametrize("page", ["dictionary", "data"])
-def test_damage_is_told_of_its_file(tmp_path, page):
+def test_damaged_page_names_its_file(tmp_path, page):
     for number in range(5):
         pq.write_table(
             pa.table({"s": ["one", "two", "one"]}),
@@ -171,10 +171,10 @@ def test_damage_is_told_of_its_file(tmp_path, page):
     path = tmp_path / "3.parquet"
     chunk = pq.read_metadata(path).row_group(0).column(0)
     data = bytearray(path.read_bytes())
-    place = data.index(b"one", chunk.dictionary_page_offset) if page == "dictionary" else chunk.data_page_offset
+    position = data.index(b"one", chunk.dictionary_page_offset) if page == "dictionary" else chunk.data_page_offset
     if page == "data":
-        place = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
-    data[place] ^= 1
+        position = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
+    data[position] ^= 1
     path.write_bytes(data)
     with pytest.raises(CorruptPageError) as caught:
         numparq.read_parquet(tmp_path)

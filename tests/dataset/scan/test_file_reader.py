@@ -1,4 +1,4 @@
-"""Reads of many files: nulls by what footers say, do not say, and say wrongly; rows of several files."""
+"""Reads of many files: nulls with exact, missing and wrong null counts in footers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def write(folder: Path, *tables: pa.Table, **options: Any) -> None:
         pq.write_table(table, folder / f"{number}.parquet", **options)
 
 
-def lying(table: pa.Table) -> bytes:
-    """Write a table with a footer that denies all nulls."""
+def with_zero_null_counts(table: pa.Table) -> bytes:
+    """Return a file whose footer denies all nulls."""
 
     def edit(footer: Any) -> None:
         for chunk in footer.row_groups[0].columns:
@@ -33,36 +33,36 @@ def lying(table: pa.Table) -> bytes:
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_integers_that_a_file_lacks_are_null_there(tmp_path, order):
+def test_integers_missing_in_file_are_null(tmp_path, order):
     tables = [pa.table({"a": [1, 2, 3], "b": [7, 8, 9]}), pa.table({"b": [5, 6, 4]})]
     write(tmp_path, *(tables if order == 0 else tables[::-1]))
-    dirty = [np.ones(6, np.uint8) for _ in range(64)]  # of the size of a mask, for memory that is used again
+    dirty = [np.ones(6, np.uint8) for _ in range(64)]  # mask-sized, so that freed memory is reused with ones
     del dirty
     found = numparq.read_parquet(tmp_path, ["a", "b"])
-    lacks, has = [None] * 3, [1, 2, 3]
-    expected = pd.array([*has, *lacks] if order == 0 else [*lacks, *has], "Int64")
+    missing, present = [None] * 3, [1, 2, 3]
+    expected = pd.array([*present, *missing] if order == 0 else [*missing, *present], "Int64")
     pd.testing.assert_series_equal(found["a"], pd.Series(expected, name="a"))
     assert found["b"].dtype == "int64"
     assert (found["b"].sum(), found["a"].sum()) == (39, 6)
 
 
 @pytest.mark.parametrize("options", [{}, {"write_statistics": False}])
-def test_each_column_that_is_converted_has_nulls_of_its_own(tmp_path, options):
+def test_converted_columns_have_separate_null_masks(tmp_path, options):
     ints = {"a": [1, 2], "b": [None, 3], "s": [{"x": 1}, {"x": None}], "c": [4, 5]}
     kinds = {"a": pa.int32(), "b": pa.int32(), "s": pa.struct([("x", pa.int32())]), "c": pa.int32()}
     narrow = pa.table({name: pa.array(values, kinds[name]) for name, values in ints.items()})
     wide = pa.table({"a": [6], "b": [7], "s": [{"x": 8}], "c": [9]})
     write(tmp_path, narrow, wide, **options)
     found = numparq.read_parquet(tmp_path, ["a", "b", "s.x", "c"])
-    kept = "int64" if not options else "Int64"
-    assert found.dtypes.map(str).tolist() == [kept, "Int64", "Int64", kept]
+    counted_dtype = "int64" if not options else "Int64"
+    assert found.dtypes.map(str).tolist() == [counted_dtype, "Int64", "Int64", counted_dtype]
     assert found["a"].tolist() == [1, 2, 6]
     assert found["b"].fillna(-1).tolist() == [-1, 3, 7]
     assert found["x"].fillna(-1).tolist() == [1, -1, 8]
     assert found["c"].tolist() == [4, 5, 9]
 
 
-def test_columns_of_which_no_footer_counts_the_nulls(tmp_path):
+def test_columns_without_null_counts(tmp_path):
     table = pa.table({"a": [1, None, 3], "b": [True, None, False]})
     write(tmp_path, table, table, write_statistics=False)
     whole = numparq.read_parquet(tmp_path)
@@ -72,11 +72,11 @@ def test_columns_of_which_no_footer_counts_the_nulls(tmp_path):
     pd.testing.assert_frame_equal(pd.concat(batches), whole)
 
 
-def test_several_columns_with_nulls_that_footers_deny(tmp_path):
-    """Beside columns that are converted, or of directories, so that places in file and table differ."""
+def test_several_columns_with_nulls_denied_by_footers(tmp_path):
+    """Converted and partition columns make positions in file and table differ."""
     first = pa.table({"w": pa.array([1, 2], "int32"), "a": [1, None], "b": [None, True], "c": [5, 6]})
     (tmp_path / "p=1").mkdir()
-    (tmp_path / "p=1" / "0.parquet").write_bytes(lying(first))
+    (tmp_path / "p=1" / "0.parquet").write_bytes(with_zero_null_counts(first))
     pq.write_table(pa.table({"w": [3], "a": [3], "b": [False], "c": [7]}), tmp_path / "p=1" / "1.parquet")
     for columns in (["p", "w", "c", "a", "b"], ["b", "w", "a", "p", "c"]):
         found = numparq.read_parquet(tmp_path, columns, threads=2)
@@ -88,7 +88,7 @@ def test_several_columns_with_nulls_that_footers_deny(tmp_path):
         list(numparq.Dataset(tmp_path).iter_batches(["p", "w", "a"], batch_rows=1))
 
 
-def test_categories_are_known_where_no_row_is_left(tmp_path):
+def test_empty_result_keeps_categories(tmp_path):
     for number, values in enumerate((["a", "b"], ["c", "b"])):
         frame = pd.DataFrame({"c": pd.Categorical(values, categories=sorted(values)), "n": [1, 2]})
         numparq.to_parquet(frame, tmp_path / f"{number}.parquet")
@@ -99,7 +99,7 @@ def test_categories_are_known_where_no_row_is_left(tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
-def test_decimals_of_several_scales_in_as_many_bytes(tmp_path, backend):
+def test_merged_decimal_scales_of_equal_width(tmp_path, backend):
     values = {2: "1.25", 4: "1.2345", 3: "-7.125"}
     for scale, text in values.items():
         column = pa.array([decimal.Decimal(text)], pa.decimal128(20, scale))
@@ -112,19 +112,19 @@ def test_decimals_of_several_scales_in_as_many_bytes(tmp_path, backend):
     assert found["d"].tolist() == [decimal.Decimal("1.25")]
 
 
-def test_decimals_of_another_scale_in_as_many_bytes(tmp_path):
+def test_user_schema_decimal_scale_of_equal_width(tmp_path):
     file = tmp_path / "0.parquet"
     pq.write_table(pa.table({"d": pa.array([decimal.Decimal("2.5"), None], pa.decimal128(19, 2))}), file)
-    given = pa.schema([("d", pa.decimal128(21, 4))])
-    found = numparq.read_parquet(file, schema=given)["d"]
+    schema = pa.schema([("d", pa.decimal128(21, 4))])
+    found = numparq.read_parquet(file, schema=schema)["d"]
     assert found.tolist() == [decimal.Decimal("2.5"), None]
     assert found.iloc[0].as_tuple().exponent == -4
-    assert numparq.read_parquet(file, filters=col("d") == decimal.Decimal("2.5"), schema=given)["d"].tolist() == [
+    assert numparq.read_parquet(file, filters=col("d") == decimal.Decimal("2.5"), schema=schema)["d"].tolist() == [
         decimal.Decimal("2.5")
     ]
 
 
-def test_a_partition_column_wins_over_an_index_of_its_name(tmp_path):
+def test_partition_column_wins_over_index_of_same_name(tmp_path):
     for key in (1, 2):
         frame = pd.DataFrame({"x": [key, key]}, index=pd.Index([7, 3], name="k"))
         (tmp_path / f"k={key}").mkdir()
@@ -135,7 +135,7 @@ def test_a_partition_column_wins_over_an_index_of_its_name(tmp_path):
     assert "7" not in numparq.read_parquet(tmp_path, ["x"]).to_string()
 
 
-def test_files_that_are_replaced_between_reads(tmp_path):
+def test_files_replaced_between_reads(tmp_path):
     for name, number in (("a", 1), ("b", 2)):
         pq.write_table(pa.table({"x": [number]}), tmp_path / f"{name}.parquet")
     with numparq.Dataset(tmp_path) as dataset:
@@ -150,7 +150,7 @@ def test_files_that_are_replaced_between_reads(tmp_path):
             dataset.count_rows()
 
 
-def test_columns_that_only_files_left_out_have(tmp_path):
+def test_columns_only_in_pruned_files(tmp_path):
     tables = {1: pa.table({"a": pa.array([1], "int32")}), 2: pa.table({"a": [5], "b": [1.5]})}
     for key, table in tables.items():
         (tmp_path / f"k={key}").mkdir()
@@ -164,7 +164,7 @@ def test_columns_that_only_files_left_out_have(tmp_path):
     assert found.dtypes.map(str).to_dict() == {"a": "int64", "b": "float64", "k": "category"}
 
 
-def test_an_index_without_a_name_that_only_some_files_have(tmp_path):
+def test_unnamed_index_missing_in_some_files(tmp_path):
     frame = pd.DataFrame({"x": [1, 2, 3]}, index=[5, 9, 4])
     for write in (pd.DataFrame.to_parquet, numparq.to_parquet):
         write(frame, tmp_path / "0.parquet")

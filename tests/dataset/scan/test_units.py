@@ -1,4 +1,4 @@
-"""Batches of many files: put together they are one read of all, in bounded memory; and the same as an Arrow stream."""
+"""Batches of many files: equal to one read, in bounded memory, and as an Arrow stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numparq import col
 duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
 
-def some(rows, seed):
+def make_frame(rows, seed):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -29,18 +29,18 @@ def some(rows, seed):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Twelve files by two keys: small ones, and two of many rows."""
+    """Return twelve files partitioned by two keys: ten small ones and two of many rows."""
     base = tmp_path_factory.mktemp("table")
     for number in range(12):
-        place = base / f"year={2020 + number % 3}" / f"kind={'ab'[number % 2]}"
-        place.mkdir(parents=True, exist_ok=True)
+        directory = base / f"year={2020 + number % 3}" / f"kind={'ab'[number % 2]}"
+        directory.mkdir(parents=True, exist_ok=True)
         rows = 30_000 if number in (4, 9) else 200 + number
-        some(rows, number).to_parquet(place / f"{number:02}.parquet", row_group_size=4000)
+        make_frame(rows, number).to_parquet(directory / f"{number:02}.parquet", row_group_size=4000)
     return base
 
 
-def checked(dataset, *arguments, **options):
-    """Read batches, and hold them against one read; partition columns are Categoricals of all values."""
+def check_batches(dataset, *arguments, **options):
+    """Read batches and compare them with one read; partition columns are Categoricals of all values."""
     batches = list(dataset.iter_batches(*arguments, **options))
     for name in ("batch_rows", "batch_bytes", "memory_limit"):
         options.pop(name, None)
@@ -74,26 +74,26 @@ def checked(dataset, *arguments, **options):
         {"columns": []},
     ],
 )
-def test_together_they_are_one_read(folder, options):
+def test_concatenated_batches_equal_one_read(folder, options):
     with numparq.Dataset(folder) as dataset:
-        checked(dataset, **options)
+        check_batches(dataset, **options)
 
 
-def test_small_files_make_a_batch_together(folder):
+def test_small_files_share_a_batch(folder):
     with numparq.Dataset(folder) as dataset:
         sizes = [len(batch) for batch in dataset.iter_batches(batch_rows=5000)]
         assert sizes[:-1] == [5000] * (len(sizes) - 1)
         assert len(list(dataset.iter_batches(filters=col("i") < 50))) == 1
 
 
-def test_files_of_different_schemas(tmp_path):
+def test_batches_of_different_schemas(tmp_path):
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"a": pa.array([2**40, None]), "c": [1.5, 2.5]}), tmp_path / "2.parquet")
     pq.write_table(pa.table({"c": [3.5], "l": [[1, 2]]}), tmp_path / "3.parquet")
     with numparq.Dataset(tmp_path) as dataset:
-        checked(dataset)
-        checked(dataset, batch_rows=1)
-        checked(dataset, filters=col("c") > 2, batch_rows=1)
+        check_batches(dataset)
+        check_batches(dataset, batch_rows=1)
+        check_batches(dataset, filters=col("c") > 2, batch_rows=1)
         table = pa.table(dataset)
     assert table.column_names == ["a", "b", "c", "l"]
     assert table["a"].to_pylist() == [1, 2, 2**40, None, None]
@@ -101,9 +101,9 @@ def test_files_of_different_schemas(tmp_path):
     assert table["l"].to_pylist() == [None] * 4 + [[1, 2]]
 
 
-def test_memory(folder):
+def test_batches_respect_memory_limit(folder):
     with numparq.Dataset(folder) as dataset:
-        batches = checked(dataset, memory_limit=1_000_000)
+        batches = check_batches(dataset, memory_limit=1_000_000)
         assert len(batches) > 10
         with pytest.raises(numparq.LimitError):
             dataset.iter_batches(batch_rows=60_000, memory_limit=1_000_000)
@@ -112,7 +112,7 @@ def test_memory(folder):
 # --- Arrow ------------------------------------------------------------------------------------------------------------
 
 
-def test_as_pyarrow_has_it(folder):
+def test_arrow_stream_equals_pyarrow(folder):
     expected = pq.read_table(folder)
     with numparq.Dataset(folder) as dataset:
         found = pa.table(dataset)
@@ -124,7 +124,7 @@ def test_as_pyarrow_has_it(folder):
         found.validate(full=True)
 
 
-def test_polars_and_duckdb(folder):
+def test_polars_and_duckdb_consume_dataset(folder):
     with numparq.Dataset(folder) as dataset:
         rows = dataset.count_rows()
         assert len(pl.DataFrame(dataset)) == rows
@@ -135,9 +135,9 @@ def test_polars_and_duckdb(folder):
         assert len(frame) == dataset.count_rows(col("kind") == "a")
 
 
-def test_a_file_that_changes_meanwhile(tmp_path):
+def test_file_changed_between_batches_raises(tmp_path):
     for number in range(4):
-        some(5000, number).to_parquet(tmp_path / f"{number}.parquet")
+        make_frame(5000, number).to_parquet(tmp_path / f"{number}.parquet")
     with numparq.Dataset(tmp_path) as dataset:
         batches = dataset.iter_batches(memory_limit=1_200_000)
         next(batches)

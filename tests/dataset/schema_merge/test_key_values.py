@@ -21,23 +21,23 @@ from support.dataset_schemas import first_column_line, match_columns, open_colum
 pa = pytest.importorskip("pyarrow")
 
 
-def framed(frame: pd.DataFrame, **options: Any) -> OpenFile:
+def open_frame(frame: pd.DataFrame, **options: Any) -> OpenFile:
     return open_table(pa.Table.from_pandas(frame, **options))
 
 
 def test_index_columns_are_kept_where_all_files_have_them() -> None:
-    first = framed(pd.DataFrame({"a": [1]}, index=pd.Index(["x"], name="i")))
-    second = framed(pd.DataFrame({"a": [2], "b": [3]}, index=pd.Index(["y"], name="i")))
-    third = framed(pd.DataFrame({"a": [1], "i": ["z"]}))
-    bare = open_table({"a": [1], "i": ["z"]})
+    first = open_frame(pd.DataFrame({"a": [1]}, index=pd.Index(["x"], name="i")))
+    second = open_frame(pd.DataFrame({"a": [2], "b": [3]}, index=pd.Index(["y"], name="i")))
+    third = open_frame(pd.DataFrame({"a": [1], "i": ["z"]}))
+    without_pandas = open_table({"a": [1], "i": ["z"]})
     assert DatasetSchema.from_files([first, second]).schema_file.pandas_metadata.index == ("i",)
-    assert DatasetSchema.from_files([first, bare]).schema_file.pandas_metadata.index == ("i",)
+    assert DatasetSchema.from_files([first, without_pandas]).schema_file.pandas_metadata.index == ("i",)
     assert DatasetSchema.from_files([first, third]).schema_file.pandas_metadata.index == ()
 
 
-def test_dtypes_are_noted_of_columns_that_are_not_widened() -> None:
-    first = framed(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "Int32")}))
-    second = framed(pd.DataFrame({"b": pd.array([1], "Int32"), "a": [1.5], "c": pd.array([1], "Int16")}))
+def test_extension_dtypes_of_columns_not_widened() -> None:
+    first = open_frame(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "Int32")}))
+    second = open_frame(pd.DataFrame({"b": pd.array([1], "Int32"), "a": [1.5], "c": pd.array([1], "Int16")}))
     metadata = DatasetSchema.from_files([first, second]).schema_file.pandas_metadata
     assert metadata.extension_dtype("a") is None
     assert (metadata.extension_dtype("b"), metadata.extension_dtype("c")) == (pd.Int32Dtype(), pd.Int16Dtype())
@@ -45,25 +45,29 @@ def test_dtypes_are_noted_of_columns_that_are_not_widened() -> None:
 
 
 def test_nullable_numbers_stay_nullable_when_they_are_widened() -> None:
-    first = framed(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "UInt8")}))
-    second = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": pd.array([1], "Float32")}))
+    first = open_frame(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "UInt8")}))
+    second = open_frame(pd.DataFrame({"a": pd.array([1], "Int64"), "b": pd.array([1], "Float32")}))
     metadata = DatasetSchema.from_files([first, second]).schema_file.pandas_metadata
     assert (metadata.extension_dtype("a"), metadata.extension_dtype("b")) == (pd.Int64Dtype(), pd.Float32Dtype())
 
 
-def test_labels_are_kept_when_columns_are_widened() -> None:
-    files = [framed(pd.DataFrame({1: pd.array([1], dtype), 2: ["a"]})) for dtype in ("int32", "int64")]
+def test_labels_of_widened_columns_are_kept() -> None:
+    files = [open_frame(pd.DataFrame({1: pd.array([1], dtype), 2: ["a"]})) for dtype in ("int32", "int64")]
     metadata = DatasetSchema.from_files(files).schema_file.pandas_metadata
     assert metadata.label("1") == files[0].pandas_metadata.label("1")
 
 
-def test_geometries_of_two_crs_do_not_unite() -> None:
-    def located(crs: str, **more: Any) -> OpenFile:
-        notes = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": "WKB", "crs": crs, **more}}})
-        table = pa.table({"g": pa.nulls(1, pa.binary())}).replace_schema_metadata({"geo": notes})
+def test_geometries_of_different_crs_do_not_merge() -> None:
+    def open_geometry(crs: str, **more: Any) -> OpenFile:
+        geo = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": "WKB", "crs": crs, **more}}})
+        table = pa.table({"g": pa.nulls(1, pa.binary())}).replace_schema_metadata({"geo": geo})
         return open_table(table, crs)
 
-    first, second, third = located("A", bbox=[0, 0, 1, 1]), located("A", bbox=[2, 2, 3, 3]), located("B")
+    first, second, third = (
+        open_geometry("A", bbox=[0, 0, 1, 1]),
+        open_geometry("A", bbox=[2, 2, 3, 3]),
+        open_geometry("B"),
+    )
     assert DatasetSchema.from_files([first, second]).schema is DatasetSchema.from_files([first]).schema
     other = open_table({"x": [1]})
     assert DatasetSchema.from_files([other, first, second]).schema_file.geospatial["g"].crs == "A"
@@ -72,7 +76,7 @@ def test_geometries_of_two_crs_do_not_unite() -> None:
     assert raised.value.where == {"file": "B", "column": "g"}
 
 
-def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
+def test_decimals_of_excessive_precision_do_not_merge() -> None:
     def decimals(precision: int, scale: int) -> OpenFile:
         logical = LogicalType("DECIMAL", precision=precision, scale=scale)
         return open_nodes(SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=logical))
@@ -82,8 +86,8 @@ def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
         DatasetSchema.from_files([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)])
 
 
-def test_metadata_of_any_form_do_no_harm() -> None:
-    notes = [
+def test_malformed_pandas_metadata_is_ignored() -> None:
+    texts = [
         "{}",
         "[]",
         '{"columns": [{"field_name": 3}, 7], "index_columns": [[1], {"a": 2}, "x"]}',
@@ -91,16 +95,16 @@ def test_metadata_of_any_form_do_no_harm() -> None:
         '{"columns": {}, "index_columns": 7}',
         '{"a":' * 5000,
     ]
-    other = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": ["x"]}))
-    for text in notes:
-        bare = open_table(pa.table({"a": [1]}).replace_schema_metadata({"pandas": text}))
-        for files in ([bare, other], [other, bare]):
+    other = open_frame(pd.DataFrame({"a": pd.array([1], "Int64"), "b": ["x"]}))
+    for text in texts:
+        malformed = open_table(pa.table({"a": [1]}).replace_schema_metadata({"pandas": text}))
+        for files in ([malformed, other], [other, malformed]):
             metadata = DatasetSchema.from_files(files).schema_file.pandas_metadata
             assert metadata.extension_dtype("a") == pd.Int64Dtype()
             assert metadata.index == ()
 
 
-def test_durations_within_others_have_one_unit() -> None:
+def test_nested_durations_must_have_one_unit() -> None:
     files = [open_column(pa.list_(pa.duration(unit))) for unit in ("s", "ns")]
     with pytest.raises(numparq.SchemaError, match=r"duration\[ns\] here"):
         DatasetSchema.from_files(files)
@@ -120,10 +124,10 @@ def test_arrow_types_are_kept_where_they_agree() -> None:
     assert [match.is_same for match in matches] == [True, True, False]
 
 
-def test_files_are_own_where_numparq_wrote_all() -> None:
-    def own(frame: pd.DataFrame) -> OpenFile:
+def test_files_all_written_by_numparq() -> None:
+    def open_own(frame: pd.DataFrame) -> OpenFile:
         return OpenFile(numparq.to_parquet(frame))
 
-    first, second = own(pd.DataFrame({"a": [1]})), own(pd.DataFrame({"b": [1]}))
+    first, second = open_own(pd.DataFrame({"a": [1]})), open_own(pd.DataFrame({"b": [1]}))
     assert DatasetSchema.from_files([first, second]).schema_file.is_written_by_numparq
     assert not DatasetSchema.from_files([first, open_table({"b": [1]})]).schema_file.is_written_by_numparq

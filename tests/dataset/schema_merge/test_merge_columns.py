@@ -1,4 +1,4 @@
-"""Schema merge: columns matched by name, position or field id, and nested ones."""
+"""Schema merge: top-level and nested columns matched by name, position or field id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.dataset_schemas import STRING, match_columns, open_column, open_nod
 pa = pytest.importorskip("pyarrow")
 
 
-def test_columns_come_in_the_order_of_their_first_appearance() -> None:
+def test_columns_are_ordered_by_first_appearance() -> None:
     first, second = open_table({"b": [1], "a": ["x"]}), open_table({"c": [1.5], "a": ["y"], "b": [2]})
     schema = DatasetSchema.from_files([first, second])
     assert schema.schema.columns == ["b", "a", "c"]
@@ -28,7 +28,7 @@ def test_columns_come_in_the_order_of_their_first_appearance() -> None:
     assert all(match.is_same for match in match_columns(schema, second))
 
 
-def test_what_is_missing_somewhere_is_optional() -> None:
+def test_columns_missing_in_some_file_are_optional() -> None:
     required = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64(), False)])
     first = open_table(pa.table({"a": [1], "b": [2]}, required))
     second = open_table(pa.table({"a": [1]}, required.remove(1)))
@@ -45,7 +45,7 @@ def test_what_is_missing_somewhere_is_optional() -> None:
     ]
 
 
-def test_columns_of_nothing_but_nulls_are_missing() -> None:
+def test_null_type_columns_count_as_missing() -> None:
     first, second = open_column(pa.null()), open_column(pa.list_(pa.int64()))
     schema = DatasetSchema.from_files([first, second])
     assert match_columns(schema, first) == [MappedColumn(None, False)]
@@ -53,7 +53,7 @@ def test_columns_of_nothing_but_nulls_are_missing() -> None:
     assert match_columns(DatasetSchema.from_files([first, first]), first)[0].is_same
 
 
-def test_the_first_file_stands_for_files_with_one_schema() -> None:
+def test_first_file_represents_files_of_one_schema() -> None:
     files = [open_table(pa.Table.from_pandas(pd.DataFrame({"a": range(count), "b": 1.5}))) for count in (3, 7, 1000)]
     schema = DatasetSchema.from_files(files)
     assert schema.schema is files[0].schema
@@ -66,25 +66,25 @@ def test_the_first_file_stands_for_files_with_one_schema() -> None:
     assert not DatasetSchema.from_files([*files, open_table({"a": [1]})]).schema_file.num_row_groups
 
 
-def test_same_columns_do_not_need_the_same_bytes() -> None:
+def test_equal_columns_may_have_different_footers() -> None:
     first, second = open_table({"a": [1]}), open_table({"a": [1]}, store_schema=False)
     schema = DatasetSchema.from_files([first, second])
     assert match_columns(schema, first)[0].is_same
     assert match_columns(schema, second)[0].is_same
 
 
-def test_two_columns_of_one_name_are_told_apart_by_position_only() -> None:
+def test_duplicate_column_names_require_one_schema() -> None:
     twice = pa.table([[1], ["x"]], names=["a", "a"])
     first, second = (
         open_table(twice, "first"),
         open_table(pa.table([[1], ["x"], [1.5]], names=["a", "a", "b"]), "second"),
     )
-    with pytest.raises(numparq.SchemaError, match="two columns called 'a'"):
+    with pytest.raises(numparq.SchemaError, match="two columns named 'a'"):
         DatasetSchema.from_files([first, second])
     assert all(match.is_same for match in match_columns(DatasetSchema.from_files([first, first]), first))
 
 
-def test_fields_of_structs_are_united_by_name() -> None:
+def test_struct_fields_are_merged_by_name() -> None:
     first = open_table({"s": [{"x": 1, "y": "a"}]})
     second = open_table({"s": [{"z": 1.5, "x": 2}]})
     schema = DatasetSchema.from_files([first, second])
@@ -98,59 +98,62 @@ def test_fields_of_structs_are_united_by_name() -> None:
     assert match_columns(schema, second, ["s.y"]) == [MappedColumn(None, False)]
 
 
-def test_what_is_around_a_missing_field_is_read_from_another() -> None:
+def test_missing_field_takes_levels_of_sibling() -> None:
     first = open_table({"l": pa.array([[{"x": [1, 2], "y": 1}]])})
     second = open_table({"l": pa.array([[{"x": [1, 2], "z": 1}]])})
     schema = DatasetSchema.from_files([first, second])
     (match,) = match_columns(schema, second, ["l.list.element.y"])
     assert not match.is_same
-    assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]  # not x, which has a list more
-    given = DatasetSchema.from_files([second], schema=pa.schema([("l", pa.list_(pa.struct([("y", pa.int64())])))]))
-    (match,) = match_columns(given, second)
+    # x is nested in one more list
+    assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]
+    user_schema = DatasetSchema.from_files(
+        [second], schema=pa.schema([("l", pa.list_(pa.struct([("y", pa.int64())])))])
+    )
+    (match,) = match_columns(user_schema, second)
     assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]
     assert not match.is_same
-    assert match.column.type.children[0].children[0].name not in ("y", "z")  # nobody takes it for the field wanted
+    assert match.column.type.children[0].children[0].name not in ("y", "z")  # no name of a requested field
 
 
 LIST, MAP = LogicalType("LIST"), LogicalType("MAP")
 
 
-def a_list(repeated: SchemaNode) -> SchemaNode:
+def list_node(repeated: SchemaNode) -> SchemaNode:
     return SchemaNode("l", OPTIONAL, logical=LIST, children=(repeated,))
 
 
-def test_a_list_is_a_list_however_it_is_expressed() -> None:
+def test_list_encodings_are_merged() -> None:
     element = SchemaNode("element", OPTIONAL, INT32)
-    today = open_nodes(a_list(SchemaNode("list", REPEATED, children=(element,))))
-    bag = open_nodes(a_list(SchemaNode("bag", REPEATED, children=(SchemaNode("array_element", OPTIONAL, INT32),))))
-    two = open_nodes(a_list(SchemaNode("array", REPEATED, INT32)))
+    today = open_nodes(list_node(SchemaNode("list", REPEATED, children=(element,))))
+    bag = open_nodes(list_node(SchemaNode("bag", REPEATED, children=(SchemaNode("array_element", OPTIONAL, INT32),))))
+    two = open_nodes(list_node(SchemaNode("array", REPEATED, INT32)))
     bare = open_nodes(SchemaNode("l", REPEATED, INT32))
     schema = DatasetSchema.from_files([bag, today, two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.bag.array_element"]
     assert match_columns(schema, today)[0].is_same
     assert match_columns(schema, bag)[0].is_same
-    assert not match_columns(schema, two)[0].is_same  # whose elements are never null: other levels
+    assert not match_columns(schema, two)[0].is_same  # its elements are never null, so levels differ
     schema = DatasetSchema.from_files([two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.list.element"]
     assert match_columns(schema, two)[0].is_same
     assert not match_columns(schema, bare)[0].is_same
 
 
-def test_values_of_maps_are_widened() -> None:
-    def a_map(value: int) -> OpenFile:
+def test_map_values_are_widened() -> None:
+    def open_map(value: int) -> OpenFile:
         pair = SchemaNode("key", REQUIRED, BYTE_ARRAY, logical=STRING), SchemaNode("value", OPTIONAL, value)
         return open_nodes(
             SchemaNode("m", OPTIONAL, logical=MAP, children=(SchemaNode("key_value", REPEATED, children=pair),))
         )
 
-    schema = DatasetSchema.from_files([a_map(INT32), a_map(DOUBLE)])
+    schema = DatasetSchema.from_files([open_map(INT32), open_map(DOUBLE)])
     assert [leaf.physical for leaf in schema.schema] == [BYTE_ARRAY, DOUBLE]
-    assert match_columns(schema, a_map(DOUBLE))[0].is_same
-    assert not match_columns(schema, a_map(INT32))[0].is_same
-    assert match_columns(schema, a_map(INT32), ["m.key_value.key"])[0].is_same
+    assert match_columns(schema, open_map(DOUBLE))[0].is_same
+    assert not match_columns(schema, open_map(INT32))[0].is_same
+    assert match_columns(schema, open_map(INT32), ["m.key_value.key"])[0].is_same
 
 
-def test_by_position_names_are_those_of_the_first_file() -> None:
+def test_position_resolution_uses_names_of_first_file() -> None:
     first = open_table({"a": [1], "s": [{"x": 1}]})
     second = open_table({"p": pa.array([1], pa.int32()), "q": [{"u": 1, "v": 2}], "r": ["x"]})
     schema = DatasetSchema.from_files([first, second], resolve="position")
@@ -161,7 +164,7 @@ def test_by_position_names_are_those_of_the_first_file() -> None:
     assert s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
-    with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
+    with pytest.raises(numparq.SchemaError, match="int64 here, but string"):
         DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
 
 
@@ -171,20 +174,20 @@ def with_ids(**columns: int) -> OpenFile:
     )
 
 
-def test_by_field_id_columns_may_be_renamed_and_reordered() -> None:
+def test_field_id_resolution_allows_renames_and_reordering() -> None:
     first, second = with_ids(a=1, b=2), with_ids(x=3, y=1)
     schema = DatasetSchema.from_files([first, second], resolve="field_id")
     assert schema.schema.columns == ["a", "b", "x"]
     assert [match.column and match.column.name for match in match_columns(schema, second)] == ["y", None, "x"]
     assert schema.schema.field_id(3) == 3
-    with pytest.raises(numparq.SchemaError, match="two different columns are called 'b'"):
+    with pytest.raises(numparq.SchemaError, match="two different columns of different files are named 'b'"):
         DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
 
 
-def test_by_field_id_all_files_have_to_have_them() -> None:
+def test_field_id_resolution_requires_ids_in_all_files() -> None:
     for files in ([open_table({"a": [1]}, "without")], [with_ids(a=1), open_table({"a": [1]}, "without")]):
         with pytest.raises(numparq.SchemaError, match="no field id") as raised:
             DatasetSchema.from_files(files, resolve="field_id")
         assert raised.value.where == {"file": "without", "column": "a"}
-    with pytest.raises(ValueError, match="resolve is one of"):
+    with pytest.raises(ValueError, match="resolve must be one of"):
         DatasetSchema.from_files([with_ids(a=1)], resolve="names")

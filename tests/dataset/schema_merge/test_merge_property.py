@@ -1,4 +1,4 @@
-"""Files with random schemas, read as one table: each value is the one that was written, in the type of all files."""
+"""Property test of the schema merge: random files read as one table give the written values in the common type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 types = pa.types
 
-# Each row has types that unite, in whatever order.
+# Each row has types with a common type, in any order.
 FAMILIES = [
     [pa.int8(), pa.int16(), pa.int32(), pa.int64()],
     [pa.uint8(), pa.int32(), pa.float32(), pa.float64()],
@@ -38,13 +38,13 @@ MakeType = Callable[[], Any]
 
 
 class Schemas:
-    """Makes files of one dataset, each with another schema."""
+    """Writer of files of one dataset, each with another schema."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
     def column(self, depth: int) -> MakeType:
-        """What makes types for a column, one a file."""
+        """Return a function that makes a type for a column, one per file."""
         kind = self.random.random()
         if depth == 0 or kind < 0.5:
             family = self.random.choice(FAMILIES)
@@ -55,9 +55,9 @@ class Schemas:
         if kind < 0.8:
             return lambda: pa.map_(pa.string(), inner())
         fields = [(name, self.column(depth - 1)) for name in "xyz"]
-        return lambda: pa.struct([(name, make()) for name, make in self.some(fields)])
+        return lambda: pa.struct([(name, make()) for name, make in self.sample(fields)])
 
-    def some(self, items: list) -> list:
+    def sample(self, items: list) -> list:
         found = [item for item in items if self.random.random() < 0.8] or items[:1]
         self.random.shuffle(found)
         return found
@@ -85,12 +85,12 @@ class Schemas:
         return pick(next(values for test, values in SIMPLE if test(kind)))
 
     def write(self, folder: Path) -> list[Any]:
-        """Write files; gives their tables."""
+        """Write files and return their tables."""
         columns = {name: self.column(self.random.randrange(3)) for name in "abc"}
         tables = []
         for number in range(self.random.choice([2, 3])):
             count = self.random.choice([0, 1, 4])
-            fields = [(name, make()) for name, make in self.some(list(columns.items()))]
+            fields = [(name, make()) for name, make in self.sample(list(columns.items()))]
             arrays = [pa.array([self.value(kind) for _ in range(count)], kind) for _, kind in fields]
             tables.append(pa.table(arrays, names=[name for name, _ in fields]))
             pq.write_table(
@@ -114,7 +114,7 @@ SIMPLE = [
 
 
 def plain(value: Any) -> Any:
-    """Give a value as Python has it, whatever it is made of: lists for arrays, None for all that is missing."""
+    """Return a value as plain Python: lists for arrays, None for missing values."""
     if isinstance(value, np.ndarray | list):
         return [plain(item) for item in value]
     if isinstance(value, tuple):
@@ -129,25 +129,25 @@ def plain(value: Any) -> Any:
     return value
 
 
-def united(value: Any, kind: Any) -> Any:
-    """Give a plain value as one of another type."""
+def as_type(value: Any, kind: Any) -> Any:
+    """Return a plain value as one of another type."""
     if value is None:
         return None
     if types.is_list(kind) or types.is_large_list(kind):
-        return [united(item, kind.value_type) for item in value]
+        return [as_type(item, kind.value_type) for item in value]
     if types.is_map(kind):
-        return [(key, united(item, kind.item_type)) for key, item in value]
+        return [(key, as_type(item, kind.item_type)) for key, item in value]
     if types.is_struct(kind):
-        return {field.name: united(value.get(field.name), field.type) for field in kind}
+        return {field.name: as_type(value.get(field.name), field.type) for field in kind}
     if types.is_decimal(kind):
         return Decimal(value).quantize(Decimal(1).scaleb(-kind.scale))
-    if types.is_timestamp(kind) and isinstance(value, int):  # in nanoseconds, which datetime objects do not have
+    if types.is_timestamp(kind) and isinstance(value, int):  # nanoseconds, which datetime does not have
         return pd.Timestamp(value, unit=kind.unit)
     return value
 
 
 def exact(value: Any) -> Any:
-    """Give what tells a value from all others: 1.20 from 1.2, "a" from b"a"."""
+    """Return a value that compares exactly: 1.20 differs from 1.2."""
     if isinstance(value, list | tuple):
         return [exact(item) for item in value]
     if isinstance(value, dict):
@@ -156,7 +156,7 @@ def exact(value: Any) -> Any:
 
 
 def arrow_type(schema: DatasetSchema, name: str) -> Any:
-    """Give the type that a column has in the dataset: that of a file without rows."""
+    """Return the type of a column in the dataset, read from the schema of a file without rows."""
     frame = schema.schema_file.source
     data = np.empty(frame.size, np.uint8)
     frame.read_into(0, data)
@@ -166,7 +166,7 @@ def arrow_type(schema: DatasetSchema, name: str) -> Any:
 
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
 @pytest.mark.parametrize("seed", range(12))
-def test_each_value_is_the_one_that_was_written(seed: int, backend: str, tmp_path: Path) -> None:
+def test_merged_read_returns_written_values(seed: int, backend: str, tmp_path: Path) -> None:
     tables = Schemas(seed).write(tmp_path)
     files = [numparq.ParquetFile(tmp_path / f"{number}.parquet") for number in range(len(tables))]
     schema = DatasetSchema.from_files(files)
@@ -181,5 +181,5 @@ def test_each_value_is_the_one_that_was_written(seed: int, backend: str, tmp_pat
             written += table[name].to_pylist() if name in table.column_names else [None] * len(table)
         series = frame[name]
         read = series.array.__arrow_array__().to_pylist() if backend == "pyarrow" else series.tolist()
-        expected = [exact(united(plain(value), kind)) for value in written]
-        assert [exact(united(plain(value), kind)) for value in read] == expected
+        expected = [exact(as_type(plain(value), kind)) for value in written]
+        assert [exact(as_type(plain(value), kind)) for value in read] == expected

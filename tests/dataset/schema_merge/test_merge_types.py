@@ -1,4 +1,4 @@
-"""Schema merge: the common type of a column, and the conflicts."""
+"""Schema merge: the common type of a column, and type conflicts."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ WIDENED = [
 
 
 @pytest.mark.parametrize(("first", "second"), WIDENED, ids=str)
-def test_types_are_widened_as_pyarrow_does(first: Any, second: Any) -> None:
+def test_types_are_widened_like_pyarrow(first: Any, second: Any) -> None:
     for one, other in ((first, second), (second, first)):
         schema = DatasetSchema.from_files([open_column(one), open_column(other)])
-        wanted = pa.unify_schemas([pa.schema([("a", one)]), pa.schema([("a", other)])], promote_options="permissive")
-        same = DatasetSchema.from_files([open_column(wanted.field("a").type)])
+        expected = pa.unify_schemas([pa.schema([("a", one)]), pa.schema([("a", other)])], promote_options="permissive")
+        same = DatasetSchema.from_files([open_column(expected.field("a").type)])
         assert str(schema.schema) == str(same.schema)
 
 
-# Pairs that pyarrow refuses, or unites at a loss.
-OURS = [
+# Pairs that pyarrow refuses or merges with loss.
+WIDENED_BEYOND_PYARROW = [
     (pa.date32(), pa.timestamp("ms"), "int64 a (TIMESTAMP(MILLIS, local))"),
     (pa.int32(), pa.decimal128(9, 2), "decimal(12, 2)"),
     (pa.uint64(), pa.decimal128(4, 1), "decimal(21, 1)"),
@@ -69,8 +69,8 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "line"), OURS, ids=str)
-def test_more_types_are_widened(first: Any, second: Any, line: str) -> None:
+@pytest.mark.parametrize(("first", "second", "line"), WIDENED_BEYOND_PYARROW, ids=str)
+def test_types_are_widened_beyond_pyarrow(first: Any, second: Any, line: str) -> None:
     for one, other in ((first, second), (second, first)):
         schema = DatasetSchema.from_files([open_column(one), open_column(other)])
         assert line.lower() in first_column_line(schema).lower()
@@ -93,7 +93,7 @@ CONFLICTS = [
 
 
 @pytest.mark.parametrize(("first", "second", "one", "other"), CONFLICTS, ids=str)
-def test_a_conflict_names_both_files_the_column_and_the_types(first: Any, second: Any, one: str, other: str) -> None:
+def test_conflict_names_files_column_and_types(first: Any, second: Any, one: str, other: str) -> None:
     files = [
         open_column(first, "first.parquet"),
         open_column(first, "more.parquet"),
@@ -107,22 +107,23 @@ def test_a_conflict_names_both_files_the_column_and_the_types(first: Any, second
     assert "'first.parquet'" in str(raised.value)
 
 
-def test_a_conflict_within_a_column_names_the_path() -> None:
+def test_nested_conflict_names_the_path() -> None:
     files = [open_column(pa.list_(pa.struct([("x", kind)]))) for kind in (pa.int64(), pa.string())]
     with pytest.raises(numparq.SchemaError) as raised:
         DatasetSchema.from_files(files)
     assert raised.value.where["column"] == "a.element.x"
 
 
-def test_what_types_unite_to_does_not_depend_on_the_order_of_files() -> None:
-    kinds = [pa.int32(), pa.uint32(), pa.float64()]  # the integers alone would be int64, which no float holds
+def test_common_type_is_independent_of_file_order() -> None:
+    # The integers alone give int64, which has no common type with float64.
+    kinds = [pa.int32(), pa.uint32(), pa.float64()]
     for order in (kinds, kinds[::-1], [kinds[1], kinds[2], kinds[0]]):
         assert (
             first_column_line(DatasetSchema.from_files([open_column(kind) for kind in order])) == "optional double a;"
         )
 
 
-def test_int96_unites_with_timestamps() -> None:
+def test_int96_merges_with_timestamps() -> None:
     int96 = open_table({"a": pa.nulls(1, pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True)
     assert int96.schema.leaf(0).physical == INT96
     for unit, word in (("ms", "MICROS"), ("us", "MICROS"), ("ns", "NANOS")):
@@ -141,7 +142,7 @@ def micros(utc: bool) -> LogicalType:
 
 FIXED = 7
 SIGNED = LogicalType("INTEGER", bit_width=32, signed=True)
-LOGICAL = [  # physical type, length, logical type: of two files; the line of both; whether each is decoded as that
+LOGICAL = [  # two files' (physical type, length, logical type); the schema line of both; whether each needs no cast
     ((BYTE_ARRAY, 0, "ENUM"), (BYTE_ARRAY, 0, None), "binary a;", (True, True)),
     ((BYTE_ARRAY, 0, "JSON"), (BYTE_ARRAY, 0, "STRING"), "binary a (STRING);", (True, True)),
     ((BYTE_ARRAY, 0, "BSON"), (FIXED, 3, None), "binary a;", (True, False)),
@@ -155,12 +156,12 @@ LOGICAL = [  # physical type, length, logical type: of two files; the line of bo
 
 
 @pytest.mark.parametrize(("first", "second", "line", "same"), LOGICAL, ids=lambda item: str(item)[:40])
-def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same: Any) -> None:
-    def stored(physical: int, length: int, logical: Any) -> OpenFile:
+def test_common_type_of_different_storage(first: Any, second: Any, line: str, same: Any) -> None:
+    def open_stored(physical: int, length: int, logical: Any) -> OpenFile:
         kind = LogicalType(logical) if isinstance(logical, str) else logical
         return open_nodes(SchemaNode("a", OPTIONAL, physical, length, kind))
 
-    files = [stored(*first), stored(*second)]
+    files = [open_stored(*first), open_stored(*second)]
     for order in (files, files[::-1]):
         schema = DatasetSchema.from_files(order)
         assert line in first_column_line(schema)
@@ -169,7 +170,7 @@ def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same
 
 
 @pytest.mark.parametrize("logical", ["GEOMETRY", "INTERVAL"])
-def test_bytes_that_are_something_of_their_own_do_not_become_any_bytes(logical: str) -> None:
+def test_geometry_and_interval_do_not_merge_with_plain_bytes(logical: str) -> None:
     kind = (FIXED, 12) if logical == "INTERVAL" else (BYTE_ARRAY, 0)
     files = [
         open_nodes(SchemaNode("a", OPTIONAL, *kind, LogicalType(logical))),
@@ -177,5 +178,5 @@ def test_bytes_that_are_something_of_their_own_do_not_become_any_bytes(logical: 
     ]
     with pytest.raises(numparq.SchemaError, match=logical):
         DatasetSchema.from_files(files)
-    given = DatasetSchema.from_files(files, schema=files[1].schema)
-    assert all(match_columns(given, file)[0].is_same for file in files)
+    user_schema = DatasetSchema.from_files(files, schema=files[1].schema)
+    assert all(match_columns(user_schema, file)[0].is_same for file in files)

@@ -1,4 +1,4 @@
-"""What is united of schemas is kept for the next dataset with such files, and only for those."""
+"""Caches of merged schemas: reused for files with equal schemas only."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from numparq.format.open_file import OpenFile
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(monkeypatch):
+def empty_caches(monkeypatch):
     monkeypatch.setattr(dataset_schema, "_kept", type(dataset_schema._kept)(16))
     monkeypatch.setattr(fields, "_kept", type(fields._kept)(64))
 
 
-def stored(table: pa.Table, **how) -> OpenFile:
+def open_table(table: pa.Table, **how) -> OpenFile:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **how)
     return OpenFile(sink.getvalue().to_pybytes())
 
 
-def noted(columns: dict, **notes: str) -> OpenFile:
-    return stored(pa.table(columns).replace_schema_metadata(notes))
+def open_with_key_values(columns: dict, **notes: str) -> OpenFile:
+    return open_table(pa.table(columns).replace_schema_metadata(notes))
 
 
 def ints(*names: str, rows: int = 2) -> dict:
     return {name: list(range(rows)) for name in names}
 
 
-def test_files_with_equal_schemas_share_a_prototype():
-    first = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    again = DatasetSchema.from_files([stored(pa.table(ints("a", rows=5))), stored(pa.table(ints("a", "b", rows=3)))])
+def test_files_with_equal_schemas_share_merged_schema():
+    first = DatasetSchema.from_files([open_table(pa.table(ints("a"))), open_table(pa.table(ints("a", "b")))])
+    again = DatasetSchema.from_files(
+        [open_table(pa.table(ints("a", rows=5))), open_table(pa.table(ints("a", "b", rows=3)))]
+    )
     assert again.schema_file is first.schema_file
     assert again is not first
     assert again.schema.columns == ["a", "b"]
@@ -54,29 +56,29 @@ def test_files_with_equal_schemas_share_a_prototype():
         ((ints("a"), {"a": [1], "b": pa.array([1]).dictionary_encode()}), {}),
     ],
 )
-def test_what_differs_is_made_anew(others, how):
-    first = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    made = DatasetSchema.from_files([stored(pa.table(one)) for one in others], **how)
-    assert made.schema_file is not first.schema_file
+def test_different_files_are_merged_again(others, how):
+    first = DatasetSchema.from_files([open_table(pa.table(ints("a"))), open_table(pa.table(ints("a", "b")))])
+    merged = DatasetSchema.from_files([open_table(pa.table(one)) for one in others], **how)
+    assert merged.schema_file is not first.schema_file
     dataset_schema._kept = type(dataset_schema._kept)(16)
     fields._kept = type(fields._kept)(64)
-    alone = DatasetSchema.from_files([stored(pa.table(one)) for one in others], **how)
-    assert alone.schema.columns == made.schema.columns
-    assert list(alone.fields) == list(made.fields)
+    alone = DatasetSchema.from_files([open_table(pa.table(one)) for one in others], **how)
+    assert alone.schema.columns == merged.schema.columns
+    assert list(alone.fields) == list(merged.fields)
 
 
 @pytest.mark.parametrize("key", ["pandas", "PANDAS_ATTRS", "geo"])
-def test_notes_of_files_count(key):
+def test_key_value_metadata_distinguishes_schemas(key):
     plain, note = ints("a", "b"), {"pandas": {"index_columns": ["b"], "columns": []}, "PANDAS_ATTRS": {"x": 1}}
     with_note = {key: json.dumps(note.get(key, {"primary_column": "a", "columns": {}}))}
-    made = DatasetSchema.from_files([noted(ints("a")), noted(plain)])
-    other = DatasetSchema.from_files([noted(ints("a")), noted(plain, **with_note)])
-    assert other.schema_file is not made.schema_file
+    merged = DatasetSchema.from_files([open_with_key_values(ints("a")), open_with_key_values(plain)])
+    other = DatasetSchema.from_files([open_with_key_values(ints("a")), open_with_key_values(plain, **with_note)])
+    assert other.schema_file is not merged.schema_file
     assert key in other.schema_file.footer.key_value_metadata
-    assert key not in made.schema_file.footer.key_value_metadata
+    assert key not in merged.schema_file.footer.key_value_metadata
 
 
-def test_the_index_of_one_file_and_of_many(tmp_path):
+def test_pandas_index_of_one_file_and_of_many(tmp_path):
     pd.DataFrame({"a": [1, 2]}, index=pd.RangeIndex(5, 9, 2)).to_parquet(tmp_path / "a.parquet")
     pd.DataFrame({"a": [1, 2], "b": [0, 0]}).to_parquet(tmp_path / "b.parquet")
     schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
@@ -85,7 +87,7 @@ def test_the_index_of_one_file_and_of_many(tmp_path):
         assert list(found.index) == ([5, 7] if len(paths) == 1 else [0, 1, 2, 3])
 
 
-def test_own_files_and_others(tmp_path):
+def test_numparq_files_and_foreign_files_are_cached_separately(tmp_path):
     frames = [pd.DataFrame({"a": pd.Series([1, 2], dtype="Int64")}), pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})]
     own, other = tmp_path / "own", tmp_path / "other"
     for folder, write in ((own, numparq.to_parquet), (other, pd.DataFrame.to_parquet)):
@@ -98,18 +100,18 @@ def test_own_files_and_others(tmp_path):
             assert kinds == [True, False]
 
 
-def test_large_and_many_schemas_are_not_kept(monkeypatch):
+def test_large_and_many_schemas_are_not_cached(monkeypatch):
     monkeypatch.setattr(dataset_schema, "MAX_SHARED_GROUPS", 2)
-    DatasetSchema.from_files([stored(pa.table(ints("a", name))) for name in "bcd"])
+    DatasetSchema.from_files([open_table(pa.table(ints("a", name))) for name in "bcd"])
     assert not len(dataset_schema._kept)
     monkeypatch.setattr(schema_groups, "MAX_SHARED_BYTES", 10)
     monkeypatch.setattr(fields, "_KEPT_BYTES", 10)
-    made = DatasetSchema.from_files([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    merged = DatasetSchema.from_files([open_table(pa.table(ints("a"))), open_table(pa.table(ints("a", "b")))])
     assert not len(dataset_schema._kept)
-    assert made.schema.columns == ["a", "b"]
+    assert merged.schema.columns == ["a", "b"]
 
 
-def test_what_cannot_be_united_is_told_each_time_with_its_own_files(tmp_path):
+def test_merge_errors_name_their_own_files(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         pq.write_table(pa.table({"a": [1]}), tmp_path / folder / "0.parquet")
@@ -118,13 +120,13 @@ def test_what_cannot_be_united_is_told_each_time_with_its_own_files(tmp_path):
             numparq.read_parquet(tmp_path / folder)
 
 
-def test_a_frame_changes_nothing_that_is_kept(tmp_path):
+def test_modified_frame_does_not_change_cached_schema(tmp_path):
     pd.DataFrame({"a": [1, 2]}).rename_axis(columns="top").to_parquet(tmp_path / "0.parquet")
     pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(tmp_path / "1.parquet")
     expected = numparq.read_parquet(tmp_path)
-    spoiled = numparq.read_parquet(tmp_path)
-    spoiled.columns.name = "other"
-    spoiled.attrs["x"] = 1
-    spoiled.columns = ["y", "z"]
+    modified = numparq.read_parquet(tmp_path)
+    modified.columns.name = "other"
+    modified.attrs["x"] = 1
+    modified.columns = ["y", "z"]
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), expected)
     assert not numparq.read_parquet(tmp_path).attrs

@@ -1,4 +1,4 @@
-"""Schema merge: a schema that the caller gives."""
+"""Schema merge with a schema from the caller."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from support.dataset_schemas import STRING, match_columns, open_column, open_nod
 pa = pytest.importorskip("pyarrow")
 
 
-def test_a_given_schema_is_that_of_the_dataset() -> None:
+def test_user_schema_is_dataset_schema() -> None:
     file = open_table({"b": pa.array([1], pa.int32()), "a": ["x"], "c": [1]})
     node = SchemaNode("b", OPTIONAL, INT64)
-    for given in (
+    for user_schema in (
         pa.schema([("a", pa.string()), ("b", pa.int64()), ("d", pa.float64())]),
         {"a": pa.string(), "b": node, "d": ArrowType("float", 64)},
         [("a", pa.string()), ("b", pa.int64()), ("d", pa.float64())],
@@ -29,7 +29,7 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
             SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=STRING), node, SchemaNode("d", OPTIONAL, DOUBLE)
         ).schema,
     ):
-        schema = DatasetSchema.from_files([file], schema=given)
+        schema = DatasetSchema.from_files([file], schema=user_schema)
         assert str(schema.schema).split("\n")[1:-1] == [
             "  optional binary a (STRING);",
             "  optional int64 b;",
@@ -45,7 +45,7 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("have", "asked", "words"),
+    ("file_type", "schema_type", "words"),
     [
         (pa.int64(), pa.int32(), ("int64", "int32")),
         (pa.float64(), pa.int64(), ("float64", "int64")),
@@ -55,15 +55,15 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
         (pa.string(), pa.list_(pa.string()), ("string", "list")),
     ],
 )
-def test_files_have_to_fit_a_given_schema(have: Any, asked: Any, words: tuple[str, str]) -> None:
+def test_files_must_fit_user_schema(file_type: Any, schema_type: Any, words: tuple[str, str]) -> None:
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.from_files([open_column(have, "one.parquet")], schema=pa.schema([("a", asked)]))
+        DatasetSchema.from_files([open_column(file_type, "one.parquet")], schema=pa.schema([("a", schema_type)]))
     assert raised.value.where == {"file": "one.parquet", "column": "a"}
     assert words[0] in str(raised.value)
     assert words[1] in str(raised.value)
 
 
-def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
+def test_user_schema_sets_int96_type_and_time_zone() -> None:
     int96 = open_table({"a": pa.nulls(1, pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True)
     berlin = pa.timestamp("us", "Europe/Berlin")
     schema = DatasetSchema.from_files(
@@ -74,7 +74,7 @@ def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
         DatasetSchema.from_files([int96, open_column(berlin)])
 
 
-def test_a_schema_out_of_a_file_has_what_the_files_say_besides() -> None:
+def test_schema_of_a_file_keeps_arrow_types() -> None:
     file = open_table(
         {"a": pa.nulls(1, pa.duration("s")), "b": pa.nulls(1, pa.list_(pa.timestamp("us", "Asia/Tokyo")))}
     )
@@ -84,19 +84,24 @@ def test_a_schema_out_of_a_file_has_what_the_files_say_besides() -> None:
     assert all(match.is_same for match in match_columns(schema, file))
 
 
-def test_fields_of_pyarrow_s_may_have_field_ids() -> None:
-    def numbered(name: str, kind: Any, number: int) -> Any:
+def test_pyarrow_schema_with_field_ids() -> None:
+    def field_with_id(name: str, kind: Any, number: int) -> Any:
         return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
-    inner = pa.struct([numbered("u", pa.int64(), 4)])
+    inner = pa.struct([field_with_id("u", pa.int64(), 4)])
     first = open_table(
         pa.table(
             [[1], [{"x": 2}]],
-            pa.schema([numbered("a", pa.int64(), 1), numbered("s", pa.struct([numbered("x", pa.int64(), 4)]), 2)]),
+            pa.schema(
+                [
+                    field_with_id("a", pa.int64(), 1),
+                    field_with_id("s", pa.struct([field_with_id("x", pa.int64(), 4)]), 2),
+                ]
+            ),
         )
     )
-    given = pa.schema([numbered("t", inner, 2), numbered("b", pa.int64(), 1)])
-    schema = DatasetSchema.from_files([first], schema=given, resolve="field_id")
+    user_schema = pa.schema([field_with_id("t", inner, 2), field_with_id("b", pa.int64(), 1)])
+    schema = DatasetSchema.from_files([first], schema=user_schema, resolve="field_id")
     s, a = match_columns(schema, first)
     assert (s.column.name, a.column.name, a.is_same, s.is_same) == ("t", "a", True, True)
     assert [child.name for child in s.column.type.children] == ["u"]
@@ -105,7 +110,9 @@ def test_fields_of_pyarrow_s_may_have_field_ids() -> None:
         DatasetSchema.from_files([first], schema=pa.schema([("a", pa.int64())]), resolve="field_id")
 
 
-def test_a_required_column_that_a_file_lacks_becomes_optional() -> None:
-    asked = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64(), False)])
-    schema = DatasetSchema.from_files([open_table(pa.table({"a": [1]}, pa.schema([asked.field(0)])))], schema=asked)
+def test_missing_required_column_becomes_optional() -> None:
+    schema_argument = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64(), False)])
+    schema = DatasetSchema.from_files(
+        [open_table(pa.table({"a": [1]}, pa.schema([schema_argument.field(0)])))], schema=schema_argument
+    )
     assert [leaf.repetition for leaf in schema.schema] == [REQUIRED, OPTIONAL]

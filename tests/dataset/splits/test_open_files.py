@@ -1,4 +1,4 @@
-"""Files that change or go between planning and reading, and damage that another process finds."""
+"""Files that change or disappear between planning and reading; damage found in another process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("plan_files", [100, 0])
-def test_a_file_that_was_replaced_is_refused(folder, plan_files):
+def test_replaced_file_raises(folder, plan_files):
     table = split_table(folder, min_splits=20, plan_files=plan_files)
     path = folder / "p=0" / "1.parquet"
     numparq.to_parquet(numbered_frame(1000, 9), path, row_group_size=100)
@@ -32,7 +32,7 @@ def test_a_file_that_was_replaced_is_refused(folder, plan_files):
 
 
 @pytest.mark.parametrize("plan_files", [100, 0])
-def test_a_file_of_the_same_size_is_told_by_its_time(folder, plan_files):
+def test_changed_modification_time_raises(folder, plan_files):
     table = split_table(folder, min_splits=20, plan_files=plan_files)
     path = folder / "p=0" / "1.parquet"
     os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1000))
@@ -40,29 +40,29 @@ def test_a_file_of_the_same_size_is_told_by_its_time(folder, plan_files):
         table.frame(first_split_of(table, "1.parquet"))
 
 
-def test_a_file_of_the_same_size_and_time_is_told_by_its_footer(folder):
+def test_changed_footer_with_equal_size_and_time_raises(folder):
     table = split_table(folder)
     path = folder / "p=0" / "1.parquet"
     status = path.stat()
     content = path.read_bytes()
-    place = content.rindex(b"numparq version")
-    path.write_bytes(content[:place] + b"numpark" + content[place + 7 :])
+    position = content.rindex(b"numparq version")
+    path.write_bytes(content[:position] + b"numpark" + content[position + 7 :])
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(InvalidFileError, match="has changed since"):
         table.frame(table.splits[0])
 
 
-def test_a_file_that_is_gone(folder):
+def test_deleted_file_raises(folder):
     table = split_table(folder, min_splits=20)
     (folder / "p=1" / "2.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match="gone since") as caught:
+    with pytest.raises(FileNotFoundError, match="removed since") as caught:
         table.frame(first_split_of(table, "2.parquet"))
     assert caught.value.filename == f"{folder}/p=1/2.parquet"
     copy = pickle.loads(pickle.dumps(caught.value))
     assert str(copy) == str(caught.value)
 
 
-def test_errors_cross_processes_with_their_place(tmp_path):
+def test_errors_keep_their_location_across_processes(tmp_path):
     numparq.to_parquet(numbered_frame(1000), tmp_path / "a.parquet", row_group_size=500, compression=None)
     table = split_table(tmp_path / "a.parquet", split_bytes=1)
     with numparq.ParquetFile(tmp_path / "a.parquet") as file:
@@ -84,7 +84,7 @@ def test_errors_cross_processes_with_their_place(tmp_path):
         assert word in str(error)
 
 
-def test_remote_files(tmp_path):
+def test_changed_and_deleted_remote_files_raise(tmp_path):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     base = f"/splits-{os.getpid()}-{tmp_path.name}"
@@ -100,36 +100,36 @@ def test_remote_files(tmp_path):
         whole = split_table(f"memory:/{base}", plan_files=0, min_splits=3)
         assert read_splits(whole)["p"].tolist() == [0] * 100 + [1] * 100 + [2] * 100
         memory.pipe_file(f"{base}/p=1/a.parquet", numparq.to_parquet(numbered_frame(100, 1), row_group_size=10))
-        for divided in (table, whole):
+        for each in (table, whole):
             with pytest.raises(InvalidFileError, match="has changed since"):
-                divided.frame(first_split_of(divided, "p=1/a.parquet"))
+                each.frame(first_split_of(each, "p=1/a.parquet"))
         memory.rm(f"{base}/p=2/a.parquet")
-        for divided in (table, whole):
-            with pytest.raises(FileNotFoundError, match="gone since"):
-                divided.frame(first_split_of(divided, "p=2/a.parquet"))
+        for each in (table, whole):
+            with pytest.raises(FileNotFoundError, match="removed since"):
+                each.frame(first_split_of(each, "p=2/a.parquet"))
     finally:
         memory.rm(base, recursive=True)
 
 
-def test_a_file_system_is_asked_and_not_what_it_remembers():
+def test_file_system_cache_is_bypassed():
     pytest.importorskip("fsspec")
     from support.io.object_store import ObjectStore
 
-    class Remembering(ObjectStore):
-        """One that gives what it said of a path before, until it is told to forget; it knows sizes, and no times."""
+    class CachingStore(ObjectStore):
+        """A store that caches `info` until its cache is invalidated; it reports sizes but no times."""
 
         def __init__(self):
             super().__init__()
-            self.said = {}
+            self.cached = {}
 
         def info(self, path, **options):
             found = super().info(path, **options)
-            return self.said.setdefault(path, {key: found[key] for key in ("name", "size", "type")})
+            return self.cached.setdefault(path, {key: found[key] for key in ("name", "size", "type")})
 
         def invalidate_cache(self, path=None):
-            self.said.clear()
+            self.cached.clear()
 
-    store = Remembering()
+    store = CachingStore()
     for number in range(2):
         store.pipe_file(f"/data/{number}.parquet", numparq.to_parquet(numbered_frame(100, number)))
     table = split_table("/data", filesystem=store, plan_files=0)

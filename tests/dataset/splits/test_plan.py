@@ -1,4 +1,4 @@
-"""A table divided into splits: which rows are in which, and how large they are."""
+"""Tables divided into splits: their rows and their sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folder(tmp_path):
     return thousands(tmp_path / "table")
 
 
-def test_splits_are_of_about_the_size_asked_for(folder):
+def test_splits_respect_split_bytes(folder):
     whole = split_table(folder, split_bytes=1 << 20)
     (one,) = whole.splits
     assert one.num_rows == 4000
@@ -33,18 +33,18 @@ def test_splits_are_of_about_the_size_asked_for(folder):
     assert sum(split.num_rows for split in several.splits) == 4000
 
 
-def test_there_are_as_many_splits_as_asked_for(folder):
+def test_min_splits_is_reached(folder):
     assert len(split_table(folder, min_splits=4)) == 4
     assert len(split_table(folder, min_splits=20)) == 20
     assert read_splits(split_table(folder, min_splits=7))["id"].tolist() == list(range(4000))
 
 
-def test_only_the_bytes_of_columns_asked_for_count(folder):
+def test_split_bytes_count_projected_columns_only(folder):
     everything, one = split_table(folder).splits[0], split_table(folder, ["s"]).splits[0]
     assert 0 < one.num_bytes < everything.num_bytes / 5
 
 
-def test_rows_that_the_plan_leaves_out_are_in_no_split(folder):
+def test_pruned_row_groups_are_in_no_split(folder):
     table = split_table(folder, filters=(col("id") >= 1250) & (col("id") < 1260))
     (split,) = table.splits
     (part,) = split.parts
@@ -57,22 +57,22 @@ def test_rows_that_the_plan_leaves_out_are_in_no_split(folder):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "names"),
+    ("predicate", "names"),
     [
         (col("id") == 2500, ["2.parquet"]),
         ((col("id") == 500) | (col("p") == 1), ["0.parquet", "2.parquet", "3.parquet"]),
         (col("id") > 9999, []),
     ],
 )
-def test_files_that_their_statistics_leave_out_are_not_planned(folder, monkeypatch, wanted, names):
+def test_files_pruned_by_statistics_are_not_planned(folder, monkeypatch, predicate, names):
     planned = []
     real = plan._planned_file
-    monkeypatch.setattr(plan, "_planned_file", lambda file, *of: planned.append(file.name) or real(file, *of))
-    split_table(folder, filters=wanted)
+    monkeypatch.setattr(plan, "_planned_file", lambda file, *rest: planned.append(file.name) or real(file, *rest))
+    split_table(folder, filters=predicate)
     assert sorted(name.rpartition("/")[2] for name in planned) == names
 
 
-def test_row_ranges_by_the_column_index(tmp_path):
+def test_row_ranges_are_pruned_by_column_index(tmp_path):
     numparq.to_parquet(numbered_frame(10_000), tmp_path / "a.parquet", data_page_size=2000)
     ((part,),) = [split.parts for split in split_table(tmp_path / "a.parquet", filters=col("id") == 5000).splits]
     ((group, start, stop),) = part.groups
@@ -80,7 +80,7 @@ def test_row_ranges_by_the_column_index(tmp_path):
     assert 0 < start <= 5000 < stop < 10_000
 
 
-def test_a_large_row_group_is_divided_between_pages(tmp_path):
+def test_large_row_group_is_divided_at_pages(tmp_path):
     numparq.to_parquet(numbered_frame(10_000), tmp_path / "a.parquet", data_page_size=2000, compression=None)
     table = split_table(tmp_path / "a.parquet", split_bytes=20_000)
     assert len(table) >= 5
@@ -89,14 +89,14 @@ def test_a_large_row_group_is_divided_between_pages(tmp_path):
     assert read_splits(table)["id"].tolist() == list(range(10_000))
 
 
-def test_a_row_group_without_an_offset_index_stays_whole(tmp_path):
+def test_row_group_without_offset_index_is_not_divided(tmp_path):
     pq.write_table(
         pa.table(numbered_frame(10_000)), tmp_path / "a.parquet", data_page_size=2000, write_page_index=False
     )
     assert len(split_table(tmp_path / "a.parquet", split_bytes=5000)) == 1
 
 
-def test_small_files_are_together(tmp_path):
+def test_small_files_share_a_split(tmp_path):
     for number in range(100):
         numparq.to_parquet(numbered_frame(10, number), tmp_path / f"{number:03}.parquet")
     table = split_table(tmp_path)
@@ -106,7 +106,7 @@ def test_small_files_are_together(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "capacity", "want"),
+    ("sizes", "capacity", "expected"),
     [
         ([], 10, []),
         ([5], 1, [1]),
@@ -118,24 +118,25 @@ def test_small_files_are_together(tmp_path):
         ([20, 1, 20], 5, [1, 1, 1]),
     ],
 )
-def test_pieces_are_packed_in_order(sizes, capacity, want):
+def test_pieces_are_packed_in_order(sizes, capacity, expected):
     runs = pack_pieces([0] * len(sizes), sizes, capacity)
-    assert [at for run in runs for at in run] == list(range(len(sizes)))
-    assert list(map(len, runs)) == want
+    assert [index for run in runs for index in run] == list(range(len(sizes)))
+    assert list(map(len, runs)) == expected
     for count in range(1, len(sizes) + 1):
         more = pack_pieces([0] * len(sizes), sizes, capacity, count)
         assert len(runs) <= len(more) >= count
-        assert [at for run in more for at in run] == list(range(len(sizes)))
+        assert [index for run in more for index in run] == list(range(len(sizes)))
 
 
-def test_files_that_are_opened_count():
-    assert list(map(len, pack_pieces([0, 0, 1, 1], [160] * 4, 320))) == [1, 1, 1, 1]  # each with its 20 to open a file
+def test_packing_counts_cost_of_opening_files():
+    # Each file costs 20 more to open.
+    assert list(map(len, pack_pieces([0, 0, 1, 1], [160] * 4, 320))) == [1, 1, 1, 1]
     assert list(map(len, pack_pieces([0, 0, 1, 1], [150] * 4, 320))) == [2, 2]
     assert list(map(len, pack_pieces(range(6), [0] * 6, 160))) == [6]
     assert list(map(len, pack_pieces([0, 0, 0, 1], [10, 10, 10, 10], 1600, 2))) == [3, 1]
 
 
-def test_wrong_arguments(folder):
+def test_invalid_arguments_raise(folder):
     for options in ({"split_bytes": 0}, {"min_splits": 0}, {"split_bytes": "1"}):
         with pytest.raises((TypeError, ValueError)):
             split_table(folder, **options)
@@ -147,7 +148,7 @@ def test_wrong_arguments(folder):
         split_table(folder / "nowhere")
 
 
-def test_very_many_files_are_divided_by_their_sizes(folder):
+def test_unplanned_files_are_divided_by_byte_ranges(folder):
     table = split_table(folder, split_bytes=2000, plan_files=2)
     assert len(table) > 8
     assert all(split.num_rows is None for split in table.splits)
@@ -162,7 +163,7 @@ def test_very_many_files_are_divided_by_their_sizes(folder):
 
 @pytest.mark.parametrize("plan_files", [None, 0])
 @pytest.mark.parametrize("split_bytes", [1 << 20, 3000])
-def test_a_file_that_is_named_twice_is_read_twice(folder, plan_files, split_bytes):
+def test_file_listed_twice_is_read_twice(folder, plan_files, split_bytes):
     paths = [folder / "p=0" / name for name in ("0.parquet", "0.parquet", "1.parquet", "0.parquet")]
     table = split_table(paths, ["id"], plan_files=plan_files, split_bytes=split_bytes)
     once, other = list(range(1000)), list(range(1000, 2000))
@@ -170,7 +171,7 @@ def test_a_file_that_is_named_twice_is_read_twice(folder, plan_files, split_byte
 
 
 @pytest.mark.parametrize("edges", [[0], [0, 1], [0, 400, 401, 5000], list(range(0, 12_000, 97))])
-def test_each_row_group_is_in_one_byte_range(folder, edges):
+def test_row_groups_belong_to_one_byte_range(folder, edges):
     table = split_table(folder / "p=0" / "0.parquet", plan_files=0)
     (split,) = table.splits
     (part,) = split.parts
@@ -188,11 +189,11 @@ def test_byte_ranges_divide_a_file_evenly(tmp_path):
     assert max(map(len, groups)) < 500
 
 
-def test_unknown_files_may_lack_columns_and_have_nulls(tmp_path):
+def test_unsampled_files_may_lack_columns_and_have_nulls(tmp_path):
     required = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
     for number in range(130):
         table = pa.table({"a": [number], "b": ["x"]}, schema=required)
-        if number == 76:  # which is none of those that are opened
+        if number == 76:  # not among the sampled files
             table = pa.table({"a": pa.array([None], pa.int32())})
         pq.write_table(table, tmp_path / f"{number:03}.parquet")
     frame = read_splits(split_table(tmp_path, plan_files=100))
@@ -210,7 +211,7 @@ def test_unknown_files_may_lack_columns_and_have_nulls(tmp_path):
         ({"a": pa.array([1], pa.int32()), "st": [{"x": 1, "more": 2}]}, "more"),
     ],
 )
-def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
+def test_unsampled_file_with_other_columns_raises(tmp_path, odd, word):
     usual = pa.table({"a": pa.array([1], pa.int32()), "st": [{"x": 1}]})
     for number in range(130):
         pq.write_table(pa.table(odd) if number == 76 else usual, tmp_path / f"{number:03}.parquet")
@@ -218,7 +219,7 @@ def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
     with pytest.raises(SchemaError, match=word) as caught:
         read_splits(table)
     assert caught.value.where["file"].endswith("076.parquet")
-    if "new" in odd:  # which is no column of a schema that is given
+    if "new" in odd:  # not a column of the user's schema
         schema = pa.schema({"a": pa.int64()})
         assert read_splits(split_table(tmp_path, plan_files=100, schema=schema))["a"].tolist() == [1] * 130
 
@@ -228,12 +229,12 @@ def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
     "wrap",
     [
         (pa.list_, lambda value: [value]),
-        (lambda of: pa.map_(pa.string(), of), lambda value: [("a", value)]),
-        (lambda of: pa.struct({"in": of}), lambda value: {"in": value}),
+        (lambda inner: pa.map_(pa.string(), inner), lambda value: [("a", value)]),
+        (lambda inner: pa.struct({"in": inner}), lambda value: {"in": value}),
     ],
     ids=["list", "map", "struct"],
 )
-def test_an_unknown_file_with_other_fields_of_structs_is_refused_at_any_depth(tmp_path, wrap, depth):
+def test_unsampled_file_with_other_struct_fields_raises_at_any_depth(tmp_path, wrap, depth):
     for number in range(130):
         value = {"x": 1, "new": 2} if number == 76 else {"x": 1}
         kind, value = pa.list_(pa.scalar(value).type), [value]

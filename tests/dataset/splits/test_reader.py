@@ -1,4 +1,4 @@
-"""Splits that are read elsewhere: which types come, what travels, what is read of files."""
+"""Splits read in other processes: schema-only types, pickled sizes and bytes read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path):
     return thousands(tmp_path / "table")
 
 
-def test_types_are_by_the_schema_alone(tmp_path):
+def test_split_types_are_schema_only(tmp_path):
     schema = pa.schema(
         [
             pa.field("required", pa.int64(), nullable=False),
@@ -54,8 +54,8 @@ def test_types_are_by_the_schema_alone(tmp_path):
     ).cast(schema)
     (tmp_path / "p=1").mkdir()
     pq.write_table(table, tmp_path / "p=1" / "a.parquet", row_group_size=1, use_deprecated_int96_timestamps=True)
-    divided = split_table(tmp_path, split_bytes=1)
-    want = {
+    divided_table = split_table(tmp_path, split_bytes=1)
+    expected = {
         "required": "int64",
         "i": "Int64",
         "u": "UInt8",
@@ -65,29 +65,29 @@ def test_types_are_by_the_schema_alone(tmp_path):
         "t": "datetime64[us]",
         "p": "Int32",
     }
-    assert len(divided) == 2
-    for split in [*divided.splits, Split()]:
-        assert divided.frame(split).dtypes.astype(str).to_dict() == want
-    arrow = divided.arrow_schema
+    assert len(divided_table) == 2
+    for split in [*divided_table.splits, Split()]:
+        assert divided_table.frame(split).dtypes.astype(str).to_dict() == expected
+    arrow = divided_table.arrow_schema
     assert arrow.field("t").type == pa.timestamp("us")
     assert arrow.field("c").type in (pa.string(), pa.large_string())
     assert [field.nullable for field in arrow] == [False] + [True] * 7
 
 
-def test_types_are_not_those_of_another_read_of_the_same_files(tmp_path):
-    """Neither is what one chooses for a footer kept for the other."""
+def test_split_types_are_independent_of_other_reads(tmp_path):
+    """A type cached for a footer by one read does not leak into the other."""
     table = pa.table({"c": pa.array(["a", "b"]).dictionary_encode(), "id": [1, 2]})
     for number in range(2):
         pq.write_table(table if number else table.select(["c"]), tmp_path / f"{number}.parquet")
     for _ in range(2):
         with numparq.Dataset(str(tmp_path)) as dataset:
             assert isinstance(dataset.read()["c"].dtype, pd.CategoricalDtype)
-        divided = split_table(str(tmp_path), min_splits=2)
-        frames = [divided.frame(split) for split in [Split(), *divided.splits]]
+        divided_table = split_table(str(tmp_path), min_splits=2)
+        frames = [divided_table.frame(split) for split in [Split(), *divided_table.splits]]
         assert not any(isinstance(frame["c"].dtype, pd.CategoricalDtype) for frame in frames)
 
 
-def test_given_types_of_partition_columns(tmp_path):
+def test_explicit_partition_types(tmp_path):
     for value in ("2020-01-01", "__HIVE_DEFAULT_PARTITION__"):
         (tmp_path / f"day={value}").mkdir()
         numparq.to_parquet(numbered_frame(3), tmp_path / f"day={value}" / "a.parquet")
@@ -98,44 +98,44 @@ def test_given_types_of_partition_columns(tmp_path):
     assert table.arrow_schema.field("day").type == pa.date32()
 
 
-def test_nothing_of_pandas_but_dtypes_counts(tmp_path):
+def test_only_dtypes_of_pandas_metadata_are_used(tmp_path):
     frame = pd.DataFrame(
         {"1": [1, 2], "c": pd.Categorical(["x", "y"]), "n": pd.array([1, None], "Int8")},
         index=pd.Index([5, 6], name="key"),
     )
     frame.attrs["note"] = 1
     numparq.to_parquet(frame, tmp_path / "a.parquet")
-    made = split_table(tmp_path / "a.parquet").frame(split_table(tmp_path / "a.parquet").splits[0])
-    assert made.columns.tolist() == ["1", "c", "n", "key"]
-    assert made.index.tolist() == [0, 1]
-    assert not made.attrs
-    assert made["c"].tolist() == ["x", "y"]
-    assert made["c"].dtype != "category"
-    assert str(made["n"].dtype) == "Int8"
+    read_frame = split_table(tmp_path / "a.parquet").frame(split_table(tmp_path / "a.parquet").splits[0])
+    assert read_frame.columns.tolist() == ["1", "c", "n", "key"]
+    assert read_frame.index.tolist() == [0, 1]
+    assert not read_frame.attrs
+    assert read_frame["c"].tolist() == ["x", "y"]
+    assert read_frame["c"].dtype != "category"
+    assert str(read_frame["n"].dtype) == "Int8"
     assert split_table(tmp_path / "a.parquet", ["n"]).names == ["n"]
 
 
-def test_fields_of_structs(tmp_path):
+def test_projected_struct_fields(tmp_path):
     structs = pa.array([{"x": 1, "y": {"z": "a"}}, None, {"x": 3, "y": None}])
     pq.write_table(pa.table({"st": structs, "a": [1, 2, 3]}), tmp_path / "1.parquet", row_group_size=1)
     pq.write_table(pa.table({"a": [4]}), tmp_path / "2.parquet")
     table = split_table(tmp_path, [("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2, split_bytes=1)
     with numparq.Dataset(tmp_path) as dataset:
-        want = dataset.read([("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2)
-    assert table.names == list(want)
-    assert rows_of(read_splits(table)) == rows_of(want)
+        expected = dataset.read([("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2)
+    assert table.names == list(expected)
+    assert rows_of(read_splits(table)) == rows_of(expected)
     assert [part.num_rows for split in table.splits for part in table.tables(split)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("resolve", "want"),
+    ("resolve", "expected"),
     [
         ("name", {"a": [1, None], "b": ["x", None], "c": [None, 2], "d": [None, "y"]}),
         ("position", {"a": [1, 2], "b": ["x", "y"]}),
         ("field_id", {"b": ["x", "y"], "a": [1, 2]}),
     ],
 )
-def test_ways_to_find_columns(tmp_path, resolve, want):
+def test_column_resolution_modes(tmp_path, resolve, expected):
     for number, names in enumerate(("ab", "cd")):
         fields = [
             pa.field(name, kind, metadata={b"PARQUET:field_id": b"%d" % at})
@@ -147,7 +147,7 @@ def test_ways_to_find_columns(tmp_path, resolve, want):
         pq.write_table(table, tmp_path / f"{number}.parquet")
     for plan_files in (None, 0):
         frame = read_splits(split_table(tmp_path, resolve=resolve, min_splits=2, plan_files=plan_files))
-        assert {name: [None if pd.isna(item) else item for item in frame[name]] for name in frame} == want
+        assert {name: [None if pd.isna(item) else item for item in frame[name]] for name in frame} == expected
 
 
 def test_rows_without_columns(folder):
@@ -158,15 +158,15 @@ def test_rows_without_columns(folder):
     assert tables[0].num_columns == 0
 
 
-def test_stretches_of_rows_without_columns(folder):
+def test_batches_of_rows_without_columns(folder):
     table = split_table(folder, [], col("id") != 5)
-    assert [made.num_rows for made in table.tables(table.splits[0], 1_000)][-2:] == [1_000, 999]
-    assert sum(made.num_rows for split in table.splits for made in table.tables(split, 7)) == table.count(
+    assert [batch.num_rows for batch in table.tables(table.splits[0], 1_000)][-2:] == [1_000, 999]
+    assert sum(batch.num_rows for split in table.splits for batch in table.tables(split, 7)) == table.count(
         table.splits[0]
     )
 
 
-def test_variants_come_as_bytes_in_tables(parquet_testing):
+def test_variants_are_bytes_in_tables(parquet_testing):
     path = next((parquet_testing / "shredded_variant").glob("case-0*.parquet"))
     table = split_table(path)
     (kind,) = [field.type for field in table.arrow_schema if pa.types.is_struct(field.type)]
@@ -185,35 +185,35 @@ print(sorted(name for name in names if name in sys.modules))
 """
 
 
-def elsewhere(reader, splits, tmp_path):
-    """Read splits in another process, with another working directory."""
-    asked, answer = tmp_path / "asked.pickle", tmp_path / "answer.pickle"
-    asked.write_bytes(pickle.dumps((reader, splits)))
+def read_in_other_process(reader, splits, tmp_path):
+    """Read splits in another process with another working directory."""
+    request, response = tmp_path / "request.pickle", tmp_path / "response.pickle"
+    request.write_bytes(pickle.dumps((reader, splits)))
     environment = dict(os.environ, PYTHONPATH=str(Path(numparq.__file__).parent.parent))
     done = subprocess.run(
-        [sys.executable, "-c", READ, asked, answer], capture_output=True, text=True, cwd="/", env=environment
+        [sys.executable, "-c", READ, request, response], capture_output=True, text=True, cwd="/", env=environment
     )
     assert done.returncode == 0, done.stderr
-    return (*pickle.loads(answer.read_bytes()), done.stdout.strip())
+    return (*pickle.loads(response.read_bytes()), done.stdout.strip())
 
 
-def test_another_process_reads_the_same(folder, tmp_path, monkeypatch):
+def test_other_process_reads_same_rows(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     days = RuntimeFilter("id", low=100, high=3500)
     table = split_table(".", filters=col("s") == "a", runtime_filters=days, include=["file"], split_bytes=9000)
-    frames, schemas, rows, loaded = elsewhere(table.reader, table.splits, tmp_path)
+    frames, schemas, rows, loaded = read_in_other_process(table.reader, table.splits, tmp_path)
     with numparq.Dataset(".") as dataset:
-        want = dataset.read(filters=col("s") == "a", runtime_filters=days, include=["file"])
+        expected = dataset.read(filters=col("s") == "a", runtime_filters=days, include=["file"])
     got = pd.concat(frames)
-    assert got["id"].tolist() == want["id"].tolist()
-    assert got["file"].tolist() == want["file"].tolist()
+    assert got["id"].tolist() == expected["id"].tolist()
+    assert got["file"].tolist() == expected["file"].tolist()
     assert len(frames) > 3
     assert all(schema.equals(table.arrow_schema, check_metadata=True) for schema in schemas)
-    assert sum(rows) == len(want)
+    assert sum(rows) == len(expected)
     assert loaded == "[]"
 
 
-def test_what_travels_is_small(tmp_path):
+def test_pickled_reader_and_splits_are_small(tmp_path):
     for number in range(300):
         numparq.to_parquet(numbered_frame(20, number), tmp_path / f"{number:03}.parquet", row_group_size=5)
     table = split_table(tmp_path, min_splits=30)
@@ -224,7 +224,7 @@ def test_what_travels_is_small(tmp_path):
     assert copy.arrow_schema.equals(table.arrow_schema)
 
 
-def test_no_other_file_is_touched(folder):
+def test_reading_a_split_opens_only_its_files(folder):
     table = split_table(folder, split_bytes=4000)
     split = next(split for split in table.splits if split.files == [f"{folder}/p=1/3.parquet"])
     for path in folder.rglob("*.parquet"):
@@ -233,25 +233,25 @@ def test_no_other_file_is_touched(folder):
     assert table.frame(split)["id"].min() >= 3000
 
 
-def test_each_file_is_opened_once_and_only_wanted_bytes_are_read(folder, monkeypatch):
+def test_split_read_opens_files_once_and_reads_only_its_bytes(folder, monkeypatch):
     from numparq.dataset.discover import open_files
     from numparq.dataset.splits import open_files as splits_open_files
 
-    known = []
+    opened = []
 
-    def remembered(*arguments, **options):
-        known.append(opening_files(*arguments, **options))
-        return known[-1]
+    def recording_open(*arguments, **options):
+        opened.append(opening_files(*arguments, **options))
+        return opened[-1]
 
     opening_files = open_files.open_files
-    monkeypatch.setattr(splits_open_files, "open_files", remembered)
+    monkeypatch.setattr(splits_open_files, "open_files", recording_open)
     monkeypatch.setattr("numparq.dataset.discover.open_files.TAIL_BYTES", 3000)
     monkeypatch.setattr("numparq.dataset.discover.open_files.MIN_TAIL_BYTES", 3000)
     table = split_table(folder, ["x"], split_bytes=4000)
     for split in table.splits[:3]:
-        known.clear()
+        opened.clear()
         table.frame(split)
-        (files,) = known
+        (files,) = opened
         assert [file.source.name for file in files] == split.files
         ends = [max(file.source.size - file.footer_start, 3000) for file in files]
         assert sum(file.source.num_bytes for file in files) <= split.num_bytes + sum(ends) + 4 * len(files)
@@ -259,12 +259,12 @@ def test_each_file_is_opened_once_and_only_wanted_bytes_are_read(folder, monkeyp
 
 def test_runtime_filters_and_bloom_filters_are_pickled():
     bloom = BloomFilter.build(np.arange(100, dtype=np.uint64) << np.uint64(33))
-    given = RuntimeFilter("a", [1, 2], low=0, bloom_filter=bloom)
-    copy = pickle.loads(pickle.dumps(given))
+    runtime_filter = RuntimeFilter("a", [1, 2], low=0, bloom_filter=bloom)
+    copy = pickle.loads(pickle.dumps(runtime_filter))
     assert copy.has_arrived
-    assert repr(copy) == repr(given)
+    assert repr(copy) == repr(runtime_filter)
     assert copy.column == "a"
-    with pytest.raises(ValueError, match="before"):
+    with pytest.raises(ValueError, match="already arrived"):
         copy.arrive(low=1)
     waiting = pickle.loads(pickle.dumps(RuntimeFilter(("a", "b"))))
     assert not waiting.has_arrived
@@ -273,7 +273,7 @@ def test_runtime_filters_and_bloom_filters_are_pickled():
     assert waiting.has_arrived
 
 
-def test_runtime_filters_that_come_later(folder):
+def test_runtime_filters_added_after_planning(folder):
     table = split_table(folder, filters=col("p") == 0, min_splits=4)
     narrowed = table.with_runtime_filters([RuntimeFilter("id", low=1900), RuntimeFilter("p", [0, 3])])
     assert read_splits(narrowed)["id"].tolist() == list(range(1900, 2000))
@@ -284,7 +284,7 @@ def test_runtime_filters_that_come_later(folder):
             table.with_runtime_filters(wrong)
 
 
-def test_types_of_partition_columns_by_what_there_is(folder):
+def test_partition_types_from_callable(folder):
     def types(listing):
         assert listing.keys == ("p",)
         assert [file.values for file in listing.files] == [("0",), ("0",), ("1",), ("1",)]
@@ -295,7 +295,7 @@ def test_types_of_partition_columns_by_what_there_is(folder):
     assert table.arrow_schema.field("p").type == pa.float64()
 
 
-def test_filters_of_all_kinds_are_pickled(tmp_path):
+def test_filters_of_all_types_are_pickled(tmp_path):
     frame = pd.DataFrame(
         {
             "t": pd.date_range("2020", periods=50, tz="UTC"),
@@ -316,6 +316,6 @@ def test_filters_of_all_kinds_are_pickled(tmp_path):
     ]
     for each in filters:
         table = split_table(tmp_path / "a.parquet", filters=each, split_bytes=1)
-        want = numparq.read_parquet(tmp_path / "a.parquet", filters=each)
-        assert read_splits(table)["i"].tolist() == want["i"].tolist()
-        assert 0 < len(want) < 50
+        expected = numparq.read_parquet(tmp_path / "a.parquet", filters=each)
+        assert read_splits(table)["i"].tolist() == expected["i"].tolist()
+        assert 0 < len(expected) < 50

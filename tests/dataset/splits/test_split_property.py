@@ -1,4 +1,4 @@
-"""Random tables in random splits: together, in order, these are what one read of the table gives."""
+"""Property test of splits: concatenated splits of random tables equal one read."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from support.data.split_tables import pick, random_filter, random_table, read_sp
 VIRTUAL = ("file", "row_group", "row_number")
 
 
-def divided(rng, folder, dataset, **options):
-    """Divide a table somehow, and say what a read of it all gives."""
+def split_randomly(rng, folder, dataset, **options):
+    """Return a randomly split table, its columns and the options of an equivalent read."""
     names = {*dataset.schema.columns, *dataset.partition_keys}
-    asked = {"filters": random_filter(rng, names), "include": pick(rng, (), VIRTUAL)}
+    read_options = {"filters": random_filter(rng, names), "include": pick(rng, (), VIRTUAL)}
     columns = pick(rng, None, rng.permutation([*names])[: rng.integers(0, len(names) + 1)].tolist())
     splitting = {
         "split_bytes": int(pick(rng, 60, 300, 900, 4000, 1 << 20)),
         "min_splits": int(pick(rng, 1, 2, 9)),
         "plan_files": pick(rng, None, 4096, 0),
     }
-    return split_table(str(folder), columns, **asked, **splitting, **options), columns, asked
+    return split_table(str(folder), columns, **read_options, **splitting, **options), columns, read_options
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_frames_together_are_one_read(seed, tmp_path):
+def test_concatenated_frames_equal_one_read(seed, tmp_path):
     rng = np.random.default_rng(seed)
     random_table(rng, tmp_path)
     with numparq.Dataset(str(tmp_path)) as dataset:
-        table, columns, asked = divided(rng, tmp_path, dataset)
-        want = rows_of(dataset.read(columns, **asked))
+        table, columns, read_options = split_randomly(rng, tmp_path, dataset)
+        expected = rows_of(dataset.read(columns, **read_options))
     frames = []
     for split in table.splits:
         reader = pickle.loads(pickle.dumps(table.reader))
@@ -51,31 +51,31 @@ def test_frames_together_are_one_read(seed, tmp_path):
     assert all(frame.dtypes.equals(nothing.dtypes) for frame in frames)
     got = rows_of(pd.concat([nothing, *frames], ignore_index=True))
     if columns is None:
-        assert set(got) == set(want)  # where an index has its place in the files, and not first
-    assert got == {name: want[name] for name in table.names}
+        assert set(got) == set(expected)  # an index column keeps its position in the files
+    assert got == {name: expected[name] for name in table.names}
     assert_disjoint(table.splits)
 
 
 def assert_disjoint(splits):
-    """Say that no row is in two splits, and that they are in order."""
-    seen = [(part.file.path, *rows) for split in splits for part in split.parts for rows in part.groups or ()]
-    assert all(start < stop for _, _, start, stop in seen)
+    """Check that splits are in order and no row is in two of them."""
+    ranges = [(part.file.path, *rows) for split in splits for part in split.parts for rows in part.groups or ()]
+    assert all(start < stop for _, _, start, stop in ranges)
     last = {}
-    for path, group, start, stop in seen:
+    for path, group, start, stop in ranges:
         assert start >= last.get((path, group), 0)
         last[path, group] = stop
 
 
 @pytest.mark.parametrize("seed", range(100, 115))
-def test_tables_together_are_one_read(seed, tmp_path):
+def test_concatenated_tables_equal_one_read(seed, tmp_path):
     rng = np.random.default_rng(seed)
     random_table(rng, tmp_path)
     with numparq.Dataset(str(tmp_path)) as dataset:
-        table, _, asked = divided(rng, tmp_path, dataset)
+        table, _, read_options = split_randomly(rng, tmp_path, dataset)
         with dataset.iter_batches(
-            table.names[: len(table.names) - len(asked["include"])], dtype_backend="pyarrow", **asked
+            table.names[: len(table.names) - len(read_options["include"])], dtype_backend="pyarrow", **read_options
         ) as batches:
-            want = batches.reader().read_all()
+            expected = batches.reader().read_all()
     reader = pickle.loads(pickle.dumps(table.reader))
     size = pick(rng, None, 9, 40)
     tables = [part for split in [*table.splits, Split()] for part in reader.tables(split, size)]
@@ -83,26 +83,26 @@ def test_tables_together_are_one_read(seed, tmp_path):
     assert not any(pa.types.is_dictionary(field.type) for field in reader.arrow_schema)
     assert size is None or all(part.num_rows <= size for part in tables)
     got = pa.concat_tables(tables)
-    assert got.num_rows == want.num_rows
+    assert got.num_rows == expected.num_rows
     for name in table.names:
-        assert got[name].to_pylist() == want[name].to_pylist()
+        assert got[name].to_pylist() == expected[name].to_pylist()
 
 
 @pytest.mark.parametrize("seed", range(200, 208))
-def test_runtime_filters_and_given_schemas(seed, tmp_path):
+def test_splits_with_runtime_filters_and_user_schema(seed, tmp_path):
     rng = np.random.default_rng(seed)
     random_table(rng, tmp_path)
     keys = numparq.RuntimeFilter("id", rng.integers(0, 500, 20).tolist(), low=int(rng.integers(0, 200)))
     schema = pa.schema({"id": pa.int64(), "i": pa.int64(), "nowhere": pa.float64(), "s": pa.string()})
     with numparq.Dataset(str(tmp_path), schema=schema) as dataset:
-        table, columns, asked = divided(rng, tmp_path, dataset, runtime_filters=keys, schema=schema)
-        want = rows_of(dataset.read(columns, runtime_filters=keys, **asked))
+        table, columns, read_options = split_randomly(rng, tmp_path, dataset, runtime_filters=keys, schema=schema)
+        expected = rows_of(dataset.read(columns, runtime_filters=keys, **read_options))
     copy = pickle.loads(pickle.dumps(table))
     got = rows_of(pd.concat([copy.frame(split) for split in [*copy.splits, Split()]], ignore_index=True))
-    assert got == {name: want[name] for name in table.names}
+    assert got == {name: expected[name] for name in table.names}
 
 
-def test_files_that_the_schema_was_not_taken_from_are_read_as_if_it_was_or_refused(tmp_path, monkeypatch):
+def test_unsampled_files_read_the_same_or_raise(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "SAMPLED_FILES", 1)
     same = refused = 0
     for seed in range(300, 325):

@@ -1,4 +1,4 @@
-"""Frames written into folders: what is in which file, what other readers make of it, and what is refused."""
+"""`DatasetWriter` and partitioned `to_parquet`: layout, interoperability, file limits, existing data and errors."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def sample(num_rows: int = 60) -> pd.DataFrame:
     )
 
 
-# --- what is in the files ---------------------------------------------------------------------------------------------
+# --- contents of the files --------------------------------------------------------------------------------------------
 
 
-def test_the_layout_is_that_of_pyarrow(tmp_path):
+def test_directory_layout_equals_pyarrow(tmp_path):
     frame = sample().drop(columns="list")
     numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["year", "city"])
     frame.to_parquet(tmp_path / "theirs", engine="pyarrow", partition_cols=["year", "city"])
-    # what is not ASCII is left as it is, since Spark and Hive make a character of each byte that is escaped
+    # non-ASCII characters are not escaped: Spark and Hive decode each escaped byte as one character
     expected = {name.replace("%C3%96", "Ö") for name in folders(tmp_path / "theirs")}
     assert folders(tmp_path / "ours") == expected
     assert len(files(tmp_path / "ours")) == 12
 
 
-def test_values_beyond_ascii(tmp_path):
-    """Emoji, what is composed and what is not, and separators are left as they are; controls are not."""
+def test_non_ascii_partition_values(tmp_path):
+    """Emoji, composed and decomposed characters and separators are not escaped; control characters are."""
     values = ["é", "e\u0301", "日本", "😀", "\u2028", "a\x85b", "ß/ß", "\x7f"]
     numparq.to_parquet(pd.DataFrame({"n": range(8), "key": values}), tmp_path / "a", partition_cols=["key"])
     texts = [*values[:5], "a%C2%85b", "ß%2Fß", "%7F"]
@@ -67,7 +67,7 @@ def test_values_beyond_ascii(tmp_path):
 
 
 @pytest.mark.parametrize("partition_cols", [["year"], ["city", "year"], ["kind"], "city"])
-def test_pandas_reads_what_was_written(tmp_path, partition_cols):
+def test_pandas_reads_partitioned_dataset(tmp_path, partition_cols):
     frame = sample()
     frame.index = pd.MultiIndex.from_arrays([frame["number"] * 10, frame["city"]], names=["i", None])
     numparq.to_parquet(frame, tmp_path / "a", partition_cols=partition_cols)
@@ -76,7 +76,7 @@ def test_pandas_reads_what_was_written(tmp_path, partition_cols):
     pd.testing.assert_frame_equal(ours, theirs)
 
 
-def test_each_file_has_the_types_of_the_whole_frame(tmp_path):
+def test_all_files_have_types_of_whole_frame(tmp_path):
     frame = pd.DataFrame(
         {
             "key": [1, 1, 2, 2],
@@ -93,7 +93,7 @@ def test_each_file_has_the_types_of_the_whole_frame(tmp_path):
     assert schemas[0].field("none here").type == pa.decimal128(4, 2)
 
 
-def test_types_hold_where_rows_are_taken_bit_by_bit(tmp_path, monkeypatch):
+def test_types_hold_when_rows_are_split_in_steps(tmp_path, monkeypatch):
     monkeypatch.setattr("numparq.dataset.write.partition_frame._BYTES_AT_ONCE", 300)
     frame = sample()
     frame.index = pd.MultiIndex.from_arrays([frame["number"].where(frame["number"] > 30), frame["city"]])
@@ -105,7 +105,7 @@ def test_types_hold_where_rows_are_taken_bit_by_bit(tmp_path, monkeypatch):
     assert len(files(tmp_path / "a")) == 3
 
 
-def test_rows_of_a_partition_keep_their_order(tmp_path):
+def test_partition_rows_keep_their_order(tmp_path):
     frame = pd.DataFrame({"key": np.random.default_rng(1).integers(0, 5, 5000), "n": range(5000)})
     numparq.to_parquet(frame, tmp_path, partition_cols=["key"], max_rows_per_file=300)
     for key, group in frame.groupby("key"):
@@ -161,7 +161,7 @@ def test_rows_of_a_partition_keep_their_order(tmp_path):
         ),
     ],
 )
-def test_values_are_printed_as_pyarrow_prints_them(tmp_path, values, texts):
+def test_partition_values_are_formatted_like_pyarrow(tmp_path, values, texts):
     frame = pd.DataFrame({"key": values, "n": range(3)})
     numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["key"])
     ours = tmp_path / "ours"
@@ -175,13 +175,13 @@ def test_values_are_printed_as_pyarrow_prints_them(tmp_path, values, texts):
 
 
 @pytest.mark.parametrize("key", ["a b", "é%41", "x=y/z", "_k", ".k", "1"])
-def test_keys_of_any_name(tmp_path, key):
+def test_partition_key_names_are_escaped(tmp_path, key):
     numparq.to_parquet(pd.DataFrame({key: ["x", "y"], "v": [1, 2]}), tmp_path, partition_cols=[key])
     found = ds.dataset(tmp_path, partitioning="hive").to_table().to_pylist()
     assert sorted(found, key=lambda row: row["v"]) == [{"v": 1, key: "x"}, {"v": 2, key: "y"}]
 
 
-def test_labels_that_are_no_strings(tmp_path):
+def test_non_string_column_labels(tmp_path):
     numparq.to_parquet(pd.DataFrame({0: [1, 2, 3], 1: [2, 1, 2]}), tmp_path, partition_cols=[1])
     assert folders(tmp_path) == {"1=1", "1=2"}
     assert pd.read_parquet(tmp_path, engine="pyarrow")[0].tolist() == [2, 1, 3]
@@ -191,39 +191,39 @@ def test_labels_that_are_no_strings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("index", "kept"),
+    ("index", "index_names"),
     [
         (pd.RangeIndex(4), None),
-        (pd.RangeIndex(10, 14), None),  # positions that mean nothing where rows lie in another order
+        (pd.RangeIndex(10, 14), None),  # positions lose their meaning when rows are reordered
         (pd.RangeIndex(10, 14, name="n"), ["n"]),
         (pd.Index(list("abcd"), name="letter"), ["letter"]),
         (pd.Index([5, 6, 7, 8]), [None]),
     ],
 )
-def test_the_index_is_kept_where_it_means_something(tmp_path, index, kept):
+def test_meaningful_index_is_kept(tmp_path, index, index_names):
     frame = pd.DataFrame({"key": [2, 1, 2, 1], "v": [1, 2, 3, 4]}, index=index)
     numparq.to_parquet(frame, tmp_path, partition_cols=["key"])
     found = pd.read_parquet(tmp_path, engine="pyarrow")
     assert found["v"].tolist() == [2, 4, 1, 3]
-    if kept is None:
+    if index_names is None:
         assert isinstance(found.index, pd.RangeIndex)
         assert found.index.equals(pd.RangeIndex(4))
     else:
-        assert list(found.index.names) == kept
+        assert list(found.index.names) == index_names
         assert found.index.tolist() == [index[i] for i in (1, 3, 0, 2)]
 
 
 @pytest.mark.parametrize(("index", "columns"), [(True, ["v", "__index_level_0__"]), (False, ["v"])])
-def test_the_index_as_wanted(tmp_path, index, columns):
+def test_index_argument(tmp_path, index, columns):
     frame = pd.DataFrame({"key": [2, 1], "v": [1, 2]})
     numparq.to_parquet(frame, tmp_path, index=index, partition_cols=["key"])
     assert all(pq.read_schema(tmp_path / name).names == columns for name in files(tmp_path))
 
 
-# --- limits of files --------------------------------------------------------------------------------------------------
+# --- file limits ------------------------------------------------------------------------------------------------------
 
 
-def test_rows_of_files(tmp_path):
+def test_max_rows_per_file(tmp_path):
     numparq.to_parquet(pd.DataFrame({"n": range(25)}), tmp_path, max_rows_per_file=10, row_group_size=4)
     rows = [pq.ParquetFile(tmp_path / name) for name in files(tmp_path)]
     assert [file.metadata.num_rows for file in rows] == [10, 10, 5]
@@ -231,7 +231,7 @@ def test_rows_of_files(tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path, engine="pyarrow"), pd.DataFrame({"n": range(25)}))
 
 
-def test_bytes_of_files(tmp_path):
+def test_max_bytes_per_file(tmp_path):
     frame = pd.DataFrame({"n": np.random.default_rng(1).integers(0, 2**60, 200_000)})
     numparq.to_parquet(frame, tmp_path, max_bytes_per_file=200_000)
     sizes = [(tmp_path / name).stat().st_size for name in files(tmp_path)]
@@ -240,7 +240,7 @@ def test_bytes_of_files(tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path, engine="pyarrow"), frame)
 
 
-def test_several_frames_share_files(tmp_path):
+def test_consecutive_frames_share_files(tmp_path):
     with DatasetWriter(tmp_path, partition_cols=["key"], max_rows_per_file=5) as writer:
         for start in range(0, 30, 6):
             writer.write(pd.DataFrame({"key": [0, 1] * 3, "n": range(start, start + 6)}))
@@ -250,7 +250,7 @@ def test_several_frames_share_files(tmp_path):
     assert len(files(tmp_path)) == 6
 
 
-def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
+def test_number_of_open_partition_files_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("numparq.dataset.write.partition_files._MOST_OPEN", 3)
     with DatasetWriter(tmp_path, partition_cols=["key"]) as writer:
         for _ in range(2):
@@ -260,14 +260,14 @@ def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_threads(tmp_path, threads):
+def test_threads_write_same_rows(tmp_path, threads):
     frame = sample(500)
     numparq.to_parquet(frame, tmp_path, partition_cols=["city", "year"], threads=threads)
     found = pd.read_parquet(tmp_path, engine="pyarrow").sort_values("number")
     assert found["object"].tolist() == frame["object"].tolist()
 
 
-def test_a_frame_without_rows(tmp_path):
+def test_empty_frame(tmp_path):
     numparq.to_parquet(sample(0), tmp_path / "a", partition_cols=["city"])
     assert os.listdir(tmp_path / "a") == []
     numparq.to_parquet(sample(0), tmp_path / "b", partition_cols=[])
@@ -275,7 +275,7 @@ def test_a_frame_without_rows(tmp_path):
     assert pq.ParquetFile(tmp_path / "b" / name).metadata.num_rows == 0
 
 
-# --- what is there already --------------------------------------------------------------------------------------------
+# --- existing data ----------------------------------------------------------------------------------------------------
 
 
 def write(folder: Path, keys: list, first: int, **options: object) -> None:
@@ -291,7 +291,7 @@ def rows(folder: Path) -> dict[str, list[int]]:
     return found
 
 
-def test_existing_files_are_an_error(tmp_path):
+def test_existing_files_raise(tmp_path):
     write(tmp_path / "a", ["x", "y"], 0)
     before = files(tmp_path)
     with pytest.raises(FileExistsError, match="has files already"):
@@ -300,14 +300,14 @@ def test_existing_files_are_an_error(tmp_path):
     assert os.listdir(tmp_path / "a") == sorted(os.listdir(tmp_path / "a"))
 
 
-@pytest.mark.parametrize("how", [{"append": True}, {"existing_data_behavior": "overwrite_or_ignore"}])
-def test_appending(tmp_path, how):
+@pytest.mark.parametrize("options", [{"append": True}, {"existing_data_behavior": "overwrite_or_ignore"}])
+def test_append_keeps_existing_rows(tmp_path, options):
     for first in (0, 2, 4):
-        write(tmp_path, ["x", "y"], first, **how)
+        write(tmp_path, ["x", "y"], first, **options)
     assert rows(tmp_path) == {"x": [0, 2, 4], "y": [1, 3, 5]}
 
 
-def test_replacing_partitions(tmp_path):
+def test_delete_matching_replaces_partitions(tmp_path):
     write(tmp_path, ["x", "y", None], 0)
     write(tmp_path, ["x", "y"], 3, append=True)
     write(tmp_path, ["y", None, "z"], 5, existing_data_behavior="delete_matching")
@@ -315,7 +315,7 @@ def test_replacing_partitions(tmp_path):
     assert set(os.listdir(tmp_path)) == {"key=x", "key=y", "key=z", "key=__HIVE_DEFAULT_PARTITION__"}
 
 
-def test_replacing_all_without_partitions(tmp_path):
+def test_delete_matching_without_partitions_replaces_all(tmp_path):
     for first in (0, 10):
         numparq.to_parquet(
             pd.DataFrame({"n": range(first, first + 5)}),
@@ -326,7 +326,7 @@ def test_replacing_all_without_partitions(tmp_path):
     assert pd.read_parquet(tmp_path, engine="pyarrow")["n"].tolist() == [10, 11, 12, 13, 14]
 
 
-def test_files_of_other_writers_are_replaced_by_their_partition(tmp_path):
+def test_files_of_other_writers_are_replaced(tmp_path):
     frame = pd.DataFrame({"key": ["a b", "é/="], "n": [1, 2]})
     for number, name in enumerate(["key=a%20b", "key=a b", "key=%C3%A9%2f%3d"]):
         (tmp_path / name).mkdir()
@@ -335,7 +335,7 @@ def test_files_of_other_writers_are_replaced_by_their_partition(tmp_path):
     assert rows(tmp_path) == {"a b": [1], "é/=": [2]}
 
 
-def test_other_partition_columns(tmp_path):
+def test_other_partition_columns_raise(tmp_path):
     write(tmp_path, ["x"], 0)
     before = files(tmp_path)
     for frame, columns in [
@@ -348,7 +348,7 @@ def test_other_partition_columns(tmp_path):
         assert files(tmp_path) == before
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -361,8 +361,8 @@ def test_other_partition_columns(tmp_path):
         ({"k": ["__HIVE_DEFAULT_PARTITION__"], "v": [1]}, {"partition_cols": ["k"]}, "stands for null"),
         ({"k": ["\ud800"], "v": [1]}, {"partition_cols": ["k"]}, "Unicode|UTF-8"),
         ({"k": [b"a"], "v": [1]}, {"partition_cols": ["k"]}, "binary"),
-        ({"k": [1j], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
-        ({"k": [[1]], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
+        ({"k": [1j], "v": [1]}, {"partition_cols": ["k"]}, "cannot be partition values"),
+        ({"k": [[1]], "v": [1]}, {"partition_cols": ["k"]}, "cannot be partition values"),
         ({"k": pd.to_timedelta([1], unit="s"), "v": [1]}, {"partition_cols": ["k"]}, "duration"),
         ({"k": [1, "a"], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types"),
         ({"k": [1, True], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types|bool"),
@@ -370,52 +370,56 @@ def test_other_partition_columns(tmp_path):
         ({"": [1], "v": [1]}, {"partition_cols": [""]}, "needs a name"),
     ],
 )
-def test_what_has_no_place_in_a_dataset(tmp_path, frame, options, message):
+def test_invalid_partitioned_frames_raise(tmp_path, frame, options, message):
     frame = pd.DataFrame(
         {key: pd.Series(value, dtype=object if isinstance(value, list) else None) for key, value in frame.items()}
     )
     with pytest.raises(SchemaError, match=message):
         numparq.to_parquet(frame, tmp_path / "new" / "data", **options)
-    assert os.listdir(tmp_path) == [], "nothing is left, not even folders"
+    assert os.listdir(tmp_path) == [], "no files or directories remain"
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"existing_data_behavior": "append", "partition_cols": []}, ValueError, "existing_data_behavior is one of"),
-        ({"existing_data_behavior": "delete_matching"}, ValueError, "for datasets"),
+        (
+            {"existing_data_behavior": "append", "partition_cols": []},
+            ValueError,
+            "existing_data_behavior must be one of",
+        ),
+        ({"existing_data_behavior": "delete_matching"}, ValueError, "needs a dataset"),
         ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
         ({"max_rows_per_file": 0}, ValueError, "at least 1"),
-        ({"max_bytes_per_file": "1"}, TypeError, "number"),
+        ({"max_bytes_per_file": "1"}, TypeError, "must be an int"),
         ({"partition_cols": [], "compression": "zip"}, ValueError, "compression"),
         ({"partition_cols": ["a"], "storage_options": {"x": 1}}, ValueError, "storage_options"),
     ],
 )
-def test_wrong_arguments(tmp_path, options, error, message):
+def test_invalid_arguments_raise(tmp_path, options, error, message):
     with pytest.raises(error, match=message):
         numparq.to_parquet(pd.DataFrame({"a": [1], "b": [1]}), tmp_path / "new", **options)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_is_needed(tmp_path):
-    with pytest.raises(ValueError, match="folder"):
+def test_path_must_be_a_directory(tmp_path):
+    with pytest.raises(ValueError, match="path must be a directory"):
         numparq.to_parquet(sample(), partition_cols=["year"])
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(NotADirectoryError, match="file of this name"):
+    with pytest.raises(NotADirectoryError, match="but is a file"):
         numparq.to_parquet(sample(), tmp_path / "file", partition_cols=["year"])
 
 
-def test_frames_of_other_columns(tmp_path):
+def test_frames_of_other_types_raise(tmp_path):
     with pytest.raises(SchemaError, match="the frame has"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
         writer.write(pd.DataFrame({"k": [1], "v": [1]}))
         writer.write(pd.DataFrame({"k": [2], "v": ["a"]}))
-    with pytest.raises(SchemaError, match="frames before"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
+    with pytest.raises(SchemaError, match="earlier frames"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
         writer.write(pd.DataFrame({"k": [1], "v": [1]}))
         writer.write(pd.DataFrame({"k": ["a"], "v": [1]}))
     assert os.listdir(tmp_path) == []
 
 
-def test_a_schema_says_what_partition_columns_are(tmp_path):
+def test_schema_sets_types_of_partition_columns(tmp_path):
     frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "v": [1, 2]})
     numparq.to_parquet(frame, tmp_path, partition_cols=["day"], schema={"day": pa.date32(), "v": pa.int16()})
     assert folders(tmp_path) == {"day=2020-01-01", "day=2020-01-02"}
@@ -424,7 +428,7 @@ def test_a_schema_says_what_partition_columns_are(tmp_path):
 
 @pytest.mark.parametrize("partition_cols", [["year"], ["city", "year"], ["kind"], []])
 @pytest.mark.parametrize("index", [None, "number", ["number", "city"], pd.RangeIndex(5, 65, name="r")])
-def test_numparq_reads_what_was_written_as_pandas_does(tmp_path, partition_cols, index):
+def test_numparq_reads_partitioned_dataset_like_pandas(tmp_path, partition_cols, index):
     frame = sample()
     if isinstance(index, pd.RangeIndex):
         frame.index = index
@@ -434,7 +438,7 @@ def test_numparq_reads_what_was_written_as_pandas_does(tmp_path, partition_cols,
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.read_parquet(tmp_path, engine="pyarrow"))
 
 
-def test_a_schema_of_all_columns(tmp_path):
+def test_schema_selects_and_orders_columns(tmp_path):
     frame = pd.DataFrame({"b": [1, 2], "key": [1, 2], "a": [1.0, 2.0], "unnamed": [0, 0]})
     schema = pa.schema([("a", pa.float32()), ("key", pa.int64()), ("b", pa.int8())])
     numparq.to_parquet(frame, tmp_path, partition_cols=["key"], schema=schema)
@@ -443,7 +447,7 @@ def test_a_schema_of_all_columns(tmp_path):
     assert folders(tmp_path) == {"key=1", "key=2"}
 
 
-def test_options_reach_every_file(tmp_path):
+def test_write_options_apply_to_every_file(tmp_path):
     numparq.to_parquet(
         sample(),
         tmp_path,
@@ -459,11 +463,11 @@ def test_options_reach_every_file(tmp_path):
         assert found.num_row_groups == 3
         assert found.metadata[b"who"] == b"we"
         assert found.row_group(0).sorting_columns[0].column_index == 0
-    with pytest.raises(SchemaError, match="year"):  # which the files do not have
+    with pytest.raises(SchemaError, match="year"):  # not a column of the files
         numparq.to_parquet(sample(), tmp_path / "b", partition_cols=["year"], compression={"year": "zstd"})
 
 
-def test_there_is_one_bar(tmp_path, monkeypatch):
+def test_one_progress_bar_for_all_files(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr("numparq.util.progress.PATIENCE", 0)
     monkeypatch.setattr("numparq.util.progress.ProgressBar._start", lambda self: setattr(self, "_bar", Bar()))
@@ -481,13 +485,13 @@ def test_there_is_one_bar(tmp_path, monkeypatch):
     assert all(total == 60 for _, total in shown[:-1])
 
 
-def test_names_that_are_too_long_for_a_folder(tmp_path):
+def test_too_long_partition_names_raise(tmp_path):
     with pytest.raises(OSError, match="too long"):
         numparq.to_parquet(pd.DataFrame({"k": ["a", "x" * 300], "v": [1, 2]}), tmp_path / "new", partition_cols=["k"])
     assert os.listdir(tmp_path) == []
 
 
-def test_labels_that_are_there_twice(tmp_path):
+def test_duplicate_column_labels(tmp_path):
     frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "b", "a"])
     numparq.to_parquet(frame, tmp_path / "b", partition_cols=["b"])
     assert pq.read_schema(tmp_path / "b" / files(tmp_path / "b")[0]).names == ["a", "a_1"]
@@ -495,12 +499,12 @@ def test_labels_that_are_there_twice(tmp_path):
         numparq.to_parquet(frame, tmp_path / "a", partition_cols=["a"])
 
 
-def test_a_level_of_the_index_is_no_column(tmp_path):
+def test_partitioning_by_index_level_raises(tmp_path):
     with pytest.raises(SchemaError, match="reset_index"):
         numparq.to_parquet(sample().set_index("year"), tmp_path, partition_cols=["year"])
 
 
-def test_polars_and_duckdb_read_what_was_written(tmp_path):
+def test_polars_and_duckdb_read_partitioned_dataset(tmp_path):
     keys = ["a b", "c/d", "é", None, "a b"]
     numparq.to_parquet(pd.DataFrame({"key": keys, "n": range(5)}), tmp_path, partition_cols=["key"])
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
@@ -512,11 +516,11 @@ def test_polars_and_duckdb_read_what_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("keys", [[], ["k"]])
-def test_frames_that_do_not_go_with_the_files_there_are_not_added(tmp_path, keys):
+def test_appended_frame_must_match_existing_files(tmp_path, keys):
     numparq.to_parquet(pd.DataFrame({"k": [1, 2], "a": [1, 2]}), tmp_path, partition_cols=keys)
     before = numparq.read_parquet(tmp_path)
     names = files(tmp_path)
-    with pytest.raises(numparq.SchemaError, match="does not go with the files that are there"):
+    with pytest.raises(numparq.SchemaError, match="do not form one table with the existing ones"):
         numparq.to_parquet(pd.DataFrame({"k": [1], "a": ["x"]}), tmp_path, partition_cols=keys, append=True)
     assert files(tmp_path) == names
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), before)

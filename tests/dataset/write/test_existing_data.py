@@ -1,4 +1,4 @@
-"""Partitions that are replaced are those of the same values, however whoever wrote them has spelled these."""
+"""Replaced partitions match by value, whatever spelling another writer used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numparq.dataset.write.shared_job import SharedJob  # noqa: E402
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "gone", "stay"),
+    ("kind", "value", "replaced", "kept"),
     [
         (pa.int32(), 1, ["1", "01", "001"], ["10", "-1", "1.0", "_1", "x", "__HIVE_DEFAULT_PARTITION__"]),
         (pa.float64(), 1.0, ["1", "1.0", "1e0", "01."], ["1.5", "nan", "-1", "x"]),
@@ -32,9 +32,9 @@ from numparq.dataset.write.shared_job import SharedJob  # noqa: E402
     ],
 )
 @pytest.mark.parametrize("by", ["a job", "a writer"])
-def test_partitions_that_others_spell_otherwise_are_replaced(tmp_path, kind, value, gone, stay, by):
-    """A month=01 that is there is the one that 1 is written to: no reader is to have the rows of both."""
-    for text in (*gone, *stay):
+def test_partitions_with_other_spellings_are_replaced(tmp_path, kind, value, replaced, kept, by):
+    """Writing 1 replaces an existing `month=01`, so that readers never see rows of both."""
+    for text in (*replaced, *kept):
         (tmp_path / f"key={text}").mkdir()
         numparq.to_parquet(pd.DataFrame({"n": [1]}), tmp_path / f"key={text}" / "old.parquet")
     table = pa.table({"key": pa.array([value], kind), "n": [2]})
@@ -46,4 +46,4 @@ def test_partitions_that_others_spell_otherwise_are_replaced(tmp_path, kind, val
     else:
         with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching") as writer:
             writer.write(table.to_pandas(types_mapper=pd.ArrowDtype))
-    assert {path.parent.name for path in tmp_path.rglob("old.parquet")} == {f"key={text}" for text in stay}
+    assert {path.parent.name for path in tmp_path.rglob("old.parquet")} == {f"key={text}" for text in kept}

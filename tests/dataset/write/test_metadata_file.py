@@ -1,4 +1,4 @@
-"""``_metadata`` and ``_common_metadata`` as they are written: true of all files, and read by others."""
+"""`_metadata` and `_common_metadata` as written: consistent with all files, and readable by other libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def by_metadata(folder: Path, **options: object) -> dict[str, list]:
     return dataset.to_table(**options).sort_by("n").to_pydict()
 
 
-def test_pyarrow_reads_a_dataset_by_it(tmp_path):
+def test_pyarrow_reads_dataset_by_metadata_file(tmp_path):
     write(tmp_path, 0, ["a b", "c/d", "a b", "é"], row_group_size=1)
     assert by_metadata(tmp_path) == {
         "n": [0, 1, 2, 3],
@@ -58,7 +58,7 @@ def test_pyarrow_reads_a_dataset_by_it(tmp_path):
     assert pq.read_metadata(tmp_path / "_common_metadata").num_row_groups == 0
 
 
-def test_it_says_what_the_footers_say(tmp_path):
+def test_metadata_file_equals_footers(tmp_path):
     write(tmp_path, 0, list("abab"), bloom_filter_options={"n": True})
     whole = pq.read_metadata(tmp_path / "_metadata")
     assert (whole.num_rows, whole.num_row_groups) == (4, 2)
@@ -72,7 +72,7 @@ def test_it_says_what_the_footers_say(tmp_path):
             assert ours == theirs
 
 
-def test_it_grows_with_the_dataset(tmp_path):
+def test_metadata_file_follows_appends_and_replacements(tmp_path):
     write(tmp_path, 0, list("ab"))
     write(tmp_path, 2, list("bc"), append=True)
     assert by_metadata(tmp_path)["n"] == [0, 1, 2, 3]
@@ -81,14 +81,14 @@ def test_it_grows_with_the_dataset(tmp_path):
     assert (found["n"], found["key"]) == ([0, 3, 4], ["a", "c", "b"])
 
 
-def test_one_that_would_be_false_is_removed(tmp_path):
+def test_stale_metadata_file_is_removed(tmp_path):
     write(tmp_path, 0, list("ab"))
     assert {"_metadata", "_common_metadata"} <= set(os.listdir(tmp_path))
     numparq.to_parquet(frame(2, ["b"]), tmp_path, partition_cols=["key"], append=True)
     assert set(os.listdir(tmp_path)) == {"key=a", "key=b"}
 
 
-def test_files_of_other_writers(tmp_path):
+def test_metadata_file_includes_files_of_other_writers(tmp_path):
     write(tmp_path, 0, list("ab"))
     (tmp_path / "key=c").mkdir()
     frame(5, ["c"]).drop(columns="key").to_parquet(tmp_path / "key=c" / "x.parquet", engine="pyarrow")
@@ -111,34 +111,34 @@ def of_a_writer_with_bugs(parts: FileParts) -> None:
 DTYPES = {"n": np.uint32, "r": np.float64}
 
 
-def told(folder: Path) -> dict[str, dict[str, object]]:
-    """Give what `_metadata` says of the columns of the file ``old.parquet``."""
+def old_file_chunks(folder: Path) -> dict[str, dict[str, object]]:
+    """Return the column chunks that `_metadata` has of the file `old.parquet`, by path."""
     with numparq.ParquetFile(folder / "_metadata") as file:
         groups = file.metadata.to_dict()["row_groups"]
     (group,) = (group for group in groups if group["columns"][0]["file_path"] == "old.parquet")
     return {".".join(chunk["meta_data"]["path_in_schema"]): chunk for chunk in group["columns"]}
 
 
-def grown(folder: Path, change: object) -> dict[str, dict[str, object]]:
-    """Let a dataset with a file whose bounds lie get a file, and `_metadata`; give what that says of the lying one."""
+def append_to_old_file(folder: Path, change: object) -> dict[str, dict[str, object]]:
+    """Append to a dataset with a file of wrong bounds, write `_metadata`, and return its chunks of that file."""
     old = pd.DataFrame({"n": [5, 6, 7], "r": [5.0, 6.0, 7.0]}).astype(DTYPES)
     parts = FileParts(numparq.to_parquet(old, index=False))
     change(parts)
     for chunk in parts.footer.row_groups[0].columns:
-        about = chunk.meta_data.statistics
-        about.max_value = about.min_value
+        statistics = chunk.meta_data.statistics
+        statistics.max_value = statistics.min_value
     (folder / "old.parquet").write_bytes(parts.data())
     os.utime(folder / "old.parquet", (1, 1))
     new = pd.DataFrame({"n": [1, 2], "r": [1.0, 2.0]}).astype(DTYPES)
     numparq.to_parquet(new, folder, index=False, append=True, write_metadata_file=True)
     for name in ("n", "r"):
         assert numparq.read_parquet(folder, filters=[(name, "=", 7)])["n"].tolist() == [7]
-    return told(folder)
+    return old_file_chunks(folder)
 
 
 @pytest.mark.parametrize("writer", ["impala version 2.12.0", "parquet-mr version 1.7.0 (build abc)", None])
-def test_files_whose_pages_are_read_by_their_writer(tmp_path, writer):
-    """Nobody would know of it by `_metadata`; the file, and the dataset, stay as they are."""
+def test_files_with_writer_quirks_refuse_a_metadata_file(tmp_path, writer):
+    """`_metadata` would hide the writer's quirk; the file and the dataset stay unchanged."""
     parts = FileParts(numparq.to_parquet(pd.DataFrame({"n": [1, 2]}), index=False))
     parts.footer.created_by = writer
     (tmp_path / "old.parquet").write_bytes(parts.data())
@@ -151,47 +151,47 @@ def test_files_whose_pages_are_read_by_their_writer(tmp_path, writer):
 
 
 @pytest.mark.parametrize("change", [without_orders, in_an_unknown_order, of_a_writer_with_bugs])
-def test_bounds_that_mean_nothing_in_their_file_do_not_under_the_footer_of_another(tmp_path, change):
-    for chunk in grown(tmp_path, change).values():
+def test_unusable_bounds_are_dropped_from_metadata_file(tmp_path, change):
+    for chunk in append_to_old_file(tmp_path, change).values():
         assert chunk["meta_data"]["statistics"].keys() <= {"null_count", "nan_count"}
         assert "column_index_offset" not in chunk
         assert "offset_index_offset" in chunk
         assert chunk["meta_data"]["statistics"]["null_count"] == 0
 
 
-def test_bounds_that_need_no_order_stay(tmp_path):
+def test_bounds_without_column_order_are_kept(tmp_path):
     def change(parts: FileParts) -> None:
         parts.footer.column_orders = None
         for chunk in parts.footer.row_groups[0].columns:
-            about = chunk.meta_data.statistics
-            about.min, about.max = about.min_value, about.max_value
+            statistics = chunk.meta_data.statistics
+            statistics.min, statistics.max = statistics.min_value, statistics.max_value
 
-    found = grown(tmp_path, change)
+    found = append_to_old_file(tmp_path, change)
     assert {"min", "max"} < found["r"]["meta_data"]["statistics"].keys()
     assert "min_value" not in found["r"]["meta_data"]["statistics"]
 
 
-def test_bounds_of_other_orders(tmp_path):
-    """Floats in IEEE 754's total order, among others: those of the columns beside them stay."""
+def test_bounds_of_other_column_orders_are_dropped(tmp_path):
+    """Floats in IEEE 754 total order are dropped; the bounds of neighbouring columns stay."""
     frame = pd.DataFrame({"n": [5, 6], "r": [5.0, 7.0]})
     (tmp_path / "old.parquet").write_bytes(numparq.to_parquet(frame, index=False, column_order="ieee754"))
     numparq.to_parquet(frame, tmp_path, index=False, append=True, write_metadata_file=True)
-    found = told(tmp_path)
+    found = old_file_chunks(tmp_path)
     assert "min_value" in found["n"]["meta_data"]["statistics"]
     assert "column_index_offset" in found["n"]
     assert found["r"]["meta_data"]["statistics"].keys() == {"null_count", "nan_count"}
 
 
-def test_nothing_of_files_of_the_same_writer_is_left_out():
+def test_statistics_of_same_writer_are_kept():
     data = numparq.to_parquet(pd.DataFrame({"n": [1], "s": ["x"], "u": np.array([1], np.uint32), "r": [1.0]}))
     with numparq.ParquetFile(data) as file:
         assert misread_statistics(file.footer, file.footer) == {}
 
 
-def test_null_counts_that_are_wrong_in_their_file(tmp_path):
+def test_wrong_null_counts_are_dropped_from_metadata_file(tmp_path):
     pq.write_table(pa.table({"l": [[1], [], None]}), tmp_path / "old.parquet", write_page_index=True)
     numparq.to_parquet(pd.DataFrame({"l": [[2]]}), tmp_path, index=False, append=True, write_metadata_file=True)
-    (chunk,) = told(tmp_path).values()
+    (chunk,) = old_file_chunks(tmp_path).values()
     assert chunk["meta_data"]["statistics"].keys() >= {"min_value", "max_value"}
     assert "null_count" not in chunk["meta_data"]["statistics"]
     assert "column_index_offset" not in chunk
@@ -205,7 +205,7 @@ def test_null_counts_that_are_wrong_in_their_file(tmp_path):
         pa.schema([("n", pa.int64()), ("text", pa.string())]),
     ],
 )
-def test_files_with_other_columns(tmp_path, schema):
+def test_files_with_other_columns_refuse_a_metadata_file(tmp_path, schema):
     write(tmp_path, 0, list("ab"))
     (tmp_path / "key=c").mkdir()
     table = pa.table({"n": [5], "text": ["x"], "list": [[1]]}).select(schema.names).cast(schema)
@@ -218,18 +218,18 @@ def test_files_with_other_columns(tmp_path, schema):
     assert by_metadata(tmp_path)["n"] == [0, 1, 2]
 
 
-def test_the_dataset_may_be_moved(tmp_path):
+def test_metadata_file_survives_moving_the_dataset(tmp_path):
     write(tmp_path / "a", 0, list("ab"))
     shutil.move(tmp_path / "a", tmp_path / "b")
     assert by_metadata(tmp_path / "b")["n"] == [0, 1]
 
 
-def test_without_partitions(tmp_path):
+def test_metadata_file_without_partitions(tmp_path):
     numparq.to_parquet(frame(0, list("abcd")), tmp_path, max_rows_per_file=1, write_metadata_file=True)
     assert ds.parquet_dataset(tmp_path / "_metadata").to_table()["n"].to_pylist() == [0, 1, 2, 3]
 
 
-def test_nothing_written_says_nothing(tmp_path):
+def test_empty_writes_leave_metadata_file_unchanged(tmp_path):
     with DatasetWriter(tmp_path, partition_cols=["key"], write_metadata_file=True):
         pass
     assert os.listdir(tmp_path) == []
@@ -239,7 +239,7 @@ def test_nothing_written_says_nothing(tmp_path):
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_fastparquet_reads_a_dataset_by_it(tmp_path):
+def test_fastparquet_reads_dataset_by_metadata_file(tmp_path):
     fastparquet = pytest.importorskip("fastparquet")
     write(tmp_path, 0, list("abcab"), max_rows_per_file=1)
     found = fastparquet.ParquetFile(str(tmp_path / "_metadata")).to_pandas(columns=["n", "key"])

@@ -1,4 +1,4 @@
-"""Writes of several processes to one dataset: files count once the job is committed, and only those it names."""
+"""Writes of several processes to one dataset: only files named in the commit become visible, and only then."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from numparq.dataset.commit.recover import recover
 from numparq.dataset.write.shared_job import SharedJob
 from support.shared_jobs import frame, read_numbers, staged_leftovers, visible_files, write_by_task, write_numbers
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses POSIX locks")
 
 
-def test_nothing_counts_before_the_commit(tmp_path):
+def test_files_are_invisible_before_commit(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     messages = [write_by_task(job, f"{task:05}", 10 * task) for task in range(3)]
     assert read_numbers(tmp_path) == []
     assert visible_files(tmp_path) == []
-    assert [name[0] for name in os.listdir(tmp_path)] == ["."], "what is there is hidden from all readers"
+    assert [name[0] for name in os.listdir(tmp_path)] == ["."], "staged files are hidden from all readers"
     job.commit(messages)
     assert read_numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]
     assert staged_leftovers(tmp_path) == []
@@ -33,7 +33,7 @@ def test_nothing_counts_before_the_commit(tmp_path):
     assert all(f"part-{job.id}-0000" in name and name.startswith("key=") for name in visible_files(tmp_path))
 
 
-def test_files_can_be_read_before_the_commit(tmp_path):
+def test_staged_files_can_be_read_before_commit(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     messages = [write_by_task(job, "0", 0), write_by_task(job, "1", 10), None]
     paths = job.staged(messages)
@@ -47,7 +47,7 @@ def test_files_can_be_read_before_the_commit(tmp_path):
     assert visible_files(tmp_path) == sorted(file.name for file in files)
 
 
-def test_messages_and_jobs_are_small(tmp_path):
+def test_pickled_jobs_and_messages_are_small(tmp_path):
     job = SharedJob.begin(tmp_path)
     message = write_by_task(job, "0", 0, 100_000)
     assert len(pickle.dumps(job)) < 3000
@@ -55,7 +55,7 @@ def test_messages_and_jobs_are_small(tmp_path):
     job.abort()
 
 
-def test_a_job_that_is_given_up_leaves_nothing(tmp_path):
+def test_aborted_job_leaves_no_files(tmp_path):
     job = SharedJob.begin(tmp_path / "new" / "data", partition_cols=["key"])
     write_by_task(job, "0", 0)
     open_one = job.task("1")
@@ -71,7 +71,7 @@ def test_a_job_that_is_given_up_leaves_nothing(tmp_path):
 
 
 def busy_tasks(staging: str, stop: threading.Event) -> list[threading.Thread]:
-    """Begin to create files in the folder of a job, as tasks do that run on."""
+    """Start threads that create files in a job's staging directory, as tasks that outlive their job do."""
 
     def create(number: int) -> None:
         for count in itertools.count():
@@ -88,7 +88,7 @@ def busy_tasks(staging: str, stop: threading.Event) -> list[threading.Thread]:
 
 @pytest.mark.parametrize("end", ["abort", "commit"])
 @pytest.mark.parametrize("outlives", [False, True])
-def test_nothing_is_left_where_tasks_go_on_creating_files(tmp_path, end, outlives):
+def test_job_removes_files_created_by_late_tasks(tmp_path, end, outlives):
     write_numbers(tmp_path)
     for _ in range(5):
         job = SharedJob.begin(tmp_path, partition_cols=["key"], outlives=outlives)
@@ -104,15 +104,15 @@ def test_nothing_is_left_where_tasks_go_on_creating_files(tmp_path, end, outlive
         assert staged_leftovers(tmp_path) == []
 
 
-def test_a_removal_that_breaks_off_is_completed_by_the_next_write(tmp_path, monkeypatch):
+def test_interrupted_removal_is_completed_by_recovery(tmp_path, monkeypatch):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, partition_cols=["key"], outlives=True)
     write_by_task(job, "0", 4)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *args, **options: None)  # as if the process had died
+        patch.setattr(shutil, "rmtree", lambda *args, **options: None)  # as if the process had been killed
         job.abort()
     (name,) = staged_leftovers(tmp_path)
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         write_by_task(job, "1", 4)
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
     assert name.startswith(".numparq-over-")
@@ -120,7 +120,7 @@ def test_a_removal_that_breaks_off_is_completed_by_the_next_write(tmp_path, monk
     assert staged_leftovers(tmp_path) == []
 
 
-def test_an_attempt_that_fails_leaves_nothing(tmp_path):
+def test_failed_attempt_leaves_no_files(tmp_path):
     job = SharedJob.begin(tmp_path)
     with pytest.raises(RuntimeError), job.task("0") as writer:
         writer.write(frame(0))
@@ -135,16 +135,16 @@ def test_an_attempt_that_fails_leaves_nothing(tmp_path):
     job.abort()
 
 
-def test_a_task_of_a_job_that_is_over_says_so(tmp_path):
+def test_task_of_finished_job_raises(tmp_path):
     job = SharedJob.begin(tmp_path)
     late = job.task("0")
     job.commit([write_by_task(job, "1", 0)])
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         late.write(frame(0))
         late.close()
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         job.commit([])
-    job.abort()  # has nothing to do
+    job.abort()  # a no-op
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
     assert staged_leftovers(tmp_path) == []
 
@@ -171,12 +171,12 @@ def test_tasks_in_other_processes(tmp_path):
     assert len(visible_files(tmp_path)) == 4
 
 
-def test_of_several_attempts_only_the_one_that_is_named_counts(tmp_path):
+def test_only_the_committed_attempt_is_visible(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
-    side_by_side = job.task("00000")
-    side_by_side.write(frame(0))
+    concurrent = job.task("00000")
+    concurrent.write(frame(0))
     first, second = write_by_task(job, "00000", 0), write_by_task(job, "00000", 0)
-    slow = side_by_side.close()
+    slow = concurrent.close()
     assert len({file.staged_name for message in (first, second, slow) for file in message.files}) == 6
     job.commit([second, write_by_task(job, "00001", 10)])
     assert read_numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13]
@@ -184,17 +184,17 @@ def test_of_several_attempts_only_the_one_that_is_named_counts(tmp_path):
     assert len(visible_files(tmp_path)) == 4
 
 
-def test_two_attempts_are_not_both_taken(tmp_path):
+def test_two_attempts_of_one_task_raise(tmp_path):
     job = SharedJob.begin(tmp_path)
     messages = [write_by_task(job, "0", 0), write_by_task(job, "0", 0)]
-    with pytest.raises(ValueError, match="two messages are of the task '0'"):
+    with pytest.raises(ValueError, match="two messages are from task '0'"):
         job.commit(messages)
     assert read_numbers(tmp_path) == []
     job.commit(messages[:1])
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
 
 
-def test_messages_of_another_job_are_refused(tmp_path):
+def test_messages_of_another_job_raise(tmp_path):
     job, other = SharedJob.begin(tmp_path), SharedJob.begin(tmp_path)
     with pytest.raises(ValueError, match=other.id):
         job.commit([write_by_task(other, "0", 0)])
@@ -203,7 +203,7 @@ def test_messages_of_another_job_are_refused(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_that_is_not_there_any_more_ends_the_commit(tmp_path):
+def test_missing_staged_file_fails_the_commit(tmp_path):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, mode="overwrite", partition_cols=["key"])
     messages = [write_by_task(job, "0", 10), write_by_task(job, "1", 20)]
@@ -216,9 +216,9 @@ def test_a_file_that_is_not_there_any_more_ends_the_commit(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", ".x", "a.b", "x" * 101, "Ö"])
-def test_names_of_tasks(tmp_path, name):
+def test_invalid_task_names_raise(tmp_path, name):
     job = SharedJob.begin(tmp_path)
-    with pytest.raises(ValueError, match="task's name"):
+    with pytest.raises(ValueError, match="name of a task"):
         job.task(name)
     job.abort()
 

@@ -1,4 +1,4 @@
-"""Shared jobs beside other writers, and after a crash of one of them."""
+"""Shared jobs beside other writers, and after one of them has died."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from numparq.format.physical_type import INT64
 from numparq.format.schema_node import SchemaNode
 from support.shared_jobs import frame, read_numbers, staged_leftovers, write_by_task, write_numbers
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses POSIX locks")
 
 
-def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
+def test_incompatible_columns_and_partitions_raise(tmp_path):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     with job.task("0") as writer:
         writer.write(pd.DataFrame({"key": [1], "n": ["text"]}))
-    with pytest.raises(SchemaError, match="does not go with the files that are there"):
+    with pytest.raises(SchemaError, match="do not form one table with the existing ones"):
         job.commit([writer.message])
     job.abort()
     job = SharedJob.begin(tmp_path)
@@ -49,8 +49,8 @@ def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
     ],
     ids=["string", "a column more", "narrower", "float"],
 )
-def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, second, ends) -> None:
-    """Tasks do not know of each other; without a schema only the commit sees what all have written."""
+def test_incompatible_columns_of_tasks_raise(tmp_path, second, ends) -> None:
+    """Without a schema, only the commit sees the columns of all tasks."""
     path = tmp_path / "a"
     job = SharedJob.begin(path)
     messages = []
@@ -61,7 +61,7 @@ def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, secon
     assert messages[0].columns == messages[2].columns
     assert messages[0].columns != messages[1].columns
     if ends is None:
-        with pytest.raises(SchemaError, match="files of the write do not go together"):
+        with pytest.raises(SchemaError, match="the written files do not form one table"):
             job.commit(messages)
         job.abort()
         assert not list(path.glob("*.parquet"))
@@ -70,8 +70,8 @@ def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, secon
         assert sorted(numparq.read_parquet(path)["n"].tolist()) == sorted([*ends, 1])
 
 
-def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
-    """It is listed, and gone before it can be looked at."""
+def test_file_replaced_during_begin_of_append(tmp_path, monkeypatch):
+    """A file that is listed but gone when it is opened."""
     write_numbers(tmp_path)
     monkeypatch.setattr("numparq.dataset.commit.local_stage.FileSource", lambda path: os.stat(f"{path}.gone"))
     SharedJob.begin(
@@ -82,8 +82,8 @@ def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("same_name", [str, str.lower])
-def test_columns_whose_names_differ_in_case(tmp_path, same_name):
-    """They are two, but for readers to whom they are one."""
+def test_column_names_that_differ_in_case(tmp_path, same_name):
+    """They are two columns, unless readers are case-insensitive."""
     write_numbers(tmp_path)
     for name in ("n", "N"):
         job = pickle.loads(
@@ -92,7 +92,9 @@ def test_columns_whose_names_differ_in_case(tmp_path, same_name):
         with job.task("0") as writer:
             writer.write(pd.DataFrame({"key": [1], name: [7]}))
         if name == "N" and same_name is str.lower:
-            with pytest.raises(SchemaError, match=r"called 'n', and readers are to take both for one.*column 'N'"):
+            with pytest.raises(
+                SchemaError, match=r"the existing column 'n' has a name that readers treat as equal.*column 'N'"
+            ):
                 job.commit([writer.message])
             job.abort()
         else:
@@ -101,10 +103,13 @@ def test_columns_whose_names_differ_in_case(tmp_path, same_name):
     assert list(numparq.read_parquet(tmp_path).columns) == columns
 
 
-def test_appends_side_by_side_all_succeed(tmp_path):
+def test_concurrent_appends_all_succeed(tmp_path):
     jobs = [SharedJob.begin(tmp_path, partition_cols=["key"], outlives=bool(n % 2)) for n in range(6)]
     messages = [[write_by_task(job, "0", 100 * n), write_by_task(job, "1", 100 * n + 50)] for n, job in enumerate(jobs)]
-    threads = [threading.Thread(target=job.commit, args=(of,)) for job, of in zip(jobs, messages, strict=True)]
+    threads = [
+        threading.Thread(target=job.commit, args=(job_messages,))
+        for job, job_messages in zip(jobs, messages, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -116,7 +121,7 @@ def test_appends_side_by_side_all_succeed(tmp_path):
 
 
 @pytest.mark.parametrize("outlives", [False, True])
-def test_other_writers_leave_a_job_alone_that_is_under_way(tmp_path, outlives):
+def test_other_writers_keep_staged_files_of_running_job(tmp_path, outlives):
     job = SharedJob.begin(tmp_path, partition_cols=["key"], outlives=outlives)
     message = write_by_task(job, "0", 100)
     write_numbers(tmp_path)
@@ -130,7 +135,7 @@ def test_other_writers_leave_a_job_alone_that_is_under_way(tmp_path, outlives):
     assert staged_leftovers(tmp_path) == []
 
 
-def test_a_copy_commits_when_the_first_one_is_no_more(tmp_path):
+def test_unpickled_job_commits_after_original_is_deleted(tmp_path):
     job = SharedJob.begin(tmp_path)
     copy, message = pickle.loads(pickle.dumps(job)), write_by_task(job, "0", 0)
     del job
@@ -139,7 +144,7 @@ def test_a_copy_commits_when_the_first_one_is_no_more(tmp_path):
     assert staged_leftovers(tmp_path) == []
 
 
-def test_what_a_dead_job_has_left_is_removed(tmp_path):
+def test_recovery_removes_files_of_dead_job(tmp_path):
     (tmp_path / "data").mkdir()
     dead = SharedJob.begin(tmp_path / "data")
     write_by_task(dead, "0", 0)
@@ -161,11 +166,11 @@ def test_what_a_dead_job_has_left_is_removed(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"name": "../out.parquet"}, {"name": "/out.parquet"}, {"staged_name": "../1"}])
-def test_messages_that_name_files_elsewhere_are_refused(tmp_path, change):
+def test_messages_with_foreign_paths_raise(tmp_path, change):
     job = SharedJob.begin(tmp_path / "a")
     message = write_by_task(job, "0", 0)
     forged = replace(message, files=tuple(replace(file, **change) for file in message.files))
-    with pytest.raises(ValueError, match="none of the write"):
+    with pytest.raises(ValueError, match="which the write did not stage"):
         job.commit([forged])
     job.abort()
     assert os.listdir(tmp_path) == []

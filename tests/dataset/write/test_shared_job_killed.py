@@ -1,4 +1,4 @@
-"""Writes of several processes whose processes are killed: nothing is there twice, and a commit whole or not at all."""
+"""Shared jobs with killed processes: no row is duplicated, and commits are atomic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import InvalidFileError
 from support.io.killed_process import run_killed_at_step
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses POSIX signals and locks")
 
 
 def frame(first: int) -> pd.DataFrame:
@@ -77,11 +77,11 @@ AFTER = {"append": [0, 1, 2, *NEW], "overwrite": NEW, "delete_matching": NEW, "r
 
 
 CASES = [("append", True), ("overwrite", False), ("delete_matching", True), ("replace", False)]
-EVERYWHERE = [pytest.param(mode, outlives, 1, marks=pytest.mark.slow) for mode, outlives in CASES]
+ALL_STEPS = [pytest.param(mode, outlives, 1, marks=pytest.mark.slow) for mode, outlives in CASES]
 
 
-@pytest.mark.parametrize(("mode", "outlives", "stride"), [(*CASES[1], 5), (*CASES[3], 7), *EVERYWHERE])
-def test_a_driver_that_is_killed_anywhere(tmp_path, mode, outlives, stride):
+@pytest.mark.parametrize(("mode", "outlives", "stride"), [(*CASES[1], 5), (*CASES[3], 7), *ALL_STEPS])
+def test_killed_driver_leaves_old_or_new_dataset(tmp_path, mode, outlives, stride):
     fill(tmp_path / "before")
     step, states, killed = 0, [], True
     while killed:
@@ -92,7 +92,7 @@ def test_a_driver_that_is_killed_anywhere(tmp_path, mode, outlives, stride):
         assert found in ([0, 1, 2], AFTER[mode])
         states.append(found != [0, 1, 2])
         recover(folder, abandoned=outlives)
-        assert numbers(folder) == found, "what readers saw is what comes of it"
+        assert numbers(folder) == found, "recovery keeps what readers saw"
         assert sorted(n for name in names(folder) for n in numparq.read_parquet(folder / name)["n"]) == found
         assert is_clean(folder)
         shutil.rmtree(folder)
@@ -103,7 +103,7 @@ def test_a_driver_that_is_killed_anywhere(tmp_path, mode, outlives, stride):
     assert step > 20
 
 
-def test_the_next_write_removes_what_a_dead_driver_has_left(tmp_path):
+def test_next_write_removes_files_of_killed_driver(tmp_path):
     fill(tmp_path)
     for step in (3, 10, 20):
         assert run_killed_at_step(step, lambda: whole_job(tmp_path, "overwrite", False))
@@ -121,7 +121,7 @@ def test_the_next_write_removes_what_a_dead_driver_has_left(tmp_path):
         pytest.param(False, 1, marks=pytest.mark.slow),
     ],
 )
-def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tmp_path, outlives, stride):
+def test_killed_commit_is_finished_by_another_process(tmp_path, outlives, stride):
     fill(tmp_path / "before")
     step, killed = 0, True
     while killed:
@@ -136,10 +136,10 @@ def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tm
         if found == [0, 1, 2]:
             job.commit(messages)
         elif job._stage.is_committed:
-            with pytest.raises(RuntimeError, match="in force"):
+            with pytest.raises(RuntimeError, match="cannot be aborted"):
                 job.abort()
             recover(folder)
-        else:  # all but what the commit has left
+        else:  # the commit has moved part of the files
             job.abort()
         assert numbers(folder) == NEW
         assert is_clean(folder)
@@ -149,7 +149,7 @@ def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tm
 
 
 @pytest.mark.parametrize("ends", ["commit", "abort"])
-def test_tasks_that_are_killed_anywhere_and_tried_again(tmp_path, ends):
+def test_killed_tasks_are_retried(tmp_path, ends):
     fill(tmp_path)
     before = names(tmp_path)
     job = begin(tmp_path, "append", outlives=True)
@@ -169,29 +169,29 @@ def test_tasks_that_are_killed_anywhere_and_tried_again(tmp_path, ends):
     assert is_clean(tmp_path)
 
 
-def test_readers_see_all_of_a_commit_or_nothing_of_it_at_any_moment(tmp_path):
+def test_commits_are_atomic_for_readers_at_every_step(tmp_path):
     fill(tmp_path)
     job = begin(tmp_path, "overwrite")
     messages = [write(job, "0", 10), write(job, "1", 20)]
-    seen: list[bool] = []
+    committed: list[bool] = []
 
-    def looked(change: Callable) -> Callable:
+    def check_before(change: Callable) -> Callable:
         def do(*arguments: object, **options: object) -> object:
             found = numbers(tmp_path)
             assert found in ([0, 1, 2], NEW)
-            seen.append(found == NEW)
+            committed.append(found == NEW)
             return change(*arguments, **options)
 
         return do
 
     @contextmanager
     def no_locks(roots: list[str], wait: bool) -> Iterator[None]:
-        yield None  # readers go by the records alone
+        yield None  # readers use the commit records alone
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(consistent_listing, "_exclude_commits", no_locks)
         for name in ("rename", "replace", "unlink"):
-            patch.setattr(os, name, looked(getattr(os, name)))
+            patch.setattr(os, name, check_before(getattr(os, name)))
         job.commit(messages)
-    assert seen == sorted(seen)
-    assert 2 < sum(seen) < len(seen)
+    assert committed == sorted(committed)
+    assert 2 < sum(committed) < len(committed)

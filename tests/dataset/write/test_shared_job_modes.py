@@ -15,7 +15,7 @@ from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import InvalidFileError, SchemaError
 from support.shared_jobs import frame, read_numbers, staged_leftovers, visible_files, write_by_task, write_numbers
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses POSIX locks")
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of P
         ("delete_matching", [2, 5, 10, 13]),
     ],
 )
-def test_modes(tmp_path, mode, after):
+def test_append_overwrite_and_delete_matching(tmp_path, mode, after):
     numparq.to_parquet(frame(0, 6, keys=3), tmp_path, partition_cols=["key"], write_metadata_file=True)
     job = SharedJob.begin(tmp_path, mode=mode, partition_cols=["key"])
     with job.task("0") as writer:
         writer.write(pd.DataFrame({"key": [1, 0], "n": [13, 10]}))
     job.commit([writer.message])
-    assert read_numbers(tmp_path) == after, "_metadata would not be true any more"
+    assert read_numbers(tmp_path) == after, "a stale _metadata is removed"
     assert staged_leftovers(tmp_path) == []
 
 
-def test_a_dataset_that_may_not_be_there(tmp_path):
+def test_error_mode_raises_for_existing_dataset(tmp_path):
     job = SharedJob.begin(tmp_path / "data", mode="error")
     message = write_by_task(job, "0", 0)
     write_numbers(tmp_path / "data")
@@ -49,10 +49,10 @@ def test_a_dataset_that_may_not_be_there(tmp_path):
     assert staged_leftovers(tmp_path / "data") == []
 
 
-def test_what_is_no_mode(tmp_path):
+def test_invalid_job_arguments_raise(tmp_path):
     with pytest.raises(ValueError, match="append, error, overwrite, delete_matching, replace"):
         SharedJob.begin(tmp_path / "data", mode="ignore")
-    with pytest.raises(TypeError, match="folder"):
+    with pytest.raises(TypeError, match="directory of a dataset"):
         SharedJob.begin(7)
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotADirectoryError):
@@ -60,25 +60,25 @@ def test_what_is_no_mode(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def replacing(folder: Path, names: list[str]) -> tuple[SharedJob, TaskMessage]:
+def begin_replacement(folder: Path, names: list[str]) -> tuple[SharedJob, TaskMessage]:
     job = SharedJob.begin(folder, mode="replace", gone=[folder / name for name in names])
     with job.task("0") as writer:
         writer.write(pd.DataFrame({"n": [100]}), folder="key=0")
     return job, writer.message
 
 
-def test_named_files_are_replaced(tmp_path):
+def test_replace_mode_replaces_named_files(tmp_path):
     write_numbers(tmp_path, max_rows_per_file=1)
     names = [name for name in visible_files(tmp_path) if name.startswith("key=0")]
-    job, message = replacing(tmp_path, names)
+    job, message = begin_replacement(tmp_path, names)
     write_numbers(tmp_path, append=True)
     job.commit([message])
-    assert read_numbers(tmp_path) == [0, 1, 1, 2, 3, 3, 100], "what came meanwhile stays"
+    assert read_numbers(tmp_path) == [0, 1, 1, 2, 3, 3, 100], "concurrent appends stay"
     assert staged_leftovers(tmp_path) == []
     assert not set(names) & set(visible_files(tmp_path))
 
 
-def test_named_files_are_known_by_any_spelling_of_their_paths(tmp_path, monkeypatch):
+def test_replaced_files_match_any_spelling_of_their_paths(tmp_path, monkeypatch):
     write_numbers(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     name = visible_files(tmp_path / "data")[0]
@@ -91,10 +91,10 @@ def test_named_files_are_known_by_any_spelling_of_their_paths(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("change", ["replaced", "removed", "touched"])
-def test_a_named_file_that_is_another_one_by_now_ends_the_commit(tmp_path, change):
+def test_changed_replaced_file_fails_the_commit(tmp_path, change):
     write_numbers(tmp_path)
     name = visible_files(tmp_path)[0]
-    job, message = replacing(tmp_path, visible_files(tmp_path))
+    job, message = begin_replacement(tmp_path, visible_files(tmp_path))
     if change == "removed":
         os.unlink(tmp_path / name)
     elif change == "touched":
@@ -102,7 +102,7 @@ def test_a_named_file_that_is_another_one_by_now_ends_the_commit(tmp_path, chang
     else:
         numparq.to_parquet(pd.DataFrame({"n": [50]}), tmp_path / name)
     before = {path: (tmp_path / path).read_bytes() for path in visible_files(tmp_path)}
-    word = "not there any more" if change == "removed" else "changed meanwhile"
+    word = "no longer exists" if change == "removed" else "changed by another write"
     with pytest.raises(InvalidFileError, match=word) as caught:
         job.commit([message])
     assert str(caught.value.where["file"]).endswith(name)
@@ -112,26 +112,26 @@ def test_a_named_file_that_is_another_one_by_now_ends_the_commit(tmp_path, chang
     assert staged_leftovers(tmp_path) == []
 
 
-def test_a_named_file_that_is_not_there_to_begin_with(tmp_path):
+def test_missing_replaced_file_raises(tmp_path):
     write_numbers(tmp_path)
     for path in (tmp_path / "key=0" / "x.parquet", "/elsewhere/x.parquet"):
-        with pytest.raises(FileNotFoundError, match="no such file"):
+        with pytest.raises(FileNotFoundError, match="not in the dataset"):
             SharedJob.begin(tmp_path, mode="replace", gone=[path])
     assert staged_leftovers(tmp_path) == []
 
 
-def test_of_two_jobs_that_replace_a_file_one_fails(tmp_path):
+def test_second_of_two_jobs_replacing_a_file_fails(tmp_path):
     write_numbers(tmp_path)
-    jobs = [replacing(tmp_path, visible_files(tmp_path)) for _ in range(2)]
+    jobs = [begin_replacement(tmp_path, visible_files(tmp_path)) for _ in range(2)]
     jobs[1][0].commit([jobs[1][1]])
-    with pytest.raises(InvalidFileError, match="not there any more"):
+    with pytest.raises(InvalidFileError, match="no longer exists"):
         jobs[0][0].commit([jobs[0][1]])
     jobs[0][0].abort()
     assert read_numbers(tmp_path) == [100]
     assert staged_leftovers(tmp_path) == []
 
 
-def test_files_can_be_replaced_by_nothing(tmp_path):
+def test_files_can_be_deleted_without_replacement(tmp_path):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, mode="replace", gone=[tmp_path / visible_files(tmp_path)[0]])
     job.commit([])
@@ -145,7 +145,7 @@ def arrow_schema():
 
 
 @pytest.mark.parametrize("partition_cols", [[], ["key"]])
-def test_a_dataset_without_rows_has_its_columns(tmp_path, partition_cols):
+def test_dataset_without_rows_keeps_its_columns(tmp_path, partition_cols):
     job = SharedJob.begin(tmp_path, schema=arrow_schema(), partition_cols=partition_cols)
     with job.task("0") as writer:
         writer.write(arrow_schema().empty_table())
@@ -157,16 +157,16 @@ def test_a_dataset_without_rows_has_its_columns(tmp_path, partition_cols):
     assert str(found["n"].dtype) == "int32"
     job = SharedJob.begin(tmp_path, schema=arrow_schema(), partition_cols=partition_cols)
     job.commit([])
-    assert len(visible_files(tmp_path)) == 1, "there is a file already"
+    assert len(visible_files(tmp_path)) == 1, "an empty file already exists"
     job = SharedJob.begin(tmp_path, schema=arrow_schema(), partition_cols=partition_cols)
     job.commit([write_by_task(job, "0", 0)])
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
 
 
-def test_overwritten_by_nothing(tmp_path):
+def test_overwrite_without_rows_requires_a_schema(tmp_path):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, mode="overwrite", partition_cols=["key"])
-    with pytest.raises(SchemaError, match="no rows were written, and no schema was given"):
+    with pytest.raises(SchemaError, match="no rows were written, and the dataset would be empty"):
         job.commit([])
     job.abort()
     assert read_numbers(tmp_path) == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Footers: what a read needs of them against thriftpy2, and what is said of those that are wrong."""
+"""Footers: the fields of a read against thriftpy2, and errors of damaged footers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Schema
 from support.data.thrift_structs import IDL
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 
 def decoded(data: bytes) -> Any:
@@ -33,7 +33,7 @@ def footer_of(content: bytes) -> bytes:
 
 
 def opened(encoded: bytes) -> Footer:
-    """Read a footer as it is in memory, with nothing behind it."""
+    """Parse a footer in memory, with nothing after it."""
     return Footer(np.frombuffer(encoded, np.uint8), len(encoded))
 
 
@@ -44,7 +44,7 @@ def number(thing: Any, path: str) -> int:
 
 
 def example(num_columns: int = 4, num_row_groups: int = 3) -> Any:
-    """Make a FileMetaData of so many columns and row groups."""
+    """Return a FileMetaData of so many columns and row groups."""
 
     def chunk(group: int, column: int) -> Any:
         statistics = IDL.Statistics(null_count=column, max_value=b"max", min_value=b"")
@@ -75,14 +75,14 @@ def example(num_columns: int = 4, num_row_groups: int = 3) -> Any:
 
 
 def encoded(thing: Any) -> bytes:
-    return twin.encode_struct(twin.fields_of(thing))
+    return oracle.encode_struct(oracle.fields_of(thing))
 
 
-# --- what is right ----------------------------------------------------------------------------------------------------
+# --- valid footers ----------------------------------------------------------------------------------------------------
 
 
-def agree(footer: Footer, thing: Any) -> None:
-    """Hold a footer against what thriftpy2 reads."""
+def check_against_thriftpy2(footer: Footer, thing: Any) -> None:
+    """Compare a footer with thriftpy2's."""
     assert footer.row_group_num_rows.tolist() == [group.num_rows for group in thing.row_groups]
     assert footer.created_by == thing.created_by
     pairs: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def agree(footer: Footer, thing: Any) -> None:
         assert (table[name] != 0).tolist() == there, name
 
 
-def test_every_file(parquet_testing):
+def test_footers_of_all_files(parquet_testing):
     files = sorted(parquet_testing.rglob("*.parquet"))
     assert files
     for path in files:
@@ -112,12 +112,12 @@ def test_every_file(parquet_testing):
         except InvalidFileError:
             assert path.parent.name == "bad_data", path
             continue
-        agree(footer, decoded(footer_of(content)))
+        check_against_thriftpy2(footer, decoded(footer_of(content)))
 
 
-def test_facts_by_row_group_and_column():
+def test_chunk_fields_by_row_group_and_column():
     footer = opened(encoded(example()))
-    agree(footer, example())
+    check_against_thriftpy2(footer, example())
     values = footer.chunks["num_values"]
     assert values[2, 1] == 201
     assert values[1, [3, 0, 3]].tolist() == [103, 100, 103]
@@ -128,7 +128,7 @@ def test_facts_by_row_group_and_column():
     assert footer.key_value_metadata == {"k": b"one", "é": b""}
 
 
-def test_only_what_is_asked_for_is_read():
+def test_only_requested_chunks_are_parsed():
     footer = opened(encoded(example(50, 20)))
     assert not footer.chunks._known.any()
     footer.chunks["codec"][3, np.array([7, 9])]
@@ -136,7 +136,7 @@ def test_only_what_is_asked_for_is_read():
     assert np.flatnonzero(footer.chunks._known).tolist() == [3 * 50 + 7, 3 * 50 + 9]
 
 
-def test_no_object_is_made_for_each_chunk():
+def test_no_object_per_chunk():
     data = encoded(example(500, 20))
     opened(data)
     gc.collect()
@@ -148,13 +148,13 @@ def test_no_object_is_made_for_each_chunk():
     assert sys.getallocatedblocks() - before < 1500, "about one for each column's name, and not for 10,000 chunks"
 
 
-def test_damage_in_one_chunk_is_the_trouble_of_those_who_read_it():
+def test_damaged_chunk_raises_only_when_read():
     thing = example()
-    fields = twin.fields_of(thing)
+    fields = oracle.fields_of(thing)
     groups = next(value for field_id, _, value in fields if field_id == 4)[1]
     columns = next(value for field_id, _, value in groups[1] if field_id == 1)[1]
-    columns[2] = [(2, twin.I64, 0), (3, twin.STRUCT, [(1, twin.I32, 2)])]
-    footer = opened(twin.encode_struct(fields))
+    columns[2] = [(2, oracle.I64, 0), (3, oracle.STRUCT, [(1, oracle.I32, 2)])]
+    footer = opened(oracle.encode_struct(fields))
     assert footer.chunks["num_values"][1, [0, 1, 3]].tolist() == [100, 101, 103]
     assert footer.chunks["num_values"][2, 2] == 202
     with pytest.raises(InvalidFileError, match="column chunk 2: a required Thrift field is missing") as caught:
@@ -164,7 +164,7 @@ def test_damage_in_one_chunk_is_the_trouble_of_those_who_read_it():
         footer.record  # noqa: B018
 
 
-def test_a_long_footer_is_read_in_two_parts(tmp_path, monkeypatch):
+def test_long_footer_takes_two_reads(tmp_path, monkeypatch):
     content = b"PAR1" + bytes(1000) + encoded(example())
     content += (len(content) - 1004).to_bytes(4, "little") + b"PAR1"
     path = tmp_path / "file.parquet"
@@ -177,7 +177,7 @@ def test_a_long_footer_is_read_in_two_parts(tmp_path, monkeypatch):
                 assert file.metadata == opened(encoded(example())).record
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- damaged footers --------------------------------------------------------------------------------------------------
 
 WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "little") + b"PAR1"
 
@@ -185,10 +185,10 @@ WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "litt
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "0 bytes, and the smallest Parquet file has 12"),
+        (b"", "0 bytes, but the smallest Parquet file has 12"),
         (WHOLE[:11], "11 bytes"),
-        (WHOLE[:-1], "it begins like one, so it was cut off"),
-        (b"\x1f\x8b" + bytes(50), "it is no Parquet file"),
+        (WHOLE[:-1], "it begins like one, so it was truncated"),
+        (b"\x1f\x8b" + bytes(50), "it is not a Parquet file"),
         (b"PAR2" + WHOLE[4:], "does not begin with b'PAR1'"),
         (WHOLE[:-8] + b"\xff\xff\xff\xffPAR1", "claims 4,294,967,295 bytes, more than the file"),
         (WHOLE[:-8] + len(WHOLE[:-11]).to_bytes(4, "little") + b"PAR1", "more than the file"),
@@ -196,22 +196,22 @@ WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "litt
         (WHOLE[:-8] + b"\5\0\0\0PAR1", "the footer is damaged"),
     ],
 )
-def test_messages(content, message):
+def test_error_messages(content, message):
     with pytest.raises(InvalidFileError) as caught:
         ParquetFile(content)
     assert message in str(caught.value)
     assert caught.value.where["file"] == "<bytes>"
 
 
-def test_an_encrypted_footer_is_said_to_be_one():
+def test_encrypted_footer_is_refused():
     with pytest.raises(UnsupportedError, match="footer is encrypted"):
         ParquetFile(b"PARE" + bytes(40) + b"PARE")
 
 
-def test_row_groups_have_a_chunk_for_each_leaf():
+def test_row_groups_must_match_the_schema():
     thing = example()
     thing.row_groups[1].columns.pop()
-    with pytest.raises(InvalidFileError, match="3 column chunks where the schema has 4 leaf columns") as caught:
+    with pytest.raises(InvalidFileError, match="3 column chunks, but the schema has 4 leaf columns") as caught:
         opened(encoded(thing))
     assert caught.value.where == {"row_group": 1}
     thing = example()
@@ -220,7 +220,7 @@ def test_row_groups_have_a_chunk_for_each_leaf():
         opened(encoded(thing))
 
 
-def look_at_everything(data: bytes) -> None:
+def parse_everything(data: bytes) -> None:
     footer = opened(data)
     schema = Schema(footer)
     str(schema)
@@ -231,16 +231,16 @@ def look_at_everything(data: bytes) -> None:
     assert footer.created_by is None or isinstance(footer.created_by, str)
 
 
-def test_cut_anywhere():
+def test_cut_at_every_byte():
     data = encoded(example())
-    look_at_everything(data)
+    parse_everything(data)
     for end in range(len(data)):
         with pytest.raises(InvalidFileError):
             opened(data[:end])
 
 
 @pytest.mark.parametrize("times", [1, 3, 20])
-def test_damaged_anywhere(times):
+def test_flipped_bits(times):
     data, rng = encoded(example()), random.Random(times)
     outcomes = set()
     for _ in range(1500):
@@ -248,7 +248,7 @@ def test_damaged_anywhere(times):
         for _ in range(times):
             damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         try:
-            look_at_everything(bytes(damaged))
+            parse_everything(bytes(damaged))
             outcomes.add("read")
         except ParquetError as error:
             outcomes.add(type(error).__name__)

@@ -1,4 +1,4 @@
-"""Footers kept between reads: shared by content, bounded, and never mixed up."""
+"""Parsed footers and schemas shared between reads: by content, bounded, and never mixed up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.prune.index_reader import index_pages
 
 
-def _written(path: Path, values: np.ndarray) -> Path:
+def _write_file(path: Path, values: np.ndarray) -> Path:
     frame = pd.DataFrame({"key": np.arange(len(values)), "value": values})
     numparq.to_parquet(
         frame, path, row_group_size=len(values) // 2, max_rows_per_page=100, use_dictionary=False, compression=None
@@ -25,23 +25,23 @@ def _written(path: Path, values: np.ndarray) -> Path:
     return path
 
 
-def test_equal_footers_are_one_and_others_are_not(tmp_path: Path) -> None:
+def test_equal_footers_are_shared(tmp_path: Path) -> None:
     values = np.arange(1000.0)
-    first, same = _written(tmp_path / "a", values), _written(tmp_path / "b", values)
-    other = _written(tmp_path / "c", values + 1)
+    first, same = _write_file(tmp_path / "a", values), _write_file(tmp_path / "b", values)
+    other = _write_file(tmp_path / "c", values + 1)
     with numparq.ParquetFile(first) as a, numparq.ParquetFile(same) as b, numparq.ParquetFile(other) as c:
         assert a.footer is b.footer
         assert a.footer is not c.footer
 
 
-def test_footers_of_a_table_of_many_files_are_all_kept() -> None:
+def test_footers_of_many_files_stay_cached() -> None:
     files = [numparq.to_parquet(pd.DataFrame({"a": [number]})) for number in range(100)]
     first, again = ([numparq.ParquetFile(data).footer for data in files] for _ in range(2))
     assert len({*map(id, first)}) == 100
     assert [*map(id, first)] == [*map(id, again)]
 
 
-def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -> None:
+def test_footer_copies_its_source_buffer() -> None:
     data = bytearray(numparq.to_parquet(pd.DataFrame({"a": range(10)})) or b"")
     length = int.from_bytes(data[-8:-4], "little")
     view = np.frombuffer(data, np.uint8)[-8 - length : -8]
@@ -53,7 +53,7 @@ def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -
     assert footer.binary(0, 4) == bytes(footer.data[:4])
 
 
-def test_a_large_footer_is_not_kept() -> None:
+def test_large_footer_is_not_cached() -> None:
     frame = pd.DataFrame(np.zeros((2, 3000)), columns=[f"column {number}" for number in range(3000)])
     data = numparq.to_parquet(frame)
     with numparq.ParquetFile(data) as a, numparq.ParquetFile(data) as b:
@@ -61,38 +61,38 @@ def test_a_large_footer_is_not_kept() -> None:
         assert a.footer is not b.footer
 
 
-def test_files_with_one_footer_and_other_pages_are_read_as_they_are(tmp_path: Path) -> None:
-    """Values within the bounds are changed, in place: footer and indexes stay as they were."""
+def test_equal_footers_with_different_pages(tmp_path: Path) -> None:
+    """Values are changed in place, within the bounds: footer and indexes stay equal."""
     values = np.arange(1000.0)
-    first, changed = _written(tmp_path / "a", values), tmp_path / "b"
+    first, changed = _write_file(tmp_path / "a", values), tmp_path / "b"
     data = bytearray(first.read_bytes())
     place = data.index(np.float64(733.0).tobytes())
     data[place : place + 8] = np.float64(732.5).tobytes()
     changed.write_bytes(data)
-    wanted = col("key") == 733
-    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
-    assert numparq.read_parquet(changed, filters=wanted, verify_crc=False)["value"].tolist() == [732.5]
-    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
+    predicate = col("key") == 733
+    assert numparq.read_parquet(first, filters=predicate)["value"].tolist() == [733.0]
+    assert numparq.read_parquet(changed, filters=predicate, verify_crc=False)["value"].tolist() == [732.5]
+    assert numparq.read_parquet(first, filters=predicate)["value"].tolist() == [733.0]
 
 
-def test_files_with_one_footer_and_other_indexes_are_read_by_their_own(tmp_path: Path) -> None:
-    """A damaged index is no index; what was kept of the whole one does not count for this file."""
+def test_equal_footers_with_different_indexes(tmp_path: Path) -> None:
+    """A damaged index is ignored; the cached index of the intact file is not used for this file."""
     values = np.arange(1000.0)
-    first, damaged = _written(tmp_path / "a", values), tmp_path / "b"
+    first, damaged = _write_file(tmp_path / "a", values), tmp_path / "b"
     data = bytearray(first.read_bytes())
-    wanted = col("key") == 733
+    predicate = col("key") == 733
     with numparq.ParquetFile(first) as file:
-        assert len(file.plan(filters=wanted).row_groups[1].chunks[0].offsets) == 5
+        assert len(file.plan(filters=predicate).row_groups[1].chunks[0].offsets) == 5
         chunk = file.metadata.row_groups[1].columns[0]
         place = chunk.column_index_offset
         data[place : place + chunk.column_index_length] = b"\xff" * chunk.column_index_length
     damaged.write_bytes(data)
     with numparq.ParquetFile(damaged) as file:
-        assert file.plan(filters=wanted).num_rows == 500
-        assert file.read(filters=wanted)["value"].tolist() == [733.0]
+        assert file.plan(filters=predicate).num_rows == 500
+        assert file.read(filters=predicate)["value"].tolist() == [733.0]
 
 
-def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
+def test_index_pages_must_match_the_chunk() -> None:
     index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
     whole = ChunkPages.unindexed(100, 400, 30)
     pages = index_pages(index, whole)
@@ -103,14 +103,16 @@ def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
     assert index_pages(index, ChunkPages.unindexed(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
 
 
-def written(*columns: str, attrs: dict | None = None, **options: object) -> bytes:
+def encode_columns(*columns: str, attrs: dict | None = None, **options: object) -> bytes:
     frame = pd.DataFrame({name: [1, 2, 3] for name in columns})
     frame.attrs = attrs or {}
     return numparq.to_parquet(frame, **options)
 
 
-def test_files_of_one_schema_share_it() -> None:
-    first, second = (numparq.ParquetFile(data) for data in (written("a", "b"), written("a", "b", row_group_size=2)))
+def test_equal_schemas_are_shared() -> None:
+    first, second = (
+        numparq.ParquetFile(data) for data in (encode_columns("a", "b"), encode_columns("a", "b", row_group_size=2))
+    )
     assert first.schema is second.schema
     assert first.arrow_schema is second.arrow_schema
     assert first.pandas_metadata is second.pandas_metadata
@@ -119,34 +121,39 @@ def test_files_of_one_schema_share_it() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [written("a", "c"), written("a"), written("b", "a"), numparq.to_parquet(pd.DataFrame({"a": [1.0], "b": [2]}))],
+    [
+        encode_columns("a", "c"),
+        encode_columns("a"),
+        encode_columns("b", "a"),
+        numparq.to_parquet(pd.DataFrame({"a": [1.0], "b": [2]})),
+    ],
     ids=["name", "fewer", "order", "type"],
 )
-def test_other_schemas_are_not_shared(other: bytes) -> None:
-    first, second = numparq.ParquetFile(written("a", "b")), numparq.ParquetFile(other)
+def test_different_schemas_are_not_shared(other: bytes) -> None:
+    first, second = numparq.ParquetFile(encode_columns("a", "b")), numparq.ParquetFile(other)
     assert first.schema is not second.schema
     assert str(first.schema) != str(second.schema)
 
 
-def test_large_schemas_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_schemas_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_metadata, "_SHARED_SCHEMA_BYTES", 100)
-    data = written("c", "d")
-    first, second = numparq.ParquetFile(data), numparq.ParquetFile(written("c", "d", row_group_size=2))
+    data = encode_columns("c", "d")
+    first, second = numparq.ParquetFile(data), numparq.ParquetFile(encode_columns("c", "d", row_group_size=2))
     assert first.schema is not second.schema
     assert str(first.schema) == str(second.schema)
     assert numparq.read_parquet(data).columns.tolist() == ["c", "d"]
 
 
-def test_files_of_one_footer_share_keys_that_nobody_changes() -> None:
-    data = written("a", "b")
+def test_shared_key_value_metadata_is_read_only() -> None:
+    data = encode_columns("a", "b")
     keys = numparq.ParquetFile(data).footer.key_value_metadata
     with pytest.raises(TypeError):
         del keys["pandas"]  # type: ignore[attr-defined]
     assert "pandas" in numparq.ParquetFile(data).footer.key_value_metadata
 
 
-def test_frames_share_no_labels_that_they_name() -> None:
-    data = written("a", "b")
+def test_frames_do_not_share_column_labels() -> None:
+    data = encode_columns("a", "b")
     first = numparq.read_parquet(data)
     first.columns.name = "mine"
     second = numparq.read_parquet(data)
@@ -154,7 +161,7 @@ def test_frames_share_no_labels_that_they_name() -> None:
     assert second.columns.tolist() == ["a", "b"]
 
 
-def test_frames_share_no_attrs() -> None:
-    data = written("a", attrs={"of": ["one"]})
+def test_frames_do_not_share_attrs() -> None:
+    data = encode_columns("a", attrs={"of": ["one"]})
     numparq.read_parquet(data).attrs["of"].append("two")
     assert numparq.read_parquet(data).attrs == {"of": ["one"]}

@@ -1,4 +1,4 @@
-"""The ARROW:schema key: messages read and written as pyarrow does."""
+"""ARROW:schema: messages read and written as pyarrow does."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def read(message):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_types(name):
+def test_written_types(name):
     own, theirs = FIELDS[name]
     message = encode_arrow_schema([ArrowField(name, own), ArrowField("ä", INT)])
     assert read(message).equals(pa.schema([pa.field(name, theirs), pa.field("ä", pa.int64())]))
@@ -101,7 +101,7 @@ def test_types(name):
     assert found == own or (own.kind == "uuid" and found.extension == "arrow.uuid")
 
 
-def test_all_at_once_and_nested():
+def test_all_types_and_nested_fields():
     fields = [ArrowField(name, own) for name, (own, _) in FIELDS.items()] + [own for own, _ in NESTED]
     theirs = [pa.field(name, their) for name, (_, their) in FIELDS.items()] + [their for _, their in NESTED]
     assert read(encode_arrow_schema(fields)).equals(pa.schema(theirs))
@@ -116,9 +116,9 @@ def test_extension_types_and_metadata():
 
 
 @pytest.mark.parametrize("metadata", [{}, {"pandas": "{}"}, {"a": "b", "ü": "ö" * 77}])
-def test_other_metadata_in_anyones_schema(metadata):
+def test_replace_metadata(metadata):
     fields = [ArrowField(name, own) for name, (own, _) in FIELDS.items()] + [own for own, _ in NESTED]
-    wanted = {key.encode(): value.encode() for key, value in metadata.items()} or None
+    expected = {key.encode(): value.encode() for key, value in metadata.items()} or None
     theirs = pa.schema(
         [pa.field("a", pa.list_(pa.int8())), pa.field("b", pa.string(), metadata={"k": "v"})], {"x": "y"}
     )
@@ -128,15 +128,15 @@ def test_other_metadata_in_anyones_schema(metadata):
     ):
         changed = replace_metadata(message, metadata)
         assert read(changed).equals(schema)
-        assert read(changed).metadata == wanted
+        assert read(changed).metadata == expected
         again = replace_metadata(replace_metadata(changed, {"more": "z"}), metadata)
         assert read(again).equals(schema)
-        assert read(again).metadata == wanted
+        assert read(again).metadata == expected
         assert len(again) == len(changed)
 
 
 @pytest.mark.parametrize("broken", ["", "!", "AAAA", b"\x00", "/////w=="])
-def test_what_is_no_schema_stays(broken):
+def test_replace_metadata_leaves_invalid_schemas(broken):
     assert replace_metadata(broken, {"a": "b"}) == broken
 
 
@@ -186,30 +186,30 @@ def schema_of(message: bytes, num_fields: int = len(TYPES)) -> ArrowSchema:
 
 
 @pytest.mark.parametrize("place", range(len(TYPES)), ids=lambda place: str(TYPES[place][0]))
-def test_every_type(place):
+def test_read_types(place):
     assert schema_of(MESSAGE).field_type(place) == TYPES[place][1]
 
 
-def test_str_and_bytes_alike():
+def test_str_and_bytes_messages():
     assert ArrowSchema(base64.b64encode(MESSAGE).decode(), len(TYPES)).field_type(1) == ArrowType("bool")
 
 
-def test_the_frame_of_before_arrow_0_15():
+def test_message_framing_before_arrow_0_15():
     assert MESSAGE[:4] == b"\xff\xff\xff\xff"
     assert schema_of(MESSAGE[4:]).field_type(1) == ArrowType("bool")
 
 
-def test_field_metadata_is_not_taken_for_an_extension():
+def test_field_metadata_is_not_an_extension():
     schema = pa.schema([pa.field("a", pa.int8(), metadata={"PARQUET:field_id": "1"})])
     assert schema_of(schema.serialize().to_pybytes(), 1).field_type(0) == ArrowType("int", 8)
 
 
 @pytest.mark.parametrize("place", [-1, len(TYPES), 10**9])
-def test_there_is_no_such_column(place):
+def test_missing_column_has_no_type(place):
     assert schema_of(MESSAGE).field_type(place) is None
 
 
-def test_another_number_of_columns_is_another_schema():
+def test_column_count_must_match():
     assert schema_of(MESSAGE, len(TYPES) + 1).field_type(0) is None
     assert schema_of(MESSAGE, len(TYPES) - 1).field_type(0) is None
 
@@ -230,11 +230,11 @@ def test_another_number_of_columns_is_another_schema():
     ],
     ids=repr,
 )
-def test_nonsense_is_no_schema(value):
+def test_invalid_messages_have_no_types(value):
     assert ArrowSchema(value, 1).field_type(0) is None
 
 
-def test_a_record_batch_is_no_schema():
+def test_record_batch_message_has_no_types():
     batch = pa.record_batch({"a": [1]}).serialize().to_pybytes()
     assert schema_of(batch, 1).field_type(0) is None
 
@@ -262,7 +262,7 @@ def test_flatbuffer_offsets_are_checked():
     table = struct.pack("<I", 4) + struct.pack("<i", 1000)
     with pytest.raises(FlatbufferError):
         FlatbufferTable.root(table)
-    # A vtable right behind the table, with one field, which points outside.
+    # A vtable right after the table, with one field that points outside.
     data = struct.pack("<IiIHHH", 4, -8, 10**6, 6, 8, 4)
     root = FlatbufferTable.root(data)
     for read in (root.table, lambda number: root.text(number, 10), root.vector_length):
@@ -273,6 +273,6 @@ def test_flatbuffer_offsets_are_checked():
     assert root.table(3) is None
 
 
-def test_a_string_beyond_the_limit_is_refused():
+def test_string_beyond_the_limit_is_ignored():
     schema = pa.schema([("a", pa.timestamp("s", "x" * 70_000))])
     assert schema_of(schema.serialize().to_pybytes(), 1).field_type(0) is None

@@ -1,4 +1,4 @@
-"""The pandas key of a footer, by itself: what it says, and that large ones say the same."""
+"""The pandas key of a footer: its fields, large documents, index and labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_what_it_says():
+def test_parsed_fields():
     metadata = PandasMetadata.parse(metadata_of(FRAME))
     assert metadata.index == metadata.index_fields == ("i",)
     assert metadata.index_name("i") == "i"
@@ -43,14 +43,14 @@ def test_what_it_says():
     assert metadata.label("?") == "?"
 
 
-def test_generated_names_of_levels_are_no_names():
+def test_generated_level_names_are_none():
     frame = pd.DataFrame({"a": [1]}, index=pd.MultiIndex.from_arrays([[1], [2]]))
     metadata = PandasMetadata.parse(metadata_of(frame))
     assert metadata.index == ("__index_level_0__", "__index_level_1__")
     assert [metadata.index_name(level) for level in metadata.index] == [None, None]
 
 
-def test_files_of_before_2018():
+def test_metadata_before_2018():
     old = {
         "index_columns": ["__index_level_0__"],
         "column_indexes": [],
@@ -86,7 +86,7 @@ def large_frame(**attrs) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("attrs", [{}, {"k": [1, {"columns": [{"field_name": "x", "numpy_type": "y"}]}]}], ids=str)
-def test_a_large_document_says_the_same(attrs):
+def test_large_documents_are_parsed_lazily(attrs):
     text = metadata_of(large_frame(**attrs))
     document, columns = json_document.parse_pandas_json(text)
     assert columns is not None
@@ -114,7 +114,7 @@ def test_a_large_document_says_the_same(attrs):
     ],
     ids=["cut", "too long", "columns twice", "other blanks", "in a list", "in an object"],
 )
-def test_what_cannot_be_cut_is_parsed_as_ever(change):
+def test_unsplittable_documents_are_parsed_whole(change):
     text = change(metadata_of(large_frame()).decode())
     document, columns = json_document.parse_pandas_json(text)
     assert columns is None
@@ -124,7 +124,7 @@ def test_what_cannot_be_cut_is_parsed_as_ever(change):
         assert document is None
 
 
-def test_an_entry_without_its_fields_is_looked_for_in_the_whole():
+def test_incomplete_entries_fall_back_to_the_whole_document():
     entries = [{"field_name": f"c{i}", "name": f"C{i}"} for i in range(1000)]
     metadata = PandasMetadata.parse(json.dumps({"index_columns": [], "columns": entries, "attributes": {}}))
     assert metadata.label("c999") == "C999"
@@ -137,7 +137,7 @@ def with_index(*levels) -> PandasMetadata:
     return PandasMetadata({"index_columns": list(levels)})
 
 
-def test_a_range_counts_only_at_its_length():
+def test_range_index_must_match_the_row_count():
     level = {"kind": "range", "name": "r", "start": 9, "stop": 0, "step": -3}
     metadata = with_index(level)
     assert metadata.index == (RangeIndexLevel(9, 0, -3, "r"),)
@@ -145,21 +145,21 @@ def test_a_range_counts_only_at_its_length():
     pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
 
 
-def test_a_level_that_was_not_read_is_left_out():
+def test_unread_index_level_is_omitted():
     metadata = with_index("i", "j")
     pd.testing.assert_index_equal(row_index(metadata, {"j": np.array([4, 5])}, 2), pd.Index([4, 5], name="j"))
     pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
 
 
 @pytest.mark.parametrize(("length", "step"), [(0, 1), (1, 1), (7, 2), (7, -2), (10**15, 1), (10**15, -7)])
-def test_lengths_of_ranges(length, step):
+def test_range_index_lengths(length, step):
     stop = length * step
     metadata = with_index({"kind": "range", "start": 0, "stop": stop, "step": step})
     assert len(range(0, stop, step)) == length
     assert row_index(metadata, {}, length).step == step or length == 0
 
 
-def test_labels_that_are_not_what_the_metadata_say_stay_names():
+def test_labels_that_contradict_the_metadata_stay_strings():
     for pandas_type, numpy_type in [
         ("int64", "int64"),
         ("datetime", "datetime64[ns]"),
@@ -178,12 +178,12 @@ def test_labels_that_are_not_what_the_metadata_say_stay_names():
     ["a", "('a',)", "('a', 'b', 'c')", "(" * 5000, "['a', 'b']", "1 + 1", "('a', 'b'" + " " * 20_000 + ")"],
     ids=lambda name: name[:12],
 )
-def test_labels_that_are_no_tuples_stay_names(name):
+def test_labels_that_are_not_tuples_stay_strings(name):
     metadata = PandasMetadata({"column_indexes": [{}, {}]})
     labels = column_labels(metadata, ["('x', 'y')", name])
     assert not isinstance(labels, pd.MultiIndex)
     assert labels.tolist() == ["('x', 'y')", name]
 
 
-def test_repeated_names():
+def test_repeated_column_names():
     assert column_labels(None, ["a", "a"]).tolist() == ["a", "a"]

@@ -1,4 +1,4 @@
-"""Records: metadata as Python objects, under the names of the specification."""
+"""Records: decoded metadata, under the names of the specification."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numparq.format.thrift.layout import thrift_layout
 from support.data.thrift_structs import IDL
 from support.kernels.engines import COMPILED
 from support.kernels.thrift_structs import read_struct
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 
-def view(thing):
-    """Look at an object of thriftpy2 as a record."""
-    encoded = twin.encode_struct(twin.fields_of(thing))
+def to_record(thing):
+    """Return an object of thriftpy2 as a record."""
+    encoded = oracle.encode_struct(oracle.fields_of(thing))
     taken, found = read_struct(COMPILED, thrift_layout(type(thing).__name__), encoded, seed=3)
     assert taken == len(encoded)
     return found
@@ -40,7 +40,7 @@ META = IDL.ColumnMetaData(
 
 
 def test_fields_by_name():
-    meta = view(META)
+    meta = to_record(META)
     assert meta.type is idl.Type.INT32
     assert meta.type == 1
     assert isinstance(meta.type, FormatEnum)
@@ -59,7 +59,7 @@ def test_fields_by_name():
         meta.compression  # noqa: B018
 
 
-def test_defaults_of_the_format():
+def test_default_values():
     header = IDL.DataPageHeaderV2(
         num_values=1,
         num_nulls=0,
@@ -69,12 +69,12 @@ def test_defaults_of_the_format():
         repetition_levels_byte_length=0,
         is_compressed=None,
     )
-    assert view(header).is_compressed is True
-    assert "is_compressed" not in view(header).to_dict()
+    assert to_record(header).is_compressed is True
+    assert "is_compressed" not in to_record(header).to_dict()
 
 
 def test_lists_are_sequences():
-    pairs = view(META).key_value_metadata
+    pairs = to_record(META).key_value_metadata
     assert len(pairs) == 9
     assert pairs[-1].key == "k"
     assert [pair.value for pair in pairs] == ["v"] * 9
@@ -87,16 +87,16 @@ def test_lists_are_sequences():
         pairs[9]
 
 
-def test_unions_say_which():
-    element = view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType(DECIMAL=IDL.DecimalType(2, 9))))
+def test_unions():
+    element = to_record(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType(DECIMAL=IDL.DecimalType(2, 9))))
     assert element.logicalType.which() == "DECIMAL"
     assert element.logicalType.DECIMAL.precision == 9
     assert element.logicalType.STRING is None
-    assert view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType())).logicalType.which() is None
+    assert to_record(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType())).logicalType.which() is None
 
 
-def test_as_dict_and_as_text():
-    meta = view(META)
+def test_to_dict_and_repr():
+    meta = to_record(META)
     found = meta.to_dict()
     assert found["statistics"] == {"max_value": b"\xff" * 60, "is_max_value_exact": True}
     assert found["key_value_metadata"][0] == {"key": "k", "value": "v"}
@@ -110,25 +110,25 @@ def test_as_dict_and_as_text():
     assert str(idl.CompressionCodec.ZSTD) == "ZSTD"
 
 
-def test_records_are_compared_copied_and_pickled():
-    meta = view(META)
-    assert meta == view(META)
-    assert meta != view(IDL.KeyValue("k", "v"))
+def test_records_compare_copy_and_pickle():
+    meta = to_record(META)
+    assert meta == to_record(META)
+    assert meta != to_record(IDL.KeyValue("k", "v"))
     assert meta != 5
-    for twin_of in (pickle.loads(pickle.dumps(meta)), copy.deepcopy(meta), copy.copy(meta)):
-        assert twin_of == meta
-        assert twin_of.codec is idl.CompressionCodec.ZSTD
+    for copied in (pickle.loads(pickle.dumps(meta)), copy.deepcopy(meta), copy.copy(meta)):
+        assert copied == meta
+        assert copied.codec is idl.CompressionCodec.ZSTD
     with pytest.raises(TypeError):
         hash(meta)
 
 
-def test_enums_are_those_of_the_idl():
+def test_enums_equal_the_idl():
     assert {name: int(member) for name, member in idl.Type.__members__.items()} == load_idl().enums["Type"]
     with pytest.raises(AttributeError, match="Nothing"):
         idl.Nothing  # noqa: B018
 
 
-def test_the_idl_is_kept_in_the_cache(tmp_path, monkeypatch):
+def test_idl_is_cached_on_disk(tmp_path, monkeypatch):
     expected = load_idl()
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(tmp_path / "cache"))
     load_idl.cache_clear()

@@ -1,4 +1,4 @@
-"""Structs written by plans of the IDL: byte for byte what thriftpy2 and the slow twin write, and read back by us."""
+"""Thrift encoder: byte for byte as thriftpy2 and the oracle, and read back by numparq."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numparq.format.thrift.layout import thrift_layout
 from support.data.thrift_structs import KNOWN, UNIONS, WITH_FIELDS, structs
 from support.kernels.engines import COMPILED
 from support.kernels.thrift_structs import read_struct, to_dict
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 PROTOCOL = TCompactProtocolFactory()
 PAGE = {"type": 0, "uncompressed_page_size": 300, "compressed_page_size": 200}
@@ -32,7 +32,7 @@ META = {
 
 
 def plain_of(thing):
-    """Turn an object of thriftpy2 into dicts and lists; None for a union without a field, which is not written."""
+    """Convert an object of thriftpy2 to dicts and lists; rejects unions without a field, which are not written."""
     if type(thing) in KNOWN.values():
         found = {name: plain_of(value) for name, value in vars(thing).items() if value is not None}
         assume(type(thing) not in UNIONS or len(found) == 1)
@@ -42,10 +42,10 @@ def plain_of(thing):
 
 @given(st.sampled_from(WITH_FIELDS).flatmap(lambda name: structs(KNOWN[name])))
 @settings(max_examples=300, deadline=None)
-def test_as_thriftpy2_and_the_twin_write_it(thing):
+def test_equal_to_thriftpy2_and_oracle(thing):
     value = plain_of(thing)
     written = encode_struct(type(thing).__name__, value)
-    assert written == twin.encode_struct(twin.fields_of(thing))
+    assert written == oracle.encode_struct(oracle.fields_of(thing))
     assert written == serialize(thing, PROTOCOL)
     length, found = read_struct(COMPILED, thrift_layout(type(thing).__name__), written)
     assert length == len(written)
@@ -68,7 +68,7 @@ def test_lists_of_any_length(count, item):
     assert written == serialize(KNOWN["ColumnIndex"](**index), PROTOCOL)
 
 
-def test_numbers_and_arrays_of_numpy():
+def test_numpy_scalars_and_arrays():
     index = {
         "null_pages": np.array([True, False]),
         "min_values": (b"", b"a"),
@@ -92,16 +92,16 @@ def test_numbers_and_arrays_of_numpy():
     assert encode_struct("BoundingBox", box) == encode_struct("BoundingBox", dict(box, xmin=0.5, xmax=1.0))
 
 
-def test_strings_are_text_or_bytes():
+def test_strings_as_str_or_bytes():
     assert encode_struct("KeyValue", {"key": "é", "value": b"\xc3\xa9"}) == encode_struct(
         "KeyValue", {"key": b"\xc3\xa9", "value": "é"}
     )
     broken = encode_struct("KeyValue", {"key": b"\xff"})
     key = read_struct(COMPILED, thrift_layout("KeyValue"), broken)[1].key
-    assert encode_struct("KeyValue", {"key": key}) == broken, "what was no UTF-8 comes back as it was"
+    assert encode_struct("KeyValue", {"key": key}) == broken, "invalid UTF-8 is preserved"
 
 
-def test_what_is_encoded_already_is_copied():
+def test_encoded_structs_are_copied():
     meta = EncodedThrift(encode_struct("ColumnMetaData", META))
     chunk = encode_struct("ColumnChunk", {"file_offset": 0, "meta_data": META})
     assert encode_struct("ColumnChunk", {"file_offset": 0, "meta_data": meta}) == chunk
@@ -116,13 +116,13 @@ def test_what_is_encoded_already_is_copied():
     ) == encode_struct("TimeType", {"isAdjustedToUTC": True, "unit": {"MILLIS": {}}})
 
 
-def test_none_is_a_field_that_is_not_there():
+def test_none_means_absent():
     full = {**PAGE, "crc": None, "data_page_header": {**DATA, "statistics": None}, "index_page_header": None}
     assert encode_struct("PageHeader", full) == encode_struct("PageHeader", {**PAGE, "data_page_header": DATA})
     assert encode_struct("LogicalType", {"STRING": None, "DATE": {}}) == encode_struct("LogicalType", {"DATE": {}})
 
 
-def test_required_fields_with_a_default_take_it():
+def test_required_fields_use_their_default():
     assert encode_struct("ColumnChunk", {}) == encode_struct("ColumnChunk", {"file_offset": 0})
     v2 = {
         "num_values": 1,
@@ -138,41 +138,46 @@ def test_required_fields_with_a_default_take_it():
 @pytest.mark.parametrize(
     ("struct", "value", "kind", "message"),
     [
-        ("PageHeader", {**PAGE, "type": None}, ValueError, "PageHeader needs type"),
-        ("PageHeader", {**PAGE, "data_page_header": {}}, ValueError, "DataPageHeader needs num_values"),
+        ("PageHeader", {**PAGE, "type": None}, ValueError, "PageHeader lacks its required field type"),
+        (
+            "PageHeader",
+            {**PAGE, "data_page_header": {}},
+            ValueError,
+            "DataPageHeader lacks its required field num_values",
+        ),
         ("PageHeader", {**PAGE, "crc": 0xFFFFFFFF}, ValueError, "PageHeader.crc is 4294967295, which does not fit i32"),
-        ("PageHeader", {**PAGE, "crc": 1.0}, TypeError, r"PageHeader.crc is an int \(i32\), not float"),
-        ("PageHeader", {**PAGE, "crc": True}, TypeError, "PageHeader.crc is an int"),
-        ("PageHeader", {**PAGE, "crc": np.zeros(2, np.int64)}, TypeError, "PageHeader.crc is an int"),
+        ("PageHeader", {**PAGE, "crc": 1.0}, TypeError, r"PageHeader.crc must be an int \(i32\), not float"),
+        ("PageHeader", {**PAGE, "crc": True}, TypeError, "PageHeader.crc must be an int"),
+        ("PageHeader", {**PAGE, "crc": np.zeros(2, np.int64)}, TypeError, "PageHeader.crc must be an int"),
         ("PageHeader", {**PAGE, "checksum": 1}, TypeError, "PageHeader has no field 'checksum'"),
         ("PageHeader", {**PAGE, "checksum": None}, TypeError, "PageHeader has no field 'checksum'"),
-        ("PageHeader", {**PAGE, "data_page_header": 5}, TypeError, "DataPageHeader is a mapping .*, not int"),
-        ("PageHeader", [], TypeError, "PageHeader is a mapping"),
+        ("PageHeader", {**PAGE, "data_page_header": 5}, TypeError, "DataPageHeader must be a mapping .*, not int"),
+        ("PageHeader", [], TypeError, "PageHeader must be a mapping"),
         ("IntType", {"bitWidth": 200, "isSigned": True}, ValueError, "IntType.bitWidth is 200"),
-        ("IntType", {"bitWidth": 8, "isSigned": 1}, TypeError, "IntType.isSigned is a bool, not int"),
-        ("KeyValue", {"key": 5}, TypeError, "KeyValue.key is a str or bytes, not int"),
-        ("KeyValue", {"key": "\ud800"}, ValueError, "KeyValue.key is text that UTF-8 does not have"),
-        ("Statistics", {"max_value": "text"}, TypeError, "Statistics.max_value is bytes, not str"),
-        ("BoundingBox", {"xmin": "0"}, TypeError, "BoundingBox.xmin is a float, not str"),
+        ("IntType", {"bitWidth": 8, "isSigned": 1}, TypeError, "IntType.isSigned must be a bool, not int"),
+        ("KeyValue", {"key": 5}, TypeError, "KeyValue.key must be a str or bytes, not int"),
+        ("KeyValue", {"key": "\ud800"}, ValueError, "KeyValue.key cannot be encoded as UTF-8"),
+        ("Statistics", {"max_value": "text"}, TypeError, "Statistics.max_value must be bytes, not str"),
+        ("BoundingBox", {"xmin": "0"}, TypeError, "BoundingBox.xmin must be a float, not str"),
         (
             "SizeStatistics",
             {"definition_level_histogram": 5},
             TypeError,
-            "definition_level_histogram is a list, not int",
+            "definition_level_histogram must be a list, not int",
         ),
         ("SizeStatistics", {"definition_level_histogram": [1, 1 << 63]}, ValueError, "does not fit i64"),
-        ("EncryptionWithColumnKey", {"path_in_schema": "abc"}, TypeError, "path_in_schema is a list, not str"),
-        ("TimeUnit", {}, ValueError, "TimeUnit is a union, which has exactly one field; 0 are given"),
-        ("TimeUnit", {"MILLIS": {}, "NANOS": {}}, ValueError, "2 are given"),
+        ("EncryptionWithColumnKey", {"path_in_schema": "abc"}, TypeError, "path_in_schema must be a list, not str"),
+        ("TimeUnit", {}, ValueError, "union TimeUnit must have exactly one field, not 0"),
+        ("TimeUnit", {"MILLIS": {}, "NANOS": {}}, ValueError, "one field, not 2"),
         ("TimeUnit", {"DAYS": {}}, TypeError, "TimeUnit has no field 'DAYS'"),
-        ("TimeUnit", {"MILLIS": 5}, TypeError, "MilliSeconds is a mapping"),
+        ("TimeUnit", {"MILLIS": 5}, TypeError, "MilliSeconds must be a mapping"),
     ],
 )
-def test_what_is_wrong_is_named(struct, value, kind, message):
+def test_invalid_values_are_refused(struct, value, kind, message):
     with pytest.raises(kind, match=message):
         encode_struct(struct, value)
 
 
-def test_no_such_struct():
+def test_unknown_struct_is_refused():
     with pytest.raises(KeyError, match="PageFooter"):
         encode_struct("PageFooter", {})

@@ -1,6 +1,6 @@
-"""The life of the kernels' object, from an empty cache on, in processes of their own.
+"""Object cache of the kernels, from an empty cache on, in separate processes.
 
-They run a copy of the package with two tiny kernels in place of all others, so that compiling takes little time.
+They run a copy of the package with two tiny kernels instead of all others, so that compiling is quick.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def warm(tmp_path_factory):
     return made
 
 
-def test_a_warm_process_imports_neither_numba_nor_thriftpy2(warm):
+def test_warm_process_imports_neither_numba_nor_thriftpy2(warm):
     for _ in range(2):
         assert warm.run() == ("8 30 -7 object False False", "")
     assert len(warm.objects()) == 1
@@ -46,7 +46,7 @@ def test_two_processes_start_on_an_empty_cache(project):
     assert project.run()[0] == "8 30 -7 object False False"
 
 
-def test_no_stale_code_after_an_upgrade_of_the_sources(project):
+def test_changed_sources_are_recompiled(project):
     assert project.run()[0].startswith("8 30 ")
     project.write_factor(10, 4)  # a helper in another file
     assert project.run()[0] == "8 70 -7 object True False"
@@ -66,7 +66,7 @@ def test_no_stale_code_after_an_upgrade_of_the_sources(project):
         lambda whole: whole[:700] + bytes([whole[700] ^ 4]) + whole[701:],
     ],
 )
-def test_a_damaged_object_is_made_anew(warm, damage):
+def test_damaged_object_is_rebuilt(warm, damage):
     (path,) = warm.objects()
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
@@ -77,7 +77,7 @@ def test_a_damaged_object_is_made_anew(warm, damage):
         path.write_bytes(whole)
 
 
-def test_nothing_can_be_written(project):
+def test_unwritable_cache_warns_once(project):
     (project.root / "file").write_text("")
     output, errors = project.run(NUMPARQ_CACHE_DIR=str(project.root / "file" / "cache"))
     assert output == "8 30 -7 object True False"
@@ -85,19 +85,19 @@ def test_nothing_can_be_written(project):
     assert "NUMPARQ_CACHE_DIR" in errors
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are a matter of Unix")
-def test_code_that_others_could_have_written_is_not_loaded(warm):
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has file modes")
+def test_code_writable_by_others_is_not_loaded(warm):
     warm.place.chmod(0o777)
     try:
         output, errors = warm.run()
     finally:
         warm.place.chmod(0o700)
     assert output == "8 30 -7 object True False"
-    assert "others can write" in errors
+    assert "other users can write" in errors
 
 
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])
-def test_the_dispatcher_gives_the_same(project, settings):
+def test_dispatcher_gives_equal_results(project, settings):
     assert project.run(**settings)[0] == "8 30 -7 dispatcher True False"
     assert not project.objects()
     project.write_factor(10, 4)
@@ -105,11 +105,11 @@ def test_the_dispatcher_gives_the_same(project, settings):
 
 
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "python"}, {"NUMBA_DISABLE_JIT": "1"}])
-def test_python_gives_the_same(project, settings):
+def test_python_mode_gives_equal_results(project, settings):
     assert project.run(**settings) == ("8 30 -7 python False False", "")
 
 
-def test_an_unknown_mode_is_refused(project):
+def test_unknown_mode_is_refused(project):
     process = project.start(NUMPARQ_KERNELS="fortran")
     assert "object, dispatcher or python" in process.communicate()[1]
 
@@ -122,7 +122,7 @@ load.load_object = refuse
 """
 
 
-def test_where_objects_cannot_be_loaded_the_dispatcher_steps_in(warm):
+def test_dispatcher_replaces_objects_that_cannot_be_loaded(warm):
     output, errors = warm.run(BROKEN_LOADER + RUN)
     assert output == "8 30 -7 dispatcher True False"
     assert errors.count("RuntimeWarning") == 1
@@ -178,13 +178,13 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), kernels.same(4))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forks_while_another_thread_loads(warm):
     assert warm.run(FORKS)[0] == "{0}"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_fork_while_another_thread_compiles(project):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_while_another_thread_compiles(project):
     assert project.run(FORK_AT_FIRST_USE)[0] == "3 4"
 
 
@@ -205,16 +205,16 @@ print(results == [9] * 8)
 """
 
 
-def test_threads_that_need_the_kernels_at_once(warm):
+def test_concurrent_first_use(warm):
     assert warm.run(THREADS)[0] == "True"
 
 
-def test_workers_share_the_compiling(project):
+def test_parallel_build(project):
     assert project.run(NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object True False"
     assert project.run(NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object False False"
 
 
-def test_what_a_worker_does_not_give_is_compiled_here(project):
+def test_failed_build_workers_fall_back_to_local_compilation(project):
     broken = "import numparq.kernels.compile.parallel_build as workers\nworkers._PROGRAM = 'print(1)'\n"
     assert project.run(broken + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object True False"
     nowhere = (
@@ -224,12 +224,12 @@ def test_what_a_worker_does_not_give_is_compiled_here(project):
     assert project.run(nowhere + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 3 -7 object True False"
 
 
-def test_warmup_makes_the_first_read_a_warm_one(project):
+def test_warmup_fills_the_cache(project):
     assert project.run("from numparq.kernels import warmup; print(warmup())")[0] == "object"
     assert project.run()[0] == "8 30 -7 object False False"
 
 
-def test_a_package_in_a_zip_file(project):
+def test_package_in_a_zip_file(project):
     shutil.make_archive(str(project.root / "package"), "zip", project.root, "numparq")
     shutil.rmtree(project.root / "numparq")
     path = str(project.root / "package.zip")

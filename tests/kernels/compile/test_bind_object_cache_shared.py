@@ -1,4 +1,4 @@
-"""A cache of kernels that many processes share: who starts together, on places that cannot be written or locked."""
+"""Object cache shared by many processes: concurrent starts, and file systems without writes or locks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.kernels.object_cache import RUN, PackageCopy, finish
 
 COMPILED, LOADED = "8 30 -7 object True False", "8 30 -7 object False False"
 
-# Whatever would change something in the cache's directory fails as it does on a file system that is read only.
+# Every change of the cache's directory fails, as on a read-only file system.
 READ_ONLY = """
 import errno, os, sys
 _place = os.environ["NUMPARQ_CACHE_DIR"]
@@ -24,7 +24,7 @@ def _refuse(event, args):
 
 sys.addaudithook(_refuse)
 """
-# As on shared file systems that have no locks.
+# As on shared file systems without locks.
 LOCKLESS = """
 import errno, fcntl
 def _refuse(descriptor, operation):
@@ -81,22 +81,22 @@ def test_many_processes_start_on_an_empty_cache(project, prelude):
     assert project.run(prelude + RUN) == (LOADED, "")
 
 
-def test_of_those_that_start_together_one_compiles(project):
+def test_one_of_concurrent_processes_compiles(project):
     pytest.importorskip("fcntl")
     outputs = [finish(process)[0] for process in [project.start() for _ in range(3)]]
     assert sorted(outputs) == sorted([COMPILED, LOADED, LOADED])
 
 
-def test_a_cache_that_came_with_the_image_is_read_only(warm):
+def test_read_only_cache_is_loaded(warm):
     before = content(warm)
     assert warm.run(READ_ONLY + RUN) == (LOADED, "")
     assert content(warm) == before
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_a_read_only_place_without_this_entry(project, is_there):
-    """As of an image that was warmed up on another CPU: every process compiles, and says once why."""
-    if is_there:
+@pytest.mark.parametrize("exists", [False, True])
+def test_read_only_cache_without_the_entry(project, exists):
+    """As in an image that was warmed up on another CPU: every process compiles, and warns once."""
+    if exists:
         project.place.mkdir(mode=0o755)
         (project.place / "kernels-reading-0123456789abcdef01234567.bin").write_bytes(b"of another CPU")
         before = content(project)
@@ -105,26 +105,26 @@ def test_a_read_only_place_without_this_entry(project, is_there):
     assert errors.count("RuntimeWarning") == 1
     assert "Read-only file system" in errors
     assert str(project.place) in errors
-    assert project.place.exists() == is_there
-    assert not is_there or content(project) == before
+    assert project.place.exists() == exists
+    assert not exists or content(project) == before
 
 
-def test_a_disk_that_fills_up(project):
+def test_full_disk(project):
     full = READ_ONLY.replace("EROFS", "ENOSPC").replace('"tempfile.mkstemp"', '"none"').replace('"open", ', "")
     output, errors = project.run(full + RUN)
     assert output == COMPILED
     assert "No space left" in errors
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners are a matter of Unix")
-def test_what_root_made_others_run(warm):
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has owners")
+def test_objects_built_by_root_are_loaded_by_others(warm):
     if os.geteuid() != 0:
-        pytest.skip("only root can make files of root")
+        pytest.skip("only root can create files of root")
     other = "import os\nos.geteuid = lambda: 12345\n"
     assert warm.run(other + READ_ONLY + RUN) == (LOADED, "")
 
 
-def test_preloading_takes_what_is_kept_and_what_every_read_needs(project):
+def test_preload_loads_cached_groups_and_the_reading_group(project):
     assert project.run(PRELOAD) == ("['reading'] True", "")
     assert project.run(PRELOAD) == ("['reading'] False", "")
     assert project.run("from numparq.kernels import nested_decode_kernels; nested_decode_kernels.load()")[0] == ""
@@ -132,12 +132,12 @@ def test_preloading_takes_what_is_kept_and_what_every_read_needs(project):
 
 
 @pytest.mark.parametrize("mode", ["dispatcher", "python"])
-def test_preloading_where_there_are_no_objects(project, mode):
+def test_preload_without_objects(project, mode):
     assert project.run(PRELOAD, NUMPARQ_KERNELS=mode)[0].startswith("['reading'] ")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_forked_processes_have_what_was_preloaded(warm):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_processes_inherit_preloaded_kernels(warm):
     assert warm.run(FORKED) == ("[1, 2, 3]", "")
 
 
@@ -151,8 +151,8 @@ open(path, "w").write(text.replace("value + 0", "value + 4"))
 """
 
 
-def test_a_process_that_ran_during_an_upgrade_keeps_nothing(project):
-    """It has older functions in memory than the files say that its key is made of."""
+def test_process_running_during_an_upgrade_stores_nothing(project):
+    """Its functions in memory are older than the files that its cache key is computed from."""
     factor = str(project.root / "numparq" / "kernels" / "factor.py")
     assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # as it was imported
     assert not project.objects()
@@ -161,5 +161,5 @@ def test_a_process_that_ran_during_an_upgrade_keeps_nothing(project):
     assert project.run()[0] == upgraded.replace("True", "False", 1)
     project.write_factor(10, 0)
     before = content(project)
-    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and does not load what newer ones made
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and loads no object of the newer sources
     assert content(project) == before

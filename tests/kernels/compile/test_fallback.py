@@ -1,4 +1,4 @@
-"""Kernels as plain Python, where nothing compiles them: in a process of its own, small pages of every kind."""
+"""Kernels in plain Python, without a compiler: small pages of every kind, in a separate process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ for number in range(6):
 """
 
 
-def test_pages_of_every_kind():
+def test_python_mode_decodes_pages_of_every_kind():
     environment = {**os.environ, "NUMPARQ_KERNELS": "python", "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"}
     done = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", PROGRAM],

@@ -1,4 +1,4 @@
-"""Kernels: built into an object, loaded, called; with tiny kernels of their own."""
+"""Tiny kernels: built into an object, loaded and called."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def test_helpers_intrinsics_and_read_only_arrays(tiny):
     assert out[0] == 2 * 513 + 100
 
 
-def test_arrays_of_the_same_item_size_are_seen_as_the_signature_says(tiny):
+def test_arrays_of_equal_item_size_are_reinterpreted(tiny):
     out = np.zeros(1, "M8[us]")
     tiny["add"](DATA.view(np.int8), 4, out)
     assert out.view(np.int64)[0] == 118
 
 
-def test_results_of_every_flavour(tiny):
+def test_unsigned_arrays_of_any_length(tiny):
     a, b, out = np.arange(9, dtype=np.uint32), np.arange(9, dtype=np.uint32) * 5, np.full(10, 7, np.uint32)
     assert tiny["total"](a, 9, b, out) == 9
     assert out.tolist() == [6 * i for i in range(9)] + [7]
     assert tiny["total"](np.empty(0, np.uint32), 0, np.empty(0, np.uint32), np.empty(0, np.uint32)) == 0
 
 
-def test_ints_of_64_bits(tiny):
+def test_integers_of_64_bits(tiny):
     assert tiny["divide"](-(1 << 63), 2) == -(1 << 62)
     assert tiny["divide"](-1, 1) == -1
     assert tiny["divide"]((1 << 63) - 1, 1) == (1 << 63) - 1
@@ -130,7 +130,7 @@ def test_wrong_arguments_are_refused(tiny, args):
         tiny["add"](*args)
 
 
-def test_subclasses_of_arrays_are_taken(tiny, tmp_path):
+def test_array_subclasses_are_accepted(tiny, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA.tobytes())
     out = np.zeros(1, np.int64)
@@ -138,7 +138,7 @@ def test_subclasses_of_arrays_are_taken(tiny, tmp_path):
     assert out[0] == 118
 
 
-def test_objects_are_seen_as_addresses(code):
+def test_object_arrays_are_passed_as_addresses(code):
     entries = load_object(code, list(KERNELS))
     array = np.array(["a", None], object)
     assert entries["first_address"]((array, 2)) == id("a")
@@ -146,13 +146,13 @@ def test_objects_are_seen_as_addresses(code):
     assert dispatched["first_address"](array, 2) == id("a")
 
 
-def test_an_int_that_is_too_large_is_an_overflow(code):
+def test_too_large_integer_raises_overflow_error(code):
     divide = wrap_entry("divide", ("x", "x"), load_object(code, list(KERNELS))["divide"])
     with pytest.raises(OverflowError):
         divide(1 << 63, 1)
 
 
-def test_a_kernel_that_allocates_does_not_compile():
+def test_allocating_kernel_does_not_compile():
     def allocate(n):
         return len(np.empty(n))
 
@@ -160,12 +160,12 @@ def test_a_kernel_that_allocates_does_not_compile():
         build_object({"allocate": Kernel(allocate, ("x",))})
 
 
-def test_a_missing_symbol_is_an_error(code):
+def test_missing_symbol_raises(code):
     with pytest.raises(RuntimeError):
         load_object(code, ["add", "no_such_kernel"])
 
 
-def test_both_ways_of_compiling_give_the_same():
+def test_both_compilers_give_equal_results():
     names = list(KERNELS)
     slow = build_module._emit(build_module._compile_with_public_api(KERNELS), KERNELS, None, None)
     quick = build_module._emit(build_module._compile_with_pipeline(KERNELS), KERNELS, None, None)
@@ -175,6 +175,6 @@ def test_both_ways_of_compiling_give_the_same():
         assert out[0] == 118
 
 
-def test_an_address_of_this_process_is_refused():
+def test_process_addresses_in_code_are_refused():
     with pytest.raises(TypeError, match="ExternalFunction"):
         build_module._check_no_addresses("define i64 @f() {\n %x = load i64, ptr inttoptr (i64 140123456789 to ptr)\n}")

@@ -1,4 +1,4 @@
-"""Pages of BYTE_ARRAY values to offsets and bytes, whatever room there is at first."""
+"""BYTE_ARRAY pages to offsets and bytes, whatever the initial size of the output."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_any_rows(data):
 
 
 @engines
-def test_lengths_that_lie(engine):
-    """The room is counted from the size of the page: no single length may use up what belongs to the values behind."""
+def test_wrong_value_lengths_are_refused(engine):
+    """The output has the size of the page: no length may use the room of later values."""
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = data_page(column, [b"x" * 6] * 300, PLAIN, UNCOMPRESSED, 1, rng)
@@ -100,7 +100,7 @@ def test_lengths_that_lie(engine):
 
 @engines
 @pytest.mark.parametrize("window", [(0, 50), (20, 50), (0, 20), (49, 50)])
-def test_more_values_are_claimed_than_there_are_bytes_for(engine, window):
+def test_more_values_than_bytes(engine, window):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     request = DecodeRequest(start=window[0], stop=window[1])
@@ -111,12 +111,12 @@ def test_more_values_are_claimed_than_there_are_bytes_for(engine, window):
         outcome = decode_binary(engine, Chunk(column, UNCOMPRESSED, [page]), request, 1, 0)
         if (
             size == 200 or window != (0, 20) or size < 80
-        ):  # the lengths of fifty empty values, had the first not taken all
+        ):  # enough for the lengths of fifty empty values, but the first takes all
             assert outcome.status in (BAD_LENGTH, TRUNCATED)
 
 
 @engines
-def test_dictionaries_that_lie(engine):
+def test_damaged_dictionaries(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = dictionary_page(column, [b"abc", b"de"], UNCOMPRESSED, rng)
@@ -134,7 +134,7 @@ def test_dictionaries_that_lie(engine):
 
 
 @engines
-def test_what_is_not_read(engine):
+def test_unsupported_encodings_and_missing_dictionary(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BYTE_ARRAY)
     page = data_page(column, [b"abc"] * 9, PLAIN, UNCOMPRESSED, 1, rng)

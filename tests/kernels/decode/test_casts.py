@@ -1,4 +1,4 @@
-"""Conversions at the edges of what they can hold: integers to float64, INT96 to nanoseconds and microseconds."""
+"""Casts at their limits: integers to float64, INT96 to nanoseconds and microseconds."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def decode(engine, column, values, conversion, dictionary=False):
 
 
 def compare(engine, column, value, conversion, convert, optional=False):
-    """One value alone, in a dictionary, and between others whose rows are wanted without it."""
+    """Check the cast of one value, PLAIN and in a dictionary."""
     column = ColumnType(column.physical, 0, optional)
     try:
-        wanted = DecodeOutcome(0, -1, (convert(value),))
+        expected = DecodeOutcome(0, -1, (convert(value),))
     except Inexact:
-        wanted = DecodeOutcome(INEXACT, 0)
+        expected = DecodeOutcome(INEXACT, 0)
     except Damaged:
-        wanted = DecodeOutcome(BAD_VALUE, 0)
-    assert decode(engine, column, [value], conversion) == wanted
-    assert decode(engine, column, [value], conversion, dictionary=True) == wanted
+        expected = DecodeOutcome(BAD_VALUE, 0)
+    assert decode(engine, column, [value], conversion) == expected
+    assert decode(engine, column, [value], conversion, dictionary=True) == expected
 
 
 LIMIT = 1 << 53
@@ -112,7 +112,7 @@ DAYS = {
 
 
 @pytest.mark.parametrize(("conversion", "convert"), [(t.INT96_NS, int96_to_ns), (t.INT96_US, int96_to_us)])
-def test_int96(engine, conversion, convert):
+def test_int96_at_the_limits(engine, conversion, convert):
     times = [
         0,
         1,
@@ -159,7 +159,7 @@ def test_int96(engine, conversion, convert):
             compare(engine, ColumnType(INT96), int96(time, day), conversion, convert)
 
 
-def test_int96_of_dates_that_are_known(engine):
+def test_int96_of_known_dates(engine):
     for moment in (
         datetime(1, 1, 1),
         datetime(1677, 9, 21),
@@ -174,8 +174,8 @@ def test_int96_of_dates_that_are_known(engine):
         assert outcome.rows == (struct.pack("<q", passed // timedelta(microseconds=1)),)
 
 
-def test_int96_that_wrapped_around_in_spark(engine):
-    """Timestamps of microseconds near the upper end, written as Spark does, come back as they were."""
+def test_int96_wrapped_around_by_spark(engine):
+    """Microsecond timestamps near the upper limit, written as Spark does, are read back."""
     day, rng = 86_400_000_000, np.random.default_rng(4)
     for micros in [
         (1 << 63) - 1,

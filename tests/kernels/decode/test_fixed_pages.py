@@ -1,4 +1,4 @@
-"""Pages of values of a fixed size to rows: every type, conversion, null policy and row window."""
+"""Pages of fixed-size values to rows: every type, cast, null policy and row window."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ def test_every_row_window(engine):
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_any_rows(data):
-    """Rows, pages and windows that Hypothesis chooses (and makes as small as it can when something fails)."""
     case = data.draw(st.sampled_from(CASES), "case")
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32), "seed"))
     column = replace(case.column, optional=data.draw(st.booleans(), "optional"))
@@ -107,8 +106,8 @@ def test_any_rows(data):
 
 @engines
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT96, FIXED_LEN_BYTE_ARRAY, BYTE_ARRAY])
-def test_codes(engine, physical):
-    """Indices as they are, whatever the dictionary holds; a PLAIN page has none."""
+def test_dictionary_codes(engine, physical):
+    """Indices as stored, whatever the dictionary holds; a PLAIN page has none."""
     rng = np.random.default_rng(physical)
     column = ColumnType(physical, 5 if physical == FIXED_LEN_BYTE_ARRAY else 0, True)
     for seed in range(engine.size(12)):
@@ -135,7 +134,7 @@ def test_codes(engine, physical):
 
 
 @engines
-def test_a_dictionary_is_needed(engine):
+def test_missing_dictionary(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(INT64)
     page = data_page(column, [bytes(8)] * 9, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, [bytes(8)])
@@ -144,7 +143,7 @@ def test_a_dictionary_is_needed(engine):
 
 
 @engines
-def test_encodings_that_are_not_read(engine):
+def test_unsupported_encodings(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(INT32)
     page = data_page(column, [bytes(4)] * 9, PLAIN, UNCOMPRESSED, 1, rng)
@@ -178,7 +177,7 @@ def test_pages_without_values(engine):
 
 
 @engines
-def test_the_null_count_of_a_header_has_to_be_right(engine):
+def test_wrong_num_nulls_is_refused(engine):
     rng = np.random.default_rng(0)
     for optional, rows in ((True, [bytes(8), None, bytes(8)]), (False, [bytes(8)] * 3)):
         column = ColumnType(INT64, 0, optional)
@@ -188,13 +187,13 @@ def test_the_null_count_of_a_header_has_to_be_right(engine):
         for num_nulls in {0, 1, 2, 3} - {rows.count(None)}:
             lying = replace(page, more={**page.more, "num_nulls": num_nulls})
             outcome = decode_fixed(engine, Chunk(column, UNCOMPRESSED, [lying]), request)
-            # 0 is what writers say that did not count.
+            # Writers that did not count nulls write 0.
             assert outcome == (DecodeOutcome(BAD_COUNT, 0) if num_nulls else sound)
 
 
 @engines
-def test_many_values_are_claimed(engine):
-    """Counts near 2**31, next to values of 2**31 - 1 bytes: products must not go around."""
+def test_huge_value_counts(engine):
+    """Counts near 2**31 of values of 2**31 - 1 bytes: products must not overflow."""
     rng = np.random.default_rng(0)
     most = (1 << 31) - 1
     for physical, length, item in ((FIXED_LEN_BYTE_ARRAY, most, most), (INT64, 0, 8), (BOOLEAN, 0, 1)):

@@ -1,4 +1,4 @@
-"""Levels of nested columns out of pages, and to validity and offsets: kernels against the definition."""
+"""Levels of nested columns: from pages, and to validity and offsets; against the definition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import with_slack
 from support.oracles import hybrid_rle, nested
 
-# The levels from which on the lists around a leaf have an element, the outermost at 1; the highest definition level.
+# The definition level from which each list around a leaf has an element (the outermost at 1), and the maximum level.
 LEAVES = [
     ([0], 0),
     ([0], 1),
@@ -32,13 +32,13 @@ LEAVES = [
 
 @pytest.fixture(params=ENGINES, ids=repr, scope="module")
 def way(request):
-    """A way to run kernels, within something that Hypothesis can look at."""
+    """Wrap an engine in an object that Hypothesis can print."""
     return SimpleNamespace(engine=request.param)
 
 
 @st.composite
 def sound_levels(draw, element_levels, most):
-    """Draw levels: each entry goes on with a list that has an element, or begins a row."""
+    """Draw valid levels: each entry continues a list that has an element, or begins a row."""
     count = draw(st.integers(0, 40))
     levels: list[tuple[int, int]] = []
     for _ in range(count):
@@ -56,7 +56,7 @@ def leaves(draw):
 
 
 def section(numbers, most, high=False):
-    """Encode levels as a run each where they repeat, else bit-packed."""
+    """Encode levels as one run if they are equal, else bit-packed."""
     width = most.bit_length()
     if high:
         return hybrid_rle.pack_high(numbers, width)
@@ -67,7 +67,7 @@ def section(numbers, most, high=False):
 
 
 def page(levels, element_levels, most, version, high=False, values=b"12345678"):
-    """Make a page: a row of the page table, and its body."""
+    """Return a page: its row of the page table, and its body."""
     definition, repetition = [d for d, _ in levels], [r for _, r in levels]
     sections = [
         section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
@@ -88,8 +88,8 @@ def page(levels, element_levels, most, version, high=False, values=b"12345678"):
     return row, body
 
 
-def take(engine, pages, element_levels, most, seed=0):
-    """Run the kernel over pages; gives its status, the levels, its state and the rewritten rows."""
+def decode_levels(engine, pages, element_levels, most, seed=0):
+    """Run the kernel over pages; returns its status, the levels, its state, the page table and the raw bytes."""
     rng = np.random.default_rng(seed)
     table = np.array([row for row, _ in pages]).reshape(len(pages), t.PAGE_FIELDS)
     table[:, t.P_BODY] = np.cumsum([0, *(len(body) for _, body in pages[:-1])])
@@ -115,7 +115,7 @@ def take(engine, pages, element_levels, most, seed=0):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_levels_of_pages(way, data):
+def test_decode_page_levels(way, data):
     element_levels, most, levels = data.draw(leaves())
     cuts = sorted(data.draw(st.sets(st.integers(0, len(levels)), max_size=3)))
     parts = [levels[a:b] for a, b in zip([0, *cuts], [*cuts, len(levels)], strict=True)]
@@ -124,7 +124,7 @@ def test_levels_of_pages(way, data):
         version = data.draw(st.sampled_from([1, 2]))
         high = version == 1 and data.draw(st.booleans())
         pages.append(page(part, element_levels, most, version, high) if part else page([], [0], 0, 1))
-    status, definition, repetition, state, table, raw = take(way.engine, pages, element_levels, most)
+    status, definition, repetition, state, table, raw = decode_levels(way.engine, pages, element_levels, most)
     assert status == 0
     count = len(levels)
     if most:
@@ -133,34 +133,34 @@ def test_levels_of_pages(way, data):
         assert repetition[:count].tolist() == [r for _, r in levels]
     assert (definition[count:] == 99).sum() >= 56
     assert (repetition[count:] == 99).sum() >= 56
-    there = [sum(d == most for d, _ in part) for part in parts]
-    assert table[:, t.P_NUM_VALUES].tolist() == there
-    assert table[:, t.P_ROW].tolist() == np.cumsum([0, *there[:-1]]).tolist()
+    num_values = [sum(d == most for d, _ in part) for part in parts]
+    assert table[:, t.P_NUM_VALUES].tolist() == num_values
+    assert table[:, t.P_ROW].tolist() == np.cumsum([0, *num_values[:-1]]).tolist()
     assert (table[:, t.P_TYPE] == enums.DATA_PAGE).all()
     for row in table:
         start, end = row[t.P_BODY], row[t.P_BODY] + row[t.P_COMPRESSED]
         assert raw[start:end].tobytes() == b"12345678"
         assert row[t.P_ENCODING] == (enums.RLE_DICTIONARY if row[t.P_NUM_VALUES] else enums.PLAIN)
     assert state[STATE_LEVELS] == count
-    assert state[STATE_VALUES] == sum(there)
+    assert state[STATE_VALUES] == sum(num_values)
     assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_levels_that_cannot_be(way, data):
+def test_invalid_levels(way, data):
     element_levels, most = data.draw(st.sampled_from(LEAVES[2:7]))
     pairs = st.tuples(
         st.integers(0, (1 << most.bit_length()) - 1), st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1)
     )
     levels = data.draw(st.lists(pairs, min_size=1, max_size=12))
-    status, *_ = take(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
+    status, *_ = decode_levels(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
     assert status == (0 if nested.are_valid_levels(levels, most, element_levels) else BAD_LEVELS)
 
 
 @pytest.mark.parametrize(("version", "high"), [(1, False), (1, True), (2, False)])
-def test_pages_that_are_cut(way, version, high):
-    """Wherever the body ends, the kernel stays inside of it (the checked engine sees to that) and says so."""
+def test_truncated_pages(way, version, high):
+    """The kernel stays inside the truncated body (the checked engine verifies it) and fails."""
     levels = [(number % 6, 0) for number in range(24)]
     element_levels, most = [0, 2, 4], 5
     row, body = page(levels, element_levels, most, version, high, values=b"")
@@ -170,13 +170,13 @@ def test_pages_that_are_cut(way, version, high):
         if version == 2:
             cut[t.P_REPETITION_BYTES] = min(row[t.P_REPETITION_BYTES], size)
             cut[t.P_DEFINITION_BYTES] = size - cut[t.P_REPETITION_BYTES]
-        status, *_ = take(way.engine, [(cut, body[:size])], element_levels, most)
+        status, *_ = decode_levels(way.engine, [(cut, body[:size])], element_levels, most)
         assert status < 0
     rng = np.random.default_rng(1)
     for _ in range(way.engine.size(300)):
         damaged = bytearray(body)
         damaged[rng.integers(0, len(body))] = rng.integers(0, 256)
-        take(way.engine, [(row, bytes(damaged))], element_levels, most)
+        decode_levels(way.engine, [(row, bytes(damaged))], element_levels, most)
 
 
 @settings(max_examples=60, deadline=None)

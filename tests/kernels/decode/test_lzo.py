@@ -16,7 +16,7 @@ pytestmark = engines
 
 
 def decompress(engine, block, room, seed=0):
-    """Decompress a block in the middle of buffers: the bytes, or a status."""
+    """Decompress a block inside larger buffers: the bytes, or a status."""
     rng = np.random.default_rng(seed)
     before, behind = rng.bytes(int(rng.integers(0, 5))), rng.bytes(int(rng.integers(0, 5)))
     data = np.frombuffer(before + block + behind, np.uint8)
@@ -33,7 +33,7 @@ def expected(block, room):
         return BAD_COMPRESSED_DATA
 
 
-def test_the_twin_reads_what_others_write_and_writes_what_they_read(engine):
+def test_oracle_agrees_with_lzallright(engine):
     library = pytest.importorskip("lzallright").LZOCompressor
     rng = np.random.default_rng(0)
     for number in range(engine.size(60, 10)):
@@ -55,11 +55,11 @@ def test_blocks_of_random_instructions(engine):
 
 
 @pytest.mark.parametrize("form", ["two", "three", "near", "middle", "far"])
-def test_every_form_at_the_edges_of_its_distances(engine, form):
+def test_every_copy_form_at_its_distance_limits(engine, form):
     data = np.random.default_rng(2).bytes(50000)
     for distance in (1, 2, 7, 8, 1023, 1024, 2048, 2049, 3072, 16383, 16384, 16385, 32767, 32768, 32769, 49151):
         for length in (2, 3, 4, 5, 8, 9, 10, 33, 34, 288, 289, 543, 544):
-            # Before the copy: three literals behind an old copy, or a run.
+            # Before the copy: three literals after an earlier copy, or a run.
             before = 3 if form == "two" else 4
             start = lzo.run(data) + (lzo.copy("near", 3, 1, b"xyz") if form == "two" else b"")
             if form not in lzo.forms(length, distance, before):
@@ -80,7 +80,7 @@ def test_literals_of_every_length(engine):
         assert decompress(engine, lzo.first_run(data) + lzo.END, length) == data
 
 
-def test_nothing(engine):
+def test_empty_block(engine):
     assert decompress(engine, lzo.END, 0) == b""
     assert decompress(engine, lzo.END, 9) == b""
     assert decompress(engine, b"", 0) == BAD_COMPRESSED_DATA
@@ -110,21 +110,21 @@ def test_damaged_bytes(engine):
 @settings(max_examples=60, deadline=None)
 @given(block=st.binary(max_size=40), room=st.integers(0, 300))
 def test_any_bytes(engine, block, room):
-    for made in (block, block + lzo.END, lzo.run(b"abcdefgh") + block + lzo.END):
-        assert decompress(engine, made, room) == expected(made, room)
+    for stream in (block, block + lzo.END, lzo.run(b"abcdefgh") + block + lzo.END):
+        assert decompress(engine, stream, room) == expected(stream, room)
 
 
 @pytest.mark.parametrize(
     "block",
     [
-        lzo.copy("near", 3, 1, b"") + lzo.END,  # of nothing
+        lzo.copy("near", 3, 1, b"") + lzo.END,  # a copy before any output
         lzo.run(b"abcd") + lzo.copy("near", 3, 5, b"") + lzo.END,
         lzo.run(b"abcd") + lzo.copy("near", 3, 4, b"abc")[:-1],
         lzo.run(b"abcd") + b"\x12\x00\x00",  # from 16384 bytes back, but no end
         lzo.run(b"abcd") + b"\x10" + bytes(1000),  # a length that does not end
-        lzo.run(b"abcd") + b"\x20" + bytes(100) + b"\x01\x00\x00" + lzo.END,  # of 25,000 bytes
+        lzo.run(b"abcd") + b"\x20" + bytes(100) + b"\x01\x00\x00" + lzo.END,  # a copy of 25,000 bytes
         b"\x00" * 1000,
     ],
 )
-def test_blocks_that_lie(engine, block):
+def test_invalid_blocks(engine, block):
     assert decompress(engine, block, 4096) == BAD_COMPRESSED_DATA == expected(block, 4096)

@@ -1,4 +1,4 @@
-"""Page headers: what they say, what they leave out, and what they lie about."""
+"""Page headers: fields, missing fields and wrong values."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ def one_page(rng):
     return column, page
 
 
-def scan_pages_of(engine, rng, pages, num_values, column=None, codec=UNCOMPRESSED):
+def scan(engine, rng, pages, num_values, column=None, codec=UNCOMPRESSED):
     column = column or ColumnType(INT64)
     data = b"".join(page if isinstance(page, bytes) else page.stored() for page in pages)
     table = chunk_table(column, codec, num_values, len(data), DecodeRequest(stop=1 << 40))
     return scan_page_headers(engine, with_slack(rng, data), len(data), table, 50)
 
 
-def test_other_pages_are_passed_over(engine):
+def test_index_and_unknown_pages_are_skipped(engine):
     rng = np.random.default_rng(4)
     _, page = one_page(rng)
     index = Page(INDEX_PAGE, rng.bytes(30), 0, 30, [], {})
     future = to_bytes(idl().PageHeader(type=77, uncompressed_page_size=5, compressed_page_size=5)) + rng.bytes(5)
-    status, pages, _ = scan_pages_of(engine, rng, [index, page, future, index, page], 18)
+    status, pages, _ = scan(engine, rng, [index, page, future, index, page], 18)
     assert status == 0
     assert pages[:, t.P_IN_CHUNK].tolist() == [1, 4]
     assert pages[:, t.P_ROW].tolist() == [0, 9]
 
 
 @pytest.mark.parametrize("delta", [-18, -9, -1, 1, 9])
-def test_pages_hold_as_many_values_as_the_footer_says(engine, delta):
+def test_num_values_must_match_the_footer(engine, delta):
     rng = np.random.default_rng(5)
     _, page = one_page(rng)
-    status, _, _ = scan_pages_of(engine, rng, [page, page], 18 + delta)
-    # What is behind the last value is not looked at: nothing at all, or a page that nobody asked for.
+    status, _, _ = scan(engine, rng, [page, page], 18 + delta)
+    # The walk ends with the last value; bytes or pages after it are not read.
     assert status == (0 if delta in (-18, -9) else BAD_COUNT)
 
 
@@ -72,13 +72,13 @@ def test_counts_out_of_range(engine, num_values):
     _, page = one_page(rng)
     version2 = data_page(column, page.rows, PLAIN, UNCOMPRESSED, 2, rng)
     for lying in (page, version2):
-        assert scan_pages_of(engine, rng, [replace(lying, num_values=num_values)], 9)[0] == BAD_COUNT
+        assert scan(engine, rng, [replace(lying, num_values=num_values)], 9)[0] == BAD_COUNT
     dictionary = dictionary_page(column, page.rows[:3], UNCOMPRESSED, rng)
-    status, _pages, _ = scan_pages_of(engine, rng, [replace(dictionary, num_values=num_values), page], 9)
+    status, _pages, _ = scan(engine, rng, [replace(dictionary, num_values=num_values), page], 9)
     assert status == (BAD_COUNT if num_values < 0 else 0)
 
 
-def test_level_sections_lie_within_the_page(engine):
+def test_level_sections_must_lie_within_the_page(engine):
     rng = np.random.default_rng(7)
     column = ColumnType(INT64, 0, True)
     page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 2, rng)
@@ -95,14 +95,14 @@ def test_level_sections_lie_within_the_page(engine):
         (size + 1, -1, BAD_LENGTH),
     ):
         more = {**page.more, "definition_levels_byte_length": definition, "repetition_levels_byte_length": repetition}
-        assert scan_pages_of(engine, rng, [replace(page, more=more)], 9, column)[0] == status
+        assert scan(engine, rng, [replace(page, more=more)], 9, column)[0] == status
     compressed = data_page(column, random_values(rng, column, 9), PLAIN, SNAPPY, 2, rng)
     more = {**compressed.more, "definition_levels_byte_length": 20, "is_compressed": True}
     lying = replace(compressed, more=more, uncompressed=19)
-    assert scan_pages_of(engine, rng, [lying], 9, column, SNAPPY)[0] == BAD_LENGTH
+    assert scan(engine, rng, [lying], 9, column, SNAPPY)[0] == BAD_LENGTH
 
 
-def test_nulls_and_rows_of_version_2(engine):
+def test_num_nulls_and_num_rows_of_v2_pages(engine):
     rng = np.random.default_rng(8)
     column = ColumnType(INT64, 0, True)
     page = data_page(column, [None, *random_values(rng, column, 8)], PLAIN, UNCOMPRESSED, 2, rng)
@@ -116,7 +116,7 @@ def test_nulls_and_rows_of_version_2(engine):
         ("num_rows", 10, BAD_COUNT),
         ("num_rows", -1, BAD_COUNT),
     ):
-        assert scan_pages_of(engine, rng, [replace(page, more={**page.more, name: value})], 9, column)[0] == status
+        assert scan(engine, rng, [replace(page, more={**page.more, name: value})], 9, column)[0] == status
 
 
 @pytest.mark.parametrize("size", [-1, -(1 << 31), (1 << 31) - 1])
@@ -129,31 +129,31 @@ def test_sizes_out_of_range(engine, size):
                 type=DATA_PAGE, uncompressed_page_size=sizes[0], compressed_page_size=sizes[1], data_page_header=more
             )
         )
-        status, _pages, _ = scan_pages_of(engine, rng, [header + bytes(72)], 9, codec=SNAPPY)
+        status, _pages, _ = scan(engine, rng, [header + bytes(72)], 9, codec=SNAPPY)
         assert status == (0 if sizes[0] == (1 << 31) - 1 else BAD_LENGTH)
 
 
-def test_a_second_dictionary_is_refused(engine):
+def test_second_dictionary_is_refused(engine):
     rng = np.random.default_rng(10)
     column, page = one_page(rng)
     dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
-    assert scan_pages_of(engine, rng, [dictionary, dictionary, page], 9)[0] == BAD_PAGE
-    assert scan_pages_of(engine, rng, [dictionary, page], 9)[0] == 0
+    assert scan(engine, rng, [dictionary, dictionary, page], 9)[0] == BAD_PAGE
+    assert scan(engine, rng, [dictionary, page], 9)[0] == 0
 
 
-def test_nothing_but_the_first_page_is_looked_at(engine):
+def test_unknown_num_values_reads_only_the_first_page(engine):
     rng = np.random.default_rng(12)
     column, page = one_page(rng)
     dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
     for pages in ([dictionary, page], [dictionary], [page, dictionary], []):
-        status, found, _ = scan_pages_of(engine, rng, pages, -1)
+        status, found, _ = scan(engine, rng, pages, -1)
         assert status == 0
         kinds = [enums.DICTIONARY_PAGE if one is dictionary else DATA_PAGE for one in pages[:1]]
         assert found[:, t.P_TYPE].tolist() == kinds
-    assert scan_pages_of(engine, rng, [b"\x15"], -1)[0] < 0
+    assert scan(engine, rng, [b"\x15"], -1)[0] < 0
 
 
-def test_headers_of_another_type_than_they_say(engine):
+def test_header_struct_must_match_the_page_type(engine):
     rng = np.random.default_rng(11)
     _column, page = one_page(rng)
     module = idl()
@@ -172,20 +172,20 @@ def test_headers_of_another_type_than_they_say(engine):
         ),
     }
     for page_type, name in ((0, "data_page_header"), (2, "dictionary_page_header"), (3, "data_page_header_v2")):
-        for given, header in headers.items():
+        for field, header in headers.items():
             made = (
                 to_bytes(
                     module.PageHeader(
-                        type=page_type, uncompressed_page_size=72, compressed_page_size=72, **{given: header}
+                        type=page_type, uncompressed_page_size=72, compressed_page_size=72, **{field: header}
                     )
                 )
                 + page.body
             )
-            status, _, _ = scan_pages_of(engine, rng, [made, page], 18 if given != "dictionary_page_header" else 9)
-            assert status == (0 if given == name else BAD_PAGE)
+            status, _, _ = scan(engine, rng, [made, page], 18 if field != "dictionary_page_header" else 9)
+            assert status == (0 if field == name else BAD_PAGE)
 
 
-def test_required_fields(engine):
+def test_missing_required_fields(engine):
     rng = np.random.default_rng(12)
     module = idl()
     for missing in ("type", "uncompressed_page_size", "compressed_page_size"):
@@ -193,19 +193,19 @@ def test_required_fields(engine):
         del fields[missing]
         header = module.PageHeader(**fields)
         header.thrift_spec = {number: (*spec[:-1], False) for number, spec in module.PageHeader.thrift_spec.items()}
-        assert scan_pages_of(engine, rng, [to_bytes(header)], 9)[0] == MISSING_FIELD
+        assert scan(engine, rng, [to_bytes(header)], 9)[0] == MISSING_FIELD
 
 
 def test_statistics_and_unknown_fields_are_skipped(engine):
     rng = np.random.default_rng(13)
     _column, page = one_page(rng)
     statistics = idl().Statistics(max=b"x" * 500, min=b"", null_count=0, max_value=b"\xff" * 200, min_value=b"y")
-    status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "statistics": statistics})], 9)
+    status, pages, _ = scan(engine, rng, [replace(page, more={**page.more, "statistics": statistics})], 9)
     assert status == 0
     assert pages[0, t.P_NUM_VALUES] == 9
     header = page.header
     unknown = bytes([0x98]) + b"\x05hello" + bytes([0x16]) + b"\x04"  # fields 14 and 15, before the stop byte
-    status, pages, _ = scan_pages_of(engine, rng, [header[:-1] + unknown + b"\x00" + page.body], 9)
+    status, pages, _ = scan(engine, rng, [header[:-1] + unknown + b"\x00" + page.body], 9)
     assert status == 0
     assert pages[0, t.P_COMPRESSED] == len(page.body)
 
@@ -214,20 +214,20 @@ def test_negative_crcs_are_unsigned(engine):
     rng = np.random.default_rng(16)
     _, page = one_page(rng)
     for crc in (0, -1, -(1 << 31), (1 << 31) - 1):
-        status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "crc": crc})], 9)
+        status, pages, _ = scan(engine, rng, [replace(page, more={**page.more, "crc": crc})], 9)
         assert status == 0
         assert pages[0, t.P_CRC] == struct.unpack("<I", struct.pack("<i", crc))[0]
 
 
-def test_pages_that_were_never_compressed(engine):
+def test_is_compressed_of_v2_pages(engine):
     rng = np.random.default_rng(17)
     column = ColumnType(INT64, 0, True)
     rows = random_values(rng, column, 9)
     page = data_page(column, rows, RLE_DICTIONARY, UNCOMPRESSED, 2, rng, rows)
     for is_compressed, expected in ((False, 0), (True, 1), (None, 1)):
         more = {**page.more, "is_compressed": is_compressed}
-        pages = scan_pages_of(engine, rng, [replace(page, more=more)], 9, column, SNAPPY)[1]
+        pages = scan(engine, rng, [replace(page, more=more)], 9, column, SNAPPY)[1]
         assert pages[0, t.P_IS_COMPRESSED] == expected
-    nothing = data_page(column, [None] * 9, PLAIN, UNCOMPRESSED, 2, rng)  # levels, and not a byte of values
-    pages = scan_pages_of(engine, rng, [nothing], 9, column, SNAPPY)[1]
+    nothing = data_page(column, [None] * 9, PLAIN, UNCOMPRESSED, 2, rng)  # levels, but no bytes of values
+    pages = scan(engine, rng, [nothing], 9, column, SNAPPY)[1]
     assert pages[0, t.P_IS_COMPRESSED] == 0

@@ -1,4 +1,4 @@
-"""Page headers at the locations of an offset index: against thriftpy2, cut, and lying."""
+"""Page headers at the locations of an offset index: against thriftpy2, truncated, and wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from support.oracles.plain import BYTE_ARRAY, INT64, ColumnType, random_values
 
 
 def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat=1):
-    """Run `scan_located_pages`: the status, the page that it is about, and the page table."""
+    """Run `scan_pages_at`: the status, the page that it is about, and the page table."""
     rng = np.random.default_rng(len(data))
     header = thrift_layout("PageHeader", *HEADER_FIELDS)
     slots = np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
@@ -67,7 +67,7 @@ def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat
 
 
 def chunk_of(seed):
-    """A chunk with a dictionary and pages of 5 to 9 rows: it, its bytes behind others, and where its pages are."""
+    """Return a chunk of a dictionary and pages of 5 to 9 rows, its bytes after others, and its page locations."""
     rng = np.random.default_rng(seed)
     column, codec = ColumnType(INT64, 0, bool(seed % 2)), (UNCOMPRESSED, SNAPPY)[seed % 3 % 2]
     values = random_values(rng, column, 9)
@@ -82,11 +82,11 @@ def chunk_of(seed):
 @few
 @given(seed=SEEDS, data=st.data(), gap=st.binary(max_size=5))
 def test_located_pages(seed, data, gap):
-    """Some pages of a chunk, in any bytes: the rows of the page table that the walk over all of them writes."""
+    """Some pages of a chunk, at any position: their rows of the page table equal those of the full walk."""
     (chunk,) = make_chunks(np.random.default_rng(seed), 1)
     pages = page_table(chunk, 3)
     kept = np.array([data.draw(st.booleans()) for _ in pages], bool)
-    # As the reader fetches them: only those wanted, one behind the other.
+    # As the reader fetches them: only selected pages, back to back.
     raw, moved = gap, pages[kept].copy()
     stored = chunk.stored()
     for page in moved:
@@ -101,8 +101,8 @@ def test_located_pages(seed, data, gap):
         assert (found == expected).all()
 
 
-def test_nested_pages_have_rows_of_their_own():
-    """The number of values of a page is held against its rows in flat columns only."""
+def test_nested_pages_have_other_row_counts():
+    """Only in flat columns must the number of values equal the number of rows."""
     chunk, data, located = chunk_of(4)
     located[:, L_ROWS] = 1
     for engine in ENGINES:
@@ -118,8 +118,8 @@ def test_no_located_pages(engine):
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_located_pages_that_are_cut(engine, seed):
-    """Every page is made to end at every byte: no header reaches beyond, and no body."""
+def test_truncated_located_pages(engine, seed):
+    """Every page ends at every byte: neither a header nor a body reads beyond."""
     chunk, data, located = chunk_of(seed)
     for number in range(len(located)):
         for end in range(int(located[number, L_START]), int(located[number, L_END])):
@@ -128,7 +128,7 @@ def test_located_pages_that_are_cut(engine, seed):
             status, page, _ = scan_located(engine, data, lying, chunk.column, chunk.codec)
             assert status < 0
             assert page == number
-        # A data page ends where its header says; a dictionary page may have something behind it.
+        # A data page ends where its header says; a dictionary page may have bytes after it.
         lying = located.copy()
         lying[number, L_END] += 1
         status, page, _ = scan_located(engine, data + b"?", lying, chunk.column, chunk.codec)
@@ -136,7 +136,7 @@ def test_located_pages_that_are_cut(engine, seed):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_bytes_that_are_no_headers(engine):
+def test_damaged_headers_and_locations(engine):
     rng = np.random.default_rng(3)
     chunk, data, located = chunk_of(1)
     for _ in range(engine.size(3000, 300)):
@@ -152,8 +152,8 @@ def test_bytes_that_are_no_headers(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_places_of_other_pages(engine):
-    """Overlapping, in another order, off by one byte, with other numbers of rows."""
+def test_wrong_page_locations(engine):
+    """Overlapping, swapped, off by one byte, or with other row counts."""
     chunk, data, located = chunk_of(3)
     flat = chunk.column, chunk.codec
     assert scan_located(engine, data, located, *flat)[0] == 0
@@ -174,7 +174,7 @@ def test_places_of_other_pages(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_pages_of_another_type(engine):
+def test_wrong_page_types(engine):
     chunk, data, located = chunk_of(5)
     flat = chunk.column, chunk.codec
     dictionary, first = 0, 1
@@ -191,8 +191,8 @@ def test_pages_of_another_type(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_headers_that_lie(engine):
-    """Counts and sizes that are negative, or larger than what is there."""
+def test_wrong_counts_and_sizes(engine):
+    """Counts and sizes that are negative, or larger than the data."""
     rng = np.random.default_rng(6)
     column = ColumnType(INT64)
     page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 1, rng)
@@ -224,7 +224,7 @@ def test_headers_that_lie(engine):
                 assert found == (BAD_PAGE if sizes[1] == 71 else BAD_LENGTH)
 
 
-def test_strings_have_located_pages_too():
+def test_located_string_pages():
     rng = np.random.default_rng(8)
     column = ColumnType(BYTE_ARRAY, 0, True)
     page = data_page(column, [b"a", None, b"long"], PLAIN, UNCOMPRESSED, 2, rng)

@@ -1,4 +1,4 @@
-"""Walking over pages: headers written by thriftpy2, whole and cut, in windows of any size, and such that lie."""
+"""The walk over page headers written by thriftpy2: whole, truncated, in windows of any size, and damaged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.oracles.pages import DICTIONARY_PAGE
 
 
 def lay_out(chunks, gap=b""):
-    """Put chunks one after the other: the bytes, the chunk table, the page table that is to be expected."""
+    """Concatenate chunks: the bytes, the chunk table, and the expected page table."""
     data, table, pages = b"", [], []
     for number, chunk in enumerate(chunks):
         stored = chunk.stored()
@@ -54,7 +54,7 @@ def expect_chunks(chunks, table):
 
 
 @engines
-def test_chunks_one_after_the_other(engine):
+def test_consecutive_chunks(engine):
     rng = np.random.default_rng(0)
     for number in range(engine.size(30)):
         chunks = make_chunks(rng, int(rng.integers(1, 6)))
@@ -75,8 +75,8 @@ def start_at(table):
 
 
 @engines
-def test_in_windows_of_any_size(engine):
-    """However little of the bytes is there, the walk goes on where it stopped, and says how much it needs."""
+def test_windows_of_any_size(engine):
+    """The walk resumes where it stopped, and reports how many bytes it needs."""
     rng = np.random.default_rng(1)
     chunks = make_chunks(rng, 3)
     data, table, expected = lay_out(chunks)
@@ -95,7 +95,7 @@ def test_in_windows_of_any_size(engine):
 
 
 @engines
-def test_pages_without_a_row_that_is_wanted_are_left_out(engine):
+def test_pages_without_selected_rows_are_skipped(engine):
     rng = np.random.default_rng(18)
     for _ in range(engine.size(40, 8)):
         chunks = make_chunks(rng, 3, 5)
@@ -115,7 +115,7 @@ def test_pages_without_a_row_that_is_wanted_are_left_out(engine):
 
 
 @engines
-def test_a_dictionary_page_behind_data_pages_comes_first(engine):
+def test_dictionary_page_after_data_pages_comes_first(engine):
     rng = np.random.default_rng(19)
     chunks = [
         replace(chunk, pages=[*chunk.pages[1:], chunk.pages[0]] if number % 2 == 0 else chunk.pages)
@@ -126,7 +126,7 @@ def test_a_dictionary_page_behind_data_pages_comes_first(engine):
     data, table, expected = lay_out(chunks)
     for row, chunk in zip(table.reshape(-1, t.CHUNK_FIELDS), chunks, strict=True):
         row[t.C_NUM_VALUES] = row[t.C_ROW_STOP] = len(chunk.rows) + (chunk.pages[-1].type == DICTIONARY_PAGE)
-    # One value more than there is: otherwise the walk is over when the last value is there.
+    # One value more than stored; otherwise the walk ends with the last value.
     status, pages, state = scan_page_headers(engine, with_slack(rng, data), len(data), table, 99, start_at(table))
     assert status == BAD_COUNT
     assert state[SCAN_CHUNK] == 0
@@ -135,7 +135,7 @@ def test_a_dictionary_page_behind_data_pages_comes_first(engine):
 
 
 @engines
-def test_the_page_table_grows(engine):
+def test_page_table_grows(engine):
     rng = np.random.default_rng(2)
     chunks = make_chunks(rng, 4)
     data, table, expected = lay_out(chunks)
@@ -154,7 +154,7 @@ def test_the_page_table_grows(engine):
 
 @engines
 def test_cut_at_every_byte(engine):
-    """A chunk that the footer says is longer than what is there: never a page that is not whole."""
+    """A chunk that is longer in the footer than in the file yields whole pages only."""
     rng = np.random.default_rng(3)
     chunk = make_chunks(rng, 1)[0]
     data, table, expected = lay_out([chunk])
@@ -171,8 +171,8 @@ def test_cut_at_every_byte(engine):
 
 
 @engines
-def test_positions_outside_of_the_window(engine):
-    """A chunk that begins in front of the bytes, behind them, or at no place at all."""
+def test_chunk_positions_outside_the_data(engine):
+    """Chunks that begin before the data, after it, or far away."""
     rng = np.random.default_rng(14)
     chunks = make_chunks(rng, 2)
     data, table, _ = lay_out(chunks)
@@ -192,7 +192,7 @@ def test_positions_outside_of_the_window(engine):
 
 @engines
 def test_damaged_headers(engine):
-    """Whatever bytes there are: a status, or pages that lie within the chunk."""
+    """Any bytes give a status, or pages within the chunk."""
     rng = np.random.default_rng(15)
     chunk = make_chunks(rng, 1, 3)[0]
     data, table, expected = lay_out([chunk])

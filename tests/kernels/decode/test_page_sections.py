@@ -1,4 +1,4 @@
-"""Where the sections of a page end: levels, bit widths, indices; sizes that reach beyond the page by a little."""
+"""Ends of the sections of a page: levels, bit widths, indices, and sizes slightly beyond the page."""
 
 from __future__ import annotations
 
@@ -46,49 +46,49 @@ def decode(engine, column: ColumnType, pages: list[Page]) -> DecodeOutcome:
     return decode_fixed(engine, chunk, DecodeRequest(t.COPY, item, t.NULLS_FILL, -1, 0, count))
 
 
-def nulls(count: int, level_encoding: int = RLE) -> Page:
-    """A page without a value, so that its levels may end anywhere."""
+def null_page(count: int, level_encoding: int = RLE) -> Page:
+    """Return a page without values, so that its levels may end anywhere."""
     rng = np.random.default_rng(0)
     return data_page(
         ColumnType(INT64, 0, True), [None] * count, PLAIN, UNCOMPRESSED, 1, rng, level_encoding=level_encoding
     )
 
 
-def test_level_sections_that_reach_beyond_the_page(engine):
+def test_level_sections_beyond_the_page(engine):
     section = hybrid_rle.encode([("rle", 0, 9)], 1)
     for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31, (1 << 32) - 1 - len(section)):
-        page = with_body(nulls(9), struct.pack("<I", len(section) + beyond) + section)
-        wanted = DecodeOutcome(0, -1, (NULL,) * 9, b"", 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
-        assert decode(engine, ColumnType(INT64, 0, True), [page]) == wanted
+        page = with_body(null_page(9), struct.pack("<I", len(section) + beyond) + section)
+        expected = DecodeOutcome(0, -1, (NULL,) * 9, b"", 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
+        assert decode(engine, ColumnType(INT64, 0, True), [page]) == expected
         page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
-        assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+        assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == expected.status
     for size in range(4):
-        assert decode(engine, ColumnType(INT64, 0, True), [with_body(nulls(9), bytes(size))]) == DecodeOutcome(
+        assert decode(engine, ColumnType(INT64, 0, True), [with_body(null_page(9), bytes(size))]) == DecodeOutcome(
             TRUNCATED, 0
         )
 
 
-def test_bit_packed_levels_that_reach_beyond_the_page(engine):
+def test_bit_packed_levels_beyond_the_page(engine):
     for count in (1, 7, 8, 9, 16, 17, 2000):
         for size in {0, (count - 1) // 8, (count + 7) // 8}:
-            page = with_body(nulls(count, BIT_PACKED), bytes(size))
+            page = with_body(null_page(count, BIT_PACKED), bytes(size))
             whole = DecodeOutcome(0, -1, (NULL,) * count, b"", count)
-            wanted = whole if size == (count + 7) // 8 else DecodeOutcome(TRUNCATED, 0)
-            assert decode(engine, ColumnType(INT64, 0, True), [page]) == wanted
+            expected = whole if size == (count + 7) // 8 else DecodeOutcome(TRUNCATED, 0)
+            assert decode(engine, ColumnType(INT64, 0, True), [page]) == expected
             page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
-            assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+            assert decode(engine, ColumnType(INT64, 0, True), [DICTIONARY, page]).status == expected.status
 
 
-def test_level_encodings_that_there_are_not(engine):
+def test_unknown_level_encodings(engine):
     for encoding in (0, 2, 5, 8, -1, 99):
-        page = nulls(9)
+        page = null_page(9)
         page = replace(page, more={**page.more, "definition_level_encoding": encoding})
         assert decode(engine, ColumnType(INT64, 0, True), [page]) == DecodeOutcome(BAD_LEVELS, 0)
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_runs_of_indices_that_are_cut_off(engine, physical):
-    """Every byte is an index of the dictionary: whatever is read from behind the page would do."""
+def test_truncated_index_runs(engine, physical):
+    """Every byte is a valid index, so bytes read after the page would pass."""
     rng = np.random.default_rng(0)
     column = ColumnType(physical)
     entries = [struct.pack("<Q", number) for number in range(256)]
@@ -111,7 +111,7 @@ def test_runs_of_indices_that_are_cut_off(engine, physical):
 
 
 def indices_of_two(physical):
-    """A column, two entries, their dictionary page, and a page of eight indices whose body is to be replaced."""
+    """Return a column, two entries, their dictionary page, and a page of eight indices whose body is replaced later."""
     rng = np.random.default_rng(0)
     column, entries = ColumnType(physical), [bytes(8), b"\x01" * 8]
     dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
@@ -119,7 +119,7 @@ def indices_of_two(physical):
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_bit_widths(engine, physical):
+def test_index_bit_widths(engine, physical):
     column, entries, dictionary, page = indices_of_two(physical)
     for width in range(256):
         outcome = decode(engine, column, [dictionary, with_body(page, bytes([width, 16]) + bytes(32))])
@@ -135,19 +135,19 @@ def test_bit_widths(engine, physical):
 
 
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_runs_of_nothing(engine, physical):
-    """Of no indices, or of no groups of them, in front of what would do for all."""
+def test_empty_index_runs(engine, physical):
+    """Runs without indices, or without groups of them, before a valid run."""
     column, _, dictionary, page = indices_of_two(physical)
     enough = hybrid_rle.encode([("rle", 1, 8)], 8)
-    for front, wanted in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
-        assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == wanted
+    for front, expected in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
+        assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == expected
 
 
 @pytest.mark.parametrize(
     "column", [ColumnType(INT32), ColumnType(INT64), *(ColumnType(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))]
 )
-def test_indices_behind_the_dictionary(engine, column):
-    """Of values of each size, the first index that is too much, and the last one that is not."""
+def test_indices_beyond_the_dictionary(engine, column):
+    """The last valid index and the first invalid ones, for each size of values."""
     rng = np.random.default_rng(0)
     entries = [bytes([number]) * column.size for number in range(3)]
     dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
@@ -162,7 +162,7 @@ def test_indices_behind_the_dictionary(engine, column):
                 assert outcome == DecodeOutcome(INDEX_OUT_OF_RANGE, 1)
 
 
-def test_an_empty_dictionary_has_no_index(engine):
+def test_index_into_an_empty_dictionary(engine):
     rng = np.random.default_rng(0)
     for physical in (INT64, BYTE_ARRAY):
         column = ColumnType(physical, 0, True)
@@ -173,15 +173,15 @@ def test_an_empty_dictionary_has_no_index(engine):
         assert decode(engine, column, [dictionary, empty]).null_count == 8
 
 
-def test_sections_of_rle_booleans(engine):
+def test_rle_boolean_sections(engine):
     rng = np.random.default_rng(0)
     column = ColumnType(BOOLEAN)
     page = data_page(column, [True] * 9, RLE, UNCOMPRESSED, 2, rng)
     section = hybrid_rle.encode([("rle", 1, 9)], 1)
     for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31):
         body = struct.pack("<I", len(section) + beyond) + section
-        wanted = DecodeOutcome(0, -1, (b"\x01",) * 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
-        assert decode(engine, column, [with_body(page, body)]) == wanted
+        expected = DecodeOutcome(0, -1, (b"\x01",) * 9) if beyond == 0 else DecodeOutcome(TRUNCATED, 0)
+        assert decode(engine, column, [with_body(page, body)]) == expected
     for size in range(4):
         assert decode(engine, column, [with_body(page, bytes(size))]) == DecodeOutcome(TRUNCATED, 0)
     twos = struct.pack("<I", 2) + hybrid_rle.encode([("rle", 2, 9)], 2)

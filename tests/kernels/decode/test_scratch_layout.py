@@ -1,4 +1,4 @@
-"""Where decompressed pages and dictionaries go: apart from each other, with slack, within what is said to be needed."""
+"""Layout of decompressed pages and dictionaries: disjoint, with slack, within the totals."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT
 MOST = (1 << 31) - 1
 
 
-def place(engine, chunks, pages, batch_bytes=1000):
-    """Place pages: (status, batches as (first, last, snappy), totals)."""
+def lay_out(engine, chunks, pages, batch_bytes=1000):
+    """Lay pages out: (status, batches as (first, last, snappy), totals)."""
     rng = np.random.default_rng(0)
     batches, totals = (
         GuardedBuffer(rng, (len(pages) + 1) * t.BATCH_FIELDS, "i8"),
@@ -55,25 +55,25 @@ def random_tables(rng, num_chunks, num_pages):
     return chunks, pages
 
 
-def apart(places):
-    """Whether stretches of (start, size), each with SLACK behind it, lie apart."""
+def are_disjoint(places):
+    """Whether ranges of (start, size), each with SLACK after it, are disjoint."""
     edges = sorted(places)
     return all(start + size + t.SLACK <= after for (start, size), (after, _) in itertools.pairwise(edges))
 
 
 @engines
-def test_pages_and_dictionaries_lie_apart(engine):
+def test_random_pages_do_not_overlap(engine):
     rng = np.random.default_rng(0)
     for _ in range(engine.size(200)):
         chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)))
-        status, batches, totals = place(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
+        status, batches, totals = lay_out(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
         assert status == len(batches)
         assert [first for first, _, _ in batches] == [0, *(last for _, last, _ in batches)][: len(batches)]
         for first, last, snappy in batches:
             run = pages[first:last]
             run = run[run[:, t.P_IS_COMPRESSED] != 0]
             places = run[:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist()
-            assert apart(places)
+            assert are_disjoint(places)
             assert all(start >= 0 and start + size <= totals[T_DECOMPRESSED] for start, size in places)
             assert snappy == (chunks[run[:, t.P_CHUNK], t.C_CODEC] == enums.SNAPPY).all()
         is_dictionary = pages[:, t.P_TYPE] == enums.DICTIONARY_PAGE
@@ -83,7 +83,7 @@ def test_pages_and_dictionaries_lie_apart(engine):
 
 
 @engines
-def test_dictionaries_lie_apart(engine):
+def test_dictionaries_do_not_overlap(engine):
     rng = np.random.default_rng(1)
     for _ in range(engine.size(100)):
         chunks, _ = random_tables(rng, int(rng.integers(1, 9)), 0)
@@ -91,10 +91,10 @@ def test_dictionaries_lie_apart(engine):
         pages[:, t.P_CHUNK], pages[:, t.P_TYPE] = np.arange(len(chunks)), enums.DICTIONARY_PAGE
         pages[:, t.P_NUM_VALUES] = rng.integers(0, 40, len(chunks))
         pages[:, t.P_UNCOMPRESSED] = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_TYPE_LENGTH]
-        _, _, totals = place(engine, chunks, pages)
+        _, _, totals = lay_out(engine, chunks, pages)
         sizes = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_ITEM_SIZE]
         places = list(zip(chunks[:, t.C_DICTIONARY].tolist(), sizes.tolist(), strict=True))
-        assert apart(places)
+        assert are_disjoint(places)
         assert all(start + size <= totals[T_DICTIONARY] for start, size in places)
 
 
@@ -115,14 +115,14 @@ def test_dictionaries_lie_apart(engine):
         (FIXED_LEN_BYTE_ARRAY, 1, t.COPY, MOST, MOST),
     ],
 )
-def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conversion, size, most):
+def test_dictionary_sizes_are_checked(engine, kind, length, conversion, size, most):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
     chunks[0, t.C_TYPE], chunks[0, t.C_TYPE_LENGTH], chunks[0, t.C_CAST] = kind, length, conversion
     chunks[0, t.C_ITEM_SIZE] = 4 if conversion == t.CODES else 8 if conversion else max(length, 1)
     pages[1, t.P_TYPE], pages[1, t.P_UNCOMPRESSED] = enums.DICTIONARY_PAGE, size
     for count in {0, most, most + 1, MOST}:
         pages[1, t.P_NUM_VALUES] = count
-        status, _, totals = place(engine, chunks, pages)
+        status, _, totals = lay_out(engine, chunks, pages)
         assert status == (1 if count <= most else BAD_DICTIONARY)
         assert totals[T_PAGE] == 1
         if status > 0:
@@ -130,38 +130,38 @@ def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conv
 
 
 @engines
-def test_sizes_that_no_compressed_bytes_can_hold(engine):
+def test_impossible_compression_ratios_are_refused(engine):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
     chunks[0, t.C_CODEC], chunks[0, t.C_MAX_RATIO] = enums.SNAPPY, 22
     pages[:, t.P_IS_COMPRESSED], pages[:, t.P_COMPRESSED] = 1, 100
     for size, fine in ((22 * 116, True), (22 * 117, False), (MOST, False)):
         pages[1, t.P_UNCOMPRESSED] = size
-        status, _, totals = place(engine, chunks, pages)
+        status, _, totals = lay_out(engine, chunks, pages)
         assert (status > 0) == fine
         assert totals[T_PAGE] == 1
         if not fine:
             assert status == BAD_RATIO
-    chunks[0, t.C_MAX_RATIO] = 0  # not known
-    assert place(engine, chunks, pages)[0] > 0
+    chunks[0, t.C_MAX_RATIO] = 0  # unknown ratio
+    assert lay_out(engine, chunks, pages)[0] > 0
     chunks[0, t.C_MAX_RATIO] = 22
     pages[1, t.P_IS_COMPRESSED] = 0
-    assert place(engine, chunks, pages)[0] > 0
+    assert lay_out(engine, chunks, pages)[0] > 0
 
 
 @few
 @given(
     seed=SEEDS, num_chunks=st.integers(1, 5), num_pages=st.integers(0, 20), batch=st.sampled_from([0, 1, 99, 1 << 20])
 )
-def test_any_pages_lie_apart(seed, num_chunks, num_pages, batch):
-    """What is decompressed lies apart; the compiled kernel and its Python body agree."""
+def test_any_pages_do_not_overlap(seed, num_chunks, num_pages, batch):
+    """Decompressed pages are disjoint; the compiled kernel and its Python body agree."""
     outcomes = []
     for engine in ENGINES:
         chunks, pages = random_tables(np.random.default_rng(seed), num_chunks, num_pages)
-        status, batches, totals = place(engine, chunks, pages, batch)
+        status, batches, totals = lay_out(engine, chunks, pages, batch)
         assert status == len(batches)
         packed_ones = pages[pages[:, t.P_IS_COMPRESSED] != 0]
         for first, last, _ in batches:
             run = pages[first:last]
-            assert apart(run[run[:, t.P_IS_COMPRESSED] != 0][:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist())
+            assert are_disjoint(run[run[:, t.P_IS_COMPRESSED] != 0][:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist())
         outcomes.append((status, batches, totals.tolist(), packed_ones.tolist()))
     assert outcomes[0] == outcomes[1]

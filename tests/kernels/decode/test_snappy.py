@@ -41,7 +41,7 @@ def decompress(engine, blocks, seed=0, sizes=None, levels=0):
 
 
 @engines
-def test_the_twin_reads_and_writes_what_others_do(engine):
+def test_oracle_agrees_with_cramjam(engine):
     rng = np.random.default_rng(0)
     for _ in range(20):
         stream, data = snappy.random_block(rng, int(rng.integers(0, 60)), 700)
@@ -63,7 +63,7 @@ def test_blocks_of_random_elements(engine):
 
 
 @engines
-def test_copies_of_every_offset_and_length_end_at_the_end(engine):
+def test_copies_of_every_offset_and_length(engine):
     rng = np.random.default_rng(2)
     blocks, plain = [], []
     for offset in range(1, 71):
@@ -120,7 +120,7 @@ def compare(engine, block, size, seed):
         uleb(5),
         uleb(4) + snappy.literal(b"abcde"),
         uleb(6) + snappy.literal(b"abcde"),
-        uleb(5) + snappy.copy(1, 5, 2),  # of nothing
+        uleb(5) + snappy.copy(1, 5, 2),  # a copy before any output
         uleb(10) + snappy.literal(b"abcde") + snappy.copy(6, 5, 2),
         uleb(10) + snappy.literal(b"abcde") + bytes([2 | 4 << 2, 0, 0]),  # an offset of zero
         uleb(10) + snappy.literal(b"abcde") + snappy.copy((1 << 32) - 1, 5, 4),
@@ -129,14 +129,14 @@ def compare(engine, block, size, seed):
         b"\x85\x80\x80\x80\x80\x00" + snappy.literal(b"abcde"),  # a length of six bytes
     ],
 )
-def test_blocks_that_lie(engine, block):
+def test_invalid_blocks(engine, block):
     assert decompress(engine, [snappy.copy(9, 9, 2), block], 1, [0, 5])[0] == BAD_COMPRESSED_DATA
     good = uleb(5) + snappy.literal(b"abcde")
     assert decompress(engine, [good, block], 1, [5, 5]) == (BAD_COMPRESSED_DATA, 1)
 
 
 @engines
-def test_copies_that_go_on_behind_the_end(engine):
+def test_copies_beyond_the_end(engine):
     start = snappy.literal(b"abcde")
     for offset in (1, 3, 5):
         for count in (1, 2, 40):
@@ -145,8 +145,8 @@ def test_copies_that_go_on_behind_the_end(engine):
 
 
 @engines
-def test_a_copy_whose_offset_is_cut_off(engine):
-    """Any byte behind the block would do as the rest of the offset."""
+def test_truncated_copy_offset(engine):
+    """Any byte after the block would complete the offset."""
     data = bytes(range(256)) * 260
     for kind, length in ((1, 8), (2, 8), (4, 8)):
         block = uleb(len(data) + length) + snappy.literal(data, 3) + snappy.copy(255, length, kind)
@@ -159,7 +159,7 @@ def test_a_copy_whose_offset_is_cut_off(engine):
 @few
 @given(data=st.data())
 def test_any_blocks(data):
-    """Literals and copies one after the other, and bytes of any kind."""
+    """Literals and copies in any order, and arbitrary bytes."""
     made, block = b"", b""
     for _ in range(data.draw(st.integers(0, 6))):
         if made and data.draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Pages in the delta encodings and BYTE_STREAM_SPLIT, made PLAIN and decoded: every type, conversion and row window."""
+"""Pages in the delta encodings and BYTE_STREAM_SPLIT, transcoded to PLAIN and decoded: types, casts, row windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS, LENGTHS, STRINGS, STREAMS = 5, 6, 7, 9
 
 
 def pages_of(rng, column: ColumnType, rows: list, size: int, codec: int) -> Chunk:
-    """Divide rows into pages, each in any encoding that there is for the column."""
+    """Divide rows into pages, each in a random encoding of the column's type."""
     encodings = [0, *delta.ENCODINGS[column.physical]]
     pages = []
     for start in range(0, len(rows), size):
@@ -41,7 +41,7 @@ def with_nulls(rng, values: list, share: float | None) -> list:
 
 
 def values_of(rng, case: ValueCase, count: int) -> list:
-    """Values as the case has them, or, half of the time, numbers that make good differences."""
+    """Return values of the case or, half of the time, numbers that make good deltas."""
     size = case.column.size
     if case.column.physical not in (INT32, INT64) or case.narrow != 64 or rng.random() < 0.5:
         return [value for _ in range(count // 50 + 1) for value in case.values(rng, 50)][:count]
@@ -68,7 +68,7 @@ def test_fixed_pages(engine, case, null_share):
 
 @engines
 @pytest.mark.parametrize("null_share", [None, 0.0, 0.3, 1.0])
-def test_strings(engine, null_share):
+def test_string_pages(engine, null_share):
     rng = np.random.default_rng(int(100 * (null_share or 0)))
     column = ColumnType(BYTE_ARRAY, 0, null_share is not None)
     for seed in range(engine.size(30, 4)):
@@ -109,8 +109,8 @@ def test_any_rows(data):
 
 @engines
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
-def test_beside_a_dictionary(engine, physical):
-    """A chunk that begins with a dictionary and goes on in other encodings, page by page."""
+def test_mixed_with_dictionary_pages(engine, physical):
+    """A chunk that begins with a dictionary and changes its encoding page by page."""
     rng = np.random.default_rng(0)
     column = ColumnType(physical, 0, True)
     entries = list(dict.fromkeys(random_values(rng, column, 9)))
@@ -131,7 +131,7 @@ def test_beside_a_dictionary(engine, physical):
             )
 
 
-# --- what the specification lets readers meet, and what it does not ----------------------------------------
+# --- valid and invalid encodings ----------------------------------------------------------------------------
 
 
 def decoded(engine, column: ColumnType, section: bytes, rows: int, encoding: int) -> DecodeOutcome:
@@ -149,7 +149,7 @@ def numbers(values, bits=64) -> tuple:
 
 
 @engines
-def test_the_examples_of_the_specification(engine):
+def test_specification_examples(engine):
     first = uleb(8) + uleb(1) + uleb(5) + uleb(2) + uleb(2) + b"\x00"
     assert decoded(engine, ColumnType(INT32), first, 5, NUMBERS).rows == numbers(range(1, 6), 32)
     second = uleb(8) + uleb(1) + uleb(8) + uleb(14) + uleb(3) + b"\x02" + b"\xc0\x3f"
@@ -180,7 +180,7 @@ def test_extremes_wrap_around(engine, bits):
 @engines
 @pytest.mark.parametrize("bits", [32, 64])
 def test_every_bit_width(engine, bits):
-    """A block of each width, and widths beyond what the type has."""
+    """A block of each width, and widths beyond the type's."""
     rng = np.random.default_rng(bits)
     column = ColumnType(INT32 if bits == 32 else INT64)
     for width in range(bits + 1):
@@ -194,8 +194,8 @@ def test_every_bit_width(engine, bits):
 
 
 @engines
-def test_differences_of_int32_in_more_bits_than_those_have(engine):
-    """DuckDB takes them as INT64; the lower 32 bits of the sums are the same."""
+def test_int32_deltas_wider_than_32_bits(engine):
+    """DuckDB computes deltas as INT64; the lower 32 bits of the sums are equal."""
     values = [0, 2**31 - 1, -(2**31), 2**31 - 1, -1, -(2**31), -(2**31), 7] * 40
     for miniblocks in (1, 4):
         section = delta.encode(values, 64, 128, miniblocks)
@@ -204,17 +204,17 @@ def test_differences_of_int32_in_more_bits_than_those_have(engine):
 
 
 @engines
-def test_padding_of_any_kind(engine):
+def test_miniblock_padding(engine):
     values = list(range(0, 400, 4))
     section = delta.encode(values, 64, 256, 8)
     whole = decoded(engine, ColumnType(INT64), section, 100, NUMBERS)
     assert whole.rows == numbers(values)
     values = [0, 1, 3, 2, 7]
     section = delta.encode(values, 64)
-    for cut in range(11):  # the values take two bytes out of the twelve of a miniblock of three bits
+    for cut in range(11):  # the values take two of the twelve bytes of a 3-bit miniblock
         assert decoded(engine, ColumnType(INT64), section[: len(section) - cut], 5, NUMBERS).rows == numbers(values)
     assert decoded(engine, ColumnType(INT64), section[:-11], 5, NUMBERS) == DecodeOutcome(TRUNCATED, 0)
-    strange = section[:7] + b"\xff\x41\x07" + section[10:-10] + b"\xff" * 10  # widths of miniblocks not there
+    strange = section[:7] + b"\xff\x41\x07" + section[10:-10] + b"\xff" * 10  # widths of absent miniblocks
     assert decoded(engine, ColumnType(INT64), strange, 5, NUMBERS).rows == numbers(values)
 
 
@@ -239,13 +239,13 @@ def test_padding_of_any_kind(engine):
         ((128, 1 << 70, 3), BAD_VARINT),
     ],
 )
-def test_headers_that_are_no_good(engine, header, status):
+def test_invalid_delta_headers(engine, header, status):
     section = b"".join(map(uleb, header)) + uleb(0) + uleb(2) + bytes(4)
     assert decoded(engine, ColumnType(INT64), section, 3, NUMBERS) == DecodeOutcome(status, 0)
 
 
 @engines
-def test_a_block_may_be_larger_than_the_page(engine):
+def test_block_larger_than_the_page(engine):
     section = uleb(1 << 30) + uleb(1) + uleb(3) + uleb(2) + uleb(4) + b"\x00"
     assert decoded(engine, ColumnType(INT64), section, 3, NUMBERS).rows == numbers([1, 3, 5])
 
@@ -267,13 +267,13 @@ def test_a_block_may_be_larger_than_the_page(engine):
         ([0, 1], [2, 0], b"ab", 0),
     ],
 )
-def test_prefixes_that_are_no_good(engine, prefixes, suffixes, data, status):
+def test_invalid_prefixes(engine, prefixes, suffixes, data, status):
     section = delta.encode(prefixes, 32) + delta.encode(suffixes, 32) + data
     assert decoded(engine, ColumnType(BYTE_ARRAY), section, 2, STRINGS).status == status
 
 
 @engines
-def test_lengths_that_are_no_good(engine):
+def test_invalid_lengths(engine):
     for lengths, data, status in (
         ([1, -1], b"ab", BAD_LENGTH),
         ([2, 1], b"ab", BAD_LENGTH),
@@ -287,7 +287,7 @@ def test_lengths_that_are_no_good(engine):
 
 
 @engines
-def test_values_of_a_fixed_length_have_it(engine):
+def test_fixed_length_values_must_have_their_length(engine):
     column = ColumnType(FIXED_LEN_BYTE_ARRAY, 3)
     for strings, status in (([b"abc", b"abd"], 0), ([b"abc", b"ab"], BAD_LENGTH), ([b"abcd", b"abc"], BAD_LENGTH)):
         assert decoded(engine, column, delta.encode_byte_array(strings), 2, STRINGS).status == status
@@ -297,7 +297,7 @@ def test_values_of_a_fixed_length_have_it(engine):
 @pytest.mark.parametrize(
     "column", [ColumnType(INT32), ColumnType(INT64), ColumnType(FIXED_LEN_BYTE_ARRAY, 3)], ids=repr
 )
-def test_streams_of_a_wrong_size(engine, column):
+def test_byte_streams_of_a_wrong_size(engine, column):
     for size in range(4 * column.size):
         got = decoded(engine, column, bytes(size), 2, STREAMS)
         if size % column.size:

@@ -1,4 +1,4 @@
-"""UTF-8, against Python's decoder, which is as strict as Unicode is."""
+"""UTF-8 validation against Python's decoder, which is as strict as Unicode."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ EDGES = [
 
 
 @engines
-def test_every_lead_and_the_edges_of_what_follows(engine):
+def test_every_lead_byte_with_edge_continuations(engine):
     seconds = [b"", *(bytes([byte]) for byte in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0))]
     tails = [b"", b"\x80", b"\x41", b"\xbf\x80", b"\xc0\x80", b"\x80\x7f", b"\x80\xc0"]
     for lead in range(0x80, 0x100) if engine.name == "compiled" else EDGES:
@@ -81,10 +81,10 @@ def test_every_lead_and_the_edges_of_what_follows(engine):
 
 
 @engines
-def test_pairs_of_edges(engine):
+def test_pairs_of_edge_bytes(engine):
     for pair in itertools.product(EDGES, EDGES):
         compare(engine, [bytes(pair), b"x"])
-        compare(engine, [b"x" * 13 + bytes(pair[:1]), bytes(pair[1:])])  # no sequence goes on in the next string
+        compare(engine, [b"x" * 13 + bytes(pair[:1]), bytes(pair[1:])])  # no sequence continues in the next string
 
 
 @engines
@@ -102,7 +102,7 @@ def test_surrogates_are_refused(engine):
 
 
 @engines
-def test_characters_do_not_go_on_behind_the_last_string(engine):
+def test_characters_do_not_continue_after_the_last_string(engine):
     for character in ("é", "€", "😀"):
         whole = character.encode()
         for size in range(1, len(whole)):
@@ -112,14 +112,14 @@ def test_characters_do_not_go_on_behind_the_last_string(engine):
 
 
 @engines
-def test_high_bytes_around_the_strings_do_not_matter(engine):
+def test_bytes_around_the_strings_are_ignored(engine):
     for size in range(20):
         assert check(engine, [b"a" * size], before=b"\xff" * size) == 0
         assert engine.check_utf8(np.array([3]), 0, with_slack(np.random.default_rng(0), b"\xff\xff\xff")) == 0
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_text_that_is_cut(engine):
+def test_truncated_text(engine):
     text = "aé中\U0001f600 \x7f\u07ff\u0800\ud7ff\ue000\U0010ffffend".encode() * 2
     for size in range(len(text)):
         compare(engine, [text[:size]])

@@ -1,4 +1,4 @@
-"""ALP: the examples of the specification, every width and pair, what is damaged, and what is written."""
+"""ALP: the specification's examples, every width, exponent and factor, damaged pages, and the encoder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def decode(engine, section: bytes, rows: int, size: int = 8) -> DecodeOutcome:
 
 
 def encode(engine, values: list[bytes], size: int, rng, start: int = 0, stop: int | None = None) -> bytes:
-    """Write values by the kernel, in as much room as it asks for."""
+    """Encode values by the kernel, in exactly the room that it asks for."""
     stop = len(values) if stop is None else stop
     bits = np.frombuffer(b"".join(values), f"i{size}")
     place = int(rng.integers(0, 9))
@@ -56,7 +56,7 @@ def encode(engine, values: list[bytes], size: int, rng, start: int = 0, stop: in
 
 
 def check(engine, values: list[bytes], size: int, rng) -> list[AlpVector]:
-    """Write values: by the pairs that were chosen, byte for byte what the twin writes; and read them back."""
+    """Encode values: byte for byte as the oracle with the chosen pairs, and read back."""
     written = encode(engine, values, size, rng)
     vectors = [vector for _, vector in alp.vectors_of(written, size, len(values))]
     pairs = [(vector.exponent, vector.factor) for vector in vectors]
@@ -71,7 +71,7 @@ def check(engine, values: list[bytes], size: int, rng) -> list[AlpVector]:
 
 
 @engines
-def test_the_worked_example(engine):
+def test_specification_worked_example(engine):
     values = octets([1500.0, math.nan, 2500.0, 333.5])
     vector = alp.vector_of(values, 4, 3, 8)
     assert vector == AlpVector(4, 3, 3335, 15, [11665, 11665, 21665, 0], [(1, NAN)])
@@ -93,7 +93,7 @@ def test_the_worked_example(engine):
 
 @engines
 @sizes
-def test_the_example_of_bit_packing(engine, size):
+def test_specification_bit_packing_example(engine, size):
     """Integers 123, 456, 789 and 12: less the smallest one, ten bits each, in five bytes."""
     deltas = [111, 444, 777, 0]
     assert max(deltas).bit_length() == 10
@@ -127,7 +127,7 @@ def random_vector(rng, size: int, count: int, width: int, exponent: int, factor:
 @engines
 @sizes
 def test_every_width_and_frame(engine, size):
-    """Integers wrap around where the frame of reference and a delta go beyond the type's."""
+    """The sum of the frame of reference and a delta wraps around at the type's limits."""
     rng = np.random.default_rng(size)
     for width in range(8 * size + 1):
         exponent = int(rng.integers(0, LARGEST_EXPONENT[size] + 1))
@@ -139,7 +139,7 @@ def test_every_width_and_frame(engine, size):
 
 @engines
 @sizes
-def test_every_pair(engine, size):
+def test_every_exponent_and_factor(engine, size):
     rng = np.random.default_rng(size)
     for exponent in range(LARGEST_EXPONENT[size] + 1):
         for factor in range(exponent + 1):
@@ -162,8 +162,8 @@ def test_every_vector_size(engine, log):
         assert decode(engine, section, count, 4).rows == tuple(alp.decode(section, 4, count))
 
 
-def a_page(size: int) -> tuple[bytes, int]:
-    """A page of two vectors with exceptions in both."""
+def example_page(size: int) -> tuple[bytes, int]:
+    """Return a page of two vectors, both with exceptions, and its number of values."""
     rng = np.random.default_rng(0)
     numbers = [*(rng.integers(-500, 500, 9) / 100).tolist(), math.inf, 1 / 3, -0.0]
     return alp.encode(octets(numbers, size), size, [(2, 0), (3, 1)], 3), len(numbers)
@@ -172,7 +172,7 @@ def a_page(size: int) -> tuple[bytes, int]:
 @engines
 @sizes
 def test_cut_at_every_byte(engine, size):
-    section, rows = a_page(size)
+    section, rows = example_page(size)
     assert decode(engine, section, rows, size).status == 0
     for cut in range(1, len(section)):
         got = decode(engine, section[:cut], rows, size)
@@ -182,9 +182,9 @@ def test_cut_at_every_byte(engine, size):
 
 @engines
 @sizes
-def test_every_byte_changed(engine, size):
-    """What the twin still reads is read alike; all else is refused."""
-    section, rows = a_page(size)
+def test_every_byte_damaged(engine, size):
+    """Pages that the oracle still reads are read equally; all others are refused."""
+    section, rows = example_page(size)
     outcomes = set()
     for place in range(len(section)):
         for change in (1, 0x80, 0xFF):
@@ -225,15 +225,15 @@ def test_every_byte_changed(engine, size):
         (32, b"\xff\xff", BAD_ALP),
     ],
 )
-def test_fields_that_are_no_good(engine, place, new, status):
+def test_invalid_fields(engine, place, new, status):
     section = bytearray(alp.encode(octets([1500.0, math.nan, 2500.0, 333.5]), 8, [(4, 3)]))
     section[place : place + len(new)] = new
     assert decode(engine, bytes(section), 4) == DecodeOutcome(status, 0)
 
 
 @engines
-def test_no_more_is_claimed_than_the_bytes_can_hold(engine):
-    """A vector takes at least thirteen bytes and an offset: the header alone makes nobody take memory."""
+def test_oversized_counts_are_refused(engine):
+    """A vector takes at least thirteen bytes and an offset, so a header alone causes no allocation."""
     section = struct.pack("<BBBi", 0, 0, 3, 1 << 30) + bytes(100)
     assert decode(engine, section, 1 << 20) == DecodeOutcome(BAD_COUNT, 0)
     section = struct.pack("<BBBi", 0, 0, 3, 1 << 20) + bytes(100)
@@ -244,7 +244,7 @@ def test_no_more_is_claimed_than_the_bytes_can_hold(engine):
 
 
 def random_floats(rng, size: int, count: int) -> list[bytes]:
-    """Decimals of a few digits, of many, integers, any bits, and what no integer stands for."""
+    """Return decimals of few or many digits, integers, random bits, or values that no integer represents."""
     kind = int(rng.integers(0, 6))
     if kind == 0:
         numbers = rng.integers(-(10**6), 10**6, count) / 10.0 ** int(rng.integers(0, 5))
@@ -266,7 +266,7 @@ def random_floats(rng, size: int, count: int) -> list[bytes]:
 
 @engines
 @sizes
-def test_what_is_written(engine, size):
+def test_encoded_pages(engine, size):
     rng = np.random.default_rng(size)
     for count in (0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 2500):
         for _ in range(engine.size(4)):
@@ -290,7 +290,7 @@ def test_any_floats(data, size):
 @engines
 @sizes
 def test_every_kind_of_exception(engine, size):
-    """NaNs keep their payloads, signalling ones too; zeros their signs; subnormals and infinities are as they were."""
+    """NaN payloads (also signalling ones), signs of zeros, subnormals and infinities are preserved."""
     rng = np.random.default_rng(0)
     infinity = int.from_bytes(octets([math.inf], size)[0], "little")
     sign = 1 << (8 * size - 1)
@@ -302,8 +302,8 @@ def test_every_kind_of_exception(engine, size):
 
 @engines
 @sizes
-def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
-    """Of a page no longer than a sample, no other pair makes less."""
+def test_chosen_pair_is_the_best_for_the_sample(engine, size):
+    """In a page no longer than a sample, no other pair takes fewer bits."""
     rng = np.random.default_rng(3)
     for _ in range(engine.size(10, 2)):
         values = random_floats(rng, size, int(rng.integers(1, SAMPLE_SIZE + 1)))
@@ -320,7 +320,7 @@ def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
 
 
 @engines
-def test_each_vector_has_the_pair_that_suits_it(engine):
+def test_each_vector_has_its_own_pair(engine):
     rng = np.random.default_rng(0)
     parts = [np.round(rng.random(VECTOR_SIZE) * 100, digits) for digits in (0, 1, 2, 5)]
     kinds = 4 if engine.name == "compiled" else 2
@@ -331,7 +331,7 @@ def test_each_vector_has_the_pair_that_suits_it(engine):
 
 @engines
 @sizes
-def test_values_from_the_middle(engine, size):
+def test_encode_a_range_of_values(engine, size):
     rng = np.random.default_rng(1)
     values = random_floats(rng, size, 100)
     for start, stop in ((0, 0), (3, 3), (5, 9), (50, 100), (99, 100)):
@@ -341,8 +341,8 @@ def test_values_from_the_middle(engine, size):
 
 @engines
 @sizes
-def test_nothing_takes_more_than_its_exceptions(engine, size):
-    """A few integers among exceptions, but all that is sampled, need bits for all: then all are exceptions."""
+def test_vector_is_never_larger_than_its_exceptions(engine, size):
+    """A few integers, all of them sampled, would need bits for every value; they become exceptions instead."""
     values = octets([math.nan], size) * VECTOR_SIZE
     values[:: (VECTOR_SIZE - 1) // (SAMPLE_SIZE - 1)] = octets(range(SAMPLE_SIZE), size)
     (vector,) = check(engine, values, size, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""BYTE_STREAM_SPLIT, encoded: byte for byte as the oracle."""
+"""BYTE_STREAM_SPLIT encoder: byte for byte as the oracle."""
 
 from __future__ import annotations
 

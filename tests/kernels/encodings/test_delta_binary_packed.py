@@ -1,4 +1,4 @@
-"""DELTA_BINARY_PACKED, encoded: byte for byte as the oracle, and read back by it."""
+"""DELTA_BINARY_PACKED encoder: byte for byte as the oracle, and read back by it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_any_numbers(data, bits):
 @engines
 @pytest.mark.parametrize("bits", [32, 64])
 def test_every_bit_width(engine, bits):
-    """A miniblock of each width, and the worst case of the room set aside."""
+    """A miniblock of each width, and the worst case of the reserved room."""
     rng = np.random.default_rng(0)
     for width in range(bits + 1):
         deltas = [0] * 32 + [2**width - 1] + [int(rng.integers(0, 2, 1)[0])] * 62 + [0]

@@ -1,4 +1,4 @@
-"""The delta encodings of strings: byte for byte as the oracle, and read back by it."""
+"""Encoders of the delta encodings of strings: byte for byte as the oracle, and read back by it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from support.kernels.strategies import COUNTS, SEEDS, STRINGS, few, random_strin
 from support.oracles import delta
 
 
-def laid_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Strings as data, starts and ends: one behind the other, or apart, or in any order; nothing behind the last."""
+def lay_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return strings as data, starts and ends: adjacent, with gaps, or in any order; nothing after the last."""
     order = rng.permutation(len(strings)).tolist() if rng.random() < 0.4 else range(len(strings))
     gaps = rng.random() < 0.5
     data = b""
@@ -28,7 +28,7 @@ def laid_out(rng: np.random.Generator, strings: list[bytes]) -> tuple[np.ndarray
 
 
 def check_strings(engine, strings: list[bytes], start: int, stop: int, rng: np.random.Generator) -> None:
-    data, starts, ends = laid_out(rng, strings)
+    data, starts, ends = lay_out(rng, strings)
     count, part = stop - start, strings[start:stop]
     total = sum(map(len, part))
     lengths, prefixes, suffixes = (GuardedBuffer(rng, count, "i4") for _ in range(3))

@@ -1,4 +1,4 @@
-"""Values to dictionary indices: against a dict of Python's."""
+"""Dictionary encoding, values to indices: against a dict of Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
 from support.oracles import encoders
-from support.oracles import encoders as twin
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33, 50)
 
@@ -27,7 +26,7 @@ def bits_for(room: int) -> int:
 
 
 def index_fixed(engine, values, width, room, probe_count=0, probe_entries=0, table_bits=None):
-    """The entries and the codes, or the status."""
+    """Return the entries and the codes, or the status."""
     rng = np.random.default_rng(len(values))
     bits = bits_for(room) if table_bits is None else table_bits
     dictionary = GuardedBuffer(rng, room * width)
@@ -83,7 +82,7 @@ def test_fixed_values(engine, width):
         pool += [bytes(width), bytes([255] * width), pool[0][:-1] + bytes([pool[0][-1] ^ 1])]
         values = [pool[i] for i in rng.integers(0, len(pool), engine.size(3000)).tolist()]
         values += [pool[-1]] * engine.size(100)
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         assert index_fixed(engine, values, width, len(entries)) == (entries, codes)
         assert index_fixed(engine, values, width, len(entries) + 7) == (entries, codes)
         assert index_fixed(engine, values, width, len(entries) - 1) == NO_DICTIONARY
@@ -95,7 +94,7 @@ def test_binary_values(engine, longest):
     rng = np.random.default_rng(longest)
     for distinct in (1, 2, 30, 1000):
         values = random_strings(rng, engine.size(2000), distinct, longest)
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         size = sum(len(entry) + 4 for entry in entries)
         assert index_binary(engine, values, len(entries), size, seed=distinct) == (entries, codes)
         assert index_binary(engine, values, len(entries) + 7, seed=distinct) == (entries, codes)
@@ -111,21 +110,21 @@ def test_no_values(engine):
 
 
 @engines
-def test_a_look_at_the_first_values(engine):
+def test_probe_of_the_first_values(engine):
     values = [struct.pack("<q", i) for i in (1, 2, 3, 1, 4, 5, 6, 7)]
     for probe_count in range(10):
         for probe_entries in range(9):
-            refused = twin.exceeds_dictionary_limit(values, 99, probe_count, probe_entries)
-            wanted = NO_DICTIONARY if refused else twin.build_dictionary(values)
-            assert index_fixed(engine, values, 8, 99, probe_count, probe_entries) == wanted
+            refused = encoders.exceeds_dictionary_limit(values, 99, probe_count, probe_entries)
+            expected = NO_DICTIONARY if refused else encoders.build_dictionary(values)
+            assert index_fixed(engine, values, 8, 99, probe_count, probe_entries) == expected
             narrow = [value[:3] for value in values]
             found = index_fixed(engine, narrow, 3, 99, probe_count, probe_entries)
-            assert found == (NO_DICTIONARY if refused else twin.build_dictionary(narrow))
-            assert index_binary(engine, values, 99, 999, probe_count, probe_entries) == wanted
+            assert found == (NO_DICTIONARY if refused else encoders.build_dictionary(narrow))
+            assert index_binary(engine, values, 99, 999, probe_count, probe_entries) == expected
 
 
 @engines
-def test_floats_are_told_apart_by_their_bits(engine):
+def test_floats_are_distinguished_by_their_bits(engine):
     numbers = [0x8000000000000000, 0, 0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0]
     values = [struct.pack("<Q", number) for number in numbers]
     assert index_fixed(engine, values, 8, 9) == (values[:5], [0, 1, 2, 3, 4, 1])
@@ -134,35 +133,35 @@ def test_floats_are_told_apart_by_their_bits(engine):
 
 
 @engines
-def test_strings_of_zero_bytes_are_told_apart_by_their_lengths(engine):
+def test_zero_byte_strings_are_distinguished_by_length(engine):
     values = [bytes(i % 40) for i in range(80)]
     assert index_binary(engine, values, 40) == ([bytes(i) for i in range(40)], [*range(40), *range(40)])
 
 
 @engines
-def test_a_table_that_is_nearly_full(engine):
-    """Slower, but right: 15 entries in 16 slots."""
+def test_nearly_full_hash_table(engine):
+    """15 entries in 16 slots: slower, but right."""
     values = [struct.pack("<q", i * i) for i in range(15)] * 3
-    assert index_fixed(engine, values, 8, 15, table_bits=4) == twin.build_dictionary(values)
+    assert index_fixed(engine, values, 8, 15, table_bits=4) == encoders.build_dictionary(values)
     assert index_fixed(engine, values, 8, 14, table_bits=4) == NO_DICTIONARY
-    assert index_binary(engine, values, 15, table_bits=4) == twin.build_dictionary(values)
+    assert index_binary(engine, values, 15, table_bits=4) == encoders.build_dictionary(values)
 
 
 @engines
 @pytest.mark.parametrize("shift", [0, 1, 8, 20, 31, 32, 33, 44, 52, 56])
 def test_regular_values_do_not_collide(engine, shift):
-    """Arithmetic sequences, whichever bits they are in: the hash must not give up on them."""
+    """Arithmetic sequences in any bits: the hash must not give up on them."""
     for step in (1, 3, 10, 1000):
         count = engine.size(min(4000, (1 << (64 - shift)) // step))
         values = [struct.pack("<Q", i * step << shift & (1 << 64) - 1) for i in range(count)]
-        entries, codes = twin.build_dictionary(values)
+        entries, codes = encoders.build_dictionary(values)
         assert index_fixed(engine, values, 8, len(entries)) == (entries, codes)
         assert index_binary(engine, values, len(entries)) == (entries, codes)
 
 
 @engines
-def test_values_that_were_made_to_collide_end_the_attempt(engine):
-    """All with a factor of zero in the hash: they go to one slot, and the search for it must not take forever."""
+def test_adversarial_collisions_end_the_attempt(engine):
+    """All values hash to one slot; the search for a free one must end early."""
     from numparq.kernels.encodings.dictionary import _FIRST_KEY
 
     key = int(_FIRST_KEY).to_bytes(8, "little")
@@ -184,14 +183,14 @@ def test_values_that_were_made_to_collide_end_the_attempt(engine):
     st.integers(0, 1000),
 )
 def test_any_strings(values, room, room_bytes, probe_count, probe_entries, seed):
-    refused = twin.exceeds_dictionary_limit(values, room, probe_count, probe_entries, room_bytes)
-    wanted = NO_DICTIONARY if refused else twin.build_dictionary(values)
+    refused = encoders.exceeds_dictionary_limit(values, room, probe_count, probe_entries, room_bytes)
+    expected = NO_DICTIONARY if refused else encoders.build_dictionary(values)
     for engine in ENGINES:
-        assert index_binary(engine, values, room, room_bytes, probe_count, probe_entries, None, seed) == wanted
+        assert index_binary(engine, values, room, room_bytes, probe_count, probe_entries, None, seed) == expected
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs mprotect")
-def test_nothing_behind_the_data_is_loaded():
+def test_no_reads_after_the_data():
     from support.kernels.engines import COMPILED
 
     pages = GuardPages()

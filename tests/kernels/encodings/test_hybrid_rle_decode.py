@@ -1,4 +1,4 @@
-"""The RLE / bit-packed hybrid and BIT_PACKED: helpers of the kernels against the twin, run by run."""
+"""Decoders of the RLE / bit-packed hybrid and BIT_PACKED: against the oracle, run by run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PROBES = {
 
 @pytest.fixture(scope="module", params=[COMPILED, CHECKED], ids=repr)
 def probe(request):
-    """The helpers, as kernels of their own."""
+    """Return the helpers as kernels, compiled or with checked bounds."""
     if request.param is CHECKED:
         return {name: bounds_checked(kernel) for name, kernel in PROBES.items()} | {"engine": CHECKED}
     from numparq.kernels.compile.build import build_object
@@ -53,7 +53,7 @@ def probe(request):
 
 
 def run_bits(probe, data, count, seed=0):
-    """Decode bits that lie somewhere in a buffer: the values, or the status."""
+    """Decode bits at a random position of a buffer: the values, or the status."""
     rng = np.random.default_rng(seed)
     before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
     out = GuardedBuffer(rng, place + count)
@@ -77,7 +77,7 @@ def run_indices(probe, data, count, width, limit=LARGEST, seed=0):
     return status if status < 0 else out.array[place:].copy().view("u4").tolist()
 
 
-def test_the_twin_packs_as_the_specification_shows():
+def test_oracle_packs_as_the_specification():
     numbers = list(range(8))
     assert hybrid_rle.pack(numbers, 3) == bytes([0b10001000, 0b11000110, 0b11111010])
     assert hybrid_rle.pack_high(numbers, 3) == bytes([0b00000101, 0b00111001, 0b01110111])
@@ -117,7 +117,7 @@ def test_runs_of_any_structure(probe, data):
         assert run_bits(probe, encoded, count) == whole[:count]
 
 
-def test_bits(probe):
+def test_single_bits(probe):
     rng = np.random.default_rng(8)
     for number in range(probe["engine"].size(200, 25)):
         count = int(rng.integers(0, probe["engine"].size(2000, 70)))
@@ -158,7 +158,7 @@ def test_damaged_bytes(probe):
 
 
 def compare(probe, data, count, width, limit, seed=0):
-    """Hold kernel and twin against each other on bytes of which nobody knows whether they are any good."""
+    """Compare kernel and oracle on bytes that may be damaged."""
     try:
         expected = hybrid_rle.decode(data, width, count)
     except Damaged:
@@ -188,12 +188,12 @@ def compare(probe, data, count, width, limit, seed=0):
         (b"\x01\x01", BAD_RUN),
         (b"\x02", TRUNCATED),
         (b"\x03", TRUNCATED),
-        (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest packed run there can be, of one byte
+        (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest possible packed run, in one byte
         (b"\x03\xaa\x03", TRUNCATED),
         (b"\x02\x02", BAD_RUN),
     ],
 )
-def test_statuses(probe, data, status):
+def test_statuses_of_bits(probe, data, status):
     assert run_bits(probe, data, 16) == status
 
 
@@ -203,7 +203,7 @@ def test_statuses(probe, data, status):
         (b"", TRUNCATED),
         (b"\x80", TRUNCATED),
         (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
-        (b"\x00\x07\x20\x05", BAD_RUN),  # what would do for all stands behind a run of nothing
+        (b"\x00\x07\x20\x05", BAD_RUN),  # an empty run before a valid one
         (b"\x01\x20\x05", BAD_RUN),
         (b"\x20", TRUNCATED),
         (b"\x05\xaa\xaa\xaa\xaa\xaa", TRUNCATED),
@@ -218,15 +218,15 @@ def test_statuses_of_indices(probe, data, status):
 
 
 @pytest.mark.parametrize("name", ["bits", "indices"])
-def test_nothing_is_told_by_what_lies_behind_the_end(probe, name):
-    """Neither a run of nothing, nor a run that would do."""
+def test_bytes_after_the_end_are_ignored(probe, name):
+    """Neither an empty run nor a valid run after the end changes the status."""
     for behind in (b"\0\0", b"\x20\0"):
         raw = np.frombuffer(behind + bytes(16), np.uint8)
         more = (0, 1) if name == "indices" else ()
         assert probe[name](raw, 0, 0, 16, *more, np.zeros(64, np.uint8), 0) == TRUNCATED
 
 
-def test_the_longest_runs_that_a_header_can_tell(probe):
+def test_longest_runs_of_a_header(probe):
     assert run_bits(probe, b"\xfe\xff\xff\xff\x7f\x01", 300) == [1] * 300
     assert run_indices(probe, b"\xfe\xff\xff\xff\x7f\x07\x00\x00\x80", 300, 32) == [0x80000007] * 300
     assert run_bits(probe, b"\xff\xff\xff\xff\x7f\xaa\xaa", 16) == [0, 1] * 8

@@ -1,4 +1,4 @@
-"""The RLE / bit-packing hybrid, encoded: what the twin decodes from it, and how small it is."""
+"""Encoder of the RLE / bit-packed hybrid: read back by the oracle, and as small as expected."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
 from support.kernels.engines import COMPILED, ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.oracles import hybrid_rle as twin
+from support.oracles import hybrid_rle as oracle
 
 
 def encode(engine, values, bit_width, item="i4", seed=0):
-    """Encode values that lie somewhere in an array, to somewhere in a buffer with just the room there must be."""
+    """Encode values at a random position of an array into a buffer with exactly the required room."""
     rng = np.random.default_rng(seed)
     before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
     array = np.array([0] * before + list(values), np.int64).astype(item)
@@ -31,12 +31,12 @@ def encode(engine, values, bit_width, item="i4", seed=0):
 
 def compare(engine, values, bit_width, item="i4", seed=0):
     data = encode(engine, values, bit_width, item, seed)
-    assert twin.decode(data, bit_width, len(values)) == list(values)
+    assert oracle.decode(data, bit_width, len(values)) == list(values)
     return data
 
 
 def mixture(rng, count, bit_width):
-    """Values in which runs of all lengths stand between others."""
+    """Return values with runs of all lengths between other values."""
     values: list[int] = []
     while len(values) < count:
         if rng.random() < 0.5:
@@ -66,37 +66,37 @@ def test_no_values(engine):
 
 @engines
 @pytest.mark.parametrize("bit_width", [0, 1, 2, 3, 8, 9, 17, 32])
-def test_what_is_all_equal_is_one_run(engine, bit_width):
+def test_constant_values_are_one_run(engine, bit_width):
     for count in (1, 5, 8, 63, 64, engine.size(9000)):
         value = (1 << bit_width) - 1
-        wanted = twin.encode([("rle", value, count)], bit_width)
-        assert encode(engine, [value] * count, bit_width) == wanted
+        expected = oracle.encode([("rle", value, count)], bit_width)
+        assert encode(engine, [value] * count, bit_width) == expected
         if bit_width <= 8:
-            assert encode(engine, [value] * count, bit_width, "u1") == wanted
+            assert encode(engine, [value] * count, bit_width, "u1") == expected
 
 
 @engines
 def test_runs_between_packed_values(engine):
-    """Eight equal values are a run, but where they take less room packed."""
+    """Eight equal values become a run, unless they take less room packed."""
     mixed = [1, 2, 3, 4, 5, 6, 7, 0]
     values = [*mixed, *[5] * 8, *mixed[:3], *[6] * 5, *[6] * 9, 1]
-    wanted = [("packed", mixed), ("rle", 5, 8), ("packed", [1, 2, 3, *[6] * 5]), ("rle", 6, 9), ("rle", 1, 1)]
-    assert encode(engine, values, 3) == twin.encode(wanted, 3)
+    expected = [("packed", mixed), ("rle", 5, 8), ("packed", [1, 2, 3, *[6] * 5]), ("rle", 6, 9), ("rle", 1, 1)]
+    assert encode(engine, values, 3) == oracle.encode(expected, 3)
     bits = [0, 1] * 4
-    assert encode(engine, [*bits, *[1] * 31, 0], 1) == twin.encode([("packed", [*bits, *[1] * 31, 0])], 1)
-    wanted = [("packed", bits), ("rle", 1, 32), ("rle", 0, 1)]
-    assert encode(engine, [*bits, *[1] * 32, 0], 1, "u1") == twin.encode(wanted, 1)
+    assert encode(engine, [*bits, *[1] * 31, 0], 1) == oracle.encode([("packed", [*bits, *[1] * 31, 0])], 1)
+    expected = [("packed", bits), ("rle", 1, 32), ("rle", 0, 1)]
+    assert encode(engine, [*bits, *[1] * 32, 0], 1, "u1") == oracle.encode(expected, 1)
 
 
 @engines
-def test_the_last_group_is_filled_up_with_zeros(engine):
-    assert encode(engine, [3, 1, 2], 2) == twin.encode([("packed", [3, 1, 2, 0, 0, 0, 0, 0])], 2)
+def test_last_group_is_padded_with_zeros(engine):
+    assert encode(engine, [3, 1, 2], 2) == oracle.encode([("packed", [3, 1, 2, 0, 0, 0, 0, 0])], 2)
 
 
 @engines
 @pytest.mark.parametrize("bit_width", [1, 2, 3, 4, 8, 9, 16, 17, 24, 25, 32])
-def test_the_worst_that_there_is_fits(engine, bit_width):
-    """Runs as short as can be, between groups of eight."""
+def test_worst_case_fits_the_reserved_room(engine, bit_width):
+    """Runs as short as possible, between groups of eight."""
     other = [k % 2 for k in range(8)]
     for run in (8, 9, 16, 31, 32, 33):
         values = (other + [1] * run) * engine.size(40, 4)
@@ -118,8 +118,8 @@ def test_any_values(bit_width, parts, seed):
             compare(engine, values, bit_width, "u1", seed)
 
 
-def test_the_reader_takes_it():
-    """By the reader's own kernel: a page of dictionary indices."""
+def test_read_back_by_the_decoder():
+    """Dictionary indices, read by the decoding kernel."""
     from support.kernels.chunk_tables import DecodeRequest
     from support.kernels.decode_pages import DecodeOutcome, decode_fixed
     from support.oracles.pages import RLE_DICTIONARY, UNCOMPRESSED, Chunk, data_page, dictionary_page

@@ -1,4 +1,4 @@
-"""PLAIN, encoded: booleans, and binary values behind their lengths."""
+"""PLAIN encoder: booleans, and binary values after their lengths."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.kernels.strategies import few
 from support.oracles import encoders
-from support.oracles import encoders as twin
 
 
 def compare(engine, values, start, stop, seed):
     rng = np.random.default_rng(seed)
     data, starts, ends = lay_out_strings(rng, values)
     place = int(rng.integers(0, 9))
-    wanted = twin.encode_plain_binary(values[start:stop])
-    out = GuardedBuffer(rng, place + len(wanted))
+    expected = encoders.encode_plain_binary(values[start:stop])
+    out = GuardedBuffer(rng, place + len(expected))
     before = out.array[:place].tobytes()
     end = engine.encode_plain_binary(data, len(data), starts, ends, start, stop, out.array, place)
     out.check()
-    assert end == place + len(wanted)
-    assert out.array.tobytes() == before + wanted
+    assert end == place + len(expected)
+    assert out.array.tobytes() == before + expected
 
 
 @engines
@@ -51,24 +50,24 @@ def test_any_binary_values(values, data, seed):
 
 @engines
 def test_many_empty_values(engine):
-    """What is copied in vain is never more than the lengths that follow."""
+    """Bytes copied beyond a value never exceed the lengths that follow."""
     for count in range(12):
         compare(engine, [b"x" * 64] + [b""] * count, 0, count + 1, count)
         compare(engine, [b""] * count + [b"x" * 17], 0, count + 1, count)
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs mprotect")
-def test_nothing_outside_is_touched():
+def test_no_access_outside_the_buffers():
     pages = GuardPages()
     rng = np.random.default_rng(0)
     for longest in (1, 7, 16, 17, 100):
         for _ in range(20):
             values = random_strings(rng, 50, 20, longest)
             data, starts, ends = lay_out_strings(rng, values)
-            wanted = twin.encode_plain_binary(values)
-            out, inside = pages.allocate(len(wanted)), pages.copy_of(data.tobytes())
-            assert COMPILED.encode_plain_binary(inside, len(data), starts, ends, 0, 50, out, 0) == len(wanted)
-            assert out.tobytes() == wanted
+            expected = encoders.encode_plain_binary(values)
+            out, inside = pages.allocate(len(expected)), pages.copy_of(data.tobytes())
+            assert COMPILED.encode_plain_binary(inside, len(data), starts, ends, 0, 50, out, 0) == len(expected)
+            assert out.tobytes() == expected
 
 
 @engines
@@ -81,7 +80,7 @@ def test_booleans(engine):
             before = out.array[:3].tobytes()
             end = engine.encode_plain_booleans(values, start, start + count, out.array, 3)
             out.check()
-            assert out.array[:end].tobytes() == before + twin.pack_booleans(values[start : start + count].tolist())
+            assert out.array[:end].tobytes() == before + encoders.pack_booleans(values[start : start + count].tolist())
             assert end == len(out.array)
 
 

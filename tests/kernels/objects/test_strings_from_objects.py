@@ -1,4 +1,4 @@
-"""str and bytes objects to bytes by kernels: in every mode, and without kernels."""
+"""str and bytes objects to bytes: in every kernel mode, and without kernels."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from support.oracles.strings import split_strings
 @few
 @given(values=st.lists(st.none() | st.binary(max_size=30), max_size=30))
 def test_any_bytes(values):
-    assert split_strings(*encode_bytes(objects(values))) == values
+    assert split_strings(*encode_bytes(object_array(values))) == values
 
 
 @few
 @given(values=st.lists(st.sampled_from([None, 1, 2, "a", 1.5, True, b"", (), datetime.date(2020, 1, 1)]), max_size=200))
-def test_any_classes(values):
-    assert list(distinct_classes(objects(values))) == list(dict.fromkeys(map(type, values)))
+def test_any_distinct_classes(values):
+    assert list(distinct_classes(object_array(values))) == list(dict.fromkeys(map(type, values)))
 
 
 TEXT_KERNELS = {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ == module.__name__}
@@ -72,16 +72,14 @@ def mode(request):
         yield request.param
         patch.undo()
         return
-    assert object_layout.object_layout() is not None, (
-        "this Python lays objects out in a way that the kernels do not know"
-    )
-    made = {
+    assert object_layout.object_layout() is not None, "the kernels do not know the object layout of this Python"
+    builders = {
         "python": fallback.python_functions,
         "object": _loaded,
         "dispatcher": lambda some: fallback.dispatchers(some, None),
     }
     before = dict(text_kernels.__dict__)
-    text_kernels.__dict__.update(made[request.param](TEXT_KERNELS), mode=request.param)
+    text_kernels.__dict__.update(builders[request.param](TEXT_KERNELS), mode=request.param)
     yield request.param
     text_kernels.__dict__.clear()
     text_kernels.__dict__.update(before)
@@ -92,26 +90,26 @@ def _loaded(some):
     return {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
 
 
-def objects(values):
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+def object_array(values):
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
-def test_strings(mode):
+def test_encode_strings(mode):
     values = [*STRINGS, *NULLS, *STRINGS[::-1]]
-    assert split_strings(*encode_strings(objects(values))) == encode_by_oracle(values)
+    assert split_strings(*encode_strings(object_array(values))) == encode_by_oracle(values)
 
 
-def test_bytes(mode):
+def test_encode_bytes(mode):
     values = [*(value.encode() for value in STRINGS), *NULLS, b"\xff\x00"]
-    assert split_strings(*encode_bytes(objects(values))) == encode_by_oracle(values)
+    assert split_strings(*encode_bytes(object_array(values))) == encode_by_oracle(values)
 
 
 def test_no_rows_and_only_nulls(mode):
     for encode in (encode_strings, encode_bytes):
-        assert split_strings(*encode(objects([]))) == []
-        assert split_strings(*encode(objects(NULLS))) == [None] * len(NULLS)
+        assert split_strings(*encode(object_array([]))) == []
+        assert split_strings(*encode(object_array(NULLS))) == [None] * len(NULLS)
         assert split_strings(*encode(np.empty(3, object))) == [None] * 3
 
 
@@ -119,45 +117,45 @@ class Text(str):
     pass
 
 
-def test_what_is_not_exactly_a_string(mode):
+def test_subclasses_and_bytes_like_objects(mode):
     values = ["a", Text("é"), np.str_("中"), None]
-    assert split_strings(*encode_strings(objects(values))) == encode_by_oracle(values)
+    assert split_strings(*encode_strings(object_array(values))) == encode_by_oracle(values)
     others = [b"a", bytearray(b"bc"), memoryview(b"d"), None, np.bytes_(b"e")]
-    assert split_strings(*encode_bytes(objects(others))) == encode_by_oracle(others)
+    assert split_strings(*encode_bytes(object_array(others))) == encode_by_oracle(others)
 
 
 @pytest.mark.parametrize("bad", [5, 1.5, b"x", np.float64(0), float("inf")])
-def test_other_types(mode, bad):
+def test_other_types_are_refused(mode, bad):
     with pytest.raises(SchemaError, match=f"row 12: .*{type(bad).__name__}"):
-        encode_strings(objects(["a", None, bad]), 10)
+        encode_strings(object_array(["a", None, bad]), 10)
     if not isinstance(bad, bytes):
         with pytest.raises(SchemaError, match=f"row 1: .*{type(bad).__name__}"):
-            encode_bytes(objects([b"a", bad]))
+            encode_bytes(object_array([b"a", bad]))
 
 
 @pytest.mark.parametrize("bad", ["\ud800", "a\udfff", "\U00010000\udc00", Text("\ud9ab")])
-def test_lone_surrogates(mode, bad):
+def test_lone_surrogates_are_refused(mode, bad):
     with pytest.raises(SchemaError, match=r"row 1: .*surrogates"):
-        encode_strings(objects(["a", bad]))
+        encode_strings(object_array(["a", bad]))
 
 
-def test_a_column_of_a_table(mode):
+def test_strided_column(mode):
     table = np.array([["a", "b"], ["c", "é"]], object)
     assert split_strings(*encode_strings(table[:, 1])) == [b"b", "é".encode()]
 
 
-def test_nothing_is_kept(mode):
+def test_no_references_are_leaked(mode):
     value = "".join(["some ", "text"])
-    values = objects([value] * 3)
+    values = object_array([value] * 3)
     before = sys.getrefcount(value)
     encode_strings(values)
     distinct_classes(values)
     assert sys.getrefcount(value) == before
 
 
-def test_objects_that_change_between_the_passes(mode):
+def test_objects_changed_between_the_passes(mode):
     if mode == "none":
-        pytest.skip("there are no kernels")
+        pytest.skip("needs kernels")
     layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
     for values, measure, copy, others in (
         (
@@ -168,7 +166,7 @@ def test_objects_that_change_between_the_passes(mode):
         ),
         ([b"abc", b"e"], (text_kernels.measure_bytes_objects,), text_kernels.copy_bytes_objects, [b"abcd", 5, None]),
     ):
-        array, offsets, validity = objects(values), np.empty(3, np.int64), np.empty(2, np.uint8)
+        array, offsets, validity = object_array(values), np.empty(3, np.int64), np.empty(2, np.uint8)
         size = measure[0](array, 2, constants, *measure[1:], offsets, validity)
         out = np.zeros(size + 8, np.uint8)
         for other in others:
@@ -177,35 +175,35 @@ def test_objects_that_change_between_the_passes(mode):
         assert not out.any()
 
 
-def test_the_layout_does_not_depend_on_strings_that_are_in_use(mode):
+def test_object_layout_ignores_cached_utf8(mode):
     import ctypes
 
     if mode == "none":
-        pytest.skip("there are no kernels")
+        pytest.skip("needs kernels")
     ctypes.pythonapi.PyUnicode_AsUTF8.argtypes = [ctypes.py_object]
     ctypes.pythonapi.PyUnicode_AsUTF8.restype = ctypes.c_char_p
     for value in ("é", "ab", "abé"):
-        assert ctypes.pythonapi.PyUnicode_AsUTF8(value) == value.encode()  # which is kept with the string
+        assert ctypes.pythonapi.PyUnicode_AsUTF8(value) == value.encode()  # CPython keeps it with the string
     assert (object_layout.object_layout.__wrapped__() == object_layout.object_layout()).all()
-    assert split_strings(*encode_strings(objects(["é", "abé"]))) == encode_by_oracle(["é", "abé"])
+    assert split_strings(*encode_strings(object_array(["é", "abé"]))) == encode_by_oracle(["é", "abé"])
 
 
-def test_statuses(mode):
+def test_measure_statuses(mode):
     if mode == "none":
-        pytest.skip("there are no kernels")
+        pytest.skip("needs kernels")
     layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
     offsets, validity = np.empty(3, np.int64), np.empty(2, np.uint8)
     for bad, status in (("\ud800", BAD_UTF8), (5, BAD_VALUE), (Text("a"), BAD_VALUE)):
-        array = objects(["a", bad])
+        array = object_array(["a", bad])
         assert text_kernels.measure_str_objects(array, 2, constants, layout, offsets, validity) == status
 
 
-def test_classes(mode):
-    values = objects([*range(50), "a", None, *range(50), 1.5, True, pd.NA, "b"])
+def test_distinct_classes(mode):
+    values = object_array([*range(50), "a", None, *range(50), 1.5, True, pd.NA, "b"])
     assert list(distinct_classes(values)) == [int, str, type(None), float, bool, type(pd.NA)]
-    many = objects([type(f"T{number}", (), {})() for number in range(100)])
+    many = object_array([type(f"T{number}", (), {})() for number in range(100)])
     assert list(distinct_classes(many)) == [type(value) for value in many]
-    assert list(distinct_classes(objects([]))) == []
+    assert list(distinct_classes(object_array([]))) == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -215,6 +213,6 @@ def test_any_strings(values):
         expected = encode_by_oracle(values)
     except UnicodeEncodeError:
         with pytest.raises(SchemaError, match="surrogates"):
-            encode_strings(objects(values))
+            encode_strings(object_array(values))
         return
-    assert split_strings(*encode_strings(objects(values))) == expected
+    assert split_strings(*encode_strings(object_array(values))) == expected

@@ -1,4 +1,4 @@
-"""str and bytes objects made by kernels: in every mode, with the right contents and the right reference counts."""
+"""str and bytes objects built by kernels: in every mode, with the right contents and reference counts."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ STRINGS = [
 
 @pytest.fixture(scope="module", params=["object", "dispatcher", "python"])
 def mode(request):
-    made = {
+    builders = {
         "python": fallback.python_functions,
         "object": _loaded,
         "dispatcher": lambda some: fallback.dispatchers(some, None),
     }
     before = dict(kernels.__dict__)
-    kernels.__dict__.update(made[request.param](OBJECT_KERNELS), mode=request.param)
+    kernels.__dict__.update(builders[request.param](OBJECT_KERNELS), mode=request.param)
     yield request.param
     kernels.__dict__.clear()
     kernels.__dict__.update(before)
@@ -68,31 +68,31 @@ def _loaded(some):
 
 
 def packed(values):
-    """Offsets, data and validity of bytes values, None being a null."""
+    """Return offsets, data and validity of bytes values; None is a null."""
     parts = [value or b"" for value in values]
     offsets = np.cumsum([0, *map(len, parts)]).astype(np.int64)
     return offsets, np.frombuffer(b"".join(parts), np.uint8), np.array([v is not None for v in values], np.uint8)
 
 
-def test_strings(mode):
+def test_build_str_objects(mode):
     offsets, data, _ = packed([text.encode() for text in STRINGS])
     made = objects.str_object_array(offsets, data, None, None)
     assert made.dtype == object
     assert made.tolist() == STRINGS
     assert [hash(text) for text in made] == [hash(text) for text in STRINGS]
     assert all(
-        type(text) is str and text.isascii() == wanted.isascii() for text, wanted in zip(made, STRINGS, strict=True)
+        type(text) is str and text.isascii() == expected.isascii() for text, expected in zip(made, STRINGS, strict=True)
     )
 
 
-def test_bytes(mode):
+def test_build_bytes_objects(mode):
     values = [text.encode() for text in STRINGS] + [b"\xff\xfe\x00"]
     offsets, data, _ = packed(values)
     assert objects.bytes_object_array(offsets, data, None, None).tolist() == values
 
 
 @pytest.mark.parametrize("na", [None, float("nan"), object()])
-def test_nulls(mode, na):
+def test_null_value(mode, na):
     offsets, data, validity = packed([b"a", None, b"", None, b"bcd"])
     made = objects.str_object_array(offsets, data, validity, na)
     assert made[[0, 2, 4]].tolist() == ["a", "", "bcd"]
@@ -108,15 +108,15 @@ def test_no_rows(mode):
 @pytest.mark.parametrize(
     "bad", [b"\xff", b"ab\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"x" * 20 + b"\xe3\x81"]
 )
-def test_what_is_not_utf8(mode, bad):
+def test_invalid_utf8_is_refused(mode, bad):
     offsets, data, validity = packed([b"first", None, bad, b"last"])
     with pytest.raises(CorruptPageError, match="not valid UTF-8"):
         objects.str_object_array(offsets, data, validity, None)
-    assert objects.str_object_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no error is left behind
+    assert objects.str_object_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no exception stays set
 
 
 @pytest.mark.parametrize("offsets", [[0, 9], [-1, 2], [2, 1], [0, 1 << 62]])
-def test_offsets_outside_of_the_data(mode, offsets):
+def test_offsets_outside_the_data(mode, offsets):
     for make in (objects.str_object_array, objects.bytes_object_array):
         with pytest.raises(CorruptPageError, match="length"):
             make(np.array(offsets), np.zeros(8, np.uint8), None, None)
@@ -148,7 +148,7 @@ def test_reference_counts(mode):
     assert Missing.gone == 1
 
 
-def test_no_reference_to_none_is_lost(mode):
+def test_reference_count_of_none(mode):
     offsets, data, validity = packed([b"a", None] * 200)
     before = sys.getrefcount(None)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""A run of rows by one call: what the twin of the pages has in these rows, or a status, and never another value."""
+"""Fused read of a run of rows: the oracle's rows, or a status, and never another value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGE = 1 << 16
 
 
 class FusedRead:
-    """One call of a kernel, in buffers that nothing may be written beside."""
+    """One kernel call, in guarded buffers."""
 
     def __init__(self, engine, chunk, request, data, located, few, room=LARGE, verify=1):
         self.engine, self.request, self.few = engine, request, few
@@ -92,18 +92,18 @@ class FusedRead:
 
     @property
     def rows(self):
-        """The rows, as `expected_rows` has them."""
+        """Return the rows, as `expected_rows` has them."""
         count, item = self.request.stop - self.request.start, self.request.item
         if self.is_string:
             ends, data = self.offsets.tolist(), self.out.tobytes()
             pairs = zip(ends, ends[1:], self.validity.tolist(), strict=False)
-            return tuple(data[first:last] if there else None for first, last, there in pairs)
+            return tuple(data[first:last] if valid else None for first, last, valid in pairs)
         data = self.out.tobytes()
         return tuple(data[place * item : (place + 1) * item] for place in range(count))
 
 
 def some_chunk(draw):
-    """A chunk of up to four pages, what is asked of it, and where all its pages lie."""
+    """Draw a case, a chunk of up to four pages, and a request for some of its rows."""
     case = draw(st.sampled_from([TAKEN[1], TAKEN[2], STRINGS]))
     rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     column = replace(case.column, optional=draw(st.booleans()))
@@ -126,15 +126,15 @@ def some_chunk(draw):
 @given(data=st.data(), few=st.booleans())
 def test_any_run_of_rows(data, few):
     case, chunk, request = some_chunk(data.draw)
-    wanted = expected_rows(case, chunk, request, range(request.stop - request.start))
+    expected = expected_rows(case, chunk, request, range(request.stop - request.start))
     located = page_locations(page_table(chunk))
     for engine in ENGINES:
         run = FusedRead(engine, chunk, request, chunk.stored(), located, few)
         assert run.status == 0
-        assert int(run.chunk[tables.C_NULL_COUNT]) == wanted.null_count
-        assert run.rows == wanted.rows
+        assert int(run.chunk[tables.C_NULL_COUNT]) == expected.null_count
+        assert run.rows == expected.rows
         if request.nulls == tables.NULLS_MASK and case is not STRINGS:
-            assert run.mask[: len(wanted.mask)].tobytes() == wanted.mask
+            assert run.mask[: len(expected.mask)].tobytes() == expected.mask
 
 
 def three_pages(seed=1, codec=SNAPPY):
@@ -148,7 +148,7 @@ def three_pages(seed=1, codec=SNAPPY):
 @engines
 @pytest.mark.parametrize("few", [False, True])
 def test_cut_at_every_byte(engine, few):
-    """Pages that end too early, in their header or their body, give a status."""
+    """Pages truncated in their header or their body give a status."""
     chunk, data, located = three_pages()
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     assert FusedRead(engine, chunk, request, data, located, few).status == 0
@@ -160,8 +160,8 @@ def test_cut_at_every_byte(engine, few):
 
 
 @engines
-def test_strings_that_are_cut(engine):
-    """Where a string ends too early, and where the page does."""
+def test_truncated_strings(engine):
+    """Truncated inside a string, and between strings."""
     rng, column = np.random.default_rng(6), STRINGS.column
     page = data_page(column, [b"one", b"two and more", b"", b"three"], PLAIN, UNCOMPRESSED, 1, rng)
     request = DecodeRequest(tables.COPY, 0, tables.NULLS_MASK, 0, 0, 4)
@@ -173,7 +173,7 @@ def test_strings_that_are_cut(engine):
 
 @engines
 def test_damaged_bytes(engine):
-    """Whatever is flipped: a status, or a value somewhere; nothing is touched that is not the kernel's."""
+    """Any flipped bit gives a status or other values; guarded memory stays untouched."""
     chunk, data, located = three_pages(2)
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for place in range(0, len(data), 1 if engine.name == "compiled" else 11):
@@ -184,7 +184,7 @@ def test_damaged_bytes(engine):
 
 
 @engines
-def test_checksums(engine):
+def test_wrong_crc(engine):
     chunk, _, _ = three_pages(3)
     pages = [chunk.pages[0], replace(chunk.pages[1], more={**chunk.pages[1].more, "crc": 12345}), chunk.pages[2]]
     chunk = replace(chunk, pages=pages)
@@ -199,23 +199,23 @@ def test_checksums(engine):
 
 @engines
 @pytest.mark.parametrize("few", [False, True])
-def test_rows_that_the_pages_do_not_have(engine, few):
+def test_rows_missing_from_the_pages(engine, few):
     chunk, data, located = three_pages(4)
-    asked = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
+    request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for lying in (located[1:], located[:2], located[[0, 2]]):
-        assert FusedRead(engine, chunk, asked, data, lying, few).status < 0
+        assert FusedRead(engine, chunk, request, data, lying, few).status < 0
     shifted = located.copy()
     shifted[1:, L_ROW] += 1
-    assert FusedRead(engine, chunk, asked, data, shifted, few).status < 0
+    assert FusedRead(engine, chunk, request, data, shifted, few).status < 0
     more = located.copy()
     more[0, L_ROWS] += 1
-    assert FusedRead(engine, chunk, asked, data, more, few).status == BAD_COUNT
-    assert FusedRead(engine, chunk, asked, b"", located[:0], few).status < 0
+    assert FusedRead(engine, chunk, request, data, more, few).status == BAD_COUNT
+    assert FusedRead(engine, chunk, request, b"", located[:0], few).status < 0
 
 
 @engines
 def test_too_little_room(engine):
-    """It says how much it takes, and then that suffices."""
+    """The kernel reports the room that it needs, and that suffices."""
     chunk, data, located = three_pages(5)
     request = DecodeRequest(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     run = FusedRead(engine, chunk, request, data, located, False, room=16)

@@ -17,8 +17,8 @@ from support.kernels.strategies import SEEDS, few
 from support.oracles import row_selection
 
 
-def apart(steps, start=0):
-    """Make ranges that lie apart of alternating gaps and lengths."""
+def disjoint_ranges(steps, start=0):
+    """Return disjoint ranges of alternating gaps and lengths."""
     ranges = []
     for gap, length in steps:
         ranges.append((start + gap, start + gap + length))
@@ -27,7 +27,7 @@ def apart(steps, start=0):
 
 
 def select(engine, pages, ranges, first=0, seed=0):
-    """Run `select_pages` over a page table with `first` other pages in front, and one behind."""
+    """Run `select_pages_of_ranges` over a page table with `first` other pages before, and one after."""
     rng = np.random.default_rng(seed)
     table = rng.integers(-(1 << 60), 1 << 60, (first + len(pages) + 1, t.PAGE_FIELDS))
     for row, (start, count) in zip(table[first:], pages, strict=False):
@@ -64,10 +64,10 @@ def check_select(pages, ranges, first=0):
     first=st.integers(0, 3),
     gaps=st.booleans(),
 )
-def test_pages_with_wanted_rows(sizes, begin, steps, first, gaps):
-    """Pages of any number of rows, one behind the other or (some left out) apart; rows wanted in and around them."""
+def test_select_pages_of_ranges(sizes, begin, steps, first, gaps):
+    """Pages of any number of rows, adjacent or with gaps; ranges in and around them."""
     starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
-    check_select(list(zip(starts.tolist(), sizes, strict=True)), apart(steps), first)
+    check_select(list(zip(starts.tolist(), sizes, strict=True)), disjoint_ranges(steps), first)
 
 
 def test_no_pages_and_no_rows():
@@ -89,7 +89,7 @@ def test_rows_beyond_32_bits():
         assert whole == ([(0, 0, start), (1, start, 2 * start)], [(0, start), (start, start)], 2 * start)
 
 
-def test_a_range_over_many_pages():
+def test_ranges_over_many_pages():
     pages = [(10 * number, 10) for number in range(50)]
     check_select(pages, [(5, 495)])
     check_select(pages, [(0, 500)])
@@ -97,10 +97,10 @@ def test_a_range_over_many_pages():
 
 
 def take_items(engine, items, size, spans, place, seed=0):
-    """Run `take_items` to a place in the middle of an output whose other bytes must stay."""
+    """Take items into the middle of an output whose other bytes must stay."""
     rng = np.random.default_rng(seed)
     count = sum(length for _, length in spans)
-    # Neither the source nor the output has a byte that may be touched behind its last item.
+    # No byte after the last item may be touched, neither in the source nor in the output.
     out = GuardedBuffer(rng, place + count * size + 5)
     before = out.array.copy()
     source = np.frombuffer(b"".join(items), np.uint8)
@@ -114,8 +114,8 @@ def take_items(engine, items, size, spans, place, seed=0):
 
 
 @st.composite
-def runs_of(draw, count):
-    """Runs of some of `count` values, in any order, over each other, at times empty or all of them."""
+def draw_runs(draw, count):
+    """Draw runs of `count` values in any order; they may overlap, be empty, or be all values."""
     found = []
     for _ in range(draw(st.integers(0, 8))):
         start = draw(st.integers(0, count))
@@ -125,18 +125,18 @@ def runs_of(draw, count):
 
 @few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
-def test_items(data, size, place, seed):
+def test_take_fixed_ranges(data, size, place, seed):
     count = data.draw(st.integers(0, 300))
     items = [one.tobytes() for one in random_bytes(np.random.default_rng(seed), count * size).reshape(count, size)]
-    spans = data.draw(runs_of(count))
+    spans = data.draw(draw_runs(count))
     for engine in ENGINES:
         assert take_items(engine, items, size, spans, place) == b"".join(row_selection.take_ranges(items, spans))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 12, 16])
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_items_of_each_size(engine, size):
-    """Runs of every short length, from the first item, to the last one, and one after the other."""
+def test_take_fixed_ranges_of_each_item_size(engine, size):
+    """Runs of every short length: from the first item, to the last one, and consecutive ones."""
     items = [bytes([number, size] * size)[:size] for number in range(40)]
     for length in range(12):
         many = [(number, length) for number in range(0, 41 - length, 3)]
@@ -145,7 +145,7 @@ def test_items_of_each_size(engine, size):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_long_runs_of_items(engine):
+def test_take_long_ranges(engine):
     count = engine.size(200_000, 3000)
     values = np.random.default_rng(1).integers(0, 1 << 62, count)
     spans = [(1, count - 2), (count - 1, 1), (0, count)]
@@ -158,7 +158,7 @@ def test_long_runs_of_items(engine):
 
 
 def take_strings(engine, values, spans, start=0, seed=0):
-    """Count the bytes of strings, which begin somewhere in a buffer, and take them."""
+    """Count the bytes of strings that begin at `start` in a buffer, and take them."""
     rng = np.random.default_rng(seed)
     data = np.frombuffer(random_bytes(rng, start).tobytes() + b"".join(values), np.uint8)
     offsets = np.cumsum([start, *map(len, values)]).astype(np.int64)
@@ -180,14 +180,14 @@ def take_strings(engine, values, spans, start=0, seed=0):
     start=st.integers(0, 30),
     values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60),
 )
-def test_strings(data, start, values):
-    spans = data.draw(runs_of(len(values)))
+def test_take_binary_ranges(data, start, values):
+    spans = data.draw(draw_runs(len(values)))
     for engine in ENGINES:
         assert take_strings(engine, values, spans, start) == row_selection.take_ranges(values, spans)
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-def test_strings_of_odd_lengths(engine):
+def test_take_empty_and_long_strings(engine):
     values = [b"", b"x" * engine.size(100_000), b"", b"short", b"y" * 17]
     several = [(0, 1), (2, 1)], [(1, 2), (1, 2), (4, 1)], [(4, 1), (3, 1), (0, 3)]
     for spans in ([], [(0, 0)], [(5, 0)], [(0, 5)], *several):
@@ -197,19 +197,19 @@ def test_strings_of_odd_lengths(engine):
 
 @few
 @given(mask=st.lists(st.booleans(), max_size=200))
-def test_places_of_a_mask(mask):
+def test_mask_to_indices(mask):
     for engine in ENGINES:
-        # There is room for one more than there may be.
+        # The kernel needs room for one index more.
         out = GuardedBuffer(np.random.default_rng(0), len(mask) + 1, "i4")
         count = engine.mask_to_indices(np.array(mask, np.uint8), len(mask), out.array)
         out.check()
-        assert out.array[:count].tolist() == [place for place, there in enumerate(mask) if there]
+        assert out.array[:count].tolist() == [place for place, selected in enumerate(mask) if selected]
 
 
 @few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
-def test_items_one_by_one(data, size, place, seed):
-    """Items in any order, some more than once, behind what is in the output already; nothing beside them is touched."""
+def test_take_fixed_indices(data, size, place, seed):
+    """Items in any order, some repeated, after existing output; no other byte changes."""
     rng = np.random.default_rng(seed)
     count = data.draw(st.integers(1, 100))
     items = [one.tobytes() for one in random_bytes(rng, count * size).reshape(count, size)]
@@ -228,20 +228,20 @@ def test_items_one_by_one(data, size, place, seed):
 
 @few
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
-def test_strings_one_by_one(data, values):
-    """Strings in any order, and empty ones for negative places."""
+def test_take_binary_indices(data, values):
+    """Strings in any order; negative indices give empty ones."""
     places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
     check_strings_at(values, places, data.draw(st.integers(0, 9)))
 
 
-def test_strings_of_every_length_one_by_one():
+def test_take_strings_of_every_length():
     values = [bytes(range(1, length + 1)) for length in range(40)]
     check_strings_at(values, list(range(40)))
     check_strings_at(values, list(range(39, -2, -1)), 3)
 
 
 def check_strings_at(values, places, start=0):
-    """Take strings; up to 16 bytes behind them may be touched."""
+    """Check strings taken by index; up to 16 bytes after them may be touched."""
     rng = np.random.default_rng(len(values))
     stored = with_slack(rng, bytes(start) + b"".join(values), 16)
     offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)

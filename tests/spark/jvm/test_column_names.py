@@ -54,7 +54,7 @@ def test_ambiguous_names_are_refused(spark, tmp_path):
     one, two = write(tmp_path / "one", a=[1], A=[10]), write(tmp_path / "two", a=[1])
     write(tmp_path / "two", "b.parquet", A=[2])
     for path in (one, two):
-        with pytest.raises(SchemaError, match=r"which column is it: a, A\?.*caseSensitive"):
+        with pytest.raises(SchemaError, match=r"matches several columns regardless of case: a, A; set caseSensitive"):
             numparq.spark.read(spark, path, schema="a bigint")
         assert numparq.spark.read(spark, path, schema="A bigint, a bigint").columns == ["A", "a"]
         assert numparq.spark.read(spark, path, ["A"]).columns == ["A"]

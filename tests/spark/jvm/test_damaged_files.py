@@ -104,7 +104,10 @@ HOSTILE = {
         "not valid UTF-8",
     ),
     "no UTF-8 in JSON": (annotated([b"a", b"\xff"], pa.binary(), JSON), "not valid UTF-8"),
-    "no UTF-8 in ENUM": (annotated([b"a", b"\xff"], pa.binary(), ENUM), "cannot be string for Spark: Invalid UTF8"),
+    "no UTF-8 in ENUM": (
+        annotated([b"a", b"\xff"], pa.binary(), ENUM),
+        "cannot be cast to string for Spark: Invalid UTF8",
+    ),
     "DECIMAL of INT32": (decimals([12, 1234567], pa.int32(), 4), BAD_DECIMAL),
     "DECIMAL of INT64": (decimals([12, 10**17], pa.int64(), 11), BAD_DECIMAL),
     "DECIMAL of fixed bytes": (decimals([wide(1, 16), wide(10**38, 16)], pa.binary(16), 20), BAD_DECIMAL),
@@ -112,8 +115,8 @@ HOSTILE = {
     "DECIMAL of too many bytes": (decimals([b"\1", b"\x7f" * 40], pa.binary(), 38), "does not fit DECIMAL"),
     "DECIMAL of no bytes": (decimals([b"\1", b""], pa.binary(), 20), "a DECIMAL value has no bytes"),
     "DECIMAL in a list": (decimals([[12, 1234567], None], pa.list_(pa.int32()), 4, "element"), BAD_DECIMAL),
-    "TIME of a day to come": (annotated([12, 86_400_000], pa.int32(), TIME_MS), "a time of 86400000000000 ns is none"),
-    "TIME before its day": (annotated([12, -1], pa.int64(), TIME_US), "a time of -1000 ns is none of a day"),
+    "TIME of a day to come": (annotated([12, 86_400_000], pa.int32(), TIME_MS), "86400000000000 ns is not a time"),
+    "TIME before its day": (annotated([12, -1], pa.int64(), TIME_US), "-1000 ns is not a time of day"),
     "TIMESTAMP out of bounds": (annotated([12, 1 << 62], pa.int64(), MOMENT_MS), "out of bounds timestamp"),
 }
 

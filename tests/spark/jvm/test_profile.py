@@ -85,7 +85,7 @@ def test_profile_of_selected_partitions_and_columns(spark, folder: Path) -> None
     assert found["year"].min == 2024
     with pytest.raises(SchemaError, match="nowhere"):
         numparq.spark.profile(spark, folder, ["nowhere"])
-    with pytest.raises(ValueError, match="at least one task"):
+    with pytest.raises(ValueError, match="tasks must be at least 1"):
         numparq.spark.profile(spark, folder, tasks=0)
 
 

@@ -206,7 +206,9 @@ def test_unsampled_file_with_new_column_raises(spark, tmp_path, sampled):
     write_few(tmp_path)
     pq.write_table(pa.table({"id": [3], "x": [0.5], "new": ["a"]}), tmp_path / "3.parquet")
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
-    with pytest.raises(Exception, match=r"a column that there is not in those .*file '[^']*3\.parquet', column 'new'"):
+    with pytest.raises(
+        Exception, match=r"a column that is missing from the files .*file '[^']*3\.parquet', column 'new'"
+    ):
         found.collect()
     assert rows(numparq.spark.read(spark, str(tmp_path), plan_files=6))[3] == "Row(id=3, x=0.5, new='a')"
 

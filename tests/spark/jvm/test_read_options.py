@@ -54,12 +54,12 @@ def test_missing_path_is_refused(spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"collumns": "a"}, r"no option 'collumns' for reading; there are:\n  columns: (?s:.*)storage\.<name>"),
+        ({"collumns": "a"}, r"no option 'collumns' for reading; the options are:\n  columns: (?s:.*)storage\.<name>"),
         ({"SPLITBYTES": "many"}, "the option 'splitBytes' is bytes, as 67108864 or 64m, not 'many'"),
-        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' is a number from 1 on, not '0'"),
+        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
         ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
         ({"resolve": "luck"}, "name or position or field_id"),
-        ({"filter": "row >"}, "the filter cannot be read"),
+        ({"filter": "row >"}, "the filter cannot be parsed"),
         ({"filter": "row > 'x'"}, "row"),
         ({"columns": "row, none"}, "no column 'none'"),
         ({"storageOptions": "[]"}, "a JSON object"),
@@ -122,7 +122,7 @@ def test_parsed_json_options():
     request = parse_read_options({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
     assert (request.path, request.storage_options) == ("a", {"Key": 1, "anon": True})
     assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="the path is missing"):
         parse_read_options({})
     assert (
         len({option.name for option in READ_OPTIONS})

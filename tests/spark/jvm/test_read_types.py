@@ -223,7 +223,7 @@ def test_types_that_spark_cannot_read(spark, tmp_path):
 
 def test_nanoseconds_raise_or_floor(spark, tmp_path):
     pq.write_table(pa.table({"t": pa.array([1_001, -1, None], pa.timestamp("ns"))}), tmp_path / "a.parquet")
-    with pytest.raises(Exception, match=r"not a whole number of microseconds.*column 't'"):
+    with pytest.raises(Exception, match=r"cannot be stored in microseconds.*column 't'"):
         numparq.spark.read(spark, str(tmp_path)).collect()
     floored = spark.read.format("numparq").option("nanoseconds", "floor").load(str(tmp_path))
     assert floored.selectExpr("cast(t as string)").toArrow().to_pydict() == {
@@ -234,7 +234,7 @@ def test_nanoseconds_raise_or_floor(spark, tmp_path):
 def test_decimal_beyond_38_digits_is_refused(spark, tmp_path):
     table = pa.table({"ok": [1], "d": pa.array([D(10) ** 50], pa.decimal256(60, 2))})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(UnsupportedError, match=r"no DECIMAL\(60, 2\) \(column 'd'\)"):
+    with pytest.raises(UnsupportedError, match=r"not support DECIMAL\(60, 2\).* \(column 'd'\)"):
         numparq.spark.read(spark, str(tmp_path))
     assert numparq.spark.read(spark, str(tmp_path), ["ok"]).collect()[0].ok == 1
 
@@ -372,7 +372,7 @@ def test_names_that_differ_only_in_case():
     table = pa.table({"a": [1], "A": [2]})
     assert made(table, "A bigint, a bigint")[0].to_pydict() == {"A": [2], "a": [1]}
     table = pa.table({"aB": [1], "Ab": [2]})
-    with pytest.raises(SchemaError, match="which column is it: aB, Ab"):
+    with pytest.raises(SchemaError, match="matches several columns regardless of case: aB, Ab"):
         made(table, "ab bigint")
 
 
@@ -380,5 +380,5 @@ def test_values_out_of_range_are_refused():
     late = pa.array([2**62], pa.timestamp("ms"))
     with pytest.raises(InvalidFileError, match=r"timestamp\[ms\] cannot be .* out of bounds.*column 't'"):
         made(pa.table({"t": late}))
-    with pytest.raises(InvalidFileError, match="none of a day"):
+    with pytest.raises(InvalidFileError, match="not a time of day"):
         made(pa.table({"t": pa.array([86_400_000_000], pa.int64()).view(pa.time64("us"))}))

@@ -49,17 +49,17 @@ def test_table_path_is_an_option_of_each_query(sql, spark, folder, tmp_path):
     assert sql(f"SELECT * FROM numparq_table WITH (path = '{other}')") == [(7, "q")]
     sql(f"INSERT OVERWRITE numparq_table WITH (path = '{other}') VALUES (8, 'r')")
     assert sql(f"SELECT * FROM numparq_table WITH (path = '{other}')") == [(8, "r")]
-    with pytest.raises(Exception, match=r"There is no path.*Spark keeps neither path nor options.*WITH \(path"):
+    with pytest.raises(Exception, match=r"the path is missing.*Spark stores neither path nor options.*WITH \(path"):
         sql("SELECT * FROM numparq_table")
 
 
 @pytest.mark.parametrize("place", ["OPTIONS (path '{0}')", "LOCATION '{0}'"])
 def test_create_table_with_path_is_refused(sql, spark, folder, place):
-    with pytest.raises(Exception, match="CREATE TABLE cannot tell its columns, for Spark keeps neither path"):
+    with pytest.raises(Exception, match="CREATE TABLE cannot infer the columns: Spark stores neither path"):
         sql(f"CREATE TABLE numparq_table USING numparq {place.format(folder)}")
-    with pytest.raises(Exception, match="Spark keeps neither path nor options"):
+    with pytest.raises(Exception, match="Spark stores neither path nor options"):
         spark.catalog.createTable("numparq_table", path=folder, source="numparq")
-    with pytest.raises(Exception, match="where to"):
+    with pytest.raises(Exception, match="the path is missing"):
         spark.range(3).write.format("numparq").mode("append").saveAsTable("numparq_table")
 
 

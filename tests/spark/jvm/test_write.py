@@ -121,12 +121,12 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
-        ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
-        ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
-        ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+        ({"nonsense": "1"}, "no option 'nonsense' for writing; the options are:(.|\n)*maxRecordsPerFile"),
+        ({"rowGroupSize": "many"}, "'rowgroupsize' must be a whole number of at least 1, not 'many'"),
+        ({"codec": "snappy", "compression": "zstd"}, "are synonyms"),
+        ({"partitionColumns": "nowhere"}, "the partition column does not exist"),
         ({"compression": "zip"}, "compression 'zip' is not one of"),
-        ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
+        ({"bloomFilters": "nowhere"}, "names the column 'nowhere'"),
     ],
 )
 def test_invalid_options_are_refused(numparq_spark, tmp_path, options, message):
@@ -228,7 +228,7 @@ def test_failed_job_leaves_nothing(small_batches, tmp_path, mode, kill):
 
 def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
     df = numparq_spark.range(0, 10, 1, 2).selectExpr("id", "if(id = 7, '', 'x') as k")
-    with pytest.raises(Exception, match=r"an empty string cannot be told from a null.*column 'k'"):
+    with pytest.raises(Exception, match=r"an empty string cannot be a partition value.*column 'k'"):
         save(df, tmp_path / "data", partitionColumns="k")
     assert not (tmp_path / "data").exists()
 
@@ -248,12 +248,12 @@ def test_pickled_writer_is_small(tmp_path):
     ("columns", "options", "message"),
     [
         ("", {}, "a DataFrame without columns cannot be written"),
-        ("a int, A string", {}, "two columns of this name.*column 'A'"),
-        ("a array<struct>", {}, "two columns of this name.*column 'X'"),
-        ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
-        ("ID int", {}, "called 'id', and readers are to take both for one"),
-        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
-        ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
+        ("a int, A string", {}, "two columns have this name.*column 'A'"),
+        ("a array<struct>", {}, "two columns have this name.*column 'X'"),
+        ("id string", {}, r"do not form one table with the existing ones.*column is string here.*data', column 'id'\)"),
+        ("ID int", {}, "the existing column 'id' has a name that readers treat as equal"),
+        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, but the frame by 'k'"),
+        ("id int, k array<int>", {"partitionColumns": "k"}, "values of type list cannot be partition values"),
         ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
     ],
 )

@@ -41,7 +41,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=12
 )
 
-NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
+NO_TYPE = "a VARIANT cannot be shredded as {}"
 VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
 EMPTY = b"\x01\x00\x00"  # metadata without names
 NAMES = ["value", "é", "b", "", "a", "\U0001f422", "unused", "a.b", "\uffff", "typed_value"]

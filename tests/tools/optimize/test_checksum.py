@@ -1,4 +1,4 @@
-"""Checksums of tables: equal to a slow twin, whatever the layout; other values, other sums."""
+"""Checksums of tables: equal to a slow reference for any layout, and different for other values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.data.arrow_columns import COLUMNS, TABLE, D  # noqa: E402
 
 MASK = (1 << 64) - 1
 
-# --- the slow twin: Python values and types, one at a time ------------------------------------------------------------
+# --- the slow reference: Python values and types, one at a time -------------------------------------------------------
 
 
 def h(number):
@@ -32,14 +32,14 @@ def pair(one, two):
     return (h(one) + h(two ^ 0x9E3779B97F4A7C15)) & MASK
 
 
-def kind(of):
+def kind(arrow_type):
     t = pa.types
-    if t.is_dictionary(of):
-        return kind(of.value_type)
-    if isinstance(of, pa.BaseExtensionType):
-        return kind(of.storage_type)
-    if t.is_decimal(of):
-        return f"decimal of scale {of.scale}"
+    if t.is_dictionary(arrow_type):
+        return kind(arrow_type.value_type)
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return kind(arrow_type.storage_type)
+    if t.is_decimal(arrow_type):
+        return f"decimal of scale {arrow_type.scale}"
     named = {
         "integer": t.is_integer,
         "float": t.is_floating,
@@ -53,28 +53,28 @@ def kind(of):
         "map": t.is_map,
         "list": lambda o: t.is_list(o) or t.is_large_list(o) or t.is_fixed_size_list(o),
     }
-    return next((name for name, test in named.items() if test(of)), "bytes")
+    return next((name for name, test in named.items() if test(arrow_type)), "bytes")
 
 
-def seed(name, of):
-    return xxhash.xxh64_intdigest(f"{of if isinstance(of, str) else kind(of)}\0{name}".encode())
+def seed(name, arrow_type):
+    return xxhash.xxh64_intdigest(f"{arrow_type if isinstance(arrow_type, str) else kind(arrow_type)}\0{name}".encode())
 
 
-def within(name, scalar):
+def field_hash(name, scalar):
     start = seed(name, scalar.type)
     return 0x7FB5D329728EA185 ^ start if scalar.as_py() is None else h(word(scalar) ^ start)
 
 
-def summed(hashes):
-    total = sum(h(pair(one, place)) for place, one in enumerate(hashes))
+def list_hash(hashes):
+    total = sum(h(pair(one, index)) for index, one in enumerate(hashes))
     return h(total + len(hashes))
 
 
 def word(scalar):
-    of, what = scalar.type, kind(scalar.type)
-    if pa.types.is_dictionary(of):
+    arrow_type, what = scalar.type, kind(scalar.type)
+    if pa.types.is_dictionary(arrow_type):
         return word(scalar.value)
-    if isinstance(of, pa.BaseExtensionType):
+    if isinstance(arrow_type, pa.BaseExtensionType):
         return word(scalar.value)
     if what in ("integer", "bool"):
         return int(scalar.as_py()) & MASK
@@ -84,11 +84,11 @@ def word(scalar):
     if what == "date":
         return (scalar.as_py() - datetime.date(1970, 1, 1)).days & MASK
     if what in ("timestamp", "time", "duration"):
-        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[of.unit]
+        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[arrow_type.unit]
         seconds, parts = divmod(scalar.value, unit)
         return pair(seconds, parts * (10**9 // unit))
     if what.startswith("decimal"):
-        number = int(scalar.as_py().scaleb(of.scale, decimal.Context(prec=100)))
+        number = int(scalar.as_py().scaleb(arrow_type.scale, decimal.Context(prec=100)))
         words = [number >> shift & MASK for shift in (0, 64, 128, 192)]
         short = pair(*words[:2])
         return short if -(1 << 127) <= number < 1 << 127 else (h(short) + pair(*words[2:])) & MASK
@@ -96,15 +96,15 @@ def word(scalar):
         value = scalar.as_py()
         return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value)
     if what == "struct":
-        return h(sum(within(field.name, scalar[place]) for place, field in enumerate(of)))
+        return h(sum(field_hash(field.name, scalar[index]) for index, field in enumerate(arrow_type)))
     if what == "list":
-        return summed([within("element", each) for each in scalar.values])
+        return list_hash([field_hash("element", each) for each in scalar.values])
     assert what == "map"
     entries = scalar.values
-    return summed([pair(within("key", each[0]), within("value", each[1])) for each in entries])
+    return list_hash([pair(field_hash("key", each[0]), field_hash("value", each[1])) for each in entries])
 
 
-def twin(table):
+def reference_checksum(table):
     total = 0
     for row in range(table.num_rows):
         hashed = 0
@@ -117,19 +117,19 @@ def twin(table):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_twin(name):
+def test_checksum_equals_reference(name):
     column = TABLE.select([name])
-    assert checksum([column]) == twin(column)
-    for start, stop in ((0, 2), (1, 4), (3, 6), (2, 2)):  # slices of one memory
-        assert checksum([column.slice(start, stop - start)]) == twin(column.slice(start, stop - start))
+    assert checksum([column]) == reference_checksum(column)
+    for start, stop in ((0, 2), (1, 4), (3, 6), (2, 2)):  # slices of one buffer
+        assert checksum([column.slice(start, stop - start)]) == reference_checksum(column.slice(start, stop - start))
 
 
-def test_all_columns():
-    assert checksum([TABLE]) == twin(TABLE)
-    assert checksum(TABLE.to_batches()) == twin(TABLE)
+def test_checksum_of_all_columns_equals_reference():
+    assert checksum([TABLE]) == reference_checksum(TABLE)
+    assert checksum(TABLE.to_batches()) == reference_checksum(TABLE)
 
 
-def test_order_of_rows_and_columns_and_batches_do_not_matter():
+def test_checksum_is_independent_of_row_column_and_batch_order():
     parts = [TABLE.slice(4), TABLE.slice(0, 1), TABLE.slice(1, 3)]
     assert checksum(parts) == checksum([TABLE])
     assert checksum([pa.concat_tables(parts)]) == checksum([TABLE])
@@ -139,8 +139,8 @@ def test_order_of_rows_and_columns_and_batches_do_not_matter():
 
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "nothing"])
-def test_swapped_values_are_noticed(name):
-    """The values of one column in other rows, and a row less."""
+def test_swapped_values_change_checksum(name):
+    """Swap the values of two rows in one column, and remove a row."""
     rows = pa.array(range(6))
     column = TABLE[name].combine_chunks()
     whole = checksum([pa.table({"row": rows, name: column})])
@@ -149,9 +149,9 @@ def test_swapped_values_are_noticed(name):
     assert checksum([pa.table({"row": rows, name: column}).slice(1)]) != whole
 
 
-def test_what_is_told_apart():
+def test_different_values_have_different_checksums():
     f8, text, lists = pa.float64(), pa.string(), pa.list_(pa.int64())
-    apart = [
+    different = [
         pa.array([0.0], f8),
         pa.array([-0.0], f8),
         pa.array([None], f8),
@@ -170,13 +170,13 @@ def test_what_is_told_apart():
         pa.array([D("0")], pa.decimal128(3, 0)),
         pa.array([{"x": None}], pa.struct({"x": pa.int64()})),
     ]
-    sums = {checksum([pa.table({"a": each})]) for each in apart}
-    assert len(sums) == len(apart) - 1  # null has no type
+    sums = {checksum([pa.table({"a": each})]) for each in different}
+    assert len(sums) == len(different) - 1  # nulls of all types are equal
     assert checksum([pa.table({"a": [1]})]) != checksum([pa.table({"b": [1]})])
 
 
-def test_what_is_the_same():
-    """Widths, units, dictionaries, NaNs of other bits."""
+def test_equal_values_of_different_types_have_equal_checksums():
+    """Widths, units, dictionaries and NaN payloads do not matter."""
     plain = TABLE.select(["int8", "text", "tms", "f4", "list", "dec9"])
     nans = np.array([0x7FF8000000000001, 0xFFF8000000000000], np.uint64).view(np.float64)
     wide = pa.table(
@@ -193,13 +193,13 @@ def test_what_is_the_same():
     assert len(set(row_hashes(pa.table({"a": nans})).tolist())) == 1
 
 
-def test_equal_rows_count():
-    """A sum, not a set, nor what two equal rows would cancel."""
+def test_duplicate_rows_change_checksum():
+    """Duplicate rows must neither be ignored nor cancel out."""
     one = pa.table({"a": [1]})
     assert len({checksum([one] * count).value for count in range(4)}) == 4
 
 
-def test_layouts_of_files_do_not_matter(tmp_path):
+def test_checksum_is_independent_of_file_layout(tmp_path):
     columns = TABLE.select(["int32", "f8", "text", "bool", "tus", "dec38", "list", "struct", "map"])
     frame = columns.to_pandas(types_mapper=pd.ArrowDtype)
     sums = set()
@@ -217,6 +217,6 @@ def test_layouts_of_files_do_not_matter(tmp_path):
     assert sums == {checksum([columns])}
 
 
-def test_other_types():
-    with pytest.raises(UnsupportedError, match=r"no checksum of values of the Arrow type .*union"):
+def test_unsupported_types_raise():
+    with pytest.raises(UnsupportedError, match=r"values of Arrow type .*union.* have no checksum"):
         checksum([pa.table({"a": pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])})])

@@ -1,4 +1,4 @@
-"""What footers of optimized files say: what holds of all rows, by keys of anybody's, of GeoParquet's and of Spark's."""
+"""Key-value metadata of optimized files: user keys, GeoParquet and Spark."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ OLD_INT96, ZONE = "org.apache.spark.legacyINT96", "org.apache.spark.timeZone"
 ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata"
 
 
-def facts(folder, *keys):
-    for number, some in enumerate(keys):
-        table = pa.table({"a": [1]}).replace_schema_metadata(some)
+def write_and_plan(folder, *keys):
+    for number, key_values in enumerate(keys):
+        table = pa.table({"a": [1]}).replace_schema_metadata(key_values)
         pq.write_table(table, folder / f"{number}.parquet")
     return [file for one in plan_rewrite(folder, TargetLayout(), force=True).folders for file in one.files]
 
 
-def united(folder, *keys, columns=("a",)):
+def merge_keys(folder, *keys, columns=("a",)):
     return {
         key: bytes(value, "utf-8") if isinstance(value, str) else value
-        for key, value in merge_key_values(facts(folder, *keys), columns).items()
+        for key, value in merge_key_values(write_and_plan(folder, *keys), columns).items()
     }
 
 
-def test_keys_stay_that_are_equal_in_all_files(tmp_path):
-    assert united(tmp_path, {"who": "me", "part": "1"}, {"part": "2", "who": "me"}, {"who": "me"}) == {"who": b"me"}
+def test_keys_equal_in_all_files_are_kept(tmp_path):
+    assert merge_keys(tmp_path, {"who": "me", "part": "1"}, {"part": "2", "who": "me"}, {"who": "me"}) == {"who": b"me"}
 
 
-def test_keys_are_kept_once_for_all_files_that_have_the_same(tmp_path):
-    found = facts(tmp_path, {"who": "me"}, {"who": "me"})
-    assert found[0].keys is found[1].keys
+def test_equal_keys_are_shared_between_files(tmp_path):
+    found = write_and_plan(tmp_path, {"who": "me"}, {"who": "me"})
+    assert found[0].key_values is found[1].key_values
 
 
 # --- GeoParquet -------------------------------------------------------------------------------------------------------
@@ -53,10 +53,10 @@ def geo(**notes):
     return {"geo": json.dumps({"version": "1.1.0", "primary_column": "a", "columns": {"a": column}})}
 
 
-def test_the_extent_of_one_file_is_not_that_of_all(tmp_path):
+def test_geo_bounding_boxes_are_dropped_on_merge(tmp_path):
     covering = {"bbox": {"xmin": ["box", "xmin"]}}
     other = geo(bbox=[5, 5, 6, 6], geometry_types=["Polygon"], covering=covering)
-    found = united(tmp_path, geo(covering=covering), other)
+    found = merge_keys(tmp_path, geo(covering=covering), other)
     assert json.loads(found["geo"])["columns"]["a"] == {
         "encoding": "WKB",
         "geometry_types": ["Point", "Polygon"],
@@ -65,21 +65,21 @@ def test_the_extent_of_one_file_is_not_that_of_all(tmp_path):
 
 
 @pytest.mark.parametrize("other", [{}, geo(geometry_types=[]), geo(geometry_types=7)])
-def test_kinds_of_geometries_that_are_not_known(tmp_path, other):
-    column = json.loads(united(tmp_path, geo(), other)["geo"])["columns"]["a"]
+def test_unknown_geometry_types(tmp_path, other):
+    column = json.loads(merge_keys(tmp_path, geo(), other)["geo"])["columns"]["a"]
     assert column == {"encoding": "WKB", "geometry_types": []}
 
 
-def test_of_one_kind_of_files_geometries_are_told_as_before(tmp_path):
-    assert json.loads(united(tmp_path, geo())["geo"])["columns"]["a"]["bbox"] == [0, 0, 1, 1]
+def test_geo_metadata_of_one_file_is_unchanged(tmp_path):
+    assert json.loads(merge_keys(tmp_path, geo())["geo"])["columns"]["a"]["bbox"] == [0, 0, 1, 1]
 
 
-def test_coordinates_of_two_systems_are_not_put_together(tmp_path):
-    with pytest.raises(SchemaError, match="another CRS"):
-        united(tmp_path, geo(crs={"id": 1}), geo(crs={"id": 2}))
+def test_geometries_of_different_crs_raise(tmp_path):
+    with pytest.raises(SchemaError, match="CRS or edges"):
+        merge_keys(tmp_path, geo(crs={"id": 1}), geo(crs={"id": 2}))
 
 
-# --- types of Spark's -------------------------------------------------------------------------------------------------
+# --- Spark types ------------------------------------------------------------------------------------------------------
 
 
 def row_metadata(*fields):
@@ -87,9 +87,11 @@ def row_metadata(*fields):
     return {ROW_METADATA: json.dumps({"type": "struct", "fields": fields})}
 
 
-def test_types_of_spark_are_those_of_all_files(tmp_path):
+def test_spark_row_metadata_is_merged(tmp_path):
     interval = ("i", "interval day to second", False)
-    found = united(tmp_path, row_metadata(interval), row_metadata(("b", "long", True), interval), columns=("i", "b"))
+    found = merge_keys(
+        tmp_path, row_metadata(interval), row_metadata(("b", "long", True), interval), columns=("i", "b")
+    )
     fields = json.loads(found[ROW_METADATA])["fields"]
     assert [(field["name"], field["type"], field["nullable"]) for field in fields] == [
         ("i", "interval day to second", True),
@@ -108,11 +110,11 @@ def test_types_of_spark_are_those_of_all_files(tmp_path):
         row_metadata(("b", "long", True)),
     ],
 )
-def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
-    assert ROW_METADATA not in united(tmp_path, row_metadata(("a", "long", True)), other, columns=("a", "c"))
+def test_conflicting_spark_row_metadata_is_dropped(tmp_path, other):
+    assert ROW_METADATA not in merge_keys(tmp_path, row_metadata(("a", "long", True)), other, columns=("a", "c"))
 
 
-# --- calendars of Spark's ---------------------------------------------------------------------------------------------
+# --- Spark calendars --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,14 +131,14 @@ def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
         ([{VERSION: "2.4.8"}, {VERSION: "2.4.8", ZONE: "Asia/Tokyo"}], {}, 2),
     ],
 )
-def test_calendars(tmp_path, keys, after, old):
-    found = facts(tmp_path, *keys)
+def test_spark_calendar_keys_are_merged(tmp_path, keys, after, old):
+    found = write_and_plan(tmp_path, *keys)
     assert merge_key_values(found, ("a",)) == after
     assert len(files_of_hybrid_calendar(found)) == old
 
 
-def test_files_without_rows_say_nothing(tmp_path):
-    facts(tmp_path, {VERSION: "4.0.0"}, {VERSION: "2.4.8"})
+def test_files_without_rows_do_not_count(tmp_path):
+    write_and_plan(tmp_path, {VERSION: "4.0.0"}, {VERSION: "2.4.8"})
     pq.write_table(
         pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}), tmp_path / "1.parquet"
     )
@@ -153,8 +155,8 @@ def test_files_without_rows_say_nothing(tmp_path):
         (0, -2_208_988_800_000_001, "'moments'"),
     ],
 )
-def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day, moment, refused):
-    """Where both calendars agree about all days of a file, it is put together with files of the other calendar."""
+def test_old_calendar_dates_are_not_merged_with_new(tmp_path, monkeypatch, day, moment, refused):
+    """A file whose days are equal in both calendars is merged with files of the other calendar."""
     monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
     old = {
         "day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),

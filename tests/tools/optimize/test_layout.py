@@ -1,4 +1,4 @@
-"""Layouts of datasets by their footers: what counts as good, rows in pieces and bins."""
+"""Layouts of datasets by their footers: which folders need a rewrite, and rows in pieces and bins."""
 
 from __future__ import annotations
 
@@ -15,98 +15,105 @@ from numparq.tools.optimize.layout import LAYOUT_KEY, TargetLayout
 from numparq.tools.optimize.rewrite_plan import OutputSchema, bin_pieces, plan_rewrite, split_by_folder
 
 
-def written(folder, name, rows=100, **options):
+def write_file(folder, name, rows=100, **options):
     os.makedirs(folder, exist_ok=True)
     numparq.to_parquet(pd.DataFrame({"a": np.arange(rows)}), f"{folder}/{name}.parquet", **options)
 
 
-def noted(layout, job):
-    return {"key_value_metadata": {LAYOUT_KEY: layout.note(job)}}
+def with_layout_note(layout, job):
+    return {"key_value_metadata": {LAYOUT_KEY: layout.to_json(job)}}
 
 
-def bad(folder, layout, **asked):
-    return [one.name for one in plan_rewrite(folder, layout, **asked).folders]
+def folders_to_rewrite(folder, layout, **options):
+    return [one.name for one in plan_rewrite(folder, layout, **options).folders]
 
 
-def test_many_small_files_are_bad_and_one_is_good(tmp_path):
+def test_many_small_files_need_a_rewrite(tmp_path):
     for part in ("k=1", "k=02"):
-        written(tmp_path / part, "a")
-    assert bad(tmp_path, TargetLayout()) == []
-    written(tmp_path / "k=02", "b")
-    assert bad(tmp_path, TargetLayout()) == ["k=02"]
+        write_file(tmp_path / part, "a")
+    assert folders_to_rewrite(tmp_path, TargetLayout()) == []
+    write_file(tmp_path / "k=02", "b")
+    assert folders_to_rewrite(tmp_path, TargetLayout()) == ["k=02"]
     found = plan_rewrite(tmp_path, TargetLayout(), force=True)
     assert [(one.name, len(one.files), one.num_rows) for one in found.folders] == [("k=02", 2, 200), ("k=1", 1, 100)]
     assert found.keys == ("k",)
 
 
-def test_files_without_page_indexes_are_bad(tmp_path):
-    written(tmp_path, "a", write_page_index=False)
-    assert bad(tmp_path, TargetLayout()) == [""]
+def test_files_without_page_indexes_need_a_rewrite(tmp_path):
+    write_file(tmp_path, "a", write_page_index=False)
+    assert folders_to_rewrite(tmp_path, TargetLayout()) == [""]
 
 
-def test_sizes(tmp_path):
+def test_file_sizes_outside_target_need_a_rewrite(tmp_path):
     for name in "ab":
-        written(tmp_path, name, 10_000, use_dictionary=False)
+        write_file(tmp_path, name, 10_000, use_dictionary=False)
     size = os.path.getsize(tmp_path / "a.parquet")
-    assert bad(tmp_path, TargetLayout(file_bytes=size)) == []
-    assert bad(tmp_path, TargetLayout(file_bytes=3 * size)) == [""]  # both are small
-    assert bad(tmp_path, TargetLayout(file_bytes=size // 3)) == [""]  # and large
+    assert folders_to_rewrite(tmp_path, TargetLayout(file_bytes=size)) == []
+    assert folders_to_rewrite(tmp_path, TargetLayout(file_bytes=3 * size)) == [""]  # both files are too small
+    assert folders_to_rewrite(tmp_path, TargetLayout(file_bytes=size // 3)) == [""]  # too large
 
 
 @pytest.mark.parametrize(
     "layout", [TargetLayout(("a",)), TargetLayout((), ("a",)), TargetLayout(options=(("x", "1"),))]
 )
-def test_what_was_written_by_one_job_is_good(tmp_path, layout):
+def test_files_of_one_job_need_no_rewrite(tmp_path, layout):
     for name in "ab":
-        written(tmp_path, name, **noted(layout, "one"))
-    assert bad(tmp_path, layout) == []
-    assert bad(tmp_path, layout, force=True) == [""]
-    assert bad(tmp_path, TargetLayout(("a", "b"))) == [""]
-    assert bad(tmp_path, TargetLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)) == [""]
-    written(tmp_path, "c", **noted(layout, "another"))
-    assert bad(tmp_path, layout) == [""]
+        write_file(tmp_path, name, **with_layout_note(layout, "one"))
+    assert folders_to_rewrite(tmp_path, layout) == []
+    assert folders_to_rewrite(tmp_path, layout, force=True) == [""]
+    assert folders_to_rewrite(tmp_path, TargetLayout(("a", "b"))) == [""]
+    assert folders_to_rewrite(
+        tmp_path, TargetLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)
+    ) == [""]
+    write_file(tmp_path, "c", **with_layout_note(layout, "another"))
+    assert folders_to_rewrite(tmp_path, layout) == [""]
 
 
 @pytest.mark.parametrize("note", [b"", b"{", b"[1]", b'"x"', b'{"job": 3}', b"\xff"])
-def test_notes_of_others(tmp_path, note):
-    written(tmp_path, "a", key_value_metadata={LAYOUT_KEY: note})
-    assert bad(tmp_path, TargetLayout(("a",))) == [""]
+def test_invalid_layout_notes_need_a_rewrite(tmp_path, note):
+    write_file(tmp_path, "a", key_value_metadata={LAYOUT_KEY: note})
+    assert folders_to_rewrite(tmp_path, TargetLayout(("a",))) == [""]
 
 
-def test_files_without_rows_are_left_alone(tmp_path):
+def test_files_without_rows_are_not_rewritten(tmp_path):
     for name in "ab":
-        written(tmp_path, name, 0)
-    assert bad(tmp_path, TargetLayout(("a",)), force=True) == []
+        write_file(tmp_path, name, 0)
+    assert folders_to_rewrite(tmp_path, TargetLayout(("a",)), force=True) == []
 
 
-def test_bloom_filters_that_are_asked_for(tmp_path):
-    written(tmp_path, "a", bloom_filter_options={"a": True})
-    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == []
-    written(tmp_path, "a")
-    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == [""]
+def test_missing_bloom_filters_need_a_rewrite(tmp_path):
+    write_file(tmp_path, "a", bloom_filter_options={"a": True})
+    assert folders_to_rewrite(tmp_path, TargetLayout(bloom_filters=("a",))) == []
+    write_file(tmp_path, "a")
+    assert folders_to_rewrite(tmp_path, TargetLayout(bloom_filters=("a",))) == [""]
 
 
-def test_where(tmp_path):
+def test_where_selects_partitions(tmp_path):
     for year, zone in itertools.product((2023, 2024), ("n", "s")):
-        written(tmp_path / f"year={year}" / f"zone={zone}", "a")
+        write_file(tmp_path / f"year={year}" / f"zone={zone}", "a")
     for where in ("year = 2024", col("year") == 2024, [("year", "=", 2024)]):
-        assert bad(tmp_path, TargetLayout(), where=where, force=True) == ["year=2024/zone=n", "year=2024/zone=s"]
-    assert bad(tmp_path, TargetLayout(), where="not (year = 2024 or zone = 'n')", force=True) == ["year=2023/zone=s"]
-    with pytest.raises(ValueError, match="about partition columns, and 'a' is none: there are 'year', 'zone'"):
+        assert folders_to_rewrite(tmp_path, TargetLayout(), where=where, force=True) == [
+            "year=2024/zone=n",
+            "year=2024/zone=s",
+        ]
+    assert folders_to_rewrite(tmp_path, TargetLayout(), where="not (year = 2024 or zone = 'n')", force=True) == [
+        "year=2023/zone=s"
+    ]
+    with pytest.raises(ValueError, match=r"only partition columns .'year', 'zone'., not 'a'"):
         plan_rewrite(tmp_path, TargetLayout(), where="year = 2024 and a > 3")
 
 
-def test_one_file_is_no_dataset(tmp_path):
-    written(tmp_path, "a")
+def test_single_files_and_globs_raise(tmp_path):
+    write_file(tmp_path, "a")
     for path in (tmp_path / "a.parquet", str(tmp_path / "*.parquet")):
-        with pytest.raises(ValueError, match="a dataset is a directory"):
+        with pytest.raises(ValueError, match="path must be the directory of a dataset"):
             plan_rewrite(path, TargetLayout())
 
 
 @pytest.mark.parametrize("split_bytes", [1, 3000, 1 << 30])
-def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
+def test_pieces_have_all_rows_by_folder(tmp_path, split_bytes):
     for number, part in enumerate(["k=a", "k=a", "k=b", "k=a", "k=c"]):
-        written(tmp_path / part, f"{number}", 200 + number, row_group_size=50)
+        write_file(tmp_path / part, f"{number}", 200 + number, row_group_size=50)
     found = plan_rewrite(tmp_path, TargetLayout())
     assert [one.name for one in found.folders] == ["k=a"]
     found = plan_rewrite(tmp_path, TargetLayout(), force=True)
@@ -122,9 +129,9 @@ def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
     assert rows == {f"k={part}": numparq.read_parquet(tmp_path / f"k={part}")["a"].tolist() for part in "abc"}
 
 
-def test_bins(tmp_path):
+def test_pieces_are_packed_into_bins(tmp_path):
     for number in range(12):
-        written(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
+        write_file(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
     found = plan_rewrite(tmp_path, TargetLayout())
     folders = {file.file.path: one.name for one in found.folders for file in one.files}
     pieces = split_by_folder(found.split(None, 1), folders.__getitem__)
@@ -136,8 +143,8 @@ def test_bins(tmp_path):
     assert len(bin_pieces(pieces, 1 << 40)) == 2
 
 
-def test_new_files_say_what_old_ones_said(tmp_path):
-    """Of pandas' notes all but the range, which was that of one file; types of Arrow."""
+def test_output_schema_keeps_metadata(tmp_path):
+    """The pandas metadata is kept except for the range index, and so are Arrow types."""
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
     for name in "ab":
         numparq.to_parquet(frame, tmp_path / f"{name}.parquet")

@@ -1,4 +1,4 @@
-"""INT96 timestamps with nanoseconds are found wherever they are, those included that no nanosecond since 1970 tells."""
+"""Sub-microsecond INT96 timestamps are found anywhere, also beyond the range of nanoseconds since 1970."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from numparq.tools.verify.thrift import read_struct  # noqa: E402
 LAST_DAY, SOME_DAY, FIRST_DAY = 5_373_484, 2_458_850, 1_721_426  # 9999-12-31, 2020-01-01, 0001-01-01, Julian days
 
 
-def stored(day, nanoseconds):
+def int96_bytes(day, nanoseconds):
     return np.array([nanoseconds], "<i8").tobytes() + np.array([day], "<i4").tobytes()
 
 
 def int96_file(path, column):
-    """Write bytes of twelve, and let the footer say that they are INT96."""
+    """Write 12-byte values and change their type to INT96 in the footer."""
     pq.write_table(
         pa.table({"t": column, "n": [1] * len(column)}),
         path,
@@ -53,22 +53,22 @@ def int96_file(path, column):
 @pytest.mark.parametrize(
     ("moment", "is_fine"),
     [
-        (stored(LAST_DAY, 86_399_999_999_999), True),
-        (stored(LAST_DAY, 86_399_999_999_000), False),
-        (stored(FIRST_DAY, 1), True),
-        (stored(SOME_DAY, 1_000_500), True),
-        (stored(SOME_DAY, 0), False),
+        (int96_bytes(LAST_DAY, 86_399_999_999_999), True),
+        (int96_bytes(LAST_DAY, 86_399_999_999_000), False),
+        (int96_bytes(FIRST_DAY, 1), True),
+        (int96_bytes(SOME_DAY, 1_000_500), True),
+        (int96_bytes(SOME_DAY, 0), False),
     ],
 )
-def test_beside_days_that_nanoseconds_do_not_reach(tmp_path, kind, moment, is_fine):
-    values = [stored(SOME_DAY, 1000), None, moment, stored(LAST_DAY, 0)]
+def test_sub_microsecond_int96_beyond_nanosecond_range(tmp_path, kind, moment, is_fine):
+    values = [int96_bytes(SOME_DAY, 1000), None, moment, int96_bytes(LAST_DAY, 0)]
     types = {"flat": pa.binary(12), "list": pa.list_(pa.binary(12)), "map": pa.map_(pa.string(), pa.binary(12))}
     wrapped = {"flat": values, "list": [[value] for value in values], "map": [{"k": value} for value in values]}[kind]
     int96_file(tmp_path / "a.parquet", pa.array(wrapped, types[kind]))
     table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
     pieces = [RewritePiece("", split) for split in table.splits]
     if is_fine:
-        with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut.*a\.parquet', row group 1, column 't'"):
+        with pytest.raises(UnsupportedError, match=r"would be truncated.*a\.parquet', row group 1, column 't'"):
             checksum_pieces(table.reader, pieces)
     else:
         assert checksum_pieces(table.reader, pieces).rows == 4

@@ -1,4 +1,4 @@
-"""How well files could be skipped: what a profile expects, against the plans of look-ups of values that are there."""
+"""Expected pruning of look-ups in a profile, against real read plans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES, ROWS, GROUPS = 8, 2000, 4
 
 
 def write(folder: Path, parts: list[np.ndarray], **options: object) -> None:
-    """A file of each part, with as many row groups, and ten pages in each."""
+    """Write one file per array, each with GROUPS row groups of ten pages."""
     rng = np.random.default_rng(1)
     for at, values in enumerate(parts):
         frame = pd.DataFrame({"key": values, "ballast": rng.random(len(values))})
@@ -33,17 +33,17 @@ def write(folder: Path, parts: list[np.ndarray], **options: object) -> None:
         )
 
 
-def planned(folder: Path, wanted: list, make: object) -> tuple[float, float, float]:
-    """The shares of files, row groups and bytes that queries really read, on the average."""
+def mean_shares_read(folder: Path, queries: list, make: object) -> tuple[float, float, float]:
+    """Return the mean shares of files, row groups and bytes that queries read."""
     shares = []
     with numparq.Dataset(folder) as dataset:
-        every = dataset.plan()
-        groups = sum(len(plan.row_groups) for _, plan in every.files)
-        for value in wanted:
+        full_plan = dataset.plan()
+        groups = sum(len(plan.row_groups) for _, plan in full_plan.files)
+        for value in queries:
             plan = dataset.plan(filters=make(value))
-            left = [len(one.left) for _, one in plan.files]
-            files = sum(map(bool, left)) / every.num_files
-            shares.append((files, sum(left) / groups, plan.num_bytes / every.num_bytes))
+            kept_row_groups = [len(one.left) for _, one in plan.files]
+            files = sum(map(bool, kept_row_groups)) / full_plan.num_files
+            shares.append((files, sum(kept_row_groups) / groups, plan.num_bytes / full_plan.num_bytes))
     return tuple(np.mean(shares, axis=0).tolist())
 
 
@@ -56,7 +56,7 @@ def nearly_sorted() -> np.ndarray:
     return np.argsort(np.arange(count) + 700 * np.random.default_rng(2).normal(size=count))
 
 
-def texts(values: np.ndarray) -> np.ndarray:
+def to_urls(values: np.ndarray) -> np.ndarray:
     return np.array([f"https://example.com/{value:08d}" for value in values], object)
 
 
@@ -66,43 +66,43 @@ LAYOUTS = {
     "sorted in each file": lambda: [np.sort(part) for part in np.split(numbers(), FILES)],
     "nearly sorted": lambda: np.split(nearly_sorted(), FILES),
     "floats": lambda: np.split(np.sort(np.random.default_rng(3).random(FILES * ROWS)), FILES),
-    "texts, sorted": lambda: np.split(texts(np.sort(numbers())), FILES),
-    "texts, sorted in each file": lambda: [texts(np.sort(part)) for part in np.split(numbers(), FILES)],
-    "texts, in no order": lambda: np.split(texts(numbers()), FILES),
+    "texts, sorted": lambda: np.split(to_urls(np.sort(numbers())), FILES),
+    "texts, sorted in each file": lambda: [to_urls(np.sort(part)) for part in np.split(numbers(), FILES)],
+    "texts, in no order": lambda: np.split(to_urls(numbers()), FILES),
     "times": lambda: np.split(np.sort(numbers()).astype("M8[s]").astype("M8[us]"), FILES),
     "few values": lambda: np.split(np.sort(numbers()) // 3000, FILES),
 }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_look_ups_read_what_is_expected(tmp_path: Path, layout: str) -> None:
+def test_lookup_reads_equal_expected_reads(tmp_path: Path, layout: str) -> None:
     parts = LAYOUTS[layout]()
     write(tmp_path, parts)
     found = profile_files(tmp_path, ["key"], data=False)["key"]
     values = np.concatenate(parts)
-    wanted = np.random.default_rng(5).choice(values, 40, replace=False).tolist()
+    queries = np.random.default_rng(5).choice(values, 40, replace=False).tolist()
     if values.dtype.kind == "M":
-        wanted = [pd.Timestamp(value) for value in np.random.default_rng(5).choice(values, 40, replace=False)]
-    files, groups, num_bytes = planned(tmp_path, wanted, lambda value: col("key") == value)
+        queries = [pd.Timestamp(value) for value in np.random.default_rng(5).choice(values, 40, replace=False)]
+    files, groups, num_bytes = mean_shares_read(tmp_path, queries, lambda value: col("key") == value)
     assert found.lookup.files == pytest.approx(files, abs=0.06)
     assert found.lookup.row_groups == pytest.approx(groups, abs=0.06)
     assert found.lookup.num_bytes == pytest.approx(num_bytes, abs=0.06)
 
 
 @pytest.mark.parametrize("layout", ["sorted", "in no order", "sorted in each file", "nearly sorted"])
-def test_small_ranges_read_what_is_expected(tmp_path: Path, layout: str) -> None:
+def test_small_range_reads_equal_expected_reads(tmp_path: Path, layout: str) -> None:
     parts = LAYOUTS[layout]()
     write(tmp_path, parts)
     found = profile_files(tmp_path, ["key"], data=False)["key"]
     span = FILES * ROWS // 100
     starts = np.random.default_rng(5).integers(0, FILES * ROWS - span, 40).tolist()
-    files, groups, num_bytes = planned(tmp_path, starts, lambda low: col("key").between(low, low + span))
+    files, groups, num_bytes = mean_shares_read(tmp_path, starts, lambda low: col("key").between(low, low + span))
     assert found.small_range.files == pytest.approx(files, abs=0.06)
     assert found.small_range.row_groups == pytest.approx(groups, abs=0.06)
     assert found.small_range.num_bytes == pytest.approx(num_bytes, abs=0.06)
 
 
-def test_bloom_filters_count(tmp_path: Path) -> None:
+def test_bloom_filters_reduce_expected_reads(tmp_path: Path) -> None:
     (tmp_path / "with").mkdir()
     (tmp_path / "without").mkdir()
     parts = LAYOUTS["in no order"]()
@@ -110,8 +110,8 @@ def test_bloom_filters_count(tmp_path: Path) -> None:
     write(tmp_path / "without", parts)
     assert profile_files(tmp_path / "without")["key"].lookup.row_groups > 0.9
     found = profile_files(tmp_path / "with")["key"].lookup
-    wanted = np.random.default_rng(5).choice(np.concatenate(parts), 60).tolist()
-    files, groups, num_bytes = planned(tmp_path / "with", wanted, lambda value: col("key") == value)
+    queries = np.random.default_rng(5).choice(np.concatenate(parts), 60).tolist()
+    files, groups, num_bytes = mean_shares_read(tmp_path / "with", queries, lambda value: col("key") == value)
     assert found.row_groups == pytest.approx(groups, abs=0.02)
     assert found.files == pytest.approx(files, abs=0.05)
     assert found.num_bytes == pytest.approx(num_bytes, abs=0.06)
@@ -151,7 +151,7 @@ def test_row_groups_of_nulls_are_never_read(tmp_path: Path) -> None:
     assert found.lookup.row_groups == pytest.approx(1 / 4)
 
 
-def test_very_many_row_groups(tmp_path: Path) -> None:
+def test_expected_reads_of_many_row_groups(tmp_path: Path) -> None:
     values = np.random.default_rng(0).permutation(3000)
     for name, column in (("sorted", np.sort(values)), ("mixed", values)):
         (tmp_path / name).mkdir()
@@ -177,23 +177,23 @@ def test_advice_names_the_column_to_sort_by(tmp_path: Path) -> None:
     assert not any("kind" in line for line in advice)
 
 
-# --- the expectation itself -------------------------------------------------------------------------------------------
+# --- expected reads ---------------------------------------------------------------------------------------------------
 
 
-def stretches(lows: list, highs: list, **more: object) -> PrunableContainers:
+def containers(lows: list, highs: list, **more: object) -> PrunableContainers:
     count = len(lows)
     dtype = object if isinstance(lows[0], bytes) else None
-    given = {
+    fields = {
         "lows": np.array(lows, dtype),
         "highs": np.array(highs, dtype),
         "known": np.ones(count, bool),
         "rows": np.ones(count),
         "costs": np.ones((count, 1)),
-        "within": np.ones((count, 1)),
-        "chance": np.ones(count),
+        "read_share": np.ones((count, 1)),
+        "read_probability": np.ones(count),
         "files": np.arange(count),
     }
-    return PrunableContainers(**(given | more))
+    return PrunableContainers(**(fields | more))
 
 
 @pytest.mark.parametrize(
@@ -209,23 +209,23 @@ def stretches(lows: list, highs: list, **more: object) -> PrunableContainers:
         ([b"same/1", b"same/2"], [b"same/1zzz", b"same/2zzz"], 1 / 2),
     ],
 )
-def test_shares_of_bounds(lows: list, highs: list, share: float) -> None:
-    found = expected_reads(stretches(lows, highs), len(lows))
+def test_expected_reads_of_bounds(lows: list, highs: list, share: float) -> None:
+    found = expected_reads(containers(lows, highs), len(lows))
     assert found.point.tolist() == pytest.approx([share])
     assert found.point_files == pytest.approx(share)
     assert found.small_range[0] >= found.point[0] - 1e-12
 
 
-def test_runs_without_bounds_are_always_read() -> None:
+def test_containers_without_bounds_are_always_read() -> None:
     known = np.array([True, True, False, True])
-    found = expected_reads(stretches([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
+    found = expected_reads(containers([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
     assert found.point.tolist() == pytest.approx([2 / 4])
 
 
-def test_many_runs_are_tried_by_their_rows() -> None:
+def test_many_containers_are_sampled_by_rows() -> None:
     count = 5000
     rows = np.where(np.arange(count) < 10, 10**6, 1.0)
     lows = np.arange(count) * 10
-    highs = np.where(np.arange(count) < 10, 99, lows + 9)  # the large ones overlap
-    found = expected_reads(stretches(lows.tolist(), highs.tolist(), rows=rows), count)
+    highs = np.where(np.arange(count) < 10, 99, lows + 9)  # the large row groups overlap
+    found = expected_reads(containers(lows.tolist(), highs.tolist(), rows=rows), count)
     assert 4 / count < found.point[0] < 11 / count

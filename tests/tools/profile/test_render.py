@@ -1,4 +1,4 @@
-"""Profiles to look at: text, a table in a terminal, HTML, JSON, a DataFrame."""
+"""Rendering of profiles: text, terminal table, HTML, JSON and DataFrame."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_text_has_a_line_for_each_column(found: Profile) -> None:
     assert not any("a\nb" in line for line in lines)
 
 
-def test_a_terminal_gets_a_table(found: Profile) -> None:
+def test_terminal_shows_a_table(found: Profile) -> None:
     out = io.StringIO()
     Console(file=out, width=260, force_terminal=True).print(found)
     text = out.getvalue()
@@ -75,7 +75,7 @@ def test_a_terminal_gets_a_table(found: Profile) -> None:
 
 
 class Tags(HTMLParser):
-    """Notes which tags there are, and whether they are closed."""
+    """Record tags and check that they are closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_a_notebook_gets_html(found: Profile) -> None:
+def test_notebook_shows_html(found: Profile) -> None:
     text = found._repr_html_()
     tags = Tags()
     tags.feed(text)
@@ -103,7 +103,7 @@ def test_a_notebook_gets_html(found: Profile) -> None:
     assert "<tag>" not in text
 
 
-def test_json_has_everything(found: Profile) -> None:
+def test_json_has_all_statistics(found: Profile) -> None:
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     columns = {column["name"]: column for column in again["columns"]}
     assert columns["when"]["min"] == "2024-01-01T00:00:00"
@@ -117,7 +117,7 @@ def test_json_has_everything(found: Profile) -> None:
     assert set(columns["n"]) == set(columns["year"])
 
 
-def test_a_frame_has_a_row_for_each_column(found: Profile) -> None:
+def test_dataframe_has_a_row_for_each_column(found: Profile) -> None:
     frame = found.to_pandas()
     assert frame.index.name == "column"
     assert list(frame.index) == [column.name for column in found]
@@ -129,14 +129,14 @@ def test_a_frame_has_a_row_for_each_column(found: Profile) -> None:
     assert str(frame["distinct"].dtype) == "Int64"
 
 
-def test_the_command_prints_json_or_lines(found: Profile, capsys: pytest.CaptureFixture) -> None:
+def test_command_prints_json_or_text(found: Profile, capsys: pytest.CaptureFixture) -> None:
     print_profile(found, as_json=True)
     assert json.loads(capsys.readouterr().out)["num_rows"] == 100
     print_profile(found, as_json=False)
     assert capsys.readouterr().out == str(found) + "\n"
 
 
-def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+def test_names_with_invalid_utf8(tmp_path: Path) -> None:
     numparq.to_parquet(pd.DataFrame({"odd_name": [1, 2]}), tmp_path / "a.parquet", compression=None)
     data = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(data.replace(b"odd_name", b"odd\xffname"))
@@ -168,7 +168,7 @@ def test_columns_by_name(found: Profile) -> None:
         (5e18, "5,000 PB"),
     ],
 )
-def test_bytes_in_words(number: float, words: str) -> None:
+def test_format_bytes(number: float, words: str) -> None:
     assert format_bytes(number) == words
 
 
@@ -176,5 +176,5 @@ def test_bytes_in_words(number: float, words: str) -> None:
     ("share", "words"),
     [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0333, "3.3 %"), (0.0004, "0.04 %"), (1e-9, "< 0.001 %"), (None, "")],
 )
-def test_shares_in_words(share: float | None, words: str) -> None:
+def test_format_percent(share: float | None, words: str) -> None:
     assert format_percent(share) == words

@@ -1,4 +1,4 @@
-"""Files that break off behind a checkpoint: what can be saved is found, and nothing that is not."""
+"""Files truncated after a checkpoint: the last complete footer is found, and no lookalike."""
 
 from __future__ import annotations
 
@@ -30,77 +30,77 @@ from numparq.tools.salvage import leftovers, recover
 
 
 def with_checkpoints(num_row_groups: int, rows: int = 100) -> tuple[bytes, list[int]]:
-    """Make a file with a footer after every row group, and two at its end; and the places where footers end."""
+    """Return a file with a footer after every row group and two at its end, and the ends of all footers."""
     table = pa.table({"a": np.arange(num_row_groups * rows), "b": [f"row {i}" for i in range(num_row_groups * rows)]})
     buffer = io.BytesIO()
     pq.write_table(table.slice(0, rows), buffer, compression="none", write_page_index=True)
     out, ends = buffer.getvalue(), [len(buffer.getvalue())]
     for count in range(1, num_row_groups):
-        out = appended(out, table.slice(count * rows, rows))
+        out = append_row_group(out, table.slice(count * rows, rows))
         ends.append(len(out))
     out += out[read_footer(BytesSource(out))[1] :]
     return out, [*ends, len(out)]
 
 
-def appended(raw: bytes, table: pa.Table) -> bytes:
-    """Write a row group and a new footer behind the footer of a file."""
-    made = io.BytesIO()
-    pq.write_table(table, made, compression="none", write_page_index=True)
-    more = made.getvalue()
+def append_row_group(raw: bytes, table: pa.Table) -> bytes:
+    """Append a row group and a new footer to a file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="none", write_page_index=True)
+    more = buffer.getvalue()
     footer, start = read_footer(BytesSource(more))
-    group = shifted(footer.record.row_groups[0].to_dict(), len(raw) - 4)
+    group = shift_offsets(footer.record.row_groups[0].to_dict(), len(raw) - 4)
     parts = split_footer(read_footer(BytesSource(raw))[0])
     new = parts.encode([*parts.row_groups, group], parts.num_rows + len(table), {}, "x")
     return raw + more[4:start] + new + struct.pack("<I", len(new)) + b"PAR1"
 
 
-def shifted(group: dict, distance: int) -> dict:
+def shift_offsets(group: dict, distance: int) -> dict:
     group["file_offset"] += distance
     for chunk in group["columns"]:
-        for place in (chunk, chunk["meta_data"]):
+        for record in (chunk, chunk["meta_data"]):
             for name in ("data_page_offset", "dictionary_page_offset", "column_index_offset", "offset_index_offset"):
-                if name in place:
-                    place[name] += distance
+                if name in record:
+                    record[name] += distance
     return group
 
 
 RAW, ENDS = with_checkpoints(5)
 
 
-def put(tmp_path, raw: bytes):
+def write_broken(tmp_path, raw: bytes):
     path = tmp_path / "broken"
     path.write_bytes(raw)
     return path
 
 
-def test_ordinary_readers_see_an_ordinary_file():
+def test_pyarrow_reads_file_with_checkpoints():
     table = pq.read_table(io.BytesIO(RAW))
     assert table.column("a").to_pylist() == list(range(500))
 
 
-def test_a_whole_file(tmp_path):
-    found = find_last_footer(put(tmp_path, RAW))
+def test_complete_file_is_unchanged(tmp_path):
+    found = find_last_footer(write_broken(tmp_path, RAW))
     assert (found.end, found.num_rows, found.num_row_groups) == (len(RAW), 500, 5)
     before = os.stat(tmp_path / "broken")
     assert recover(tmp_path / "broken").end == before.st_size == os.path.getsize(tmp_path / "broken")
 
 
 @pytest.mark.parametrize("block", [1 << 20, 13, 100])
-def test_broken_off_anywhere(tmp_path, monkeypatch, block):
+def test_file_truncated_anywhere(tmp_path, monkeypatch, block):
     monkeypatch.setattr(checkpoints, "_BLOCK", block)
     rng = random.Random(4)
     cuts = {end + by for end in ENDS for by in (-1, 0, 1, 5)} | {0, 3, 4, 12}
     cuts |= {rng.randrange(len(RAW)) for _ in range(20)}
     for cut in sorted(cuts):
-        path = put(tmp_path, RAW[:cut])
-        behind = [end for end in ENDS if end <= cut]
-        if not behind:
+        path = write_broken(tmp_path, RAW[:cut])
+        complete_ends = [end for end in ENDS if end <= cut]
+        if not complete_ends:
             with pytest.raises(InvalidFileError):
                 find_last_footer(path)
             continue
         found = recover(path)
-        groups = min(len(behind), 5)
-        assert (found.end, found.num_row_groups) == (behind[-1], groups)
+        groups = min(len(complete_ends), 5)
+        assert (found.end, found.num_row_groups) == (complete_ends[-1], groups)
         assert pq.read_table(path).column("b").to_pylist() == [f"row {i}" for i in range(100 * groups)]
 
 
@@ -117,16 +117,16 @@ LOOKALIKES = [
 
 
 @pytest.mark.parametrize("tail", LOOKALIKES, ids=range(len(LOOKALIKES)))
-def test_what_looks_like_a_footer(tmp_path, tail):
-    """The last two are a whole file, or the end of one, that are values of this one."""
-    assert find_last_footer(put(tmp_path, RAW[: ENDS[3]] + b"\0" * 57 + tail)).end == ENDS[3]
+def test_footer_lookalikes_are_ignored(tmp_path, tail):
+    """The last two are a whole file, or the tail of one, stored as values of this file."""
+    assert find_last_footer(write_broken(tmp_path, RAW[: ENDS[3]] + b"\0" * 57 + tail)).end == ENDS[3]
 
 
-def test_a_file_within_a_file(tmp_path):
-    """Its footer is whole, but its pages are not where it says."""
+def test_embedded_file_is_ignored(tmp_path):
+    """The inner footer is valid, but its pages are at other offsets."""
     inner = io.BytesIO()
     pd.DataFrame({"x": np.random.default_rng(1).random(1000)}).to_parquet(inner)
-    path = put(tmp_path, RAW[: ENDS[2]] + bytes(500) + inner.getvalue() + bytes(500))
+    path = write_broken(tmp_path, RAW[: ENDS[2]] + bytes(500) + inner.getvalue() + bytes(500))
     assert find_last_footer(path).end == ENDS[2]
 
 
@@ -145,44 +145,44 @@ def test_a_file_within_a_file(tmp_path):
         RAW[: ENDS[0] - 1],
     ],
 )
-def test_nothing_to_recover(tmp_path, raw):
-    path = put(tmp_path, raw)
+def test_file_without_footer_raises(tmp_path, raw):
+    path = write_broken(tmp_path, raw)
     with pytest.raises(InvalidFileError) as raised:
         recover(path)
     assert raised.value.where["file"] == str(path)
-    assert path.read_bytes() == raw, "it is as it was"
+    assert path.read_bytes() == raw, "the file is unchanged"
 
 
-def test_work_has_a_bound(tmp_path):
+def test_search_for_footers_is_bounded(tmp_path):
     """Each of many magic numbers claims nearly the whole file for its footer."""
     size = 200_000
     raw = bytearray(b"PAR1" + b"\x15" * size)
-    for place in range(5000, size - 8, 8):
-        raw[place : place + 8] = struct.pack("<I", place - 100) + b"PAR1"
-    with pytest.raises(InvalidFileError, match="too much in it that looks like a footer"):
-        find_last_footer(put(tmp_path, bytes(raw)))
+    for position in range(5000, size - 8, 8):
+        raw[position : position + 8] = struct.pack("<I", position - 100) + b"PAR1"
+    with pytest.raises(InvalidFileError, match="false footers hold over 3 times"):
+        find_last_footer(write_broken(tmp_path, bytes(raw)))
 
 
-def test_damaged_bytes(tmp_path):
+def test_damaged_bytes_never_give_a_wrong_footer(tmp_path):
     rng = random.Random(9)
     for _ in range(150):
         raw = bytearray(RAW[: ENDS[1]])
         for _ in range(rng.choice([1, 3, 20])):
             raw[rng.randrange(4, len(raw))] = rng.randrange(256)
         with contextlib.suppress(InvalidFileError):
-            assert find_last_footer(put(tmp_path, bytes(raw))).end in ENDS[:2]
+            assert find_last_footer(write_broken(tmp_path, bytes(raw))).end in ENDS[:2]
 
 
-def test_into_another_file(tmp_path):
-    path = put(tmp_path, RAW[: ENDS[2] + 50])
+def test_recover_into_another_file(tmp_path):
+    path = write_broken(tmp_path, RAW[: ENDS[2] + 50])
     found = recover(path, tmp_path / "good")
     assert found.num_rows == 300
     assert path.stat().st_size == ENDS[2] + 50
     assert (tmp_path / "good").read_bytes() == RAW[: ENDS[2]]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
-def test_what_a_killed_writer_leaves(tmp_path):
+@pytest.mark.skipif(os.name != "posix", reason="uses POSIX locks")
+def test_leftovers_of_killed_writer_are_recovered(tmp_path):
     (tmp_path / "raw").write_bytes(RAW[: ENDS[3] + 20])
     path = tmp_path / "a b.parquet"
     code = f"""
@@ -197,20 +197,20 @@ def test_what_a_killed_writer_leaves(tmp_path):
     assert done.returncode == -signal.SIGKILL
     assert not path.exists()
     with open_sink(path) as sink, open_sink(tmp_path / "other"):
-        sink.write(b"somebody else at work")
-        (left,) = leftovers(path)
-        assert os.path.basename(left).startswith(".a b.parquet.")
+        sink.write(b"another writer at work")
+        (leftover,) = leftovers(path)
+        assert os.path.basename(leftover).startswith(".a b.parquet.")
         with pytest.raises(BlockingIOError, match="still being written"):
             recover(sink.temporary)
-        assert recover(left).num_rows == 400
+        assert recover(leftover).num_rows == 400
         sink.abort()
-    os.replace(left, path)
+    os.replace(leftover, path)
     assert pq.read_table(path).num_rows == 400
     assert leftovers(path) == []
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names of leftovers are told apart by POSIX boot ids")
-def test_leftovers_of_other_systems(tmp_path):
+@pytest.mark.skipif(os.name != "posix", reason="names of leftovers contain POSIX boot ids")
+def test_leftovers_of_other_boots(tmp_path):
     path = tmp_path / "a"
     names = {
         f".a.{boot_id()}-0123456789ab.numparq": 2,
@@ -219,9 +219,9 @@ def test_leftovers_of_other_systems(tmp_path):
         ".a.another.numparq": 4,
         "a": 5,
     }
-    for name, when in names.items():
+    for name, modified in names.items():
         (tmp_path / name).write_bytes(b"")
-        os.utime(tmp_path / name, (when, when))
+        os.utime(tmp_path / name, (modified, modified))
     found = [str(tmp_path / name) for name in list(names)[:2]]
     assert leftovers(path) == found[:1]
     assert leftovers(path, of_other_systems=True) == found

@@ -1,4 +1,4 @@
-"""`numparq verify`: every check by a file that fails it and nothing else; sound files; damage of any kind."""
+"""`numparq verify`: one failing file for every check, valid files of many writers, and damaged files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def errors(data):
 
 
 def test_every_check_has_a_file_that_fails_it():
-    assert VIOLATIONS.keys() | {"chunk-file"} == CHECKS.keys()  # that one takes two files: test_verify_external.py
+    assert VIOLATIONS.keys() | {"chunk-file"} == CHECKS.keys()  # needs two files: test_file_external_chunks.py
 
 
 @pytest.mark.parametrize("check", VIOLATIONS)
-def test_what_breaks_one_thing_is_named_and_nothing_else(check):
+def test_violation_fails_only_its_check(check):
     make, also = VIOLATIONS[check]
     found = numparq.verify(make())
     assert {deviation.check for deviation in found} == {check, *also}
@@ -39,7 +39,7 @@ def test_what_breaks_one_thing_is_named_and_nothing_else(check):
     assert all(deviation.message in str(deviation) for deviation in found)
 
 
-PLACES = {
+LOCATIONS = {
     "page-crc": (0, "a", 0),
     "stats-min": (0, "a", None),
     "chunk-values": (0, "a", None),
@@ -55,34 +55,33 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("check", PLACES)
-def test_where_it_is(check):
+@pytest.mark.parametrize("check", LOCATIONS)
+def test_deviation_locations(check):
     (found,) = (deviation for deviation in numparq.verify(VIOLATIONS[check][0]()) if deviation.check == check)
-    assert (found.row_group, found.column, found.page) == PLACES[check]
+    assert (found.row_group, found.column, found.page) == LOCATIONS[check]
 
 
-WORDS = {
-    "stats-min": "the statistics have the minimum 2, and the value 1 is below it",
-    "stats-null-count": "the statistics say 1 nulls, and there are 0",
-    "chunk-rows": "the row group has 4 rows, and 3 begin in the pages",
-    "page-range": "the value 128 is none of INTEGER(8, signed)",
-    "chunk-encodings-unused": "encodings are listed and used by no page: DELTA_BINARY_PACKED",
-    "bloom-value": "the Bloom filter denies 60 of 60 values that are in the chunk: readers will not find them",
-    "chunk-type": "the column chunk is of DOUBLE, the schema of INT64",
-    "sorting-rows": "the row group is called sorted, and row 1 of it comes before the row in front of it (59 such "
-    "rows)",
-    "thrift-required": "FileMetaData has no num_rows, which is required",
-    "page-null-count": "the header says 2 nulls, and there are 1",
+MESSAGES = {
+    "stats-min": "the minimum of the statistics is 2, but value 1 is below it",
+    "stats-null-count": "the statistics declare 1 nulls, but the data have 0",
+    "chunk-rows": "the row group has 4 rows, but 3 begin in the pages",
+    "page-range": "value 128 is out of range for INTEGER(8, signed)",
+    "chunk-encodings-unused": "encodings listed but used by no page: DELTA_BINARY_PACKED",
+    "bloom-value": "the Bloom filter lacks 60 of 60 values of the column chunk: readers will not find them",
+    "chunk-type": "the column chunk has physical type DOUBLE, but the schema has INT64",
+    "sorting-rows": "sorting_columns declares a sort order, but row 1 sorts before the previous row (59 such rows)",
+    "thrift-required": "FileMetaData lacks the required field num_rows",
+    "page-null-count": "num_nulls is 2, but the page has 1 nulls",
 }
 
 
-@pytest.mark.parametrize("check", WORDS)
-def test_what_it_says(check):
-    assert WORDS[check] in [deviation.message for deviation in numparq.verify(VIOLATIONS[check][0]())]
+@pytest.mark.parametrize("check", MESSAGES)
+def test_deviation_messages(check):
+    assert MESSAGES[check] in [deviation.message for deviation in numparq.verify(VIOLATIONS[check][0]())]
 
 
 def test_bounds_of_int96():
-    """They are held against the values where the file says that they are in the order of timestamps."""
+    """Bounds of INT96 are checked if the footer declares the timestamp order."""
     from support.files import builder as h
     from support.files.builder import extended_idl
     from support.files.spec_violations import one_column
@@ -103,8 +102,8 @@ def test_bounds_of_int96():
         assert {deviation.check for deviation in numparq.verify(data)} == wrong
 
 
-def test_bounds_of_no_declared_order():
-    """They are held against the values all the same, in the order of the type, which is what readers took them for."""
+def test_bounds_without_column_orders():
+    """Bounds without column orders are checked in the type's order, which readers assume."""
     from support.files.spec_violations import column_with_statistics, edit_footer
 
     def found(**bounds):
@@ -126,13 +125,13 @@ def test_bounds_of_no_declared_order():
     ]
 
 
-def test_bounds_of_an_order_that_is_not_known():
-    """What a later version means by them is not for this one to say."""
+def test_bounds_of_unknown_column_order():
+    """Bounds in a column order of a later format version are not checked."""
     from support.files.spec_violations import column_with_statistics
 
     data = column_with_statistics(min_value=2, max_value=2)
     assert {deviation.check for deviation in numparq.verify(data)} == {"stats-min", "stats-max"}
-    known, later = b"\x39\x1c\x1c\x00\x00", b"\x39\x1c\xac\x00\x00"  # a list of a union, of its member 1, or 10
+    known, later = b"\x39\x1c\x1c\x00\x00", b"\x39\x1c\xac\x00\x00"  # a list of one union: member 1, or member 10
     assert data.count(known) == 1
     data = data.replace(known, later)
     with numparq.ParquetFile(data) as file:
@@ -140,15 +139,15 @@ def test_bounds_of_an_order_that_is_not_known():
     assert numparq.verify(data) == []
 
 
-def test_a_deviation_as_text():
+def test_deviation_as_text():
     assert str(Deviation("error", "page-crc", "damaged", 1, "a", 2)) == (
         "error: row group 1, column 'a', page 2: damaged [page-crc]"
     )
     assert str(Deviation("warning", "footer-version", "odd")) == "warning: odd [footer-version]"
 
 
-def test_what_lies_behind_a_damaged_page_is_checked():
-    """The offset index says where the next page begins, though the header in front of it is gone."""
+def test_pages_after_a_damaged_page_are_checked():
+    """The offset index locates the next page after a damaged page header."""
     data = bytearray(VIOLATIONS["page-header"][0]())
     second = numparq.ParquetFile(sound_file()).metadata.row_groups[1].columns[0].meta_data
     data[second.data_page_offset + second.total_compressed_size - 1] ^= 1
@@ -160,7 +159,7 @@ def test_what_lies_behind_a_damaged_page_is_checked():
     assert check_file(bytes(data)).checked_counts["pages"] == check_file(sound_file()).checked_counts["pages"] - 1
 
 
-# --- sound files ------------------------------------------------------------------------------------------------------
+# --- valid files ------------------------------------------------------------------------------------------------------
 
 
 def arrow_table(count=3000):
@@ -195,7 +194,7 @@ def arrow_table(count=3000):
     )
 
 
-def by_pyarrow(**options):
+def pyarrow_file(**options):
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -218,15 +217,15 @@ PYARROW = {
 
 
 @pytest.mark.parametrize("options", PYARROW)
-def test_files_of_pyarrow(options):
+def test_valid_files_of_pyarrow(options):
     pytest.importorskip("pyarrow")
-    found = numparq.verify(by_pyarrow(**PYARROW[options]))
-    # It counts pages of version 2 as those of version 1.
+    found = numparq.verify(pyarrow_file(**PYARROW[options]))
+    # pyarrow counts data pages V2 as V1 in the encoding statistics.
     assert {deviation.check for deviation in found} <= {"encoding-stats-version"}
     assert bool(found) == (options == "all")
 
 
-def test_empty_files_of_pyarrow():
+def test_valid_empty_files_of_pyarrow():
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -237,7 +236,7 @@ def test_empty_files_of_pyarrow():
 
 
 @pytest.mark.parametrize("options", [{}, {"row_group_size": 500, "data_page_size": 900, "statistics": "full"}])
-def test_files_of_polars(options):
+def test_valid_files_of_polars(options):
     pl = pytest.importorskip("polars")
     buffer = io.BytesIO()
     pl.from_arrow(arrow_table().drop_columns(["m"])).write_parquet(buffer, **options)
@@ -245,8 +244,8 @@ def test_files_of_polars(options):
 
 
 @pytest.mark.parametrize("options", ["", "(row_group_size 2048, parquet_version v2)"])
-def test_files_of_duckdb(tmp_path, options):
-    """It lists neither the encodings of levels nor those of dictionaries."""
+def test_valid_files_of_duckdb(tmp_path, options):
+    """DuckDB lists neither the encodings of levels nor those of dictionaries."""
     duckdb = pytest.importorskip("duckdb")
     table = arrow_table()
     path = tmp_path / "a.parquet"
@@ -283,7 +282,7 @@ NUMPARQ = {
 
 @pytest.mark.parametrize("options", NUMPARQ)
 @pytest.mark.parametrize("rows", [3000, 0])
-def test_files_of_numparq(options, rows):
+def test_valid_files_of_numparq(options, rows):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     frame = arrow_table().to_pandas(types_mapper=pd.ArrowDtype).iloc[:rows]
@@ -293,7 +292,7 @@ def test_files_of_numparq(options, rows):
     assert report.is_valid
 
 
-def test_what_was_looked_at():
+def test_checked_counts():
     report = check_file(sound_file())
     assert (report.num_rows, report.num_row_groups, report.num_columns, report.errors) == (120, 2, 4, 0)
     assert report.checked_counts == {
@@ -309,19 +308,19 @@ def test_what_was_looked_at():
 
 # --- conformance files ------------------------------------------------------------------------------------------------
 
-# Good files that deviate all the same, by what is wrong with them.
+# Good files with deviations, and their failing checks.
 DEVIATING = {
     "byte_array_decimal.parquet": {"chunk-encodings"},  # the list of encodings is empty
     "nation.dict-malformed.parquet": {"chunk-encodings"},
     "repeated_no_annotation.parquet": {"footer-rows"},  # the footer says 0 rows
-    # Their column indexes call every page a null page.
+    # Their column indexes declare every page a null page.
     "datapage_v1-snappy-compressed-checksum.parquet": {"column-index-null-pages"},
     "datapage_v1-uncompressed-checksum.parquet": {"column-index-null-pages"},
     "datapage_v1-corrupt-checksum.parquet": {"column-index-null-pages", "page-crc"},
 }
 BAD = {
     "ARROW-GH-41321.parquet": {"page-levels", "page-header", "page-counts"},
-    "ARROW-GH-43605.parquet": set(),  # indices of no bits, which are all 0: that is legal
+    "ARROW-GH-43605.parquet": set(),  # indices of bit width 0 are all 0, which is valid
     "ARROW-GH-47662.parquet": {"page-values"},
     "ARROW-RS-GH-6229-DICTHEADER.parquet": {"thrift-type", "thrift-required", "page-size", "chunk-place"},
     "PARQUET-1481.parquet": {"thrift-enum"},
@@ -337,7 +336,7 @@ def test_good_conformance_files(parquet_testing):
             assert found == DEVIATING.get(path.name, set()), path.name
 
 
-def test_variants(parquet_testing):
+def test_shredded_variant_conformance_files(parquet_testing):
     paths = sorted((parquet_testing / "shredded_variant").glob("*.parquet"))
     assert len(paths) >= 60
     for path in paths:
@@ -363,8 +362,8 @@ def test_encrypted_files(parquet_testing):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_flipped_bytes_never_get_the_better_of_it(part):
-    """Whatever is damaged, there is a list of deviations; damage in checksummed pages is always found."""
+def test_flipped_bytes_are_reported(part):
+    """Any damage gives a list of deviations; damage in checksummed pages is always found."""
     data = sound_file()
     pages = [chunk.meta_data for group in numparq.ParquetFile(data).metadata.row_groups for chunk in group.columns]
     ends = [(meta.data_page_offset, meta.data_page_offset + meta.total_compressed_size) for meta in pages]
@@ -375,13 +374,13 @@ def test_flipped_bytes_never_get_the_better_of_it(part):
         except ParquetError:
             continue
         num_verified += 1
-        changed = [place for place, (one, other) in enumerate(zip(data, damaged, strict=True)) if one != other]
-        in_pages = [place for place in changed if any(start <= place < end for start, end in ends)]
+        changed = [position for position, (one, other) in enumerate(zip(data, damaged, strict=True)) if one != other]
+        in_pages = [position for position in changed if any(start <= position < end for start, end in ends)]
         assert found or not in_pages, what
     assert num_verified >= 50
 
 
-def test_cut_anywhere():
+def test_truncated_file_has_no_footer():
     data = sound_file()
     for cut in range(0, len(data), 97):
         try:
@@ -393,7 +392,7 @@ def test_cut_anywhere():
 
 
 def test_deviations_are_bounded():
-    """A thousand of a kind are listed, the others counted."""
+    """A thousand deviations of a kind are listed, the others are counted."""
     footer = sound_file()[:4] + b"\x15\x02\x19\xfc\xff\xff\x03" + b"\x00" * 65535
     data = footer + (len(footer) - 4).to_bytes(4, "little") + b"PAR1"
     report = check_file(data)
@@ -405,7 +404,7 @@ def test_deviations_are_bounded():
 
 
 @pytest.mark.parametrize("name", ["num_values", "encoding", "definition_level_encoding", "repetition_level_encoding"])
-def test_page_headers_that_lack_something(name):
+def test_page_headers_without_required_fields(name):
     """Found by flipping bytes."""
     from support.files.spec_violations import first_page
 
@@ -415,8 +414,8 @@ def test_page_headers_that_lack_something(name):
     assert found[0].page == 0
 
 
-def test_what_claims_to_be_huge():
-    """A few bytes of a run stand for 2**31 values, more than are decoded."""
+def test_huge_runs_are_not_decoded():
+    """A run of a few bytes stands for 2**31 values, more than are decoded."""
     from support.files import builder as h
     from support.files.spec_violations import one_column
 
@@ -459,7 +458,7 @@ def test_exit_status(folder, arguments, capsys):
     assert bool(output.err) == bool({"none", "missing"} & set(arguments))
 
 
-def test_lines_in_a_pipe(folder):
+def test_piped_output(folder):
     command = [sys.executable, "-m", "numparq", "verify", str(folder / "good"), str(folder / "bad")]
     done = subprocess.run(command, capture_output=True, text=True)
     lines = done.stdout.replace(f"{folder}/", "").splitlines()
@@ -472,12 +471,11 @@ def test_lines_in_a_pipe(folder):
         "8 offset indexes, 4 Bloom filters"
     )
     assert lines[4] == (
-        "bad: error: row group 0, column 'a': the statistics have the minimum 2, and the value 1 is "
-        "below it [stats-min]"
+        "bad: error: row group 0, column 'a': the minimum of the statistics is 2, but value 1 is below it [stats-min]"
     )
 
 
-def test_colors_in_a_terminal(folder, capsys, monkeypatch):
+def test_terminal_output_has_colors(folder, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["verify", str(folder / "bad")]) == 1

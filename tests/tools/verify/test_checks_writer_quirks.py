@@ -1,4 +1,4 @@
-"""`numparq verify` on what writers are known to do wrong: a warning of theirs, an error of others, values checked."""
+"""`numparq verify` and writer quirks: a warning for the known writer, an error for others, and values still checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def checks(data):
     return {deviation.check for deviation in numparq.verify(data)}
 
 
-def test_the_table_names_checks():
+def test_quirks_are_registered_checks():
     assert TOLERATED_DEFECTS.keys() <= QUIRKS.keys() <= CHECKS.keys()
     assert all(CHECKS[check].severity == "warning" for check in QUIRKS)
     assert all(CHECKS[fault.error].severity == "error" for fault in TOLERATED_DEFECTS.values())
@@ -32,7 +32,7 @@ def test_the_table_names_checks():
 
 @pytest.mark.parametrize("check", QUIRKS)
 @pytest.mark.parametrize("created_by", [OTHER, "parquet-mr version 1.18.1"])
-def test_of_others_it_is_an_error(check, created_by):
+def test_quirk_of_another_writer_is_an_error(check, created_by):
     make, _, expected = QUIRKS[check]
     found = checks(make(created_by))
     assert found
@@ -49,24 +49,24 @@ LATER = {
 
 
 @pytest.mark.parametrize("check", LATER)
-def test_of_later_releases_it_is_an_error(check):
+def test_quirk_of_a_later_release_is_not_tolerated(check):
     assert check not in checks(QUIRKS[check][0](LATER[check]))
 
 
-def test_what_it_says():
+def test_quirk_messages():
     (found,) = numparq.verify(faults.prefixes(faults.PARQUET_MR))
     assert str(found) == (
-        "warning: row group 0, column 'a', page 1: the first string begins with 10 bytes of the last "
-        "one of a page before (PARQUET-246) [writer-prefixes]"
+        "warning: row group 0, column 'a', page 1: the first string shares 10 bytes with the last "
+        "one of the previous page (PARQUET-246) [writer-prefixes]"
     )
     (found,) = numparq.verify(QUIRKS["writer-bool"][0](QUIRKS["writer-bool"][1]))
     assert found.message == (
-        "FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
-        "(fastparquet does so where it infers nulls)"
+        "FileMetaData.schema[1].repetition_type is stored as a bool instead of an enum "
+        "(fastparquet does so when it infers nulls)"
     )
 
 
-# --- the values are read rightly --------------------------------------------------------------------------------------
+# --- values of quirky files are checked -------------------------------------------------------------------------------
 
 
 def with_statistics(data, **bounds):
@@ -88,49 +88,49 @@ WRONG = {
 
 
 @pytest.mark.parametrize("check", WRONG)
-def test_statistics_are_held_against_the_values_that_are_meant(check):
+def test_statistics_are_checked_against_corrected_values(check):
     make, writer, _ = QUIRKS[check]
     for name, (value, wrong) in WRONG[check].items():
         assert checks(with_statistics(make(writer), **{name: value})) == {check, wrong}
 
 
-def test_what_goes_on_from_a_damaged_page_is_not_checked():
-    """It may be right; what begins anew is looked at again, and checked."""
+def test_prefix_pages_after_a_damaged_page_are_not_checked():
+    """A prefix page that continues a damaged page may be valid; a page that starts anew is checked again."""
     found = numparq.verify(faults.prefixes(faults.PARQUET_MR, spoilt=1))
     assert [(deviation.check, deviation.page) for deviation in found] == [("page-values", 1), ("not-checked", 3)]
     found = numparq.verify(faults.prefixes(faults.PARQUET_MR, spoilt=3))
     assert [(deviation.check, deviation.page) for deviation in found] == [("writer-prefixes", 1), ("page-values", 3)]
 
 
-def test_a_first_page_has_nothing_to_go_on_from():
+def test_first_page_with_prefix_is_an_error():
     page = h.data_page(2, faults.encoded([b"straw", b"stray"], b"str"), faults.PREFIXES)
     assert checks(faults.one([page], 2, faults.PARQUET_MR, h.BYTE_ARRAY)) == {"page-values"}
 
 
-def test_a_page_that_says_so_is_compressed():
+def test_pages_flagged_as_compressed_are_valid():
     assert checks(faults.compressed(faults.PARQUET_CPP, is_compressed=True)) == set()
 
 
-def test_checksums_that_are_not_0_are_checked():
+def test_nonzero_checksums_are_checked():
     page = h.data_page(2, h.encode_plain(h.INT64, [1, 2]))
     assert checks(faults.one([page.with_crc()], 2, "Parquet.jl 0.6.0")) == set()
     page.header.crc = 1
     assert checks(faults.one([page], 2, "Parquet.jl 0.6.0")) == {"page-crc"}
 
 
-def test_nulls_that_parquet_java_did_not_count():
+def test_uncounted_nulls_of_parquet_java():
     assert checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -1)) == {"writer-null-count"}
     assert checks(faults.nulls("parquet-mr version 1.18.0 (build 0)", -1)) == {"page-null-count"}
     assert "page-counts" in checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -2))
 
 
-def test_counts_that_are_wrong_otherwise():
+def test_other_wrong_counts_are_errors():
     assert checks(faults.rows("parquet-go version latest", said=2)) == {"page-row-count"}
     assert checks(faults.shredded("DuckDB version v1.4.0", OPTIONAL, REQUIRED)) == {"schema-variant"}
     assert checks(faults.shredded("DuckDB version v1.4.0", REQUIRED, REQUIRED)) == set()
 
 
-def test_headers_of_deltas():
+def test_delta_header_values():
     for values in ([], [5], [-3, 4, 9], list(range(300)), [0, 2**31 - 1, -(2**31)] * 99):
         for bits in (32, 64):
             section = faults.delta.encode(values, bits)
@@ -163,7 +163,7 @@ def test_deltas_of_duckdb(tmp_path):
 
 
 @pytest.mark.parametrize("check", QUIRKS)
-def test_flipped_bytes_never_get_the_better_of_it(check):
+def test_flipped_bytes_in_quirky_files_are_reported(check):
     make, writer, _ = QUIRKS[check]
     data, num_verified, num_noticed = make(writer), 0, 0
     undamaged = {deviation.check for deviation in numparq.verify(data)}

@@ -1,4 +1,4 @@
-"""`numparq verify --external-files`: column chunks in other files, and files that are not there."""
+"""`numparq verify --external-files`: column chunks in other files, and missing files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "part/a.parquet"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A file with everything in it, and one with its footer alone."""
+    """Return a directory with a complete file and a `_metadata` file that points to it."""
     data = sound_file()
     (tmp_path / "part").mkdir()
     (tmp_path / PATH).write_bytes(data)
@@ -35,22 +35,22 @@ def checks(path, **options):
     return {deviation.check for deviation in numparq.verify(path, **options)}
 
 
-def test_what_is_elsewhere_is_checked(folder):
+def test_external_chunks_are_checked(folder):
     report = check_file(folder / "_metadata", external_files=True)
     assert report.deviations == []
     assert report.checked_counts == check_file(sound_file()).checked_counts
     assert checks(folder / "_metadata") == {"not-checked"}
 
 
-def test_damage_elsewhere_is_found(folder):
+def test_damage_in_external_chunks_is_found(folder):
     data = bytearray((folder / PATH).read_bytes())
-    facts = numparq.ParquetFile(sound_file()).metadata.row_groups[0].columns[0].meta_data
-    data[facts.data_page_offset + facts.total_compressed_size - 1] ^= 1
+    meta_data = numparq.ParquetFile(sound_file()).metadata.row_groups[0].columns[0].meta_data
+    data[meta_data.data_page_offset + meta_data.total_compressed_size - 1] ^= 1
     (folder / PATH).write_bytes(data)
     assert "page-crc" in checks(folder / "_metadata", external_files=True)
 
 
-def test_files_that_are_not_there(folder):
+def test_missing_external_files(folder):
     (folder / PATH).rename(folder / "part" / "b.parquet")
     found = numparq.verify(folder / "_metadata", external_files=True)
     assert {deviation.check for deviation in found} == {"chunk-file"}
@@ -60,7 +60,7 @@ def test_files_that_are_not_there(folder):
 
 
 @pytest.mark.parametrize("path", ["../a.parquet", "/etc/passwd", "https://example.org/a.parquet"])
-def test_files_that_are_not_opened(folder, path):
+def test_paths_outside_the_directory_are_not_opened(folder, path):
     data = (folder / "_metadata").read_bytes()
     (length,) = struct.unpack("<I", data[-8:-4])
     footer, _ = h.from_bytes("FileMetaData", data[-8 - length : -8])
@@ -69,12 +69,12 @@ def test_files_that_are_not_opened(folder, path):
     assert checks(folder / "_metadata", external_files=True) == {"chunk-file"}
 
 
-def test_bytes_are_in_no_folder():
-    with pytest.raises(UnsupportedError, match="the name of a file"):
+def test_bytes_with_external_files_raise():
+    with pytest.raises(UnsupportedError, match="the path of a local file"):
         numparq.verify(sound_file(), external_files=True)
 
 
-def test_the_command(folder, capsys):
+def test_verify_command_with_external_files(folder, capsys):
     name = str(folder / "_metadata")
     assert main(["verify", "--strict", name]) == 1
     assert main(["verify", "--strict", "--external-files", name]) == 0
