@@ -103,4 +103,4 @@ def test_warmup_command(capsys: pytest.CaptureFixture) -> None:
 def test_cli_errors_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and then nothing")
     assert main(["head", str(tmp_path / "cut.parquet")]) == 1
-    assert "cut off" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err

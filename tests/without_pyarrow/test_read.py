@@ -59,7 +59,7 @@ def test_categories_of_strings() -> None:
 
 def test_errors_of_damaged_file_and_unknown_column() -> None:
     data = base64.b64decode(FILES["strings"])
-    with pytest.raises(numparq.InvalidFileError, match="cut off"):
+    with pytest.raises(numparq.InvalidFileError, match="truncated"):
         numparq.read_parquet(data[:-1])
     with pytest.raises(numparq.SchemaError, match="did you mean 'text'"):
         numparq.read_parquet(data, columns=["texts"])
