@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from numparq.format.schema import Schema
 from numparq.from_pandas.frame import shred_frame
 from numparq.io.sink import BytesSink
 from numparq.scan.recovery.losses import LostRows
-from numparq.typing import PathOrBuffer
+from numparq.typing import Compression, PathOrBuffer
 from numparq.util.version import __version__
 
 __all__ = ["NumparqAccessor"]
@@ -34,7 +33,7 @@ class NumparqAccessor:
         self._frame = frame
 
     def to_parquet(
-        self, path: PathOrBuffer | None = None, compression: str | Mapping[str, str] | None = "snappy", **options: Any
+        self, path: PathOrBuffer | None = None, compression: Compression = "snappy", **options: Any
     ) -> bytes | None:
         """Write the frame with `numparq.to_parquet`, which has the arguments.
 
@@ -45,7 +44,7 @@ class NumparqAccessor:
         """
         return api.to_parquet(self._frame, path, compression, **options)
 
-    def to_bytes(self, compression: str | Mapping[str, str] | None = "snappy", **options: Any) -> bytes:
+    def to_bytes(self, compression: Compression = "snappy", **options: Any) -> bytes:
         """Return the frame as the bytes of a Parquet file; `numparq.to_parquet` has the arguments.
 
         Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
 from numparq import api
-from numparq.typing import Columns, Filters, PathOrBuffer, PathOrPaths
+from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 
 from .maps import cast_maps
 from .pyarrow_arguments import ReadArguments, translate_write
@@ -34,7 +34,7 @@ class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
         columns: Columns = None,
         filters: Filters = None,
         dtype_backend: Any = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         to_pandas_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
@@ -73,10 +73,10 @@ class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
         self,
         df: pd.DataFrame,
         path: PathOrBuffer | None,
-        compression: str | Mapping[str, str] | None = "snappy",
+        compression: Compression = "snappy",
         index: bool | None = None,
         partition_cols: list[str] | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **kwargs: Any,
     ) -> None:
@@ -113,7 +113,7 @@ class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
         )
 
 
-def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) -> None:
+def check_filesystem(filesystem: Any, storage_options: StorageOptions) -> None:
     """Check `filesystem`, and that pyarrow's comes without `storage_options`; errors are pandas' own."""
     if filesystem is None:
         return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from numparq.tools.profile.job import ProfileTask
-    from numparq.typing import Columns, Filters, PathLike
+    from numparq.typing import Columns, Filters, PathLike, StorageOptions
 
 __all__ = ["profile"]
 
@@ -31,7 +31,7 @@ def profile(
     data: bool | str = "auto",
     where: Filters | str = None,
     partitioning: Any = "hive",
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     strict: bool = False,
     verify_crc: bool = True,

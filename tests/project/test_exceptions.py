@@ -15,7 +15,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXCEPTIONS = Path(__file__).with_name("ruff_exceptions.toml")
 # Violations in the listed files, by rule: lower a number whenever it falls.
-MOST = {}
+MOST = {
+    "ANN001": 39,
+    "ANN201": 39,
+    "ANN202": 3,
+    "ANN401": 1091,
+    "C901": 12,
+    "PLR0913": 78,
+    "PT012": 20,
+    "PT017": 10,
+    "PT031": 1,
+    "SIM905": 1,
+}
 
 
 def exceptions() -> dict[str, list[str]]:

@@ -21,17 +21,51 @@ MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
 # Parts of names that say nothing of the format: docs/style.md has a word for each.
-BANNED_IN_NAMES = set(
-    "about ahead alone apart asked ask beside crew distrust elsewhere facts found given how kept late look looked made "
-    "placed places place shown settle settled taken thing things together told united wanted which whose workshop".split()
-)
+BANNED_IN_NAMES = {
+    "about",
+    "ahead",
+    "alone",
+    "apart",
+    "asked",
+    "ask",
+    "beside",
+    "crew",
+    "distrust",
+    "elsewhere",
+    "facts",
+    "found",
+    "given",
+    "how",
+    "kept",
+    "late",
+    "look",
+    "looked",
+    "made",
+    "placed",
+    "places",
+    "place",
+    "shown",
+    "settle",
+    "settled",
+    "taken",
+    "thing",
+    "things",
+    "together",
+    "told",
+    "united",
+    "wanted",
+    "which",
+    "whose",
+    "workshop",
+}
 # First words of a docstring that do not say what is done or what it is.
 BANNED_OPENINGS = set(
     "Give Gives Have Let Make Makes Of Say Says Tell Tells There What Whatever Where Which Whose".split()
 )
 # Phrases of no other engineer, in docstrings, messages and documents.
 BANNED_PHRASES = re.compile(
-    r"\b(?:(?:is|are|be|was|were) (?:wanted|asked|told|settled)|held against|hold \w+ against|here and there|that there (?:is|are)"
+    r"\b(?:(?:is|are|be|was|were) (?:wanted|asked|told|settled)|held against|hold \w+ against|here and there"
+    r"|that there (?:is|are)"
     r"|(?:is|are) none of|what is (?:wanted|asked|told|said)|what it is asked|crew|workshop|without saying)\b"
 )
 

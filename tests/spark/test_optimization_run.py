@@ -60,7 +60,7 @@ def test_unsortable_columns_are_refused(optimize, tmp_path):
     for name, words in (
         ("user", "no column 'user'; did you mean 'User'"),
         ("list", "nested values.*'list'"),
-        ("none", "values of the type null.*'none'"),
+        ("none", "values of Arrow type null.*'none'"),
     ):
         for what in ("sort_by", "cluster_by"):
             if (what, name) != ("cluster_by", "none"):

@@ -98,14 +98,14 @@ def complete_interrupted(base: str) -> list[str]:
                 record = CommitRecord.decode(file.read(), os.path.join(base, name))
         except FileNotFoundError:
             continue
-        _check_places(base, record)
+        _check_paths(base, record)
         if record.folder:
             finish_commit(base, record)
             done.append(record.job)
     return done
 
 
-def _check_places(base: str, record: CommitRecord) -> None:
+def _check_paths(base: str, record: CommitRecord) -> None:
     """Raise InvalidFileError if a link leads paths of a record out of the dataset."""
     root = os.path.realpath(base)
     folders = {os.path.dirname(place) for part in (record.files, record.over, record.gone) for place in part}

@@ -117,7 +117,7 @@ class DatasetPartitions:
             rows = np.repeat(codes, num_rows)
             return (_arrow_dictionary if dtype_backend == "pyarrow" else _categorical)(column, rows)
         distinct = column.finished(dtype_backend, self.has_nulls(key))
-        return _taken(distinct, codes).repeat(np.asarray(num_rows, np.intp))
+        return _take_values(distinct, codes).repeat(np.asarray(num_rows, np.intp))
 
     def _column(self, key: str) -> _Column:
         if key not in self._made:
@@ -215,7 +215,7 @@ def _binary(values: list[bytes]) -> BinaryArray:
     return BinaryArray(offsets, np.frombuffer(b"".join(values) + bytes(8), np.uint8))
 
 
-def _taken(distinct: Any, codes: np.ndarray) -> Any:
+def _take_values(distinct: Any, codes: np.ndarray) -> Any:
     """Take items of an array by code; -1 takes a null."""
     taken = pd.api.extensions.take(distinct, codes.astype(np.intp), allow_fill=True)
     if taken.dtype == object and distinct.dtype == object:

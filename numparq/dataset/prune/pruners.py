@@ -114,7 +114,7 @@ class PartitionPruner:
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
         """Return which files may have matching rows; see `FilePruner`."""
-        return _kept(self._asked, files)
+        return _evaluate_all(self._asked, files)
 
 
 def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: DatasetPartitions) -> Expression:
@@ -131,7 +131,7 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
     return wrap_partition_predicates(bound, keys.items, partitions)
 
 
-def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
+def _evaluate_all(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
     """Evaluate an expression for all files, once for each partition."""
     partitions, which = PartitionIndex.from_files(files)
     kept: np.ndarray = _answers(asked, partitions)[which]

@@ -205,13 +205,13 @@ class _NestedMapper:
     def _children(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
         # Children that the dataset lacks get names that no field can have; they are read for their levels only.
         children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
-        for ours, place in self._places(wanted, known):
+        for ours, place in self._child_positions(wanted, known):
             children[place] = self.renamed(
                 asked.children[ours], wanted.children[ours], theirs.children[place], known.children[place]
             )
         return replace(theirs, name=asked.name, children=tuple(children))
 
-    def _places(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
+    def _child_positions(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
         """Yield the positions, in the dataset's node and in the file's, of each child that both have."""
         if wanted.kind != "struct":
             yield from ((place, place) for place in range(len(wanted.children)))

@@ -283,11 +283,11 @@ class SplitReader:
             partitions = self._partitions([part.file.values for part in split.parts])
             virtual = self._selected[1] if choices.include else []
             table = SchemaOnlyColumns(self.schema_file, list(selected), choices, virtual, partitions)
-            made = [self._wanted(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
+            made = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
             wanted = [one for one in made if one.slices and not one.matches_nothing]
             yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted
 
-    def _wanted(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
+    def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
         self._wish.serialized_schema.check_file(file)
         groups = part.groups
         if groups is None:

@@ -194,14 +194,14 @@ def check_schemas_compatible(
     ``new`` holds one file for each set of columns; ``same_name`` maps names that readers treat as equal to one value.
     """
     if len(new) > 1:
-        _check_together(new, same_name, "the written files do not form one table")
+        _check_one_table(new, same_name, "the written files do not form one table")
     going = set(changes.gone)
     staying = next((entry.path for entry in found.files if entry.path not in going), None)
     if staying is None:
         return
     try:
         with closing(open_source(staying)) as source:
-            _check_together(
+            _check_one_table(
                 [OpenFile(source), *new], same_name, "the written files do not form one table with the existing ones"
             )
     except SchemaError:
@@ -210,7 +210,7 @@ def check_schemas_compatible(
         return  # a file that is damaged, or replaced since the listing, cannot be compared
 
 
-def _check_together(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:
+def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:
     """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:

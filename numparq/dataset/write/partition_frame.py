@@ -74,7 +74,7 @@ class FramePartitioner:
     def split(self, df: pd.DataFrame) -> tuple[list[pd.Series], pd.DataFrame]:
         """Return the partition columns of a frame, and the frame without them; nothing is copied."""
         names = unique_names(list(df.columns))
-        places = [_place(df, names, wanted) for wanted in self._wanted]
+        places = [_label_position(df, names, wanted) for wanted in self._wanted]
         if len(set(places)) < len(places):
             raise SchemaError("a partition column is named twice", column=names[places[0]])
         self.names = tuple(names[place] for place in places)
@@ -125,7 +125,7 @@ def group_by_partition(partition: np.ndarray, values: list[PartitionValues]) -> 
     return PartitionGrouping(None, bounds, values)
 
 
-def _place(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
+def _label_position(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
     places = [place for place, label in enumerate(df.columns) if _same(label, wanted)]
     if not places:
         places = [place for place, name in enumerate(names) if name == wanted]
@@ -208,7 +208,7 @@ class PartitionedFrame:
         """Yield the rows partition by partition, in batches of limited memory."""
         order, bounds, values = self._division.order, self._division.bounds.tolist(), self._division.values
         for first, last, start, stop in _cut(bounds, self._rows_at_once()):
-            taken = self.whole.slice(start, stop) if order is None else self._taken(order[start:stop])
+            taken = self.whole.slice(start, stop) if order is None else self._shred_rows(order[start:stop])
             yield [
                 PartitionRows(
                     values[number],
@@ -221,7 +221,7 @@ class PartitionedFrame:
         width = int(self._rest.memory_usage(deep=False).sum()) // max(len(self._rest), 1)
         return max(_BYTES_AT_ONCE // max(width, 1), 1)
 
-    def _taken(self, rows: Any) -> ShreddedFrame:
+    def _shred_rows(self, rows: Any) -> ShreddedFrame:
         """Shred some rows into the column types of the whole frame; raise SchemaError if they do not fit."""
         some = self._rest.take(rows)
         if self._index is None and isinstance(self._rest.index, pd.RangeIndex):

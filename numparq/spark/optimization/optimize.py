@@ -19,7 +19,7 @@ from .run import OptimizeRun, StepTimer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from numparq.typing import Filters, PathLike
+    from numparq.typing import Filters, PathLike, StorageOptions
 
 __all__ = ["check_output_folder", "optimize"]
 
@@ -49,7 +49,7 @@ def optimize(
     bloom_filters: Sequence[str] | str | None = None,
     dry_run: bool = False,
     force: bool = False,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     **options: Any,
 ) -> OptimizeReport:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numparq.dataset.splits.split import Split
     from numparq.expr.runtime_filter import RuntimeFilter
-    from numparq.typing import ColumnName, Columns, Filters, PathLike
+    from numparq.typing import ColumnName, Columns, Filters, PathLike, StorageOptions
 
     from .reader import BatchReader
 
@@ -37,7 +37,7 @@ def read(
     partitioning: Any = "hive",
     resolve: str = "name",
     include: Sequence[str] = (),
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     verify_crc: bool = True,
     nanoseconds: str = "exact",
@@ -130,11 +130,10 @@ def read(
     request = request.with_filters(more)
     table = SparkScan.plan(request, wanted)
     if filters is not None or request.runtime_filters:
-        found = local_frame.read_locally(
-            spark, table, local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
-        )
-        if found is not None:
-            return found
+        limit = local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
+        local = local_frame.read_locally(spark, table, limit)
+        if local is not None:
+            return local
     return map_tasks(spark, table.splits, _ReadSplit(table.batch_reader), table.batch_reader.schema)
 
 

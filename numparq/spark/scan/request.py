@@ -11,7 +11,7 @@ from numparq.util.arguments import check_positive_int
 
 if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
-    from numparq.typing import ColumnName, Filters, PathLike
+    from numparq.typing import ColumnName, Filters, PathLike, StorageOptions
 
 __all__ = ["ReadRequest"]
 
@@ -36,7 +36,7 @@ class ReadRequest:
     partitioning: Any = "hive"
     resolve: str = "name"
     include: tuple[str, ...] | list[str] = ()
-    storage_options: dict[str, Any] | None = None
+    storage_options: StorageOptions = None
     filesystem: Any = None
     verify_crc: bool = True
     nanoseconds: str = "exact"

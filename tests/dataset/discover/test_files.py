@@ -241,9 +241,9 @@ def test_single_file_is_no_dataset(root):
 
 def test_incompatible_arguments_raise(root):
     put(root, "a")
-    with pytest.raises(TypeError, match="not by bytes"):
+    with pytest.raises(TypeError, match="not bytes"):
         list_files([b"PAR1"])
-    with pytest.raises(TypeError, match="not by int"):
+    with pytest.raises(TypeError, match="not int"):
         list_files(1)
     with pytest.raises(ValueError, match="is a local path"):
         list_files("a", storage_options={"x": 1})

@@ -99,7 +99,7 @@ def test_where_selects_partitions(tmp_path):
     assert folders_to_rewrite(tmp_path, TargetLayout(), where="not (year = 2024 or zone = 'n')", force=True) == [
         "year=2023/zone=s"
     ]
-    with pytest.raises(ValueError, match="only partition columns .'year', 'zone'., not 'a'"):
+    with pytest.raises(ValueError, match=r"only partition columns .'year', 'zone'., not 'a'"):
         plan_rewrite(tmp_path, TargetLayout(), where="year = 2024 and a > 3")
 
 
