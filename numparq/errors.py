@@ -24,7 +24,7 @@ class ParquetError(Exception):
         )
         return f"{self.message} ({place})" if place else self.message
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.message, self.where)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from numparq.errors import ParquetError
 
-from .commands import COMMAND_GROUPS, COMMANDS
+from .commands import COMMAND_GROUPS, COMMANDS, Command
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the argument parser from the tables of commands."""
-    main_parser = argparse.ArgumentParser(prog="numparq", description="Look at Parquet files, and read them.")
+    main_parser = argparse.ArgumentParser(prog="numparq", description="Inspect, read, check and salvage Parquet files.")
     commands = _add_commands(main_parser, COMMANDS)
     for name, (table, line) in COMMAND_GROUPS.items():
         group = commands.add_parser(name, help=line, description=line)
@@ -23,9 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
     return main_parser
 
 
-def _add_commands(
-    above: argparse.ArgumentParser, table: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]]
-) -> Any:
+def _add_commands(above: argparse.ArgumentParser, table: dict[str, Command]) -> Any:
     commands = above.add_subparsers(required=True, metavar="COMMAND")
     for name, (module, function, line, arguments) in table.items():
         command = commands.add_parser(name, help=line, description=line)

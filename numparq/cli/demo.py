@@ -28,7 +28,7 @@ def demo(rows: int, keep: str | None) -> None:
     """Write a file of taxi rides, read all of it and small parts, and print times and bytes."""
     console = Console(highlight=False)
     if not _has_pyarrow():
-        console.print("pyarrow is not installed: there is nothing to compare with")
+        console.print("pyarrow is not installed: numparq runs without comparison")
     with tempfile.TemporaryDirectory() as folder:
         path = keep or os.path.join(folder, "rides.parquet")
         with Console(stderr=True).status("compiling the kernels (only the first time) ..."):
@@ -41,9 +41,9 @@ def demo(rows: int, keep: str | None) -> None:
             )
             console.print(str(file.schema), markup=False)
         first, stop = rows // 2, rows // 2 + rows // 100
-        console.print("\n[bold]the whole file, read[/]")
+        console.print("\n[bold]read the whole file[/]")
         _compare_read(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
-        console.print(f"\n[bold]two columns, rows {first:,} to {stop:,}[/]")
+        console.print(f"\n[bold]read two columns, rows {first:,} to {stop:,}[/]")
         columns = ["pickup", "fare"]
         _compare_read(
             console,
@@ -53,7 +53,7 @@ def demo(rows: int, keep: str | None) -> None:
         )
         _read_filtered(console, path)
         if keep:
-            console.print(f"\nthe file is kept as {keep}")
+            console.print(f"\nthe file is kept at {keep}")
 
 
 def _has_pyarrow() -> bool:
@@ -63,7 +63,7 @@ def _has_pyarrow() -> bool:
 def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> None:
     """Write the file and print the time next to that of pandas with pyarrow."""
     size = max(len(frame) // ROW_GROUPS, 1)
-    console.print(f"[bold]{len(frame):,} rides, written[/]")
+    console.print(f"[bold]write {len(frame):,} rides[/]")
     own = _best_time(lambda: to_parquet(frame, path, row_group_size=size), 3)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("numparq", f"{own * 1e3:.1f} ms", f"{os.path.getsize(path) / 1e6:.2f} MB, page indexes and checksums")
@@ -129,7 +129,7 @@ def _read_filtered(console: Console, path: str) -> None:
     columns, days = ["ride", "fare", "tip"], ("2026-07-01", "2026-07-08")
     wanted = (col("pickup") >= days[0]) & (col("pickup") < days[1]) & (col("fare") > 60)
     tuples = [("pickup", ">=", pd.Timestamp(days[0])), ("pickup", "<", pd.Timestamp(days[1])), ("fare", ">", 60)]
-    console.print(f"\n[bold]three columns of the rows with[/] {wanted}")
+    console.print(f"\n[bold]read three columns of the rows that match[/] {wanted}")
     _compare_read(
         console,
         path,
@@ -139,12 +139,12 @@ def _read_filtered(console: Console, path: str) -> None:
     with ParquetFile(path) as file:
         plan = file.plan(columns, wanted)
         found = len(file.read(columns, wanted))
-    console.print("the plan of that, before a value is decoded:")
-    for line in (*plan.explain().splitlines(), "pages that are read (#), and that are not (.)"):
+    console.print("the read plan, before any value is decoded:")
+    for line in (*plan.explain().splitlines(), "pages: read (#), skipped (.)"):
         console.print(wrap_line(line, console), markup=False, soft_wrap=True)
     for row in page_map(plan, console.width):
         console.print(row, soft_wrap=True)
-    console.print(f"of the {plan.num_rows:,} rows left, {found:,} satisfy the filter")
+    console.print(f"{found:,} of the {plan.num_rows:,} planned rows match the filter")
 
 
 def _best_time(read: Callable[[], object], times: int = 5) -> float:

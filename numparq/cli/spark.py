@@ -76,7 +76,7 @@ def parse_size(text: str) -> int:
     except (ValueError, OverflowError):
         found = 0
     if unit is None or found < 1:
-        raise ValueError(f"{text!r} is no number of bytes, such as 128MB")
+        raise ValueError(f"a size must be a number of bytes, such as 128MB, not {text!r}")
     return found
 
 

@@ -30,7 +30,7 @@ _START = "2026-01-01 00:00:00"
 def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list[str]) -> None:
     """Write a dataset of many small files, optimize it, and compare the bytes of point look-ups."""
     if keep and os.path.lexists(keep):
-        raise FileExistsError(errno.EEXIST, "there is something of this name already, and the demo makes it anew", keep)
+        raise FileExistsError(errno.EEXIST, "the path already exists; name a new directory", keep)
     from numparq.spark.optimization.optimize import optimize
 
     console = Console(highlight=False)
@@ -88,8 +88,8 @@ def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
 
 def _comparison_table(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("look-up of", "rows", "bytes read before", "and after", "share"):
-        table.add_column(title, justify="left" if title == "look-up of" else "right")
+    for title in ("look-up", "rows", "bytes read before", "bytes read after", "share"):
+        table.add_column(title, justify="left" if title == "look-up" else "right")
     for what, (rows, old) in before.items():
         found, new = after[what]
         assert found == rows, f"{what}: {rows} rows before, {found} after"

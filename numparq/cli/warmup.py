@@ -18,11 +18,11 @@ def warmup() -> None:
     with Console(stderr=True).status("compiling the kernels of numparq ..."):
         mode = compile_kernels()
         keep_tables()
-    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_cache_place()}")
+    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_cache_location()}")
 
 
-def _cache_place() -> str:
+def _cache_location() -> str:
     try:
-        return f"kept in {disk_cache.directory()}"
+        return f"cached in {disk_cache.directory()}"
     except OSError as error:
-        return f"and not kept: {error}"
+        return f"not cached: {error}"

@@ -75,7 +75,8 @@ class Decompressor:
 def _cramjam(module: str, function: str) -> Decompress:
     import cramjam
 
-    return getattr(getattr(cramjam, module), function)
+    decompress: Decompress = getattr(getattr(cramjam, module), function)
+    return decompress
 
 
 # Snappy: 3 bytes copy 64. LZ4 and LZO: a byte of a match's length counts 255. Deflate: 2 bits stand for 258 bytes.
@@ -103,9 +104,12 @@ def compressor(codec: int, level: int | None = None) -> Compress | None:
     """
     name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else str(codec)
     levels = COMPRESSION_LEVELS.get(codec)
-    if level is not None and (levels is None or not levels.lowest <= level <= levels.highest):
-        offered = f"from {levels.lowest} to {levels.highest}" if levels else "not to be chosen"
-        raise ValueError(f"the compression level of {name} is {offered}, not {level}")
+    if level is not None and levels is None:
+        raise ValueError(f"{name} has no compression levels; omit level {level}")
+    if level is not None and levels is not None and not levels.lowest <= level <= levels.highest:
+        raise ValueError(
+            f"the compression level of {name} must be from {levels.lowest} to {levels.highest}, not {level}"
+        )
     if codec == UNCOMPRESSED:
         return None
     if codec not in COMPRESSORS:
@@ -119,7 +123,7 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
 
     It fills `out` exactly or raises CorruptPageError. An unknown or unsupported codec raises UnsupportedError here.
     """
-    name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else "unknown to this version"
+    name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else "unknown"
     if codec not in DECOMPRESSORS:
         raise UnsupportedError(f"numparq does not read pages compressed with codec {codec} ({name}) yet")
     decompress_into = DECOMPRESSORS[codec].load()
@@ -131,7 +135,7 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
             raise CorruptPageError(f"the {name} data is damaged: {error}") from None
         if written != len(out):
             raise CorruptPageError(
-                f"the {name} data decompresses to {written} bytes where the page header says {len(out)}"
+                f"the {name} data decompresses to {written} bytes, but the page header states {len(out)}"
             )
 
     return decompress

@@ -40,24 +40,24 @@ def decompress_hadoop(data: memoryview, out: memoryview, block: Decompress) -> i
     while pos < len(data):
         size, pos = _length(data, pos)
         if size > len(out) - done:
-            raise ValueError("a length in its framing is more than the page header says")
+            raise ValueError("a length in its framing exceeds the size in the page header")
         stop = done + size
         # Empty data: Arrow writes an empty block, Hadoop none.
         while done < stop or (size == 0 and pos < len(data)):
             length, pos = _length(data, pos)
             if length > len(data) - pos or (length == 0 and size):
-                raise ValueError("the length of a block in its framing is not that of the data")
+                raise ValueError("the length of a block in its framing does not match the data")
             if length:
                 done += block(data[pos : pos + length], out[done:stop])
             pos += length
     if done < len(out):
-        raise ValueError(f"it holds {done} bytes where the page header says {len(out)}")
+        raise ValueError(f"it holds {done} bytes, but the page header states {len(out)}")
     return done
 
 
 def _length(data: memoryview, pos: int) -> tuple[int, int]:
     if len(data) - pos < 4:
-        raise ValueError("a length in its framing is cut off")
+        raise ValueError("a length in its framing is truncated")
     return int.from_bytes(data[pos : pos + 4], "big"), pos + 4
 
 
@@ -105,7 +105,7 @@ def lzo_decompressor() -> Decompress:
         raw, room = np.frombuffer(data, np.uint8), np.frombuffer(out, np.uint8)
         written = lzo_kernels.decompress_lzo(raw, 0, len(raw), room, 0, len(room))
         if written < 0:
-            raise ValueError("a block is no sound LZO1X")
+            raise ValueError("a block is not valid LZO1X")
         return written
 
     def decompress(data: Any, out: Any) -> int:

@@ -25,7 +25,8 @@ def zstd_compressor(level: int | None) -> Compress:
             compressor = local.compressor
         except AttributeError:
             compressor = local.compressor = zstandard.ZstdCompressor(level=level)
-        return compressor.compress(data)
+        packed: bytes = compressor.compress(data)
+        return packed
 
     return compress
 
@@ -42,11 +43,11 @@ def zstd_decompressor() -> Decompress:
         except AttributeError:
             decompressor = local.decompressor = zstandard.ZstdDecompressor()
         reader = decompressor.stream_reader(data, read_across_frames=True)
-        written = reader.readinto(out)
+        written: int = reader.readinto(out)
         if reader.read(1):
-            raise ValueError("it holds more than the page header says")
+            raise ValueError("it holds more bytes than the page header states")
         if _end_of_frames(data) != len(data):  # the library reads no further once the buffer is full
-            raise ValueError("its last frame is cut off")
+            raise ValueError("its last frame is truncated")
         return written
 
     return decompress

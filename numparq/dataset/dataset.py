@@ -9,6 +9,7 @@ from numparq.format.schema import Schema
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
+from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_row_count
 
 from .discover.snapshot import DatasetSnapshot
@@ -80,13 +81,13 @@ class Dataset:
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrPaths,
         *,
         partitioning: Any = "hive",
         schema: Any = None,
         resolve: str = "name",
         categories: Collection[str] | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         coalescing: Coalescing | None = None,
         pruners: Sequence[FilePruner] = (),
@@ -124,12 +125,12 @@ class Dataset:
 
     def read(
         self,
-        columns: Sequence[str | tuple[str, ...]] | None = None,
-        filters: Any = None,
+        columns: Columns = None,
+        filters: Filters = None,
         *,
-        runtime_filters: Any = (),
+        runtime_filters: RuntimeFilters = (),
         dtype_backend: str = "numpy",
-        row_range: tuple[int | None, int | None] | None = None,
+        row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
@@ -178,15 +179,15 @@ class Dataset:
 
     def iter_batches(
         self,
-        columns: Sequence[str | tuple[str, ...]] | None = None,
-        filters: Any = None,
+        columns: Columns = None,
+        filters: Filters = None,
         *,
         batch_rows: int | None = None,
         batch_bytes: int | None = None,
         memory_limit: int | None = None,
-        runtime_filters: Any = (),
+        runtime_filters: RuntimeFilters = (),
         dtype_backend: str = "numpy",
-        row_range: tuple[int | None, int | None] | None = None,
+        row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
@@ -267,7 +268,7 @@ class Dataset:
         """
         return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
 
-    def count_rows(self, filters: Any = None) -> int:
+    def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.
 
         Parameters
@@ -287,7 +288,7 @@ class Dataset:
 
         return self._retry_after_refresh(count)
 
-    def plan(self, columns: Sequence[str | tuple[str, ...]] | None = None, filters: Any = None) -> DatasetPlan:
+    def plan(self, columns: Columns = None, filters: Filters = None) -> DatasetPlan:
         """Plan a read: which files are pruned and why, and what is read of the others.
 
         Parameters
@@ -303,7 +304,7 @@ class Dataset:
         choices = ScanOptions(filters=filters, threads=self._threads)
         return self._retry_after_refresh(lambda: self._query(columns, choices).plan())
 
-    def _query(self, columns: Any, choices: ScanOptions) -> DatasetQuery:
+    def _query(self, columns: Columns, choices: ScanOptions) -> DatasetQuery:
         return DatasetQuery(self._contents, self._pruners, columns, choices)
 
     def _retry_after_refresh(self, do: Callable[[], _Result]) -> _Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
 from numparq.scan.options import ScanOptions
+from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
 from .discover.files import DatasetListing
 from .discover.open_files import open_files
@@ -29,20 +30,21 @@ from .splits.serialized_schema import SerializedSchema
 if TYPE_CHECKING:
     import pandas as pd
 
+
 __all__ = ["read_small_files"]
 
 _CELL = "numparq: which cell"  # a partition column, and each cell a partition
 
 
 def read_small_files(
-    cells: Sequence[Any],
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    cells: Sequence[PathOrBuffer],
+    columns: Columns = None,
+    filters: Filters = None,
     *,
-    runtime_filters: Any = (),
+    runtime_filters: RuntimeFilters = (),
     schema: Any = None,
     resolve: str = "name",
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     dtype_backend: str = "numpy",
     include: Collection[str] = (),
@@ -117,17 +119,19 @@ def _all_rows(file: OpenFile) -> Iterator[RowSlice]:
 
 
 @contextmanager
-def _opened(cells: Sequence[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> Iterator[list[OpenFile]]:
+def _opened(
+    cells: Sequence[PathOrBuffer], storage_options: StorageOptions, filesystem: Any
+) -> Iterator[list[OpenFile]]:
     """Open all cells; they are closed at the end."""
     files: list[OpenFile] = []
     try:
         if any(isinstance(cell, bytes | bytearray | memoryview) for cell in cells):
             for place, cell in enumerate(cells):
                 if not isinstance(cell, bytes | bytearray | memoryview):
-                    raise TypeError(f"cell {place} is a {type(cell).__name__}, and others are bytes")
+                    raise TypeError(f"cell {place} is {type(cell).__name__}, but other cells are bytes; use one kind")
                 files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
         elif cells:
-            place_ = resolve_paths(list(cells), storage_options, filesystem)
+            place_ = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
             named = [DataFile(path, place_.display_name(path)) for path in place_.paths]
             files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
         yield files

@@ -32,7 +32,7 @@ def from_dnf(filters: object) -> Expression:
     if not isinstance(filters, (list, tuple)):
         raise TypeError(
             "filters must be a list of tuples (column, operator, value), a list of such lists, or an expression on "
-            f"numparq.col, not {_shown(filters)}"
+            f"numparq.col, not {_describe_filters(filters)}"
         )
     if not filters:
         raise ValueError("filters is empty; use filters=None to read all rows")
@@ -86,7 +86,7 @@ def _test(column: ColumnReference, operator: str, value: Any) -> ColumnPredicate
     return comparison(column.name, "==" if operator == "=" else operator, value)
 
 
-def _shown(filters: object) -> str:
+def _describe_filters(filters: object) -> str:
     """Return the invalid `filters` for a message: its repr, or its type name if that is long (Series, frame)."""
     text = repr(filters)
     return text if len(text) <= 100 and "\n" not in text else type(filters).__name__

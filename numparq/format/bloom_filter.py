@@ -59,9 +59,9 @@ def optimal_num_bytes(num_distinct: float, fpp: float = DEFAULT_FPP, max_bytes: 
     pyarrow reads no filter above 128 MiB, the default limit.
     """
     if not 0 < fpp < 1:
-        raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
+        raise ValueError(f"the false-positive rate must be between 0 and 1, not {fpp}")
     if max_bytes < BLOCK_BYTES:
-        raise ValueError(f"a Bloom filter has at least {BLOCK_BYTES} bytes, not {max_bytes}")
+        raise ValueError(f"the size limit of a Bloom filter must be at least {BLOCK_BYTES} bytes, not {max_bytes}")
     size = BLOCK_BYTES
     while 2 * size <= max_bytes and false_positive_rate(num_distinct, size) > fpp:
         size *= 2
@@ -76,7 +76,7 @@ def hash_values(
     BYTE_ARRAY values need `starts` and `ends` (int64). SchemaError for BOOLEAN, which has no bytes per value.
     """
     if leaf.physical == BOOLEAN:
-        raise SchemaError("a BOOLEAN column can have no Bloom filter", column=leaf.name)
+        raise SchemaError("a BOOLEAN column cannot have a Bloom filter", column=leaf.name)
     if leaf.physical == BYTE_ARRAY:
         if starts is None or ends is None:
             raise TypeError("BYTE_ARRAY values need `starts` and `ends`")
@@ -111,7 +111,7 @@ class BloomFilter:
 
     def __init__(self, bitset: np.ndarray) -> None:
         if not len(bitset) or len(bitset) % BLOCK_BYTES:
-            raise ValueError(f"a Bloom filter consists of blocks of {BLOCK_BYTES} bytes, not of {len(bitset)} bytes")
+            raise ValueError(f"the size of a Bloom filter must be a multiple of {BLOCK_BYTES} bytes, not {len(bitset)}")
         self.bitset = bitset
 
     @classmethod

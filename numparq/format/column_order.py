@@ -84,7 +84,7 @@ class ColumnOrder:
         return self.kind == "float"
 
     @property
-    def thrift_union(self) -> dict[str, dict]:
+    def thrift_union(self) -> dict[str, dict[str, Any]]:
         """The ColumnOrder union for the footer."""
         if self.kind == "int96":
             return {"INT96_TIMESTAMP_ORDER": {}}
@@ -127,7 +127,7 @@ def leaf_order(leaf: Leaf | SchemaNode, column_order: str = TYPE_ORDER) -> Colum
     ``"ieee754"`` and ``"nan_free"`` affect only floats, ``"int96"`` only INT96; ValueError for other names.
     """
     if column_order not in (*COLUMN_ORDERS, INT96_ORDER):
-        raise ValueError(f"the column order is one of {COLUMN_ORDERS}, not {column_order!r}")
+        raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {column_order!r}")
     if leaf.physical is None:
         return NO_ORDER
     if leaf.physical == INT96 and leaf.logical is None and column_order == INT96_ORDER:

@@ -70,11 +70,12 @@ def resolve_reference(reference: Mapping[str, Any]) -> bytes | FileRange:
     fields = _fields(reference)
     inline, uri, offset, size = (fields.get(name) for name in ("inline", "uri", "offset", "size"))
     if inline is not None:
-        return inline
+        content: bytes = inline
+        return content
     if uri is None and offset is None:
-        raise InvalidFileError("the FILE reference stands for nothing: it has neither inline nor uri nor offset")
+        raise InvalidFileError("the FILE reference is empty: inline, uri and offset are all unset")
     if offset is not None and size is None:
-        raise InvalidFileError("the FILE reference has an offset and no size")
+        raise InvalidFileError("the FILE reference has an offset but no size")
     for name, value in (("offset", offset), ("size", size)):
         if value is not None and value < 0:
             raise InvalidFileError(f"the FILE reference has a negative {name}, {value}")
@@ -84,7 +85,7 @@ def resolve_reference(reference: Mapping[str, Any]) -> bytes | FileRange:
 def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are set."""
     if not isinstance(reference, Mapping):
-        raise TypeError(f"a FILE reference is a dict of its fields, not {type(reference).__name__}")
+        raise TypeError(f"a FILE reference must be a dict of its fields, not {type(reference).__name__}")
     found = {}
     for name, kind in REFERENCE_FIELDS.items():
         value = reference.get(name)
@@ -94,7 +95,7 @@ def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, np.integer) or (isinstance(value, float) and abs(value) <= _EXACT and value.is_integer()):
             value = int(value)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise TypeError(f"the field {name} of a FILE reference is {kind.__name__}, not {type(value).__name__}")
+            raise TypeError(f"field {name} of a FILE reference must be {kind.__name__}, not {type(value).__name__}")
         found[name] = value
     return found
 
@@ -106,12 +107,14 @@ def parse_checksum(checksum: str) -> tuple[str, str] | None:
     """
     algorithm, colon, digest = checksum.partition(":")
     if not colon:
-        raise InvalidFileError(f"the checksum {checksum[:100]!r} of the FILE reference does not say its algorithm")
+        raise InvalidFileError(f"the checksum {checksum[:100]!r} of the FILE reference names no algorithm")
     if algorithm not in _ALGORITHMS:
         return None
     length, _ = _ALGORITHMS[algorithm]
     if len(digest) != length or not _HEX.fullmatch(digest):
-        raise InvalidFileError(f"the checksum {checksum[:100]!r} of the FILE reference has no {algorithm} digest")
+        raise InvalidFileError(
+            f"the checksum {checksum[:100]!r} of the FILE reference lacks the {length} hex digits of {algorithm}"
+        )
     return algorithm, digest.lower()
 
 
@@ -126,7 +129,9 @@ def verify_checksum(checksum: str | None, data: np.ndarray) -> None:
     algorithm, digest = known
     found = _ALGORITHMS[algorithm][1](data)
     if found != digest:
-        raise InvalidFileError(f"the bytes of the FILE reference have the {algorithm} {found}, and it says {digest}")
+        raise InvalidFileError(
+            f"the bytes of the FILE reference have the {algorithm} checksum {found}, but the reference states {digest}"
+        )
 
 
 def _crc32c(data: np.ndarray) -> int:
@@ -166,8 +171,8 @@ class FileReferenceReader:
         if where.offset > available or size > available - where.offset:
             what = "this file" if where.uri is None else repr(where.uri[:200])
             raise InvalidFileError(
-                f"the FILE reference is to bytes {where.offset} to {where.offset + size} of {what}, which has only "
-                f"{available}"
+                f"the FILE reference points to bytes {where.offset} to {where.offset + size} of {what}, which has only "
+                f"{available} bytes"
             )
         return start + where.offset, size
 
@@ -175,8 +180,8 @@ class FileReferenceReader:
         split_sibling_path(uri)
         if self._files is None:
             raise UnsupportedError(
-                f"the FILE reference is to another file, {uri[:200]!r}; with external_files=True, what lies below the "
-                "folder of the file itself is read"
+                f"the FILE reference points to another file, {uri[:200]!r}; pass external_files=True to read files "
+                "below the directory of this file"
             )
         return self._files.add_file(uri)
 
@@ -201,6 +206,6 @@ class FileReferenceReader:
         try:
             out = np.empty(size, np.uint8)
         except MemoryError:
-            raise LimitError(f"there is not enough memory for the {size:,} bytes of a FILE reference") from None
+            raise LimitError(f"not enough memory for the {size:,} bytes of a FILE reference") from None
         self.read(position, out, checksum)
         return out.tobytes()

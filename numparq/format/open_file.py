@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
     from numparq.io.coalesce import Coalescing
     from numparq.io.multi_file_source import MultiFileSource
+    from numparq.typing import PathOrBuffer
 
     from .geospatial import GeospatialColumn
     from .thrift.decode import Record
+
+Parsed = TypeVar("Parsed")
 
 _MAX_CACHED_VALUE_BYTES = 64 << 10  # key-value metadata above this size is parsed without a cache
 
@@ -47,7 +50,7 @@ class OpenFile:
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrBuffer | Source,
         *,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
@@ -153,10 +156,11 @@ def _without_stamp() -> None:
     """Return None: the source has no stamp."""
 
 
-def _parse_cached(make: Callable[..., Any], *values: Any) -> Any:
+def _parse_cached(make: Callable[..., Parsed], *values: Any) -> Parsed:
     """Parse footer values, cached by content unless they are large."""
     size = sum(len(value) for value in values if isinstance(value, bytes))
-    return _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
+    parsed: Parsed = _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
+    return parsed
 
 
 @lru_cache(maxsize=128)
@@ -168,14 +172,14 @@ def _check_coalescing(coalescing: Any) -> None:
     from numparq.io.coalesce import Coalescing
 
     if not isinstance(coalescing, Coalescing):
-        raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
+        raise TypeError(f"coalescing must be a numparq.Coalescing or None, not {type(coalescing).__name__}")
 
 
-def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
+def _with_sibling_files(source: Source, path: PathOrBuffer | Source) -> MultiFileSource:
     """Open sibling files as the file's column chunks name them."""
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.io.sibling_files import SiblingFiles
 
     if source.is_remote:
-        raise UnsupportedError("external_files=True needs a local file: nothing beside a remote one is opened")
+        raise UnsupportedError("external_files=True needs a local file: sibling files of a remote file are not opened")
     return MultiFileSource(source, SiblingFiles(path))

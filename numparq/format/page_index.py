@@ -218,7 +218,7 @@ class OffsetIndex:
         if len(self.locations) != 1:
             return False
         start, size, row = self.locations[0].tolist()
-        return row == 0 and whole.start <= start < start + size == whole.end
+        return bool(row == 0 and whole.start <= start < start + size == whole.end)
 
 
 @lru_cache(maxsize=1)

@@ -148,7 +148,9 @@ class Schema:
         if self._children[1:].any():
             return np.flatnonzero(np.array(self._tree.depth) == 1)
         if self._children[0] != len(self._children) - 1:
-            raise InvalidFileError("the schema's root has another number of columns than there are")
+            raise InvalidFileError(
+                f"the schema's root claims {self._children[0]} columns, but has {len(self._children) - 1}"
+            )
         return np.arange(1, len(self._children))
 
     @cached_property
@@ -229,7 +231,7 @@ class Schema:
         (name,) = self._names(np.array([element]))
         repetition = max(record[self._repetition], REQUIRED)
         if repetition > REPEATED:
-            raise InvalidFileError(f"the column has a repetition type {repetition}", column=name)
+            raise InvalidFileError(f"the column has the unknown repetition type {repetition}", column=name)
         leaf = int(self._first_leaf[element]) if self._footer.is_leaf[element] else None
         depths = self._tree.depth
         children = []
@@ -273,14 +275,15 @@ class Schema:
     ) -> Leaf:
         physical, repetition = record[self._type], max(record[self._repetition], REQUIRED)  # -1: absent
         if not 0 <= physical <= FIXED_LEN_BYTE_ARRAY:
-            raise InvalidFileError("the column has no physical type of this format", column=".".join(path))
+            raise InvalidFileError(
+                "the column has no physical type" if physical == -1 else f"the physical type {physical} is unknown",
+                column=".".join(path),
+            )
         length = record[self._length] if physical == FIXED_LEN_BYTE_ARRAY else None
         if length is not None and length < 0:
-            raise InvalidFileError(
-                "a FIXED_LEN_BYTE_ARRAY column must say how long its values are", column=".".join(path)
-            )
+            raise InvalidFileError("a FIXED_LEN_BYTE_ARRAY column has no valid type_length", column=".".join(path))
         if repetition > REPEATED:
-            raise InvalidFileError(f"the column has a repetition type {repetition}", column=".".join(path))
+            raise InvalidFileError(f"the column has the unknown repetition type {repetition}", column=".".join(path))
         index, logical = int(self._first_leaf[element]), self._logical_types.read(record)
         return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
 
@@ -339,7 +342,7 @@ def _walk(children: list[int]) -> SchemaTree:
         parent[element], depth[element] = groups[-1], len(groups)
         if count:
             if len(groups) > MAX_SCHEMA_DEPTH:
-                raise InvalidFileError(f"the schema is nested more than {MAX_SCHEMA_DEPTH} deep")
+                raise InvalidFileError(f"the schema is nested more than {MAX_SCHEMA_DEPTH} levels deep")
             groups.append(element)
             to_come.append(count)
     if any(to_come):

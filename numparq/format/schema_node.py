@@ -11,7 +11,7 @@ from numparq.errors import SchemaError
 
 from .logical_type import CONVERTED_TYPES, LogicalType
 from .schema import OPTIONAL, REPEATED, Leaf
-from .thrift.idl import load_idl
+from .thrift.idl import enum_value, load_idl
 
 __all__ = ["SchemaNode", "leaf_columns", "to_schema_elements"]
 
@@ -182,18 +182,18 @@ def _converted(logical: LogicalType) -> int | None:
 def _node_error(node: SchemaNode) -> str | None:
     """Return what is wrong with a node, apart from its children, or None."""
     if not 0 <= node.repetition <= 2:
-        return f"there is no repetition type {node.repetition}"
+        return f"the repetition type {node.repetition} is unknown; use 0 (REQUIRED), 1 (OPTIONAL) or 2 (REPEATED)"
     if node.physical is None:
         if not node.children:
-            return "it is a group without fields, which Parquet cannot store"
+            return "a group without fields cannot be stored in Parquet"
         wrong = node.logical is not None and node.logical.kind not in _GROUPS
-        return f"{node.logical} does not annotate a group" if wrong else None
+        return f"logical type {node.logical} cannot annotate a group" if wrong else None
     if node.children:
-        return "it has both a physical type and fields"
+        return "the schema node has both a physical type and fields"
     if not 0 <= node.physical <= _FIXED:
-        return f"there is no physical type {node.physical}"
+        return f"the physical type {node.physical} is unknown"
     if node.physical == _FIXED and node.type_length < 1:
-        return "a FIXED_LEN_BYTE_ARRAY needs a length of at least 1"
+        return f"a FIXED_LEN_BYTE_ARRAY needs a type_length of at least 1, not {node.type_length}"
     if node.logical is None:
         return None
     return _parameter_error(node.logical) or _physical_type_error(node, node.logical)
@@ -203,17 +203,19 @@ def _physical_type_error(node: SchemaNode, logical: LogicalType) -> str | None:
     """Check the physical type against the logical type."""
     kind, physical = logical.kind, node.physical
     if kind in _GROUPS:
-        return f"{logical} annotates groups only"
+        return f"logical type {logical} can only annotate a group"
     if kind in _BYTES and physical != _BYTE_ARRAY:
-        return f"{logical} takes BYTE_ARRAY"
+        return f"logical type {logical} needs BYTE_ARRAY, not {_type_name(physical)}"
     if kind in _LENGTHS and (physical != _FIXED or node.type_length != _LENGTHS[kind]):
-        return f"{logical} takes FIXED_LEN_BYTE_ARRAY of length {_LENGTHS[kind]}"
+        return f"logical type {logical} needs FIXED_LEN_BYTE_ARRAY of length {_LENGTHS[kind]}"
     if kind == "DATE" and physical != _INT32:
-        return "DATE takes INT32"
+        return f"logical type DATE needs INT32, not {_type_name(physical)}"
     if (kind, logical.unit) in _UNITS and physical != _UNITS[kind, logical.unit or ""]:
-        return f"{logical} takes {_name(_UNITS[kind, logical.unit or ''])}"
+        return (
+            f"logical type {logical} needs {_type_name(_UNITS[kind, logical.unit or ''])}, not {_type_name(physical)}"
+        )
     if kind == "INTEGER" and physical != _WIDTHS[logical.bit_width or 0]:
-        return f"{logical} takes {_name(_WIDTHS[logical.bit_width or 0])}"
+        return f"logical type {logical} needs {_type_name(_WIDTHS[logical.bit_width or 0])}, not {_type_name(physical)}"
     if kind == "DECIMAL":
         return _decimal_error(node, logical)
     return None
@@ -228,24 +230,26 @@ def _decimal_error(node: SchemaNode, logical: LogicalType) -> str | None:
     else:
         most = _MOST_DIGITS.get(node.physical or 0, 0)
     if not most:
-        return f"{logical} takes INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY"
-    return f"{logical} has more than the {most} digits that its type holds" if (logical.precision or 0) > most else None
+        return f"logical type {logical} needs INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY"
+    if (logical.precision or 0) > most:
+        return f"logical type {logical} has more than the {most} digits that its physical type holds"
+    return None
 
 
 def _parameter_error(logical: LogicalType) -> str | None:
     kind = logical.kind
     if kind not in (*_kinds(), *_CONVERTED_ONLY):
-        return f"there is no logical type {kind}"
+        return f"the logical type {kind} is unknown"
     if kind == "INTEGER" and (logical.bit_width not in _WIDTHS or logical.signed is None):
-        return "INTEGER takes 8, 16, 32 or 64 bits, signed or not"
+        return "logical type INTEGER needs 8, 16, 32 or 64 bits, signed or unsigned"
     if kind in ("TIME", "TIMESTAMP") and ((kind, logical.unit) not in _UNITS or logical.utc is None):
-        return f"{kind} takes a unit of MILLIS, MICROS or NANOS, adjusted to UTC or not"
+        return f"logical type {kind} needs the unit MILLIS, MICROS or NANOS, adjusted to UTC or not"
     if kind == "DECIMAL" and not 0 <= _or(logical.scale, -1) <= _or(logical.precision, -1):
-        return f"{logical}: the scale is from 0 to the precision"
+        return f"the scale of {logical} must be from 0 to the precision"
     if kind == "DECIMAL" and logical.precision == 0:
-        return f"{logical}: the precision is at least 1"
+        return f"the precision of {logical} must be at least 1"
     if logical.algorithm is not None and logical.algorithm not in load_idl().enums["EdgeInterpolationAlgorithm"]:
-        return f"there is no algorithm {logical.algorithm}"
+        return f"the edge interpolation algorithm {logical.algorithm} is unknown"
     return None
 
 
@@ -259,5 +263,6 @@ def _kinds() -> tuple[str, ...]:
     return tuple(field.name for field in load_idl().structs["LogicalType"].fields)
 
 
-def _name(physical: int) -> str:
-    return {_INT32: "INT32", _INT64: "INT64"}[physical]
+def _type_name(physical: int | None) -> str:
+    """Return a physical type's name in the specification."""
+    return "a group" if physical is None else str(enum_value("Type", physical))

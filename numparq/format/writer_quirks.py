@@ -111,51 +111,47 @@ class StatisticsQuirk:
 
 
 STATISTICS_QUIRKS: tuple[StatisticsQuirk, ...] = (
-    StatisticsQuirk("", None, "not signed", (DEPRECATED_MIN_MAX,), "PARQUET-686: bytes were compared as signed ones"),
-    StatisticsQuirk("parquet-mr", (1, 8, 0), "bytes", _BOTH, "PARQUET-251: buffers were used again under the bounds"),
+    StatisticsQuirk("", None, "not signed", (DEPRECATED_MIN_MAX,), "PARQUET-686: bytes were compared as signed"),
+    StatisticsQuirk("parquet-mr", (1, 8, 0), "bytes", _BOTH, "PARQUET-251: buffers of the bounds were reused"),
     StatisticsQuirk("parquet-mr", (1, 10, 0), "not signed", _BOTH, "PARQUET-686, PARQUET-1494"),
     StatisticsQuirk("parquet-cpp", (1, 3, 0), "not signed", _BOTH, "PARQUET-686"),
-    StatisticsQuirk("parquet-cpp", (1, 4, 0), "float", _BOTH, "PARQUET-1225: a NaN hides what comes after it"),
-    StatisticsQuirk(
-        "parquet-cpp", None, "decimal bytes", _BOTH, "PARQUET-1655: each byte was compared as a signed one"
-    ),
+    StatisticsQuirk("parquet-cpp", (1, 4, 0), "float", _BOTH, "PARQUET-1225: a NaN hides later values"),
+    StatisticsQuirk("parquet-cpp", None, "decimal bytes", _BOTH, "PARQUET-1655: each byte was compared as signed"),
     StatisticsQuirk("parquet-cpp-arrow", (4, 0, 0), "decimal bytes", _BOTH, "PARQUET-1655"),
     StatisticsQuirk(
         "parquet-cpp-arrow", None, "in lists", (NULL_COUNT,), "apache/arrow#51097: empty lists are not counted"
     ),
-    StatisticsQuirk("parquet-rs", (5, 2, 0), "bytes", _BOTH, "apache/arrow-rs#641: shorter was less"),
+    StatisticsQuirk("parquet-rs", (5, 2, 0), "bytes", _BOTH, "apache/arrow-rs#641: shorter values were ordered first"),
     StatisticsQuirk("parquet-rs", (13, 0, 0), "decimal bytes", _BOTH, "apache/arrow-rs#1532: compared unsigned"),
     StatisticsQuirk(
         "parquet-rs", (13, 0, 0), "unsigned", _BOTH, "apache/arrow-rs#1532: compared signed, without a logical type"
     ),
     StatisticsQuirk("parquet-rs", None, "decimal bytes of any length", _BOTH, "apache/arrow-rs#10860, #11073"),
     StatisticsQuirk(
-        "parquet-rs", (43, 0, 0), "all", (OFFSET_INDEX,), "apache/arrow-rs#4459: no pages, where all is null"
+        "parquet-rs", (43, 0, 0), "all", (OFFSET_INDEX,), "apache/arrow-rs#4459: no pages if all values are null"
     ),
     StatisticsQuirk(
-        "parquet-rs", (53, 0, 0), "all", (COLUMN_INDEX,), "apache/arrow-rs#6310: empty bounds behind pages of nulls"
+        "parquet-rs", (53, 0, 0), "all", (COLUMN_INDEX,), "apache/arrow-rs#6310: empty bounds after null pages"
     ),
     StatisticsQuirk(
         "arrow2 - native rust implementation of arrow", None, "all", _BOTH, "pola-rs/polars#7842: too small a maximum"
     ),
-    StatisticsQuirk("polars", None, "all", (NULL_COUNT,), "pola-rs/polars#29321: times the number of pages"),
+    StatisticsQuirk("polars", None, "all", (NULL_COUNT,), "pola-rs/polars#29321: multiplied by the number of pages"),
     StatisticsQuirk("polars", None, "unsigned", _BOTH, "pola-rs/polars#15323: compared signed"),
     StatisticsQuirk("polars", None, "decimal bytes", _BOTH, "pola-rs/polars#29347: compared unsigned"),
-    StatisticsQuirk("duckdb", None, "in lists", (NULL_COUNT,), "duckdb/duckdb#24936: not counted behind a full page"),
+    StatisticsQuirk("duckdb", None, "in lists", (NULL_COUNT,), "duckdb/duckdb#24936: not counted after a full page"),
     StatisticsQuirk("clickhouse", (25, 8, 0), "decimal bytes", _BOTH, "ClickHouse/ClickHouse#83754: compared unsigned"),
     StatisticsQuirk(
-        "clickhouse", (26, 5, 0), "of any length", (COLUMN_INDEX,), "ClickHouse/ClickHouse#103334: long is empty"
+        "clickhouse", (26, 5, 0), "of any length", (COLUMN_INDEX,), "ClickHouse/ClickHouse#103334: long bounds empty"
     ),
     StatisticsQuirk("github.com/parquet-go/parquet-go", None, "decimal bytes", _BOTH, "parquet-go/parquet-go#592"),
     StatisticsQuirk("github.com/segmentio/parquet-go", None, "decimal bytes", _BOTH, "parquet-go/parquet-go#592"),
     # Two programs use this name: apache/arrow-go, and xitongsys/parquet-go, which writes no version.
-    StatisticsQuirk(
-        "parquet-go", (18, 1, 0), "unsigned", _BOTH, "apache/arrow-go#209: it begins with a wrong least value"
-    ),
+    StatisticsQuirk("parquet-go", (18, 1, 0), "unsigned", _BOTH, "apache/arrow-go#209: wrong initial minimum"),
     StatisticsQuirk(
         "parquet-go", (1, 0, 0), "all", (OFFSET_INDEX,), "xitongsys/parquet-go#547: sizes before compression"
     ),
-    StatisticsQuirk("hyparquet", None, "decimal", _BOTH, "hyparam/hyparquet-writer#38: not the stored numbers"),
+    StatisticsQuirk("hyparquet", None, "decimal", _BOTH, "hyparam/hyparquet-writer#38: bounds of other numbers"),
 )
 
 _GO = (
@@ -189,10 +185,10 @@ class ToleratedDefect:
 # Keyed by the check that reports the warning.
 TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
     "writer-bool": ToleratedDefect(
-        "thrift-type", {"fastparquet-python": None}, "fastparquet does so where it infers nulls"
+        "thrift-type", {"fastparquet-python": None}, "fastparquet does so when it infers nulls"
     ),
-    "writer-converted": ToleratedDefect("thrift-enum", {"parquet-cpp": None}, "parquet-cpp's UNKNOWN of old"),
-    "writer-variant": ToleratedDefect("schema-variant", {"duckdb": (1, 6, 0)}, "as DuckDB up to 1.5 has them"),
+    "writer-converted": ToleratedDefect("thrift-enum", {"parquet-cpp": None}, "old parquet-cpp wrote UNKNOWN"),
+    "writer-variant": ToleratedDefect("schema-variant", {"duckdb": (1, 6, 0)}, "as DuckDB up to 1.5 writes them"),
     "writer-null-count": ToleratedDefect(
         "page-null-count",
         {"parquet-cpp": None, "parquet-cpp-arrow": (12, 0, 0), "parquet-mr": (1, 18, 0)},
@@ -201,9 +197,9 @@ TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
     "writer-row-count": ToleratedDefect(
         "page-row-count",
         {"parquet-cpp": None, "parquet-cpp-arrow": (12, 0, 0), **dict.fromkeys(_GO)},
-        "writers in Go leave it at 0, and parquet-cpp counted entries, apache/arrow#34086",
+        "Go writers leave it at 0, and parquet-cpp counted values, apache/arrow#34086",
     ),
-    "writer-deltas": ToleratedDefect("page-deltas", {"duckdb": None}, "DuckDB takes them as those of INT64"),
+    "writer-deltas": ToleratedDefect("page-deltas", {"duckdb": None}, "DuckDB encodes them as INT64 deltas"),
 }
 
 

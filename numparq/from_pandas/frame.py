@@ -85,13 +85,13 @@ def shred_frame(
     `index=None` stores a RangeIndex in the metadata only. No index level gets a name in `reserved`.
     """
     if not isinstance(df, pd.DataFrame):
-        raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
+        raise TypeError(f"df must be a DataFrame, not {type(df).__name__}")
     given = parse_schema(schema)
     parts, levels = frame_columns(df, index, reserved)
     if given.is_complete:
         parts, levels = select_by_schema(parts, levels, given, len(df))
     elif missing := sorted(set(given.columns) - {part.name for part in parts}):
-        raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
+        raise SchemaError(f"the schema names column {missing[0]!r}, which the DataFrame does not have")
     columns = [shred_column(part.name, part.values, given.columns.get(part.name)) for part in parts]
     fields = [field_of_column(column) for column in columns]
     entries = [
@@ -130,7 +130,7 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
             return _nested_column(name, np.full(len(values), None, object), user_column)
         if replace(user_column.node, repetition=OPTIONAL, field_id=None) == source.node(name):
             return FlatColumn(name, source, replace(user_column.node, repetition=OPTIONAL))
-        raise SchemaError("the column has another structure than the schema says")
+        raise SchemaError("the nested structure of the column differs from the schema")
 
 
 def _column_values(values: Any) -> ColumnValues:
@@ -146,7 +146,7 @@ def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceCo
         return nested_column(name, values)
     column = nested_column(name, values, given.node)
     if column.node != given.node:
-        raise SchemaError("the column has another structure than the schema says")
+        raise SchemaError("the nested structure of the column differs from the schema")
     return column
 
 
@@ -163,7 +163,7 @@ def _range_values(index: pd.RangeIndex) -> ColumnValues:
 
 
 def _key_value_metadata(
-    df: pd.DataFrame, levels: list[Any], entries: list[dict], with_index: bool
+    df: pd.DataFrame, levels: list[Any], entries: list[dict[str, Any]], with_index: bool
 ) -> dict[str, str | bytes]:
     attrs = attrs_entries(df.attrs)
     labels = label_entries(df.columns) if with_index else []

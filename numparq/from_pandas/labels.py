@@ -62,12 +62,12 @@ def _check_unicode(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise SchemaError(f"the column name {name!r} is no Unicode text") from None
+        raise SchemaError(f"the column name {name!r} cannot be encoded as UTF-8; rename the column") from None
 
 
 def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:
     """Return the column name of an index level: its own, or ``__index_level_0__`` and so on if missing or taken."""
-    name = label_text(level.name)
+    name: str | None = label_text(level.name)
     if name is not None and name not in taken:
         _check_unicode(name)
         return name
@@ -100,7 +100,7 @@ class IndexLevel:
     def __init__(self, index: pd.MultiIndex, number: int) -> None:
         self._codes = index.codes[number]
         self._values = index.levels[number]
-        self._spread = lambda: index.get_level_values(number)
+        self._spread: Callable[[], pd.Index] = lambda: index.get_level_values(number)
         self.name = index.names[number]
         self.dtype = self._values.dtype
 
@@ -156,7 +156,7 @@ def frame_columns(
     strange = [name for name in df.index.names if name is not None and not isinstance(name, str)]
     if strange:
         warnings.warn(
-            f"names of the index that are no strings become strings to other readers: {strange}",
+            f"other readers turn index names that are not strings into strings: {strange}",
             UserWarning,
             stacklevel=4,
         )
@@ -187,7 +187,7 @@ def select_by_schema(
         if name in known:
             found.append(known[name])
         elif num_rows:
-            raise SchemaError("the frame has no such column, which the schema names", column=name)
+            raise SchemaError("the schema names a column that the DataFrame does not have", column=name)
         else:
             found.append(FrameColumn(name, name, pd.Series([], dtype=object)))
     return found, [level for level in levels if isinstance(level, dict) or level in user_schema.columns]

@@ -116,7 +116,8 @@ def integer_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues
     dtype = _common_dtype([cls for cls in classes if issubclass(cls, (int, np.integer))], np.int64)
     if dtype == np.int64 and not _all_within(values, np.int64):
         if not _all_within(values, np.uint64):
-            raise SchemaError("an integer is beyond 64 bits, which is what Parquet's integers have at most")
+            low, high = (end(map(end, filter(len, present_chunks(values)))) for end in (min, max))
+            raise SchemaError(f"integers from {low} to {high} do not fit 64 bits, the limit of Parquet; use Decimals")
         dtype = np.dtype(np.uint64)
     arrow_type, convert = number_converter(dtype)
     return flat_object_values(arrow_type, values, lambda part: convert(part.astype(dtype)).values)
@@ -143,7 +144,7 @@ def mixed_number_objects(values: np.ndarray) -> ColumnValues:
         for place in np.flatnonzero(np.abs(found) >= _MAX_EXACT_INTEGER).tolist():
             value = part[place]
             if isinstance(value, (int, np.integer)) and int(found[place]) != int(value):
-                raise SchemaError(f"the integer {value} stands beside floats, and is none without loss")
+                raise SchemaError(f"integer {value} cannot be stored as float64 without loss; use Decimal objects")
         return found
 
     return flat_object_values(ArrowType("float", 64), values, convert)

@@ -52,7 +52,7 @@ def _extension_values(
     """Return the values of Period or Interval objects by the extension array that pandas builds of them."""
     array = pd.array([None if missing else value for value, missing in zip(values, pd.isna(values), strict=True)])
     if not isinstance(array.dtype, (pd.PeriodDtype, pd.IntervalDtype)):
-        raise SchemaError("a column of objects holds periods or intervals of different sorts")
+        raise SchemaError("a column of objects holds periods or intervals of different dtypes")
     return source_of(array)
 
 

@@ -59,16 +59,16 @@ def encode_bytes(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
 
 def _utf8(value: Any) -> bytes:
     if not isinstance(value, str):
-        raise SchemaError(f"a string is wanted, not a value of type {type(value).__name__}")
+        raise SchemaError(f"a value must be a string, not {type(value).__name__}")
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"the string {value[:40]!r} is no Unicode text: {error.reason}") from None
+        raise SchemaError(f"the string {value[:40]!r} cannot be encoded as UTF-8: {error.reason}") from None
 
 
 def _bytes(value: Any) -> bytes:
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise SchemaError(f"bytes are wanted, not a value of type {type(value).__name__}")
+        raise SchemaError(f"a value must be bytes, not {type(value).__name__}")
     return bytes(value)
 
 

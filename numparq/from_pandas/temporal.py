@@ -64,7 +64,7 @@ def _second_leaf(values: np.ndarray) -> LeafValues:
     leaf = _tick_leaf(values)
     present = leaf.values if leaf.validity is None else leaf.values[leaf.validity.view(bool)]
     if len(present) and max(-int(present.min()), int(present.max())) > _MAX_SECONDS:
-        raise SchemaError("a timestamp is beyond the range of milliseconds, the longest unit that Parquet has")
+        raise SchemaError("a timestamp is beyond the range of milliseconds, the coarsest unit of Parquet")
     return LeafValues(leaf.values * 1000, validity=leaf.validity)
 
 
@@ -80,7 +80,7 @@ def numpy_temporal_values(values: np.ndarray, timezone: str = "") -> ColumnValue
     """
     unit, count = np.datetime_data(values.dtype)
     if unit not in ("s", "ms", "us", "ns") or count != 1:
-        raise SchemaError(f"a column of dtype {values.dtype} cannot be written: its unit has to be s, ms, us or ns")
+        raise SchemaError(f"a column of dtype {values.dtype} cannot be written: its unit must be s, ms, us or ns")
     if values.dtype.kind == "m":
         return flat_values(ArrowType("duration", unit=unit), row_slicer(values), _tick_leaf)
     return flat_values(
@@ -117,7 +117,7 @@ def time_objects(values: np.ndarray) -> ColumnValues:
 
     def convert(part: np.ndarray) -> np.ndarray:
         if any(value.tzinfo is not None for value in part):
-            raise SchemaError("a time with a time zone cannot be written: Parquet's have none")
+            raise SchemaError("a time with a time zone cannot be written: Parquet times have no time zone")
         seconds = [(value.hour * 60 + value.minute) * 60 + value.second for value in part]
         fractions = [value.microsecond for value in part]
         return np.array(seconds, np.int64) * _US_PER_SECOND + np.array(fractions, np.int64)
@@ -158,7 +158,7 @@ def _object_ticks(part: np.ndarray, dtype: str) -> np.ndarray:
     # NumPy converts Python timedeltas by way of microseconds, which wrap around, whatever the unit.
     wrapped = any(isinstance(value, datetime.timedelta) and abs(value) > _MAX_TIMEDELTA for value in exact)
     if wrapped or (found.astype(coarse) != exact.astype(coarse)).any():
-        raise SchemaError(f"a moment or duration is beyond the range of {dtype}, which others of the column need")
+        raise SchemaError(f"a timestamp or duration is beyond the range of {dtype}, the unit that other values need")
     return found.view(np.int64)
 
 
@@ -180,7 +180,8 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
     def convert(part: np.ndarray) -> np.ndarray:
         if zone is None:
             return _object_ticks(part, dtype)
-        return pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
+        ticks: np.ndarray = pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
+        return ticks
 
     return flat_object_values(arrow_type, values, convert)
 

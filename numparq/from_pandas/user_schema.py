@@ -56,12 +56,12 @@ def parse_schema(schema: Any) -> UserSchema:
     if isinstance(schema, Mapping):
         return UserSchema({name: parse_column(name, kind) for name, kind in schema.items()}, False)
     if isinstance(schema, (str, bytes)) or not isinstance(schema, Iterable):
-        raise TypeError(f"a schema is a pyarrow.Schema, a sequence of fields, or a dict, not {type(schema).__name__}")
+        raise TypeError(f"schema must be a pyarrow.Schema, a sequence of fields or a dict, not {type(schema).__name__}")
     columns: dict[str, UserColumn] = {}
     for item in schema:
         name = getattr(item, "name", None)
         if not isinstance(name, str):
-            raise TypeError(f"a field of a schema is a Node or a pyarrow.Field, not {type(item).__name__}")
+            raise TypeError(f"a field of schema must be a SchemaNode or a pyarrow.Field, not {type(item).__name__}")
         if name in columns:
             raise ValueError(f"the schema has the column {name!r} twice")
         columns[name] = parse_column(name, item)
@@ -82,7 +82,9 @@ def parse_column(name: str, kind: Any) -> UserColumn:
         physical, length, logical = parquet_type(kind)
         return UserColumn(SchemaNode(name, OPTIONAL, physical, length, logical), ArrowField(name, kind))
     if not type(kind).__module__.startswith("pyarrow"):
-        raise TypeError(f"the type of column {name!r} is a Node, a pyarrow type or an ArrowType, not {kind!r}")
+        raise TypeError(
+            f"the type of column {name!r} must be a SchemaNode, an ArrowType or a pyarrow type, not {kind!r}"
+        )
     from numparq.types.arrow_fields import node_from_field
     from numparq.types.pyarrow import field_from_pyarrow
 

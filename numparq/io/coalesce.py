@@ -53,7 +53,7 @@ class Coalescing:
 
     def __post_init__(self) -> None:
         if self.gap < 0 or self.max_bytes < 1:
-            raise ValueError(f"a gap is 0 bytes or more, max_bytes at least 1; got {self.gap} and {self.max_bytes}")
+            raise ValueError(f"gap must be at least 0 and max_bytes at least 1, not {self.gap} and {self.max_bytes}")
 
 
 # A second read of a cached local file costs only 2 us, so no unneeded byte is read.
@@ -88,7 +88,8 @@ class CoalescedRanges:
     def range_bytes(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
         """Return the bytes of byte range number `ranges`, a view of its request's array in `fetched`."""
         start = int(self.offset_in_request[ranges])
-        return fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
+        data: np.ndarray = fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
+        return data
 
 
 def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
@@ -98,7 +99,7 @@ def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> C
     """
     ranges = np.ascontiguousarray(ranges, np.int64).reshape(-1, 2)
     if np.count_nonzero((ranges[:, 0] < 0) | (ranges[:, 0] >= ranges[:, 1])):
-        raise ValueError("a byte range begins below 0, or has no bytes")
+        raise ValueError("a byte range has a negative start or no bytes")
     order = ranges[:, 0].argsort(kind="stable")
     blobs, places = np.empty_like(ranges), np.empty((len(ranges), RANGE_FIELDS), np.int64)
     count = kernels.coalesce_ranges(

@@ -38,8 +38,9 @@ def copy_prefix(source: str | os.PathLike[str] | int, sink: Sink, length: int) -
     """
     with _opened(source) as descriptor:
         before = _file_stamp(descriptor)
-        if os.fstat(descriptor).st_size < length:
-            raise InvalidFileError(f"the file has fewer than the {length:,} bytes that are to be copied")
+        size = os.fstat(descriptor).st_size
+        if size < length:
+            raise InvalidFileError(f"the file has {size:,} bytes, fewer than the {length:,} bytes to copy")
         done = 0
         target = getattr(sink, "descriptor", None)
         if target is not None:
@@ -48,7 +49,7 @@ def copy_prefix(source: str | os.PathLike[str] | int, sink: Sink, length: int) -
                 done = _copy_with(copy, descriptor, sink, done, length)
         _copy_through_memory(descriptor, sink, done, length)
         if _file_stamp(descriptor) != before:
-            raise InvalidFileError("the file was changed while it was copied")
+            raise InvalidFileError("the file changed during the copy")
 
 
 @contextmanager
@@ -100,7 +101,7 @@ def _copy_through_memory(source: int, sink: Sink, done: int, length: int) -> Non
     while done < length:
         data = _read(source, min(length - done, _COPY_BUFFER_BYTES), done)
         if not data:
-            raise InvalidFileError(f"the file ends after {done:,} of the {length:,} bytes that are to be copied")
+            raise InvalidFileError(f"the file ends after {done:,} of the {length:,} bytes to copy")
         sink.write(data)
         done += len(data)
 

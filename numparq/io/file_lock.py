@@ -28,12 +28,12 @@ class LockedFile:
         while True:
             self.file: BinaryIO = open(path, "rb")  # noqa: SIM115
             _lock(self.file)
-            if self._is_in_place():
+            if self._is_current_file():
                 break
             self.file.close()
         self._state = _file_stamp(self.file)
 
-    def _is_in_place(self) -> bool:
+    def _is_current_file(self) -> bool:
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self.file.fileno()))
         except OSError:
@@ -41,8 +41,8 @@ class LockedFile:
 
     def check_unchanged(self) -> None:
         """Raise OSError if the file was changed or replaced since it was opened."""
-        if not self._is_in_place() or _file_stamp(self.file) != self._state:
-            raise OSError(f"{self._path} was changed by somebody else while rows were appended; nothing was written")
+        if not self._is_current_file() or _file_stamp(self.file) != self._state:
+            raise OSError(f"{self._path} was changed by another process while rows were appended; nothing was written")
 
     def close(self) -> None:
         """Close the file, which releases its lock."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numparq.typing import PathLike, StorageOptions
 
 __all__ = ["ResolvedPaths", "resolve_paths", "strip_file_scheme"]
 
@@ -27,29 +30,29 @@ class ResolvedPaths(NamedTuple):
     display_name: Callable[[str], str]
 
 
-def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> ResolvedPaths:
+def resolve_paths(paths: Sequence[PathLike], storage_options: StorageOptions, filesystem: Any) -> ResolvedPaths:
     """Return the one file system of all paths or URLs, and their paths on it.
 
     Raises TypeError or ValueError for other arguments or several file systems, ImportError for URLs without fsspec.
     """
     for path in paths:
         if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"several files are given by their paths or URLs, and not by {type(path).__name__}")
+            raise TypeError(f"a list of files must hold paths or URLs, not {type(path).__name__}")
     names = [os.fsdecode(path) for path in paths]
     if filesystem is not None:
         if storage_options:
-            raise ValueError("storage_options are for URLs; the file system has its own already")
+            raise ValueError("storage_options cannot be combined with filesystem, which has its own")
         return _on_filesystem(filesystem, names, str)
     names = [strip_file_scheme(name) for name in names]
     urls = ["://" in name for name in names]
     if not any(urls):
         if storage_options:
-            raise ValueError(f"storage_options are for URLs, and {names[0]!r} is a local path")
+            raise ValueError(f"storage_options need a URL, but {names[0]!r} is a local path")
         return _local(names)
     if not all(urls):
         raise ValueError(
-            f"the files of a dataset are on one file system: {names[urls.index(True)]!r} is a URL, and "
-            f"{names[urls.index(False)]!r} a local path"
+            f"the files of a dataset must be on one file system, but {names[urls.index(True)]!r} is a URL and "
+            f"{names[urls.index(False)]!r} is a local path"
         )
     return _on_filesystem(*_behind_urls(names, storage_options or {}))
 
@@ -66,17 +69,19 @@ def _local(paths: list[str]) -> ResolvedPaths:
     return ResolvedPaths(None, [path.replace(os.sep, "/") for path in paths] if os.sep != "/" else paths, str)
 
 
-def _behind_urls(urls: list[str], options: dict[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
+def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise ImportError(f"{urls[0]} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+        raise ImportError(f"{urls[0]} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
     filesystem, first = url_to_fs(urls[0], **options)
     paths = [first]
     for url in urls[1:]:
         another, path = url_to_fs(url, **options)
         if another is not filesystem and another != filesystem:
-            raise ValueError(f"the files of a dataset are on one file system, and {urls[0]!r} and {url!r} are on two")
+            raise ValueError(
+                f"the files of a dataset must be on one file system, but {urls[0]!r} and {url!r} are on two"
+            )
         paths.append(path)
     return filesystem, paths, str if any("::" in url for url in urls) else filesystem.unstrip_protocol
 
@@ -89,7 +94,7 @@ def _on_filesystem(filesystem: Any, paths: list[str], name_of: Callable[[str], s
         wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
         return ResolvedPaths(filesystem, paths, name_of) if wrapped is None else _on_filesystem(wrapped, paths, name_of)
     if not hasattr(filesystem, "cat_file"):
-        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+        raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
     stripped = [filesystem._strip_protocol(path) for path in paths]
     protocol = getattr(filesystem, "protocol", ())
     if "file" in ((protocol,) if isinstance(protocol, str) else protocol):

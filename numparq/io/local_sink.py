@@ -127,7 +127,7 @@ def _stat_existing(name: str, target: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file there is read-only", name)
+        raise PermissionError(errno.EACCES, "the existing file is read-only", name)
     return found
 
 
@@ -175,8 +175,8 @@ def _explain_create_error(error: OSError, target: str) -> OSError:
     """Return an error that says why the temporary file cannot be created."""
     folder = os.path.dirname(target)
     if error.errno == errno.ENOENT:
-        return FileNotFoundError(error.errno, f"there is no folder {folder!r}", target)
+        return FileNotFoundError(error.errno, f"the directory {folder!r} does not exist", target)
     if error.errno in (errno.EACCES, errno.EPERM):
-        reason = "the folder must be writable: the file is first written beside its place"
+        reason = "the directory must be writable: the file is first written to a temporary file in it"
         return PermissionError(error.errno, reason, target)
     return explain_write_error(error, target, 0)

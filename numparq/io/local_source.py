@@ -6,7 +6,7 @@ import io
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class BytesSource(CountingSource):
 
     is_remote = False
 
-    def __init__(self, data: Any, name: str = "<bytes>") -> None:
+    def __init__(self, data: bytes | bytearray | memoryview | np.ndarray, name: str = "<bytes>") -> None:
         super().__init__()
         self._data = np.frombuffer(data, np.uint8)
         self.name = name
@@ -99,7 +99,7 @@ class FileSource(ReadLoopSource):
 class FileObjectSource(ReadLoopSource):
     """A seekable binary file object, read under a lock."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         super().__init__()
         if isinstance(file, io.TextIOBase):
             raise TypeError("the file object is in text mode; open it in binary mode, as in open(path, 'rb')")

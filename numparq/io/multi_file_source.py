@@ -79,11 +79,11 @@ class MultiFileSource:
 
     def _add(self, path: str) -> None:
         if len(self._files) >= MAX_FILES:
-            raise LimitError(f"the file names more than {MAX_FILES:,} other files")
+            raise LimitError(f"the file refers to more than {MAX_FILES:,} sibling files")
         source = self._beside.open(path)
         if source.size > FILE_STRIDE // 2:
             source.close()
-            raise LimitError(f"the file names {path!r}, which has {source.size:,} bytes: more than is read")
+            raise LimitError(f"sibling file {path!r} has {source.size:,} bytes; the limit is {FILE_STRIDE // 2:,}")
         self._files.append(_SiblingFile(path, source.size, source.identity, source))
         ordinal = self._ordinals[path] = len(self._files)
         self._open[ordinal] = None
@@ -153,7 +153,7 @@ class MultiFileSource:
         if (source.size, source.identity) == (file.size, file.identity):
             return source
         source.close()
-        raise InvalidFileError(f"the file {file.path!r} was replaced while it was read")
+        raise InvalidFileError(f"sibling file {file.path!r} was replaced while it was read")
 
     def _close_some(self) -> None:
         """Close the least recently used idle files while more than MAX_OPEN_SIBLINGS are open."""

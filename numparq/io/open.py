@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from numparq.errors import UnsupportedError
 
@@ -15,6 +16,9 @@ from .remote_sink import ArrowSink, FsspecSink
 from .remote_source import ArrowSource, FsspecSource, protocols
 from .sink import BytesSink, Sink, StreamSink
 from .source import Source
+
+if TYPE_CHECKING:
+    from numparq.typing import PathOrBuffer, PathOrPaths, StorageOptions
 
 __all__ = [
     "open_filesystem_sink",
@@ -28,31 +32,31 @@ __all__ = [
 ]
 
 
-def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Sink:
+def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions = None, filesystem: Any = None) -> Sink:
     """Open a path, URL, binary file object or None (bytes in memory) for writing; return a `Sink` as it is.
 
     A local file is replaced in one step on commit; a file object is written from its current position and left open.
     """
     if not isinstance(path, (str, os.PathLike)):
         if storage_options or filesystem is not None:
-            raise ValueError("storage_options and filesystem go with a path or URL only")
+            raise ValueError("storage_options and filesystem need a path or URL")
         if path is None:
             return BytesSink()
         if isinstance(path, Sink):
             return path
         if hasattr(path, "write"):
             return StreamSink(path)
-        raise TypeError(f"path is a str, PathLike, binary file object or None, not {type(path).__name__}")
+        raise TypeError(f"path must be a str, PathLike, binary file object or None, not {type(path).__name__}")
     name = os.fsdecode(path)
     if filesystem is not None:
         if storage_options:
-            raise ValueError("storage_options are for URLs; the file system has its own already")
+            raise ValueError("storage_options cannot be combined with filesystem, which has its own")
 
         return open_filesystem_sink(filesystem, name)
     if "://" in name and not name.startswith("file://"):
         return open_url_sink(name, storage_options or {})
     if storage_options:
-        raise ValueError(f"storage_options are for URLs, and {name!r} is a local path")
+        raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
 
     return open_local_sink(name.removeprefix("file://"))
 
@@ -63,22 +67,22 @@ def open_local_sink(name: str) -> Sink:
     if not name:
         raise FileNotFoundError(errno.ENOENT, "the path is empty", name)
     if name.endswith((os.sep, "/")):
-        raise IsADirectoryError(errno.EISDIR, "names a folder; name a file in it", name)
+        raise IsADirectoryError(errno.EISDIR, "path names a directory; name a file in it", name)
     try:
         mode = os.stat(name).st_mode
     except FileNotFoundError:
         return FileSink(name)
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", name)
+        raise IsADirectoryError(errno.EISDIR, "path is a directory; name a file in it", name)
     return FileSink(name) if stat.S_ISREG(mode) else DeviceSink(name)
 
 
-def open_url_sink(url: str, storage_options: dict[str, Any]) -> Sink:
+def open_url_sink(url: str, storage_options: Mapping[str, Any]) -> Sink:
     """Open a URL such as ``s3://bucket/key`` for writing by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+        raise ImportError(f"{url} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
     filesystem, path = url_to_fs(url, **storage_options)
     return open_filesystem_sink(filesystem, path, url)
 
@@ -90,14 +94,14 @@ def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) ->
             return open_local_sink(filesystem.normalize_path(path))
         return ArrowSink(filesystem, path, name or path)
     if not hasattr(filesystem, "open"):
-        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+        raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
     protocol = getattr(filesystem, "protocol", ())
     if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
         return open_local_sink(filesystem._strip_protocol(path))
     return FsspecSink(filesystem, path, name or path)
 
 
-def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Source:
+def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = None, filesystem: Any = None) -> Source:
     """Open a path, URL, bytes-like object or binary file object for reading; return a `Source` as it is.
 
     Raises as `open` does, and UnsupportedError for a directory or a list of paths.
@@ -105,28 +109,28 @@ def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesy
     if isinstance(path, (str, os.PathLike)):
         return _open_named_source(os.fsdecode(path), storage_options or {}, filesystem)
     if isinstance(path, (list, tuple)):
-        raise UnsupportedError("numparq does not read several files at once yet; read them one by one")
+        raise UnsupportedError("several files cannot be opened as one; use numparq.read_parquet or numparq.Dataset")
     if storage_options or filesystem is not None:
-        raise ValueError("storage_options and filesystem go with a path or URL only")
+        raise ValueError("storage_options and filesystem need a path or URL")
     if isinstance(path, (bytes, bytearray, memoryview)):
         return BytesSource(path)
     if hasattr(path, "read_ranges"):
-        return path
+        return cast(Source, path)
     if hasattr(path, "read") and hasattr(path, "seek"):
-        return FileObjectSource(path)
-    raise TypeError(f"path is a str, PathLike, bytes or binary file object, not {type(path).__name__}")
+        return FileObjectSource(cast(BinaryIO, path))
+    raise TypeError(f"path must be a str, PathLike, bytes or binary file object, not {type(path).__name__}")
 
 
-def _open_named_source(name: str, storage_options: dict[str, Any], filesystem: Any) -> Source:
+def _open_named_source(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> Source:
     if filesystem is not None:
         if storage_options:
-            raise ValueError("storage_options are for URLs; the file system has its own already")
+            raise ValueError("storage_options cannot be combined with filesystem, which has its own")
 
         return open_filesystem_source(filesystem, name)
     if "://" in name and not name.startswith("file://"):
         return open_url_source(name, storage_options)
     if storage_options:
-        raise ValueError(f"storage_options are for URLs, and {name!r} is a local path")
+        raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
     return open_local_source(name.removeprefix("file://"))
 
 
@@ -136,17 +140,17 @@ def open_local_source(name: str) -> FileSource:
         return FileSource(os.path.expanduser(name))
     except OSError:
         if os.path.isdir(name):
-            message = "this is a directory: read_parquet and Dataset read all of its files"
+            message = "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files"
             raise UnsupportedError(message, file=name) from None
         raise
 
 
-def open_url_source(url: str, storage_options: dict[str, Any]) -> Source:
+def open_url_source(url: str, storage_options: Mapping[str, Any]) -> Source:
     """Open a URL such as ``s3://bucket/key`` for reading by fsspec; ImportError if fsspec or its driver is missing."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+        raise ImportError(f"{url} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
     filesystem, path = url_to_fs(url, **storage_options)
     return open_filesystem_source(filesystem, path, url)
 
@@ -166,7 +170,7 @@ def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, 
             else open_filesystem_source(wrapped, path, name, size)
         )
     if not hasattr(filesystem, "cat_file"):
-        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+        raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
     if "file" in protocols(filesystem):
         return open_local_source(filesystem._strip_protocol(path))
     return FsspecSource(filesystem, path, name or path, size)

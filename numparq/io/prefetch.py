@@ -182,7 +182,7 @@ class PrefetchedSource:
         """
         with self._lock:
             if self._closed:
-                raise ValueError(f"{self.name}: nothing more is fetched ahead of what was closed")
+                raise ValueError(f"{self.name} is closed: nothing more can be prefetched")
             self._ended.discard(batch)
             self._begun[batch] = self._batch(batch)
             self._ahead = max(self._ahead, batch + 1)
@@ -255,15 +255,15 @@ class PrefetchedSource:
                 for piece in load:
                     self._fetch([piece])
             else:
-                self._settle(load[0], None, error)
+                self._finish_request(load[0], None, error)
         except BaseException as error:
             for piece in load:
-                self._settle(piece, None, error)
+                self._finish_request(piece, None, error)
         else:
             for piece, array in zip(load, arrays, strict=True):
-                self._settle(piece, array, None)
+                self._finish_request(piece, array, None)
 
-    def _settle(self, piece: PrefetchRequest, array: np.ndarray | None, error: BaseException | None) -> None:
+    def _finish_request(self, piece: PrefetchRequest, array: np.ndarray | None, error: BaseException | None) -> None:
         with self._lock:
             piece.array, piece.error, piece.is_done = array, error, True
             if piece.released:

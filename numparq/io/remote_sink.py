@@ -37,7 +37,7 @@ class FsspecSink(Sink):
         """Raise FileNotFoundError if the file's directory does not exist."""
         if folder and not self._filesystem.isdir(folder):
             self._drop()
-            raise FileNotFoundError(errno.ENOENT, "there is no folder", folder)
+            raise FileNotFoundError(errno.ENOENT, "the directory does not exist", folder)
 
     def _write(self, view: memoryview) -> int:
         written = self._file.write(view)

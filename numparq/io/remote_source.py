@@ -24,7 +24,7 @@ MAX_CONCURRENT_REQUESTS = 16
 # fsspec file systems with one connection or cursor for all readers.
 _SERIAL_PROTOCOLS = frozenset(("ftp", "libarchive", "tar"))
 _SERIAL_LOCKS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
-_NO_LOCK: AbstractContextManager = nullcontext()
+_NO_LOCK: AbstractContextManager[object] = nullcontext()
 
 
 def protocols(filesystem: Any) -> tuple[str, ...]:
@@ -92,14 +92,14 @@ class RemoteSource(ReadLoopSource):
         self._count(len(data))
         if len(data) < len(out):
             raise InvalidFileError(
-                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: the file was cut "
-                "off since it was opened, or the file system does not give what it was asked for",
+                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the file "
+                "was truncated since it was opened, or the file system returns incomplete reads",
                 file=self.name,
             )
         if len(data) > len(out):
             raise UnsupportedError(
-                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: what serves the "
-                "file cannot give a part of it; download the file",
+                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the server "
+                "does not support byte ranges; download the file",
                 file=self.name,
             )
         out[:] = np.frombuffer(data, np.uint8)
@@ -128,13 +128,14 @@ class FsspecSource(RemoteSource):
         self._has_batch_requests = _has_own_cat_ranges(filesystem)
         in_turns = not _SERIAL_PROTOCOLS.isdisjoint(protocols(filesystem))
         # One lock for all files of the file system.
-        self._lock: AbstractContextManager = (
+        self._lock: AbstractContextManager[object] = (
             _SERIAL_LOCKS.setdefault(filesystem, threading.Lock()) if in_turns else _NO_LOCK
         )
 
     def _request(self, start: int, stop: int) -> bytes:
         with self._lock:
-            return self._filesystem.cat_file(self._path, start=start, end=stop)
+            data: bytes = self._filesystem.cat_file(self._path, start=start, end=stop)
+            return data
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
         if not self._has_batch_requests:
@@ -180,10 +181,13 @@ def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.n
 def _file_size(filesystem: Any, path: str, name: str) -> int:
     info = filesystem.info(path)
     if info.get("type") == "directory":
-        raise UnsupportedError("this is a directory: read_parquet and Dataset read all of its files", file=name)
-    if not isinstance(info.get("size"), int):
-        raise UnsupportedError("the file system does not say how long the file is; download it", file=name)
-    return info["size"]
+        raise UnsupportedError(
+            "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files", file=name
+        )
+    size = info.get("size")
+    if not isinstance(size, int):
+        raise UnsupportedError("the file system does not report the file's size; download the file", file=name)
+    return size
 
 
 def _has_own_cat_ranges(filesystem: Any) -> bool:
@@ -201,7 +205,8 @@ class ArrowSource(RemoteSource):
         super().__init__(name, self._file.size())
 
     def _request(self, start: int, stop: int) -> bytes:
-        return self._file.read_at(stop - start, start)
+        data: bytes = self._file.read_at(stop - start, start)
+        return data
 
     def close(self) -> None:
         """Close the file."""

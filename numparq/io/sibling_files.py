@@ -7,7 +7,6 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 
@@ -36,11 +35,11 @@ def split_sibling_path(path: str) -> list[str]:
     """
     if _SCHEME.match(path) and not _is_drive(path):
         raise UnsupportedError(
-            f"{_abbreviated(path)} is a URL, and numparq opens none that a file names; fetch it yourself"
+            f"{_abbreviated(path)} is a URL, and numparq does not open URLs that a file names; fetch it yourself"
         )
     trouble = _path_error(path)
     if trouble:
-        raise InvalidFileError(f"the file names another file as {_abbreviated(path)}, which is not opened: {trouble}")
+        raise InvalidFileError(f"the file refers to sibling file {_abbreviated(path)}, which is not opened: {trouble}")
     return [part for part in path.split("/") if part != "."]
 
 
@@ -54,18 +53,18 @@ def _path_error(path: str) -> str | None:
         return f"it is longer than {MAX_PATH_BYTES} bytes"
     for character, name in _FORBIDDEN.items():
         if character in path:
-            return f"it has {name} in it"
+            return f"it contains {name}"
     if path.startswith("/") or _is_drive(path) or (_ON_WINDOWS and ":" in path):
-        return "it is no relative path"
+        return "it is not a relative path"
     parts = path.split("/")
     if ".." in parts:
-        return "it leads upwards"
+        return "it leads to a parent directory"
     if "" in parts or all(part == "." for part in parts):
-        return "a part of it is empty"
+        return "it has an empty component"
     if not _can_encode(path) or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts):
-        return "it is no name that files have here"
+        return "this system does not allow such a name"
     if _ON_WINDOWS and any(part.endswith((".", " ")) and part != "." for part in parts):
-        return "a part of it ends with a dot or space"
+        return "a component ends with a dot or space"
     return None
 
 
@@ -83,15 +82,15 @@ class SiblingFiles:
     Raises UnsupportedError for bytes, file objects and URLs, which have no local directory.
     """
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: object) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise UnsupportedError(
-                "external_files=True needs the name of a file: bytes and file objects are in no folder that other "
-                "files could be in"
+                "external_files=True needs the path of a local file: bytes and file objects have no directory to "
+                "find sibling files in"
             )
         name = os.fsdecode(os.fspath(path)).removeprefix("file://")
         if "://" in name:
-            raise UnsupportedError(f"external_files=True needs a local file, and {_abbreviated(name)} is a URL")
+            raise UnsupportedError(f"external_files=True needs a local file, but {_abbreviated(name)} is a URL")
         self.folder = os.path.realpath(os.path.dirname(os.path.abspath(os.path.expanduser(name))))
         self._device = os.stat(self.folder).st_dev
 
@@ -104,12 +103,14 @@ class SiblingFiles:
         try:
             return FileSource(os.path.join(self.folder, *parts), lambda name, flags: self._descriptor(name))
         except ParquetError as error:
-            error.message = f"the file names another file as {_abbreviated(path)}, which is not opened: {error.message}"
+            error.message = (
+                f"the file refers to sibling file {_abbreviated(path)}, which is not opened: {error.message}"
+            )
             raise
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InvalidFileError(
-                f"the file names another file as {_abbreviated(path)}, which cannot be opened: {reason}"
+                f"the file refers to sibling file {_abbreviated(path)}, which cannot be opened: {reason}"
             ) from None
 
     def _descriptor(self, name: str) -> int:
@@ -120,7 +121,7 @@ class SiblingFiles:
         except ValueError:  # another drive
             inside = False
         if not inside:
-            raise InvalidFileError("it leads out of the folder of the file itself")
+            raise InvalidFileError("it leads out of the directory of the file")
         parts = os.path.relpath(real, self.folder).split(os.sep)
         with self._parent(parts[:-1]) as (parent, prefix):
             return self._regular(prefix + parts[-1], parent)
@@ -160,12 +161,12 @@ class SiblingFiles:
 
     def _check_device(self, status: os.stat_result) -> None:
         if status.st_dev != self._device:
-            raise InvalidFileError("it is on another file system than the file itself")
+            raise InvalidFileError("it is not on the file system of the file")
 
 
 def _check_regular(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise InvalidFileError("it is no regular file")
+        raise InvalidFileError("it is not a regular file")
 
 
 def _abbreviated(path: str) -> str:

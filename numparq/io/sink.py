@@ -13,11 +13,11 @@ from typing import Any
 __all__ = ["BytesSink", "Sink", "StreamSink"]
 
 _ADVICE = {
-    errno.ENOSPC: "the disk is full: free some space, or write to another one",
-    errno.EDQUOT: "the quota is used up: remove something, or write to another place",
-    errno.EFBIG: "files as large as this are not allowed there (by the file system, or a limit of the process)",
-    errno.EIO: "the device fails: check it, and write to another one",
-    errno.EROFS: "the file system is read-only: write to another place",
+    errno.ENOSPC: "the disk is full: free some space, or write to another disk",
+    errno.EDQUOT: "the disk quota is exhausted: remove files, or write to another disk",
+    errno.EFBIG: "the file system or a limit of the process does not allow files of this size",
+    errno.EIO: "the device failed: check it, or write to another disk",
+    errno.EROFS: "the file system is read-only: write to another directory",
 }
 
 _BUFFER_BYTES = 1 << 18  # small writes are buffered up to this size

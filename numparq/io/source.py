@@ -51,13 +51,13 @@ def allocate_with_slack(length: int) -> np.ndarray:
     try:
         return np.empty(length + SLACK, np.uint8)
     except MemoryError:
-        raise LimitError(f"there is not enough memory for {length:,} bytes of the file") from None
+        raise LimitError(f"not enough memory for {length:,} bytes of the file") from None
 
 
 def truncated_file_error(source: Source, position: int, length: int) -> InvalidFileError:
     """Return the error for bytes requested beyond the end of a file."""
     return InvalidFileError(
-        f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, "
+        f"bytes {position} to {position + length} are beyond the file's {source.size} bytes: the file is truncated, "
         "or an offset in it is wrong",
         file=source.name,
     )

@@ -69,7 +69,7 @@ class TailSource:
 
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Fill `out` with the bytes from a position."""
-        kept = self._kept(position, position + len(out))
+        kept = self._tail_view(position, position + len(out))
         if kept is None:
             self._source.read_into(position, out)
         else:
@@ -84,9 +84,9 @@ class TailSource:
         else:
             return self._source.read_ranges(ranges)
         wanted = check_byte_ranges(ranges, self)
-        return read_missing_ranges([self._kept(start, stop) for start, stop in wanted], wanted, self._source)
+        return read_missing_ranges([self._tail_view(start, stop) for start, stop in wanted], wanted, self._source)
 
-    def _kept(self, start: int, stop: int) -> np.ndarray | None:
+    def _tail_view(self, start: int, stop: int) -> np.ndarray | None:
         """Return a view from these bytes to the end of the tail and its slack; None if they are not all in the tail."""
         if not self._start <= start <= stop <= self.size:
             return None

@@ -54,9 +54,10 @@ class KernelGroup:
             raise AttributeError(name)
         self.load()
         try:
-            return self.__dict__[name]
+            kernel: Callable[..., int] = self.__dict__[name]
         except KeyError:
-            raise AttributeError(f"there is no kernel {name!r} for {self.group}") from None
+            raise AttributeError(f"kernel group {self.group!r} has no kernel {name!r}") from None
+        return kernel
 
     def load(self) -> None:
         """Load the group unless it is loaded."""

@@ -157,7 +157,7 @@ class _FoldWriter:
             yield number
 
 
-def _make_fold_crc32() -> Callable:
+def _make_fold_crc32() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

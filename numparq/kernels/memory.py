@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from .registry import intrinsic_twin
 _MASK64 = (1 << 64) - 1
 
 
-def _loader(bits: int) -> Callable[[], Callable]:
+def _loader(bits: int) -> Callable[[], Callable[..., Any]]:
     """Return the factory of an intrinsic ``(data, pos) -> int64`` (uint64 for 64 bits) that loads and zero-extends."""
 
-    def make() -> Callable:
+    def make() -> Callable[..., Any]:
         from llvmlite import ir
         from numba import types
         from numba.extending import intrinsic
@@ -34,10 +35,10 @@ def _loader(bits: int) -> Callable[[], Callable]:
     return make
 
 
-def _storer(bits: int) -> Callable[[], Callable]:
+def _storer(bits: int) -> Callable[[], Callable[..., Any]]:
     """Return the factory of an intrinsic ``(data, pos, value) -> None`` that stores the low `bits` bits of `value`."""
 
-    def make() -> Callable:
+    def make() -> Callable[..., Any]:
         from llvmlite import ir
         from numba import types
         from numba.extending import intrinsic
@@ -57,13 +58,13 @@ def _storer(bits: int) -> Callable[[], Callable]:
     return make
 
 
-def byte_address(context, builder, array_type, array, pos):
+def byte_address(context: Any, builder: Any, array_type: Any, array: Any, pos: Any) -> Any:
     """Return the address of byte `pos` of a uint8 array, in LLVM IR."""
     pointer = context.make_array(array_type)(context, builder, array).data
     return builder.gep(pointer, [pos])
 
 
-def _make_copy16() -> Callable:
+def _make_copy16() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -83,7 +84,7 @@ def _make_copy16() -> Callable:
     return copy
 
 
-def _make_copy_bytes() -> Callable:
+def _make_copy_bytes() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -102,7 +103,7 @@ def _make_copy_bytes() -> Callable:
     return copy
 
 
-def _make_fill_bytes() -> Callable:
+def _make_fill_bytes() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -120,7 +121,7 @@ def _make_fill_bytes() -> Callable:
     return fill
 
 
-def _make_store_float(name: str) -> Callable:
+def _make_store_float(name: str) -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -139,7 +140,7 @@ def _make_store_float(name: str) -> Callable:
     return store
 
 
-def _make_popcount() -> Callable:
+def _make_popcount() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -154,7 +155,7 @@ def _make_popcount() -> Callable:
     return popcount
 
 
-def _call_ctpop(builder, value, ir):
+def _call_ctpop(builder: Any, value: Any, ir: Any) -> Any:
     function = builder.module.declare_intrinsic("llvm.ctpop", [ir.IntType(64)])
     return builder.call(function, [value])
 

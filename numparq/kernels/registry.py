@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Kernel:
 
 
 KERNELS: dict[str, Kernel] = {}
-HELPERS: list[Callable] = []
-INLINED: list[Callable] = []
-INTRINSICS: list[tuple[Callable, Callable]] = []
+HELPERS: list[Callable[..., Any]] = []
+INLINED: list[Callable[..., Any]] = []
+INTRINSICS: list[tuple[Callable[..., Any], Callable[[], Any]]] = []
 
 
 def kernel(signature: str, *, gil: bool = False, noalias: bool = False) -> Callable[[F], F]:
@@ -61,7 +61,7 @@ def inlined(function: F) -> F:
     return helper(function)
 
 
-def intrinsic_twin(make: Callable) -> Callable[[F], F]:
+def intrinsic_twin(make: Callable[[], Any]) -> Callable[[F], F]:
     """Register the Python twin of a Numba intrinsic, for kernels that run as Python.
 
     `make` is called once Numba is imported, and returns the intrinsic that compiled kernels use instead.

@@ -13,6 +13,8 @@ from numparq.format.column_order import leaf_orders
 from numparq.format.schema import Schema
 from numparq.from_pandas.frame import shred_frame
 from numparq.io.sink import BytesSink
+from numparq.scan.recovery.losses import LostRows
+from numparq.typing import Compression, PathOrBuffer
 from numparq.util.version import __version__
 
 __all__ = ["NumparqAccessor"]
@@ -30,7 +32,9 @@ class NumparqAccessor:
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
 
-    def to_parquet(self, path: Any = None, compression: Any = "snappy", **options: Any) -> bytes | None:
+    def to_parquet(
+        self, path: PathOrBuffer | None = None, compression: Compression = "snappy", **options: Any
+    ) -> bytes | None:
         """Write the frame with `numparq.to_parquet`, which has the arguments.
 
         Returns
@@ -40,7 +44,7 @@ class NumparqAccessor:
         """
         return api.to_parquet(self._frame, path, compression, **options)
 
-    def to_bytes(self, compression: Any = "snappy", **options: Any) -> bytes:
+    def to_bytes(self, compression: Compression = "snappy", **options: Any) -> bytes:
         """Return the frame as the bytes of a Parquet file; `numparq.to_parquet` has the arguments.
 
         Returns
@@ -73,7 +77,7 @@ class NumparqAccessor:
             return file.schema
 
     @property
-    def lost(self) -> list[Any]:
+    def lost(self) -> list[LostRows]:
         """Losses of a frame that was read with ``on_error="skip"``.
 
         Tuples of file, row group, column, row range and reason; empty for any other frame.

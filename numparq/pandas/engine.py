@@ -13,6 +13,7 @@ from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
 from numparq import api
+from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 
 from .maps import cast_maps
 from .pyarrow_arguments import ReadArguments, translate_write
@@ -24,16 +25,16 @@ __all__ = ["NumparqImpl"]
 _DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
 
 
-class NumparqImpl(parquet.BaseImpl):
+class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
     """pandas' engine ``"numparq"``."""
 
     def read(
         self,
-        path: Any,
-        columns: Any = None,
-        filters: Any = None,
+        path: PathOrPaths,
+        columns: Columns = None,
+        filters: Filters = None,
         dtype_backend: Any = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         to_pandas_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
@@ -71,11 +72,11 @@ class NumparqImpl(parquet.BaseImpl):
     def write(
         self,
         df: pd.DataFrame,
-        path: Any,
-        compression: Any = "snappy",
+        path: PathOrBuffer | None,
+        compression: Compression = "snappy",
         index: bool | None = None,
         partition_cols: list[str] | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **kwargs: Any,
     ) -> None:
@@ -112,7 +113,7 @@ class NumparqImpl(parquet.BaseImpl):
         )
 
 
-def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) -> None:
+def check_filesystem(filesystem: Any, storage_options: StorageOptions) -> None:
     """Check `filesystem`, and that pyarrow's comes without `storage_options`; errors are pandas' own."""
     if filesystem is None:
         return

@@ -16,7 +16,7 @@ __all__ = ["NAME", "register", "unregister"]
 NAME = "numparq"
 
 _SUPPORTED_MAJOR = "3"
-_SUPPORTED_VERSIONS = "3.0 and 3.1, and later ones below 4 that look the same there"
+_SUPPORTED_VERSIONS = "3.0, 3.1 and later 3.x versions with the same functions"
 # Expected parameters, without `self`, of the functions replaced or called; for methods, those passed by position.
 _EXPECTED_PARAMETERS = {
     "get_engine": ("engine",),
@@ -148,18 +148,18 @@ def _check_imports(version: str) -> None:
 
 def _unsupported_pandas(version: str, trouble: str) -> UnsupportedError:
     return UnsupportedError(
-        f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_SUPPORTED_VERSIONS}. "
-        "numparq.read_parquet and numparq.to_parquet do the same with any of them"
+        f"numparq cannot become an engine of pandas {version}: {trouble}; it supports pandas {_SUPPORTED_VERSIONS}; "
+        "use numparq.read_parquet and numparq.to_parquet instead"
     )
 
 
 def _find_incompatibility(module: ModuleType, version: str) -> str | None:
     if version.partition(".")[0] != _SUPPORTED_MAJOR:
-        return "that version is not known"
+        return "this version is not supported"
     for name, expected in _EXPECTED_PARAMETERS.items():
         found = _parameters(module, name)
         if found is None:
-            return f"there is no function {module.__name__}.{name}"
+            return f"{module.__name__}.{name} does not exist"
         if found[: len(expected)] != expected or (name == "get_engine" and found != expected):
             return f"the parameters of {module.__name__}.{name} are ({', '.join(found)})"
     for name in _ENTRY_POINTS:

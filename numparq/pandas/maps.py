@@ -96,7 +96,9 @@ def _map_converter(nested_type: NestedType, inner: list[Converter | None], stric
     def converted(pairs: Any) -> dict[Any, Any]:
         made = {_convert(of_key, key): _convert(of_value, value) for key, value in pairs}
         if strict and len(made) < len(pairs):
-            raise SchemaError("a map has a key twice; maps_as_pydicts='lossy' keeps the last", column=nested_type.name)
+            raise SchemaError(
+                "a map has a duplicate key; maps_as_pydicts='lossy' keeps the last value", column=nested_type.name
+            )
         return made
 
     return converted

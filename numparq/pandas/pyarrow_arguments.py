@@ -33,7 +33,7 @@ def _accept_only(*harmless: Any, instead: str) -> Translation:
     def meaning(name: str, value: Any) -> dict[str, Any]:
         if any(value is known or (type(value) is type(known) and value == known) for known in harmless):
             return {}
-        raise UnsupportedError(f'engine="numparq" has no {name}={value!r}: {instead}')
+        raise UnsupportedError(f'engine="numparq" does not support {name}={value!r}: {instead}')
 
     return meaning
 
@@ -49,13 +49,17 @@ _READ_TABLE: dict[str, Translation] = {
     "thrift_string_size_limit": _ignore,  # lengths are checked against the footer's size
     "thrift_container_size_limit": _ignore,
     "arrow_extensions_enabled": _ignore,
-    "ignore_prefixes": _accept_only(None, instead="files and folders whose names begin with . or _ are left out"),
-    "binary_type": _accept_only(None, instead='dtype_backend="pyarrow" and a cast give other Arrow types'),
-    "list_type": _accept_only(None, instead='dtype_backend="pyarrow" and a cast give other Arrow types'),
-    "coerce_int96_timestamp_unit": _accept_only(
-        None, "ns", instead="INT96 is datetime64[ns], or [us] where a value is beyond its range; .astype converts it"
+    "ignore_prefixes": _accept_only(
+        None, instead="files and directories are always ignored if their names begin with . or _"
     ),
-    "decryption_properties": _accept_only(None, instead="keys are given as decryption=..."),
+    "binary_type": _accept_only(None, instead='use dtype_backend="pyarrow" and cast the columns'),
+    "list_type": _accept_only(None, instead='use dtype_backend="pyarrow" and cast the columns'),
+    "coerce_int96_timestamp_unit": _accept_only(
+        None,
+        "ns",
+        instead="INT96 becomes datetime64[ns], or [us] if a value is beyond its range; convert it with .astype",
+    ),
+    "decryption_properties": _accept_only(None, instead="this version of numparq does not decrypt"),
 }
 
 _TO_PANDAS: dict[str, Translation] = {
@@ -67,60 +71,58 @@ _TO_PANDAS: dict[str, Translation] = {
     "deduplicate_objects": _ignore,
     "memory_pool": _ignore,
     "safe": _ignore,  # casts are always lossless
-    "zero_copy_only": _accept_only(False, instead="columns are decoded, not borrowed"),
-    "ignore_metadata": _accept_only(False, instead="reset_index() gives the index back as columns"),
-    "date_as_object": _accept_only(True, instead='.astype("datetime64[s]") converts dates'),
-    "timestamp_as_object": _accept_only(False, instead=".astype(object) converts timestamps"),
-    "coerce_temporal_nanoseconds": _accept_only(False, instead='.astype("datetime64[ns]") converts timestamps'),
-    "integer_object_nulls": _accept_only(False, instead='dtype_backend="numpy_nullable" has integers beside nulls'),
-    "strings_to_categorical": _accept_only(False, instead="categories=[...] names columns to be Categoricals"),
-    "types_mapper": _accept_only(None, instead="dtype_backend says what dtypes there are; .astype converts the others"),
+    "zero_copy_only": _accept_only(False, instead="columns are always decoded into memory of their own"),
+    "ignore_metadata": _accept_only(False, instead="use reset_index() to turn the index into columns"),
+    "date_as_object": _accept_only(True, instead='convert dates with .astype("datetime64[s]")'),
+    "timestamp_as_object": _accept_only(False, instead="convert timestamps with .astype(object)"),
+    "coerce_temporal_nanoseconds": _accept_only(False, instead='convert timestamps with .astype("datetime64[ns]")'),
+    "integer_object_nulls": _accept_only(False, instead='use dtype_backend="numpy_nullable" for integers with nulls'),
+    "strings_to_categorical": _accept_only(False, instead="name the columns in categories=[...]"),
+    "types_mapper": _accept_only(None, instead="use dtype_backend, or convert columns with .astype"),
 }
 
 _WRITE_TABLE: dict[str, Translation] = {
     "use_threads": _threads,
-    "version": _accept_only(None, "2.6", instead='types are those of version="2.6"; schema={...} fixes others'),
+    "version": _accept_only(None, "2.6", instead='types are those of version="2.6"; set others with schema={...}'),
     "data_page_size": lambda name, value: {} if value is None else {name: value},
     "dictionary_pagesize_limit": lambda name, value: {} if value is None else {name: value},
     "max_rows_per_page": lambda name, value: {} if value is None else {name: value},
     "write_batch_size": _ignore,
     "memory_pool": _ignore,
     "use_deprecated_int96_timestamps": _accept_only(
-        None, False, instead="schema={...} with a numparq.format.schema_node.SchemaNode of INT96 writes such timestamps"
+        None, False, instead="use schema={...} with a numparq.format.schema_node.SchemaNode of INT96"
     ),
     "coerce_timestamps": _accept_only(
-        None, instead='.astype("datetime64[ms]") of the columns before, or schema={...}, gives them another unit'
+        None, instead='convert the columns with .astype("datetime64[ms]") first, or use schema={...}'
     ),
     "allow_truncated_timestamps": _accept_only(
-        None, False, instead='.astype("datetime64[ms]") before cuts timestamps off'
+        None, False, instead='truncate timestamps with .astype("datetime64[ms]") first'
     ),
     "flavor": _accept_only(None, instead="Spark reads what numparq writes by default"),
     "use_compliant_nested_type": _accept_only(
-        True, instead='elements of lists are called "element", as the format has it'
+        True, instead='list elements are always named "element", as the specification requires'
     ),
     "store_decimal_as_integer": _accept_only(
         None,
         False,
-        instead="schema={...} with a numparq.format.schema_node.SchemaNode of INT32 or INT64 stores decimals so",
+        instead="use schema={...} with a numparq.format.schema_node.SchemaNode of INT32 or INT64",
     ),
-    "use_content_defined_chunking": _accept_only(
-        None, False, instead="max_rows_per_page and data_page_size say where pages end"
-    ),
-    "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are written as local ones"),
+    "use_content_defined_chunking": _accept_only(None, False, instead="use max_rows_per_page and data_page_size"),
+    "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are always written as local times"),
     "encryption_properties": _accept_only(None, instead="this version of numparq does not encrypt"),
     # write_dataset
     "max_rows_per_group": _rename("row_group_size"),
-    "min_rows_per_group": _accept_only(None, 0, instead="row_group_size says how many rows a row group has"),
+    "min_rows_per_group": _accept_only(None, 0, instead="use row_group_size for the rows of a row group"),
     "max_rows_per_file": lambda name, value: {name: value} if value else {},
     "max_partitions": _ignore,  # no such limit here
     "max_open_files": _ignore,
     "create_dir": _ignore,
-    "basename_template": _accept_only(None, instead="files of a dataset have names that are nobody else's"),
-    "file_visitor": _accept_only(None, instead="a listing of the folder has the files"),
-    "file_options": _accept_only(None, instead="options of columns and row groups are arguments of their own"),
-    "format": _accept_only(None, "parquet", instead="numparq writes Parquet"),
-    "partitioning": _accept_only(None, instead="partition_cols names the columns of partitions"),
-    "partitioning_flavor": _accept_only(None, "hive", instead="folders of partitions are named key=value"),
+    "basename_template": _accept_only(None, instead="files of a dataset always get unique names"),
+    "file_visitor": _accept_only(None, instead="list the directory afterwards to find the files"),
+    "file_options": _accept_only(None, instead="pass writer options as arguments"),
+    "format": _accept_only(None, "parquet", instead="numparq writes Parquet only"),
+    "partitioning": _accept_only(None, instead="name the columns in partition_cols"),
+    "partitioning_flavor": _accept_only(None, "hive", instead="partition directories are always named key=value"),
 }
 
 
@@ -137,7 +139,7 @@ class ReadArguments:
         options = _translate(kwargs, _READ_TABLE)
         for name, value in (to_pandas_kwargs or {}).items():
             if name not in _TO_PANDAS:
-                raise TypeError(f'engine="numparq" knows no to_pandas_kwargs={{{name!r}: ...}}')
+                raise TypeError(f'engine="numparq" does not support to_pandas_kwargs={{{name!r}: ...}}')
             options |= _TO_PANDAS[name](name, value)
         return cls(options, _check_maps(options.pop("maps_as_pydicts", None)))
 
@@ -154,7 +156,7 @@ def _translate(kwargs: Mapping[str, Any], table: Mapping[str, Translation]) -> d
     return options
 
 
-def _check_maps(value: Any) -> str | None:
+def _check_maps(value: str | None) -> str | None:
     if value not in (None, "lossy", "strict"):
-        raise ValueError(f"maps_as_pydicts is None, 'lossy' or 'strict', not {value!r}")
+        raise ValueError(f"maps_as_pydicts must be None, 'lossy' or 'strict', not {value!r}")
     return value

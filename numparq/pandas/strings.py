@@ -33,20 +33,20 @@ def apply_string_options(frame: pd.DataFrame, dtype_backend: Any) -> None:
 
 
 def _dtype_chooser(storage: str, as_objects: bool) -> DtypeChooser:
-    def wanted(dtype: pd.StringDtype) -> Any:
+    def choose(dtype: pd.StringDtype) -> Any:
         if as_objects and dtype.na_value is not pd.NA:
             return np.dtype(object)
         return dtype if storage in ("auto", dtype.storage) else pd.StringDtype(storage, dtype.na_value)
 
-    return wanted
+    return choose
 
 
 def _infers_str() -> bool:
     """Whether strings get the dtype ``str``; reading the option itself is deprecated."""
-    return pd.Index([""]).dtype != object
+    return bool(pd.Index([""]).dtype != object)
 
 
-def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any:
+def _cast(values: Any, choose: DtypeChooser, of_categories: DtypeChooser) -> Any:
     """Cast strings, or string categories; None if nothing changes."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -55,7 +55,7 @@ def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any
             return None
         index = pd.Index(categories, dtype=categories.dtype)
         return pd.Categorical.from_codes(values.codes, dtype=pd.CategoricalDtype(index, dtype.ordered))
-    if not isinstance(dtype, pd.StringDtype) or (after := wanted(dtype)) is dtype:
+    if not isinstance(dtype, pd.StringDtype) or (after := choose(dtype)) is dtype:
         return None
     if isinstance(after, pd.StringDtype):
         return values.astype(after)
@@ -64,9 +64,9 @@ def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any
     return objects
 
 
-def _cast_index(index: pd.Index, wanted: DtypeChooser, of_categories: DtypeChooser) -> pd.Index:
+def _cast_index(index: pd.Index, choose: DtypeChooser, of_categories: DtypeChooser) -> pd.Index:
     if isinstance(index, pd.MultiIndex):
-        levels = [_cast_index(level, wanted, of_categories) for level in index.levels]
+        levels = [_cast_index(level, choose, of_categories) for level in index.levels]
         return index.set_levels(levels, verify_integrity=False)
-    values = _cast(index.array, wanted, of_categories)
+    values = _cast(index.array, choose, of_categories)
     return index if values is None else pd.Index(values, dtype=values.dtype, name=index.name)

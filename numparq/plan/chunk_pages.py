@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
 from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
 
 from .row_ranges import RowRanges
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["DICTIONARY_PAGE_ORDINAL", "ChunkPages"]
 
@@ -41,9 +44,9 @@ class ChunkPages:
     Examples
     --------
     >>> pages = ChunkPages(4, 400, 30, [[100, 90, 0], [190, 110, 10], [300, 100, 20]])
-    >>> pages.needed(RowRanges([(12, 15)]))
+    >>> pages.pages_with_rows(RowRanges([(12, 15)]))
     array([1])
-    >>> pages.byte_ranges(pages.needed(RowRanges([(12, 15)]))).tolist()
+    >>> pages.byte_ranges(pages.pages_with_rows(RowRanges([(12, 15)]))).tolist()
     [[4, 100], [190, 300]]
     """
 
@@ -70,7 +73,7 @@ class ChunkPages:
         return cls.unindexed_chunks([[start]], [[end]], [num_rows])[0][0]
 
     @classmethod
-    def unindexed_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
+    def unindexed_chunks(cls, starts: ArrayLike, ends: ArrayLike, num_rows: ArrayLike) -> list[list[ChunkPages]]:
         """Return one page for each chunk, as `unindexed` does, in 1 to 2 us a chunk; indexed by row group and column.
 
         `starts` and `ends` have the shape (row groups, columns), `num_rows` (row groups,).
@@ -90,7 +93,7 @@ class ChunkPages:
         ]
 
     @classmethod
-    def _unchecked(cls, values: tuple) -> ChunkPages:
+    def _unchecked(cls, values: tuple[Any, ...]) -> ChunkPages:
         """Build an instance from all field values without checks."""
         made = cls.__new__(cls)
         for give, value in zip(_SETTERS, values, strict=True):
@@ -150,7 +153,7 @@ class ChunkPages:
         (some writers do so), and the index cannot tell.
         """
         if rows.stop > self.num_rows:
-            raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
+            raise ValueError(f"the rows end at {rows.stop:,}, beyond the {self.num_rows:,} rows of the row group")
         if len(rows) == 1:
             return np.arange(*self.pages_in_range(*rows.bounds[0].tolist()))
         before = rows.stops.searchsorted(self.first_rows, side="right")
@@ -168,7 +171,7 @@ class ChunkPages:
             return located[first:last]
         return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
 
-    def rows_in_pages(self, pages: Any) -> RowRanges:
+    def rows_in_pages(self, pages: ArrayLike) -> RowRanges:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
         if pages.dtype != np.bool_:
@@ -203,7 +206,7 @@ class ChunkPages:
 
     # --- equality and hash -------------------------------------------------------------------------------------------
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return self.start, self.end, self.num_rows, self.is_indexed, self.locations.tobytes()
 
     def __eq__(self, other: object) -> bool:
@@ -248,23 +251,23 @@ def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
 def _check_offsets(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
     """Check that pages lie within the chunk and do not overlap; written so that int64 overflow fails the check."""
     inside = (offsets >= start) & (offsets < end) & (sizes > 0) & (sizes <= end - offsets)
-    _check_pages(inside, "the offset index has a page that is not within the column chunk")
+    _check_pages(inside, "the offset index has a page outside of the column chunk")
     apart = offsets[:-1] + sizes[:-1] <= offsets[1:]
-    _check_pages(apart, "the offset index has a page that begins before the end of the one before", 1)
+    _check_pages(apart, "the offset index has a page that overlaps the previous page", 1)
 
 
 def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
     if not len(first_rows):
         if num_rows:
-            raise InvalidFileError(f"the column chunk has no pages, and its row group has {num_rows:,} rows")
+            raise InvalidFileError(f"the column chunk has no pages, but its row group has {num_rows:,} rows")
         return
     if first_rows[0] != 0:
-        raise InvalidFileError(f"the offset index has the first page begin with row {first_rows[0]:,}", page=0)
+        raise InvalidFileError(f"the offset index begins at row {first_rows[0]:,} instead of 0", page=0)
     grows = first_rows[1:] >= first_rows[:-1]
-    _check_pages(grows, "the offset index has a page whose first row is before that of the page before", 1)
+    _check_pages(grows, "the offset index has a page that begins at an earlier row than the previous page", 1)
     if first_rows[-1] > num_rows:
         _check_pages(
-            first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group"
+            first_rows <= num_rows, "the offset index has a page that begins after the last row of the row group"
         )
 
 

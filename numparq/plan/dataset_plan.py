@@ -74,10 +74,10 @@ class DatasetPlan:
         lines = [self._headline()]
         within = self._cuts_within()
         if self.cuts or within:
-            lines.append("cut by")
+            lines.append("pruned by")
             lines += [f"  {_cut_words(cut)}" for cut in self.cuts]
             lines += [
-                f"  {level}: {pluralize(rows, 'row')}, {pluralize(num_bytes, 'byte')} of the files that are opened"
+                f"  {level}: {pluralize(rows, 'row')}, {pluralize(num_bytes, 'byte')} in opened files"
                 for level, (rows, num_bytes) in within.items()
             ]
         lines += [f"  {name}: {_file_words(plan)}" for name, plan in self._left()[:_MOST_FILES]]
@@ -117,7 +117,7 @@ class DatasetPlan:
                 f'<svg width="{_WIDTH}" height="{_HEIGHT}"><rect width="{_WIDTH}" height="{_HEIGHT}" fill="#eee"/>'
                 f'<rect width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></svg></div>'
             )
-        cuts = "".join(f"<li>{escape(cut.by)}: {pluralize(cut.num_files, 'file')} left out</li>" for cut in self.cuts)
+        cuts = "".join(f"<li>{escape(cut.by)}: {pluralize(cut.num_files, 'file')} pruned</li>" for cut in self.cuts)
         return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
 
 

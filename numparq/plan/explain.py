@@ -25,8 +25,8 @@ _MOST_LANES = 40
 _NEAREST_EDGES = 4
 _ROWS, _PAGES = "#e08214", "#2b7bba"
 _LEGEND = (
-    f'The rows of the file from left to right: <span style="color: {_ROWS}">■</span> wanted, '
-    f'<span style="color: {_PAGES}">■</span> read of a column; between the lines row groups, and pages as far as known.'
+    f'Rows of the file from left to right: <span style="color: {_ROWS}">■</span> selected, '
+    f'<span style="color: {_PAGES}">■</span> read of a column. Lines separate row groups and known pages.'
 )
 _CELL = 'style="text-align: {}; padding: 0 1em 0 0"'
 
@@ -45,9 +45,9 @@ def explain_text(plan: ReadPlan) -> str:
     """Return the text of `ReadPlan.explain`."""
     lines = [summary_text(plan)]
     if plan.cuts:
-        lines += ["cut by", *_aligned([_cut_words(cut) for cut in plan.cuts])]
+        lines += ["pruned by", *_aligned([_cut_words(cut) for cut in plan.cuts])]
     left = plan.left
-    lines.append(f"left in {len(left):,} of {pluralize(len(plan.row_groups), 'row group')}")
+    lines.append(f"read from {len(left):,} of {pluralize(len(plan.row_groups), 'row group')}")
     lines += [f"  {_group_words(plan, group)}" for group in left[:_MOST_ROW_GROUPS]]
     if len(left) > _MOST_ROW_GROUPS:
         lines.append(f"  and {pluralize(len(left) - _MOST_ROW_GROUPS, 'more row group')}")
@@ -121,8 +121,8 @@ def _map(plan: ReadPlan) -> str:
         return ""
     starts, scale = ends - counts, _WIDTH / ends[-1]
     shown = plan.columns[:_MOST_LANES]
-    wanted = [(group.rows.bounds + start) * scale for group, start in zip(plan.row_groups, starts, strict=True)]
-    lanes = [_lane(0, "wanted rows", f"{plan.num_rows:,} rows", wanted, _ROWS)]
+    selected = [(group.rows.bounds + start) * scale for group, start in zip(plan.row_groups, starts, strict=True)]
+    lanes = [_lane(0, "selected rows", f"{plan.num_rows:,} rows", selected, _ROWS)]
     for column, name in enumerate(shown):
         lanes.append(_column_lane(plan, column, name, starts, scale))
     if len(plan.columns) > len(shown):
@@ -179,7 +179,7 @@ def _edges(points: np.ndarray, y: int, height: int, width: float) -> str:
 def _cuts(plan: ReadPlan) -> str:
     if not plan.cuts:
         return ""
-    titles = {"cut by": "left", "rows": "right", "bytes": "right", "because of": "left"}
+    titles = {"pruned by": "left", "rows": "right", "bytes": "right", "reason": "left"}
     head = "".join(f"<th {_CELL.format(side)}>{text}</th>" for text, side in titles.items())
     body = "".join(
         f"<tr><td {_CELL.format('left')}>{escape(cut.level)}</td><td {_CELL.format('right')}>{cut.num_rows:,}</td>"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numparq.io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
 
-from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
+from .chunk_pages import ChunkPages
+from .row_group_plan import BYTE_RANGE_FIELDS, R_COLUMN, R_PAGE, R_ROW_GROUP, R_START, R_STOP, RowGroupPlan
 from .row_ranges import RowRanges
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "BYTE_RANGE_FIELDS",
@@ -26,87 +30,6 @@ __all__ = [
     "narrow",
     "with_offset_indexes",
 ]
-
-# Columns of `ReadPlan.requests`; R_PAGE is the ordinal of a data page, or DICTIONARY_PAGE_ORDINAL.
-R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
-BYTE_RANGE_FIELDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroupPlan:
-    """The part of a read plan for one row group.
-
-    Parameters
-    ----------
-    ordinal : int
-        Position of the row group in the file.
-    num_rows : int
-        Rows of the row group.
-    rows : RowRanges
-        Selected rows; empty for a pruned row group.
-    chunks : tuple of ChunkPages
-        Column chunks, in the order of the plan's columns.
-
-    Raises
-    ------
-    ValueError
-        When rows or chunks do not fit `num_rows`.
-    """
-
-    ordinal: int
-    num_rows: int
-    rows: RowRanges
-    chunks: tuple[ChunkPages, ...]
-
-    def __post_init__(self) -> None:
-        count = self.num_rows
-        if self.rows.stop > count or [chunk for chunk in self.chunks if chunk.num_rows != count]:
-            raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
-
-    def with_rows(self, rows: RowRanges) -> RowGroupPlan:
-        """Return a copy with other row ranges."""
-        return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
-
-    def with_chunks(self, chunks: tuple[ChunkPages, ...]) -> RowGroupPlan:
-        """Return a copy with other column chunks."""
-        return RowGroupPlan(self.ordinal, self.num_rows, self.rows, chunks)
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes to read for the selected rows, over all columns."""
-        return sum(chunk.num_bytes(self.rows) for chunk in self.chunks) if self.rows else 0
-
-    @property
-    def num_chunk_bytes(self) -> int:
-        """Size of the column chunks in bytes."""
-        return sum(chunk.end - chunk.start for chunk in self.chunks)
-
-    def pages_with_rows(self, column: int) -> np.ndarray:
-        """Return the ordinals (int64) of a column's data pages that hold selected rows."""
-        return self.chunks[column].pages_with_rows(self.rows)
-
-    def byte_ranges(self) -> np.ndarray:
-        """Return the byte ranges to read, in the form of `ReadPlan.requests`."""
-        whole, tables = [], []
-        for column, chunk in enumerate(self.chunks if self.rows else ()):
-            if chunk.start == chunk.end:
-                continue
-            if chunk.is_indexed:
-                tables.append(self._page_requests(column, chunk))
-            else:
-                whole.append((chunk.start, chunk.end, self.ordinal, column, 0))
-        tables.append(np.array(whole, np.int64).reshape(-1, BYTE_RANGE_FIELDS))
-        found = np.concatenate(tables)
-        return found[np.argsort(found[:, R_COLUMN], kind="stable")]
-
-    def _page_requests(self, column: int, chunk: ChunkPages) -> np.ndarray:
-        pages = chunk.pages_with_rows(self.rows)
-        ranges = chunk.byte_ranges(pages)
-        table = np.empty((len(ranges), BYTE_RANGE_FIELDS), np.int64)
-        table[:, : R_STOP + 1] = ranges
-        table[:, R_ROW_GROUP], table[:, R_COLUMN], table[:, R_PAGE] = self.ordinal, column, DICTIONARY_PAGE_ORDINAL
-        table[len(ranges) - len(pages) :, R_PAGE] = pages
-        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +98,18 @@ class ReadPlan:
 
     Examples
     --------
-    >>> plan = ReadPlan.whole(["x"], [30, 30], [[4], [400]], [[400], [800]])
+    >>> plan = ReadPlan.read_all(["x"], [30, 30], [[4], [400]], [[400], [800]])
     >>> pages = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
     >>> plan = with_offset_indexes(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
-    >>> plan = narrow(plan, {0: pages.rows_of([1])}, "column index", "x < 5")
+    >>> plan = narrow(plan, {0: pages.rows_in_pages([1])}, "column index", "x < 5")
     >>> plan.reads()
     ['row group 0, column x: page 1 (100 bytes)']
     >>> print(plan.explain())
     1 column, 10 of 60 rows, 100 of 796 bytes
-    cut by
+    pruned by
       statistics    30 rows  400 bytes  x < 5
       column index  20 rows  296 bytes  x < 5
-    left in 1 of 2 row groups
+    read from 1 of 2 row groups
       row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
     """
 
@@ -200,14 +123,19 @@ class ReadPlan:
         object.__setattr__(self, "left", tuple([group for group in self.row_groups if len(group.rows)]))
         object.__setattr__(self, "_by_ordinal", {group.ordinal: group for group in self.row_groups})
         if len(self._by_ordinal) != len(self.row_groups):
-            raise ValueError("a row group is more than once in the plan")
+            raise ValueError("a row group occurs twice in the plan")
         width = len(self.columns)
         if [group for group in self.row_groups if len(group.chunks) != width]:
-            raise ValueError("a row group has not as many column chunks as the plan has columns")
+            raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
 
     @classmethod
     def read_all(
-        cls, columns: Sequence[str], num_rows: Any, starts: Any, ends: Any, ordinals: Sequence[int] | None = None
+        cls,
+        columns: Sequence[str],
+        num_rows: ArrayLike,
+        starts: ArrayLike,
+        ends: ArrayLike,
+        ordinals: Sequence[int] | None = None,
     ) -> ReadPlan:
         """Plan to read all rows and all pages.
 
@@ -450,10 +378,10 @@ def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPag
     for (ordinal, column), found in pages.items():
         before = chunks[ordinal][column]
         if (found.start, found.end) != (before.start, before.end):
-            raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
+            raise ValueError(f"the pages do not belong to column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
     changed = {ordinal: plan[ordinal].with_chunks(tuple(found)) for ordinal, found in chunks.items()}
-    return _changed(plan, changed, "offset index", "pages without wanted rows")
+    return _changed(plan, changed, "offset index", "pages without selected rows")
 
 
 def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.kernels import predicate_kernels
+from . import row_bounds
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["RowRanges"]
 
-_MOST_ROWS = np.iinfo(np.int64).max
+_SHOWN = 8  # ranges in a repr
 
 
 class RowRanges:
@@ -42,25 +45,13 @@ class RowRanges:
     _bounds: np.ndarray
 
     def __init__(self, ranges: Iterable[tuple[int, int]] | np.ndarray = ()) -> None:
-        bounds = np.asarray(ranges if isinstance(ranges, np.ndarray) else list(ranges))
-        if bounds.size == 0:
-            bounds = np.empty((0, 2), np.int64)
-        if bounds.dtype.kind not in "iu":
-            raise TypeError(f"row ranges are pairs of ints, not {bounds.dtype}")
-        if bounds.ndim != 2 or bounds.shape[1] != 2:
-            raise ValueError(f"row ranges are pairs (start, stop), not of shape {bounds.shape}")
-        if bounds.dtype.kind == "u" and (bounds > _MOST_ROWS).any():
-            raise ValueError("rows are numbered by int64, and a range goes beyond")
-        bounds = bounds.astype(np.int64, copy=False)
-        if np.count_nonzero((bounds[:, 0] < 0) | (bounds[:, 0] > bounds[:, 1])):
-            raise ValueError("a row range begins below 0, or ends before it begins")
-        self._bounds = _read_only(_merge(bounds))
+        self._bounds = row_bounds.read_only(row_bounds.merge(row_bounds.from_pairs(ranges)))
 
     @classmethod
     def _from_bounds(cls, bounds: np.ndarray) -> RowRanges:
         """Wrap bounds that are already sorted, non-empty and disjoint."""
         made = cls.__new__(cls)
-        made._bounds = _read_only(bounds)
+        made._bounds = row_bounds.read_only(bounds)
         return made
 
     @classmethod
@@ -76,11 +67,7 @@ class RowRanges:
         -------
         RowRanges
         """
-        bounds = np.empty((len(starts), 2), np.int64)
-        bounds[:, 0], bounds[:, 1] = starts, stops
-        if np.count_nonzero(starts == stops):
-            bounds = bounds[starts < stops]
-        return cls._from_bounds(_merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
+        return cls._from_bounds(row_bounds.from_sorted(starts, stops))
 
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
@@ -102,7 +89,7 @@ class RowRanges:
             When `num_rows` is negative.
         """
         if num_rows < 0:
-            raise ValueError(f"there are no {num_rows} rows")
+            raise ValueError(f"num_rows must be at least 0, not {num_rows}")
         return cls._from_bounds(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
@@ -123,12 +110,12 @@ class RowRanges:
         ValueError
             When the range is empty, begins below 0, or exceeds int64.
         """
-        if not 0 <= start < stop <= _MOST_ROWS:
-            raise ValueError(f"there is no run of rows from {start} up to {stop}")
+        if not 0 <= start < stop <= row_bounds.MAX_ROW:
+            raise ValueError(f"the row range ({start}, {stop}) is empty, begins below 0, or exceeds int64")
         return cls._from_bounds(np.array([[start, stop]], np.int64))
 
     @classmethod
-    def from_mask(cls, mask: Any) -> RowRanges:
+    def from_mask(cls, mask: ArrayLike) -> RowRanges:
         """Return the rows where a mask is True.
 
         Parameters
@@ -145,16 +132,10 @@ class RowRanges:
         ValueError
             When the mask does not have exactly one dimension.
         """
-        mask = np.asarray(mask, np.bool_)
-        if mask.ndim != 1:
-            raise ValueError(f"a mask of rows has one dimension, not {mask.ndim}")
-        mask = np.ascontiguousarray(mask).view(np.uint8)
-        bounds = np.empty(len(mask) + 2, np.int64)
-        count = predicate_kernels.mask_to_ranges(mask, len(mask), bounds)
-        return cls._from_bounds(bounds[: 2 * count].reshape(-1, 2).copy())
+        return cls._from_bounds(row_bounds.from_mask(np.asarray(mask, np.bool_)))
 
     @classmethod
-    def from_indices(cls, rows: Any) -> RowRanges:
+    def from_indices(cls, rows: ArrayLike) -> RowRanges:
         """Return the rows with the given row indices.
 
         Parameters
@@ -171,11 +152,7 @@ class RowRanges:
         TypeError
             When the row indices are not integers.
         """
-        rows = np.asarray(rows)
-        if rows.size and rows.dtype.kind not in "iu":
-            raise TypeError(f"numbers of rows are ints, not {rows.dtype}; a mask goes to from_mask")
-        rows = np.unique(rows.astype(np.int64))
-        return cls(np.stack([rows, rows + 1], axis=1))
+        return cls(row_bounds.from_indices(np.asarray(rows)))
 
     # --- properties --------------------------------------------------------------------------------------------------
 
@@ -187,17 +164,20 @@ class RowRanges:
     @property
     def starts(self) -> np.ndarray:
         """First row of each range: int64, a view of `bounds`."""
-        return self._bounds[:, 0]
+        starts: np.ndarray = self._bounds[:, 0]
+        return starts
 
     @property
     def stops(self) -> np.ndarray:
         """End (exclusive) of each range: int64, a view of `bounds`."""
-        return self._bounds[:, 1]
+        stops: np.ndarray = self._bounds[:, 1]
+        return stops
 
     @property
     def lengths(self) -> np.ndarray:
         """Number of rows in each range: int64."""
-        return self.stops - self.starts
+        lengths: np.ndarray = self.stops - self.starts
+        return lengths
 
     @property
     def count(self) -> int:
@@ -218,7 +198,7 @@ class RowRanges:
         -------
         int64 array, (count,)
         """
-        return np.arange(self.count, dtype=np.int64) + np.repeat(self.starts - self._places()[:-1], self.lengths)
+        return row_bounds.to_indices(self._bounds)
 
     def mask(self, num_rows: int) -> np.ndarray:
         """Return a mask that is True for each row in the set.
@@ -238,8 +218,7 @@ class RowRanges:
             When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
-        edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]])
-        return np.repeat(np.arange(len(edges) - 1) % 2 == 1, np.diff(edges))
+        return row_bounds.to_mask(self._bounds, num_rows)
 
     def is_subset(self, other: RowRanges) -> bool:
         """Whether all rows are also in another set."""
@@ -249,7 +228,7 @@ class RowRanges:
 
     def __or__(self, other: RowRanges) -> RowRanges:
         """Return the rows in either set."""
-        return RowRanges._from_bounds(_merge(np.concatenate([self._bounds, other._bounds])))
+        return RowRanges._from_bounds(row_bounds.merge(np.concatenate([self._bounds, other._bounds])))
 
     def __and__(self, other: RowRanges) -> RowRanges:
         """Return the rows in both sets."""
@@ -259,8 +238,7 @@ class RowRanges:
             few, many = (other, self) if len(other) == 1 else (self, other)
             start, stop = few._bounds[0].tolist()
             return many if start <= int(many._bounds[0, 0]) and many.stop <= stop else many.clip(start, stop)
-        ours, theirs = _overlaps(self._bounds, other._bounds)
-        return RowRanges._from_bounds(_common(self._bounds[ours], other._bounds[theirs]))
+        return RowRanges._from_bounds(row_bounds.intersect(self._bounds, other._bounds))
 
     def __sub__(self, other: RowRanges) -> RowRanges:
         """Return the rows that are not in the other set."""
@@ -284,7 +262,7 @@ class RowRanges:
             When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
-        edges = np.concatenate([[0], self._bounds.reshape(-1), [num_rows]]).reshape(-1, 2)
+        edges = row_bounds.edges(self._bounds, num_rows).reshape(-1, 2)
         return RowRanges._from_bounds(edges[edges[:, 0] < edges[:, 1]])
 
     # --- transformations ---------------------------------------------------------------------------------------------
@@ -321,8 +299,8 @@ class RowRanges:
         ValueError
             When a row would fall below 0 or exceed int64.
         """
-        if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= _MOST_ROWS):
-            raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
+        if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= row_bounds.MAX_ROW):
+            raise ValueError(f"rows shifted by {by:,} would fall below 0 or exceed int64")
         return RowRanges._from_bounds(self._bounds + by)
 
     def coalesce(self, gap: int) -> RowRanges:
@@ -343,9 +321,9 @@ class RowRanges:
             When `gap` is negative.
         """
         if gap < 0:
-            raise ValueError(f"a gap is a number of rows, not {gap}")
+            raise ValueError(f"gap must be at least 0, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
-        return RowRanges._from_bounds(_merge_sorted(self._bounds, self.stops, apart))
+        return RowRanges._from_bounds(row_bounds.merge_sorted(self._bounds, self.stops, apart))
 
     def select(self, inner: RowRanges) -> RowRanges:
         """Return the rows at the given positions within this set.
@@ -370,11 +348,7 @@ class RowRanges:
         inner._check_within(self.count)
         if len(self) == 1:
             return RowRanges._from_bounds(inner._bounds + self.starts[0])
-        places = self._places()
-        spans = np.stack([places[:-1], places[1:]], axis=1)
-        ours, theirs = _overlaps(spans, inner._bounds)
-        moved = (self.starts - places[:-1])[ours]
-        return RowRanges._from_bounds(_common(spans[ours], inner._bounds[theirs]) + moved[:, None])
+        return RowRanges._from_bounds(row_bounds.select(self._bounds, inner._bounds))
 
     def positions_in(self, outer: RowRanges) -> RowRanges:
         """Return the positions of the rows within a superset: the inverse of `select`.
@@ -394,21 +368,13 @@ class RowRanges:
         ValueError
             When `outer` lacks a row of `self`.
         """
-        theirs, ours = _overlaps(outer._bounds, self._bounds)
-        if len(ours) != len(self) or not self.is_subset(outer):
-            raise ValueError("some of the rows are not among those of the other set")
-        moved = (outer._places()[:-1] - outer.starts)[theirs]
-        return RowRanges._from_bounds(_merge(self._bounds[ours] + moved[:, None]))
-
-    def _places(self) -> np.ndarray:
-        """Return the position of each range's first row within the set, with `count` appended."""
-        found = np.zeros(len(self) + 1, np.int64)
-        self.lengths.cumsum(out=found[1:])
-        return found
+        if not self.is_subset(outer):
+            raise ValueError("the outer row ranges lack some of the rows")
+        return RowRanges._from_bounds(row_bounds.positions_within(self._bounds, outer._bounds))
 
     def _check_within(self, num_rows: int) -> None:
         if self.stop > num_rows:
-            raise ValueError(f"the rows go up to {self.stop:,}, and there are {num_rows:,}")
+            raise ValueError(f"the rows end at {self.stop:,}, beyond the limit of {num_rows:,}")
 
     # --- container and value protocol --------------------------------------------------------------------------------
 
@@ -426,7 +392,7 @@ class RowRanges:
     def __hash__(self) -> int:
         return hash(self._bounds.tobytes())
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[RowRanges], tuple[np.ndarray]]:
         return RowRanges, (np.array(self._bounds),)
 
     def __repr__(self) -> str:
@@ -434,52 +400,3 @@ class RowRanges:
         if len(self) > _SHOWN:
             shown.append(f"... {len(self) - _SHOWN:,} more")
         return f"RowRanges([{', '.join(shown)}])"
-
-
-_SHOWN = 8
-
-
-def _read_only(bounds: np.ndarray) -> np.ndarray:
-    """Return a contiguous read-only array; a view is copied, since its base could still be written."""
-    bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
-    bounds.flags.writeable = False
-    return bounds
-
-
-def _merge(bounds: np.ndarray) -> np.ndarray:
-    """Sort ranges, drop empty ones, and merge those that overlap or touch."""
-    bounds = bounds[bounds[:, 0] < bounds[:, 1]]
-    bounds = bounds[np.argsort(bounds[:, 0], kind="stable")]
-    stops = np.maximum.accumulate(bounds[:, 1])
-    return _merge_sorted(bounds, stops, bounds[1:, 0] > stops[:-1])
-
-
-def _merge_sorted(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Merge sorted ranges; `apart` is True for each range but the first that begins a new one."""
-    if np.count_nonzero(apart) == len(bounds) - 1 or not len(bounds):  # nothing to merge
-        found = bounds.copy()
-        found[:, 1] = stops
-        return found
-    cuts = apart.nonzero()[0]
-    found = np.empty((len(cuts) + 1, 2), np.int64)
-    found[0, 0], found[1:, 0] = bounds[0, 0], bounds[1:, 0][cuts]
-    found[:-1, 1], found[-1, 1] = stops[cuts], stops[-1]
-    return found
-
-
-def _overlaps(ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pair the ranges of two sorted lists that share rows; return their positions, in row order."""
-    first = theirs[:, 1].searchsorted(ours[:, 0], side="right")
-    last = theirs[:, 0].searchsorted(ours[:, 1], side="left")
-    counts = np.maximum(last - first, 0)
-    before = counts.cumsum() - counts
-    inner = np.arange(int(counts.sum())) + (first - before).repeat(counts)
-    return np.arange(len(ours)).repeat(counts), inner
-
-
-def _common(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Intersect ranges pair by pair."""
-    found = np.empty((len(ours), 2), np.int64)
-    np.maximum(ours[:, 0], theirs[:, 0], out=found[:, 0])
-    np.minimum(ours[:, 1], theirs[:, 1], out=found[:, 1])
-    return found

@@ -243,7 +243,7 @@ def _read_guessed(
         size = _HEADER_BYTES if guess is None else guess.start - place[0]
         places.append((place[0], min(size, file.footer_start - place[0])))
         missing[place] = [] if guess is None else guess.missing_blocks(wanted[place])
-        places += [] if guess is None else _places(guess, missing[place])
+        places += [] if guess is None else _block_ranges(guess, missing[place])
     pieces = iter(_fetched(file, places))
     found: dict[FilterLocation, BloomFilterBlocks | None] = {}
     for place, guess in guesses.items():
@@ -261,7 +261,7 @@ def _fetched(file: OpenFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
     return fetch_ranges(file.source, np.array(places, np.int64), how or file.coalescing) if places else []
 
 
-def _places(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _block_ranges(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return position and length in bytes of blocks."""
     return [(blocks.start + BLOCK_BYTES * first, BLOCK_BYTES * count) for first, count in parts]
 
@@ -277,6 +277,6 @@ def _read_blocks(
 ) -> None:
     """Fetch the missing blocks."""
     todo = [(found, part) for place, found in filters.items() for part in found.missing_blocks(wanted[place])]
-    pieces = _fetched(file, [lies for found, part in todo for lies in _places(found, [part])])
+    pieces = _fetched(file, [lies for found, part in todo for lies in _block_ranges(found, [part])])
     for (found, part), piece in zip(todo, pieces, strict=True):
         found.add(*part, piece)

@@ -92,14 +92,14 @@ class BloomFilterPruner:
 
         Chunks whose filter was probed are added to `answered`, as ordinals of row group and leaf.
         """
-        places = self._places(filter_leaves(bound), row_groups)
+        places = self._filter_locations(filter_leaves(bound), row_groups)
         if not places:
             return
         probes = _probes(bound, places)
         # Only conjuncts that filters can refute: in an OR, that takes a filter for each predicate.
         parts = [part for part in conjuncts(bound) if not combine_bools(part, lambda test: id(test) not in probes)]
         gone: list[list[int]] = [[] for _ in parts]
-        for filters in fetch_blocks(self._file, _asked(parts, probes, places)):
+        for filters in fetch_blocks(self._file, _hashes_to_probe(parts, probes, places)):
             answered.update(filters)
             for group, blocks in _by_row_group(filters).items():
                 for part, refused in zip(parts, gone, strict=True):
@@ -107,7 +107,9 @@ class BloomFilterPruner:
                         refused.append(group)
         yield from zip(parts, gone, strict=True)
 
-    def _places(self, leaves: Sequence[Leaf], row_groups: Sequence[int]) -> dict[int, dict[int, tuple[int, int]]]:
+    def _filter_locations(
+        self, leaves: Sequence[Leaf], row_groups: Sequence[int]
+    ) -> dict[int, dict[int, tuple[int, int]]]:
         """Return position and length of Bloom filters, by ordinals of leaf and row group."""
         found: dict[int, dict[int, tuple[int, int]]] = {}
         chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
@@ -122,7 +124,7 @@ def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]
     return {id(test): hashes for test in tests if (hashes := bloom_hashes(test)) is not None}
 
 
-def _asked(
+def _hashes_to_probe(
     parts: Sequence[Expression], probes: Mapping[int, np.ndarray], places: Mapping[int, dict[int, tuple[int, int]]]
 ) -> dict[tuple[int, int], tuple[int, int, np.ndarray]]:
     """Return position, length and the hashes to probe of each useful Bloom filter, by row group and leaf."""

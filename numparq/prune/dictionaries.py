@@ -75,7 +75,7 @@ class DictionaryPruner:
             for leaf in filter_leaves(part):
                 if leaf.index not in firsts and leaf.index in self._place_of:
                     firsts[leaf.index] = self._first_pages(plan, row_groups, leaf)
-            each = (self._asked(plan[group], part, firsts, answered) for group in row_groups)
+            each = (self._request_dictionary(plan[group], part, firsts, answered) for group in row_groups)
             asked = (found for found in each if found)
             gone = self._gone(part, [*islice(asked, _TRIED)])
             if gone:
@@ -91,7 +91,7 @@ class DictionaryPruner:
         others = [group for group in row_groups if group not in located]
         return located | (first_data_pages(self._file, others, leaf) if others else {})
 
-    def _asked(
+    def _request_dictionary(
         self,
         group: RowGroupPlan,
         part: Expression,

@@ -52,7 +52,7 @@ _TARGET = OutputType("dictionary", "", ArrowType("binary"), np.dtype("i4"))
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> ThriftLayout:
+def _page_offset_layout() -> ThriftLayout:
     return thrift_layout("ColumnChunk", "meta_data.data_page_offset")
 
 
@@ -64,10 +64,12 @@ def supports_dictionary(leaf: Leaf) -> bool:
 def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
     """Return `data_page_offset` of a column's chunks by row group; empty if the footer is damaged."""
     try:
-        words = file.footer.chunks.read_words(_wanted(), row_groups, [leaf.index] * len(row_groups))
+        words = file.footer.chunks.read_words(_page_offset_layout(), row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
         return {}
-    return dict(zip(row_groups, words[:, _wanted().slot("meta_data.data_page_offset")].tolist(), strict=True))
+    return dict(
+        zip(row_groups, words[:, _page_offset_layout().slot("meta_data.data_page_offset")].tolist(), strict=True)
+    )
 
 
 def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:

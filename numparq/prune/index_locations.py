@@ -30,7 +30,7 @@ _Chunk = tuple[int, int]  # ordinals of row group and leaf
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> tuple[ThriftLayout, list[int]]:
+def _location_layout() -> tuple[ThriftLayout, list[int]]:
     """Return the layout of a column chunk, and the slots of position and length of each kind."""
     names = [f"{stem}_{which}" for stem in _STEMS.values() for which in ("offset", "length")]
     wanted = thrift_layout("ColumnChunk", *names)
@@ -54,7 +54,7 @@ class IndexLocations:
         """Look up chunks, as ordinals of row group and leaf, in one call."""
         missing = [chunk for chunk in chunks if chunk not in self._known]
         if missing:
-            found = _looked_up(self._footer, self._end, missing)
+            found = _read_locations(self._footer, self._end, missing)
             self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
 
     def locate(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
@@ -68,9 +68,9 @@ class IndexLocations:
         return [(chunk, found[slot], found[slot + 1]) for chunk, found in words if found[slot] != _NOWHERE]
 
 
-def _looked_up(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:
+def _read_locations(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:
     """Return position and length of each kind, int64 of shape (chunks, kinds, 2); position -1 if missing."""
-    wanted, slots = _wanted()
+    wanted, slots = _location_layout()
     groups, leaves = zip(*chunks, strict=True)
     try:
         words = footer.chunks.read_words(wanted, groups, leaves)

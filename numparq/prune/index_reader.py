@@ -173,15 +173,15 @@ class IndexBatch:
     def read(self, source: Source) -> LoadedIndexes:
         """Read and decode the indexes; invalid ones are None. Equal bytes, unless many, are decoded once."""
         if not self.keys:
-            return self._found(b"", [])
+            return self._load(b"", [])
         blobs = source.read_ranges(self._blobs)
         if not self._is_small:
-            return self._found(b"", blobs)
+            return self._load(b"", blobs)
         content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, self._sizes, strict=True)])
         latest = _latest.get_or_make(self, _LatestLoad)
         found = latest.found
         if found is None or found.content != content:
-            latest.found = found = self._found(content, blobs)
+            latest.found = found = self._load(content, blobs)
         return found
 
     def cached_in(self, known: Mapping[Any, Any]) -> LoadedIndexes | None:
@@ -190,7 +190,7 @@ class IndexBatch:
         same = found is not None and all(known.get(each) is index for each, index in found.indexes.items())
         return found if same else None
 
-    def _found(self, content: bytes, blobs: Sequence[np.ndarray]) -> LoadedIndexes:
+    def _load(self, content: bytes, blobs: Sequence[np.ndarray]) -> LoadedIndexes:
         return LoadedIndexes(content, self._decoded(blobs), BoundedCache(_MOST_KEPT))
 
     def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[IndexKey, Any]:

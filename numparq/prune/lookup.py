@@ -271,9 +271,7 @@ class KeyPageFinder:
 
 
 class _KeyIntervals:
-    """Between which keys the values of runs lie, as `PruningStatistics.intervals` has it; none where there are only
-    nulls.
-    """
+    """Key bounds of containers, from `PruningStatistics.key_bounds`; containers of nulls only have none."""
 
     def __init__(self, runs: PruningStatistics, leaf: Leaf, domain: KeyDomain) -> None:
         lows, highs = runs.key_bounds(domain)

@@ -83,7 +83,7 @@ def _never(predicate: ContainsPredicate | BloomPredicate, statistics: PruningSta
 def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
     no_nulls = statistics.has_no_nulls(predicate.leaf)
     if not has_numeric_keys(predicate.domain):
-        return _asked(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
+        return _match_each(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
     found = _cover(predicate.ranges, *statistics.key_bounds(predicate.domain))
     if predicate.domain.is_float:
         present = statistics.num_non_null(predicate.leaf)
@@ -182,15 +182,15 @@ def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> n
         return statistics.may_have_values(predicate.leaf)
     apart, meeting = compare_prefixes(predicate, statistics)
     meeting &= statistics.may_have_values(predicate.leaf)
-    found: np.ndarray = meeting | _asked(predicate, statistics, ~apart & ~meeting, may_match)
+    found: np.ndarray = meeting | _match_each(predicate, statistics, ~apart & ~meeting, may_match)
     return found
 
 
 def _may_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
+    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
 
 
-def _asked(
+def _match_each(
     predicate: Any, statistics: PruningStatistics, places: np.ndarray, question: Callable[..., bool]
 ) -> np.ndarray:
     """Match the chosen containers one by one; False for the others."""
@@ -207,7 +207,7 @@ def predicate_must_match(predicate: Any, statistics: PruningStatistics) -> np.nd
 
 
 def _must_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
+    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
 
 
 # --- numeric key ranges -----------------------------------------------------------------------------------------------

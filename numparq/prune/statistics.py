@@ -145,10 +145,10 @@ class PruningStatistics:
         All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
         """
         if domain not in self._intervals:  # may-match and must-match share them
-            self._intervals[domain] = self._made_intervals(domain)
+            self._intervals[domain] = self._compute_key_bounds(domain)
         return self._intervals[domain]
 
-    def _made_intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
+    def _compute_key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
         least, most = domain.low, domain.high - 1
         low, has_low = self._keys(domain, self.lows)
         high, has_high = self._keys(domain, self.highs)
@@ -195,7 +195,7 @@ def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> ThriftLayout:
+def _statistics_layout() -> ThriftLayout:
     return thrift_layout("ColumnChunk", "meta_data.num_values", _STATISTICS)
 
 
@@ -205,7 +205,7 @@ def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) 
 
 
 def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
-    wanted, wrong = _wanted(), untrusted_statistics(file.footer.created_by, leaf)
+    wanted, wrong = _statistics_layout(), untrusted_statistics(file.footer.created_by, leaf)
     try:
         words = file.footer.chunks.read_words(wanted, row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
@@ -261,10 +261,10 @@ def page_statistics(
     `num_rows` is int64, the rows of each page by the offset index.
     """
     key = leaf, order, created_by, num_rows.tobytes()
-    return index.cache.get_or_make(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
+    return index.cache.get_or_make(key, lambda: _compute_page_statistics(index, num_rows, leaf, order, created_by))
 
 
-def _made_runs(
+def _compute_page_statistics(
     index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
 ) -> PruningStatistics:
     wrong = untrusted_statistics(created_by, leaf)

@@ -32,9 +32,7 @@ _FEW = 64  # columns, whose tables are kept
 
 
 class RaiseOnDamage:
-    """A read that ends at the first damage: what it has decoded is whole.
-    `numparq.scan.recovery.skip_damaged.SkipDamaged` goes on.
-    """
+    """Policy ``on_error="raise"``: the first damage ends the read; `SkipDamaged` goes on."""
 
     context = ReadContext
 

@@ -64,7 +64,10 @@ def _attempt(do: Callable[..., None], *args: str) -> None:
     try:
         do(*args)
     except Exception:
-        print(f"numparq.spark.daemon: left to the workers: {' '.join(args) or do.__name__}", file=sys.stderr)
+        print(
+            f"numparq.spark.daemon: warm-up step failed, left to the workers: {' '.join(args) or do.__name__}",
+            file=sys.stderr,
+        )
         traceback.print_exc()
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from numparq.tools.profile.job import ProfileTask
+    from numparq.typing import Columns, Filters, PathLike, StorageOptions
 
 __all__ = ["profile"]
 
@@ -24,13 +25,13 @@ _MOST_TASKS = 1000
 
 def profile(
     spark: SparkSession,
-    path: Any,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
+    path: PathLike | Sequence[PathLike],
+    columns: Columns = None,
     *,
     data: bool | str = "auto",
-    where: Any = None,
+    where: Filters | str = None,
     partitioning: Any = "hive",
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     strict: bool = False,
     verify_crc: bool = True,
@@ -86,7 +87,7 @@ def profile(
     (48210, 0.0125)
     """
     if tasks is not None and tasks < 1:
-        raise ValueError(f"there is at least one task, not {tasks}")
+        raise ValueError(f"tasks must be at least 1, not {tasks}")
     job = ProfileJob.from_path(
         path,
         columns,

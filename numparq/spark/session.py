@@ -30,7 +30,7 @@ def open_session(master: str | None, conf: Sequence[str], name: str) -> Iterator
     Raises ImportError without pyspark, OSError if Spark does not start, ValueError for a malformed setting.
     """
     if find_spec("pyspark") is None:
-        raise ImportError("pyspark is not installed: numparq[spark] brings it; it needs Java 17, too")
+        raise ImportError("pyspark is not installed: pip install 'numparq[spark]'; it also needs Java 17")
     from pyspark.sql import SparkSession
 
     settings = [_parse_setting(one) for one in conf]
@@ -79,7 +79,7 @@ def _is_submitted() -> bool:
 def _parse_setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise ValueError(f"--conf is KEY=VALUE, not {text!r}")
+        raise ValueError(f"--conf must be KEY=VALUE, not {text!r}")
     return key, value
 
 
@@ -212,8 +212,8 @@ def register(spark: SparkSession, *, pushdown: bool = False) -> None:
 
         if filters_leak(spark):
             raise UnsupportedError(
-                f"Spark {spark.version} applies the filters of one query to others of the same DataFrame, whose rows "
-                "would be missing: give filters to numparq.spark.read, or as the option 'filter'"
+                f"Spark {spark.version} applies the filters of one query to other queries of the same DataFrame, "
+                "which would lose rows: pass filters to numparq.spark.read, or as the option 'filter'"
             )
         spark.dataSource.register(PushdownDataSource)
         return

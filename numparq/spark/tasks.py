@@ -98,7 +98,7 @@ class _ItemTask:
         from pyspark import cloudpickle
 
         self._do = function
-        self._items = [cloudpickle.dumps(item) for item in items]
+        self._items: list[bytes] = [cloudpickle.dumps(item) for item in items]  # type: ignore[no-untyped-call]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         begin_task()
@@ -130,7 +130,7 @@ class _PickledResult:
         from pyspark import cloudpickle
 
         schema = pa.schema([("item", pa.int64()), ("result", pa.binary())])
-        result = cloudpickle.dumps(self._do(item))
+        result = cloudpickle.dumps(self._do(item))  # type: ignore[no-untyped-call]
         yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([result])], schema=schema)
 
 

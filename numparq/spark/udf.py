@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .tasks import begin_task, task_threads
@@ -10,13 +10,15 @@ from .tasks import begin_task, task_threads
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.typing import Columns, Filters
+
 __all__ = ["decode_bytes", "decode_paths"]
 
 
 def decode_paths(
     paths: pd.Series,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters = None,
     *,
     schema: Any = None,
     **options: Any,
@@ -72,8 +74,8 @@ def decode_paths(
 
 def decode_bytes(
     contents: pd.Series,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters = None,
     *,
     schema: Any = None,
     **options: Any,
@@ -103,7 +105,12 @@ def decode_bytes(
 
 
 def _decode(
-    cells: pd.Series, check: Callable[[Any], Any], columns: Any, filters: Any, schema: Any, options: dict[str, Any]
+    cells: pd.Series,
+    check: Callable[[Any], Any],
+    columns: Columns,
+    filters: Filters,
+    schema: Any,
+    options: dict[str, Any],
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -123,11 +130,11 @@ def _check_path(cell: Any) -> Any:
     import os
 
     if not isinstance(cell, str | os.PathLike):
-        raise TypeError(f"a column of paths has a {type(cell).__name__}")
+        raise TypeError(f"a column of paths must hold str or PathLike values, not {type(cell).__name__}")
     return cell
 
 
 def _check_bytes(cell: Any) -> Any:
     if not isinstance(cell, bytes | bytearray | memoryview):
-        raise TypeError(f"a column of Parquet files has a {type(cell).__name__}")
+        raise TypeError(f"a column of Parquet files must hold bytes, not {type(cell).__name__}")
     return cell

@@ -107,7 +107,8 @@ def _dictionary_arrays(piece: BinaryArray | DictionaryArray, arrow_type: Any) ->
     pa = import_pyarrow()
     if isinstance(piece, BinaryArray):
         plain = pa.chunked_array(_binary_arrays(piece, arrow_type.value_type))
-        return plain.dictionary_encode().cast(arrow_type).chunks
+        chunks: list[Any] = plain.dictionary_encode().cast(arrow_type).chunks
+        return chunks
     dictionary = _binary_arrays(piece.dictionary, arrow_type.value_type)[0]
     present = piece.codes >= 0
     indices = pa.array(piece.codes, mask=None if present.all() else ~present)

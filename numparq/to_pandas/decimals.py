@@ -46,7 +46,7 @@ def binary_decimal_objects(pieces: list[BinaryArray], scale: int) -> np.ndarray:
     return out
 
 
-def _scale(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list:
+def _scale(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list[decimal.Decimal]:
     """Return the Decimals of unscaled integers, each distinct one built once: factorizing costs a fifth of building."""
     if not isinstance(unscaled, np.ndarray):
         return _decimal_list(unscaled, scale)

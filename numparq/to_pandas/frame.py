@@ -58,9 +58,9 @@ class BlockLayout:
         """Move a column to memory of its own for another output type; its former memory is no longer used."""
         self.targets[position] = target
         self.block_of[position] = self.row_of[position] = None
-        self._allocate_alone(position, target)
+        self._allocate_separately(position, target)
 
-    def _allocate_alone(self, position: int, target: OutputType) -> None:
+    def _allocate_separately(self, position: int, target: OutputType) -> None:
         self.values[position] = self.validity[position] = None
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             self.values[position] = allocate_array((self.num_rows,), target.dtype)
@@ -88,7 +88,7 @@ def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Coll
             assert target.dtype is not None
             together.setdefault(target.dtype, []).append(position)
         elif target.storage == "fixed":
-            layout._allocate_alone(position, target)
+            layout._allocate_separately(position, target)
     for dtype, positions in together.items():
         layout._allocate_block(positions, dtype)
     return layout
@@ -102,7 +102,9 @@ def allocate_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     try:
         return np.empty(size + SLACK, np.uint8)[:size].view(dtype).reshape(shape)
     except (MemoryError, ValueError) as error:
-        raise LimitError(f"{size} bytes for {shape[-1]} rows are more than there is memory for") from error
+        raise LimitError(
+            f"not enough memory for {size:,} bytes of {shape[-1]:,} rows; read fewer rows or columns"
+        ) from error
 
 
 def assemble(

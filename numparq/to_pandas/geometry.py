@@ -26,7 +26,7 @@ _DEFINITION = re.compile(r"\s*(\{|[A-Za-z_]+\s*[\[(])")  # PROJJSON and WKT may 
 def check_geometries(geometries: str) -> None:
     """Check the ``geometries`` argument; ImportError if it needs geopandas and that is not installed."""
     if geometries not in GEOMETRIES:
-        raise ValueError(f"geometries is one of {', '.join(map(repr, GEOMETRIES))}, not {geometries!r}")
+        raise ValueError(f"geometries must be {' or '.join(map(repr, GEOMETRIES))}, not {geometries!r}")
     if geometries == "geopandas":
         try:
             import geopandas  # noqa: F401
@@ -74,11 +74,11 @@ def decode_wkb(values: np.ndarray, name: str) -> np.ndarray:
     missing = np.asarray(pd.isna(values), bool)
     values = values.copy()
     values[missing] = None
-    geometries = shapely.from_wkb(values, on_invalid="ignore")
+    geometries: np.ndarray = shapely.from_wkb(values, on_invalid="ignore")
     bad = ~missing & np.array([geometry is None for geometry in geometries.tolist()], bool)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InvalidFileError(f"the value of row {row} of those read is not well-known binary (WKB)", column=name)
+        raise InvalidFileError(f"row {row} of the result is not well-known binary (WKB)", column=name)
     return geometries
 
 
@@ -99,11 +99,11 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
         if scheme == "srid":  # EPSG codes, as GDAL and DuckDB read them
             return pyproj.CRS.from_epsg(int(rest))
         if _OF_PROJ.search(text) and not _DEFINITION.match(text):
-            raise InvalidFileError("strings of PROJ may name files, and are none that the format knows")
+            raise InvalidFileError("PROJ strings are not in the specification, and may name files")
         return pyproj.CRS.from_user_input(text)
     except (pyproj.exceptions.CRSError, InvalidFileError, ValueError) as error:
         warnings.warn(
-            f"the CRS of column {column.leaf.name!r} is left out, as it is not understood: {error}",
+            f"the CRS of column {column.leaf.name!r} cannot be parsed and is ignored: {error}",
             UserWarning,
             stacklevel=2,
         )
@@ -113,11 +113,11 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
 def _definition(keys: Mapping[str, bytes], key: str) -> str:
     """Return the PROJJSON stored under a key of the file's metadata."""
     if key not in keys:
-        raise InvalidFileError(f"the file has no key {key!r} in its metadata, where the CRS should be")
+        raise InvalidFileError(f"the file's metadata has no key {key!r}, which the CRS refers to")
     try:
         definition = json.loads(keys[key])
     except RecursionError:
         raise InvalidFileError(f"the key {key!r} of the file's metadata is nested too deeply") from None
     if not isinstance(definition, dict):
-        raise InvalidFileError(f"the key {key!r} of the file's metadata holds no CRS")
+        raise InvalidFileError(f"the key {key!r} of the file's metadata does not hold a CRS")
     return json.dumps(definition)

@@ -51,7 +51,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
     try:
         return pd.Index(arrays[0], name=names[0], copy=False)
     except NotImplementedError as error:  # such as float16
-        raise UnsupportedError(f"pandas can make no index of such values: {error}") from error
+        raise UnsupportedError(f"pandas cannot build an index of these values: {error}") from error
 
 
 def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
@@ -59,7 +59,7 @@ def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
     try:
         return pd.MultiIndex.from_arrays(arrays, names=names)
     except (NotImplementedError, TypeError) as error:
-        raise UnsupportedError(f"pandas can make no index of levels of such types: {error}") from error
+        raise UnsupportedError(f"pandas cannot build an index of these levels: {error}") from error
 
 
 def _range_length(level: RangeIndexLevel) -> int:
@@ -129,7 +129,7 @@ def _plain_labels(labels: list[Any]) -> pd.Index:
         return pd.Index(labels, dtype=object)
 
 
-def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
+def _multi_labels(labels: list[Any], levels: list[dict[str, Any]]) -> pd.Index:
     """Return a MultiIndex of labels that are reprs of tuples, or plain labels if they are not."""
     try:
         tuples = [ast.literal_eval(label) for label in labels if _TUPLE.fullmatch(label)]
@@ -142,7 +142,7 @@ def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
         return _plain_labels(labels)
 
 
-def _cast_level(labels: pd.Index, level: dict) -> pd.Index:
+def _cast_level(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     """Cast labels, strings in the file, to their original type; unchanged if that fails."""
     pandas_type, numpy_type = level.get("pandas_type"), level.get("numpy_type")
     if not isinstance(pandas_type, str) or not isinstance(numpy_type, str):
@@ -163,22 +163,22 @@ def _as_dtype(labels: pd.Index, dtype: str) -> pd.Index:
     return labels if labels.dtype == dtype else labels.astype(dtype)
 
 
-def _timezone_labels(labels: pd.Index, level: dict) -> pd.Index:
+def _timezone_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     unit = np.datetime_data(np.dtype(level["numpy_type"]))[0]
     instants = pd.DatetimeIndex(pd.to_datetime(labels, utc=True, format="ISO8601"))
     return instants.tz_convert(level["metadata"]["timezone"]).as_unit(unit)
 
 
-def _timedelta_labels(labels: pd.Index, level: dict) -> pd.Index:
+def _timedelta_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     return pd.TimedeltaIndex(pd.to_timedelta(labels)).astype(level["numpy_type"])
 
 
-def _boolean_labels(labels: pd.Index, level: dict) -> pd.Index:
+def _boolean_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     truth = {"True": True, "False": False}
     return pd.Index([truth[label] for label in labels]).astype(level["numpy_type"])
 
 
-_LABEL_TYPES: dict[str, Callable[[pd.Index, dict], pd.Index]] = {
+_LABEL_TYPES: dict[str, Callable[[pd.Index, dict[str, Any]], pd.Index]] = {
     "empty": lambda labels, level: _as_dtype(_as_dtype(labels, "object"), level["numpy_type"]),
     "bytes": lambda labels, level: labels.map(lambda label: label.encode()),
     "datetimetz": _timezone_labels,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ def null_mask(validity: np.ndarray | None, null_count: int) -> np.ndarray | None
     """Return a bool array that is True at nulls, or None if there are none."""
     if validity is None or null_count == 0:
         return None
-    return np.logical_not(validity.view(bool))
+    mask: np.ndarray = np.logical_not(validity.view(bool))
+    return mask
 
 
 def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.ndarray:
@@ -34,7 +36,7 @@ def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.
     return out
 
 
-def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list]) -> np.ndarray:
+def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list[Any]]) -> np.ndarray:
     """Return an object for each integer, built once per distinct value if a sample shows many repeats.
 
     `make` returns the list of objects of an array.

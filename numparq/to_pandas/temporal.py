@@ -84,7 +84,7 @@ def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -
     try:
         dtype = pd.DatetimeTZDtype(unit, zone)
     except Exception:  # zoneinfo and pandas raise various errors for an unknown name
-        warnings.warn(f"the time zone {zone!r} is not known here; the column is in UTC", stacklevel=2)
+        warnings.warn(f"the time zone {zone!r} is unknown on this system; the column is in UTC", stacklevel=2)
         dtype = pd.DatetimeTZDtype(unit, "UTC")
     return pd.array(values.view("i8"), dtype=dtype, copy=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,18 +15,22 @@ from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, PANDAS_TYPES, period_dt
 from .output_type import LeafType, OutputType
 from .parquet_type import infer_arrow_type
 
+if TYPE_CHECKING:
+    from numparq.format.logical_type import LogicalType
+    from numparq.format.schema import Leaf
+
 __all__ = ["choose_nested_output_type", "choose_output_type", "needs_arrow_hint"]
 
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
 
-def needs_arrow_hint(leaf: Any, dtype_backend: str) -> bool:
+def needs_arrow_hint(leaf: Leaf, dtype_backend: str) -> bool:
     """Whether ``ARROW:schema`` can change the output type of a leaf column; otherwise it need not be decoded."""
     return dtype_backend != "numpy" or leaf.physical in (INT64, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 
 
 def choose_output_type(
-    leaf: Any,
+    leaf: Leaf,
     hint: ArrowType | None = None,
     *,
     dtype_backend: str = "numpy",
@@ -54,7 +58,7 @@ def choose_output_type(
     )
 
 
-def choose_nested_output_type(leaf: Any, hint: ArrowType | None = None) -> OutputType:
+def choose_nested_output_type(leaf: Leaf, hint: ArrowType | None = None) -> OutputType:
     """Choose the output type for the values of a nested leaf column, without nulls, in NumPy.
 
     Strings become objects and UUIDs bytes; no leaf becomes a Categorical.
@@ -74,7 +78,7 @@ _FINISH_NESTED = {"text": "text_objects", "uuids": "bytes"}
 def _choose(
     physical: int,
     type_length: int | None,
-    logical: Any,
+    logical: LogicalType | None,
     hint: ArrowType | None,
     dtype_backend: str,
     optional: bool,

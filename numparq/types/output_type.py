@@ -116,7 +116,7 @@ def fallback_type(output_type: OutputType, status: int) -> OutputType:
     following = {NULL_FOUND: output_type.on_null, INEXACT: output_type.on_inexact}.get(status)
     if following is None:
         check_status(status)
-        raise ValueError(f"{status} is not the status of a failure")
+        raise ValueError(f"kernel status {status} is not an error")
     return following
 
 

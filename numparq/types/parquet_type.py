@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from numparq.errors import InvalidFileError, SchemaError
 from numparq.format.arrow_type import ArrowType
@@ -31,19 +30,19 @@ _PHYSICAL_TYPES: dict[int, ArrowType] = {
 }
 
 
-def _infer_integer(physical: int, length: int, logical: Any) -> ArrowType | None:
-    if logical.bit_width not in _INT_WIDTHS_OF[physical]:
+def _infer_integer(physical: int, length: int, logical: LogicalType) -> ArrowType | None:
+    if logical.bit_width is None or logical.bit_width not in _INT_WIDTHS_OF[physical]:
         return None
     return ArrowType("int", logical.bit_width, bool(logical.signed))
 
 
-def _infer_decimal(physical: int, length: int, logical: Any) -> ArrowType:
+def _infer_decimal(physical: int, length: int, logical: LogicalType) -> ArrowType:
     """Check precision and scale by section DECIMAL of LogicalTypes.md, and return the decimal type."""
     precision, scale = logical.precision or 0, logical.scale or 0
     if precision <= 0 or not 0 <= scale <= precision:
         raise InvalidFileError(
-            f"DECIMAL({precision}, {scale}) is no decimal type: the precision must be above 0, and "
-            "the scale from 0 to the precision"
+            f"DECIMAL({precision}, {scale}) is not a valid decimal type: the precision must be "
+            "above 0, and the scale from 0 to the precision"
         )
     limit = _MAX_INT_PRECISION.get(physical, precision)
     if physical == FIXED_LEN_BYTE_ARRAY:
@@ -55,32 +54,32 @@ def _infer_decimal(physical: int, length: int, logical: Any) -> ArrowType:
     return ArrowType("decimal", 128 if precision <= 38 else 256, precision=precision, scale=scale)
 
 
-def _constant(arrow_type: ArrowType) -> Callable[[int, int, Any], ArrowType]:
+def _constant(arrow_type: ArrowType) -> Callable[[int, int, LogicalType], ArrowType]:
     return lambda physical, length, logical: arrow_type
 
 
-def _infer_time(physical: int, length: int, logical: Any) -> ArrowType | None:
-    if logical.unit not in _TIME_UNITS_OF[physical]:
+def _infer_time(physical: int, length: int, logical: LogicalType) -> ArrowType | None:
+    if logical.unit is None or logical.unit not in _TIME_UNITS_OF[physical]:
         return None
     return ArrowType("time", unit=_ARROW_UNITS[logical.unit])
 
 
-def _infer_timestamp(physical: int, length: int, logical: Any) -> ArrowType | None:
-    if logical.unit not in _ARROW_UNITS:
+def _infer_timestamp(physical: int, length: int, logical: LogicalType) -> ArrowType | None:
+    if logical.unit is None or logical.unit not in _ARROW_UNITS:
         return None
     return ArrowType("timestamp", unit=_ARROW_UNITS[logical.unit], timezone="UTC" if logical.utc else "")
 
 
-def _infer_float16(physical: int, length: int, logical: Any) -> ArrowType | None:
+def _infer_float16(physical: int, length: int, logical: LogicalType) -> ArrowType | None:
     return ArrowType("float", 16) if length == 2 else None
 
 
-def _infer_uuid(physical: int, length: int, logical: Any) -> ArrowType | None:
+def _infer_uuid(physical: int, length: int, logical: LogicalType) -> ArrowType | None:
     return ArrowType("uuid", byte_width=16) if length == 16 else None
 
 
 # ENUM, BSON, INTERVAL, VARIANT, GEOMETRY and GEOGRAPHY are missing: they keep the type of their physical type.
-_LOGICAL_TYPES: dict[tuple[int, str], Callable[[int, int, Any], ArrowType | None]] = {
+_LOGICAL_TYPES: dict[tuple[int, str], Callable[[int, int, LogicalType], ArrowType | None]] = {
     (INT32, "INTEGER"): _infer_integer,
     (INT64, "INTEGER"): _infer_integer,
     (INT32, "DECIMAL"): _infer_decimal,
@@ -121,9 +120,13 @@ def _store_int(arrow_type: ArrowType) -> ParquetType:
 
 def _store_decimal(arrow_type: ArrowType) -> ParquetType:
     if not 0 < arrow_type.precision <= MAX_PRECISION:
-        raise SchemaError(f"decimals of {arrow_type.precision} digits cannot be written: 1 to {MAX_PRECISION} can")
+        raise SchemaError(
+            f"decimals of {arrow_type.precision} digits cannot be written; the precision must be 1 to {MAX_PRECISION}"
+        )
     if not 0 <= arrow_type.scale <= arrow_type.precision:
-        raise SchemaError(f"a decimal's scale is from 0 to its precision, not {arrow_type.scale}")
+        raise SchemaError(
+            f"the scale of a decimal must be from 0 to its precision {arrow_type.precision}, not {arrow_type.scale}"
+        )
     logical = LogicalType("DECIMAL", precision=arrow_type.precision, scale=arrow_type.scale)
     return FIXED_LEN_BYTE_ARRAY, decimal_byte_width(arrow_type.precision), logical
 
@@ -171,18 +174,20 @@ _STORAGE: dict[str, Callable[[ArrowType], ParquetType]] = {
 }
 
 
-def infer_arrow_type(physical: int, type_length: int | None, logical: Any, hint: ArrowType | None = None) -> ArrowType:
+def infer_arrow_type(
+    physical: int, type_length: int | None, logical: LogicalType | None, hint: ArrowType | None = None
+) -> ArrowType:
     """Return the Arrow type of a leaf column's values; `hint` is its type by ``ARROW:schema``.
 
     InvalidFileError if a DECIMAL exceeds its limits or a FIXED_LEN_BYTE_ARRAY has no length.
     """
     length = type_length or 0
     if physical == FIXED_LEN_BYTE_ARRAY and length <= 0:
-        raise InvalidFileError("a FIXED_LEN_BYTE_ARRAY column must say how long its values are")
+        raise InvalidFileError(f"a FIXED_LEN_BYTE_ARRAY column must have a type_length of at least 1, not {length}")
     if logical is not None and logical.kind == "UNKNOWN":
         return ArrowType("null")
     rule = _LOGICAL_TYPES.get((physical, logical.kind)) if logical is not None else None
-    inferred = rule(physical, length, logical) if rule else None
+    inferred = rule(physical, length, logical) if rule and logical is not None else None
     if inferred is None:
         inferred = _PHYSICAL_TYPES.get(physical) or ArrowType("fixed_size_binary", byte_width=length)
     return _apply_hint(inferred, hint) if hint is not None else inferred
@@ -218,7 +223,8 @@ def _apply_storage_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
 
 def decimal_byte_width(precision: int) -> int:
     """Return the fewest bytes that hold every integer of `precision` digits in two's complement."""
-    return ((10**precision - 1).bit_length() + 8) // 8
+    largest: int = 10**precision - 1
+    return (largest.bit_length() + 8) // 8
 
 
 def parquet_type(arrow_type: ArrowType) -> ParquetType:
@@ -228,5 +234,5 @@ def parquet_type(arrow_type: ArrowType) -> ParquetType:
     """
     rule = _STORAGE.get(arrow_type.kind)
     if rule is None:
-        raise SchemaError(f"values of Arrow's type {arrow_type.kind} cannot be written")
+        raise SchemaError(f"values of Arrow type {arrow_type.kind} cannot be written")
     return rule(arrow_type)

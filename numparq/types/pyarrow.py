@@ -24,8 +24,8 @@ __all__ = ["field_from_pyarrow", "field_to_pyarrow"]
 def _decimal_type(pa: Any, arrow_type: ArrowType) -> Any:
     if arrow_type.precision > 76:
         raise UnsupportedError(
-            f'Arrow has no decimals of {arrow_type.precision} digits; dtype_backend="numpy" gives '
-            "decimal.Decimal objects"
+            f"Arrow cannot hold decimals of {arrow_type.precision} digits, only up to 76; "
+            'use dtype_backend="numpy" for decimal.Decimal objects'
         )
     return getattr(pa, f"decimal{arrow_type.bit_width}")(arrow_type.precision, arrow_type.scale)
 
@@ -91,7 +91,7 @@ def type_from_pyarrow(data_type: Any) -> ArrowType:
     message = pa.schema([pa.field("", data_type)]).serialize()
     arrow_type = ArrowSchema(binascii.b2a_base64(message.to_pybytes()), 1).field_type(0)
     if arrow_type is None:
-        raise SchemaError(f"values of Arrow's type {data_type} cannot be written")
+        raise SchemaError(f"values of Arrow type {data_type} cannot be written")
     return arrow_type
 
 
@@ -117,7 +117,7 @@ def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True) -> Arro
     arrow_type = type_from_pyarrow(data_type)
     arrow_type = replace(arrow_type, kind=_VIEW_STORAGE.get(arrow_type.kind, arrow_type.kind))
     if arrow_type.kind not in NESTED_KINDS:
-        raise SchemaError(f"values of Arrow's type {data_type} cannot be written", column=name)
+        raise SchemaError(f"values of Arrow type {data_type} cannot be written", column=name)
     if pa.types.is_map(storage):
         key = field_from_pyarrow("key", storage.key_type, False)
         item = field_from_pyarrow("value", storage.item_type, storage.item_field.nullable)

@@ -12,7 +12,7 @@ __all__ = ["check_optional_positive_int", "check_positive_int"]
 def check_positive_int(value: Any, name: str) -> int:
     """Check an int that must be at least 1, such as a number of bytes or rows; `name` is used in messages."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an int, not {value!r}")
     number = index(value)
     if number < 1:
         raise ValueError(f"{name} must be at least 1, not {number}")
@@ -29,9 +29,9 @@ def check_row_count(value: Any, name: str) -> int:
     try:
         number = index(value)
     except TypeError:
-        raise TypeError(f"{name} is a number of rows, not {value!r}") from None
+        raise TypeError(f"{name} must be an int, not {value!r}") from None
     if number < 0:
-        raise ValueError(f"{name} must not be negative, and is {number}")
+        raise ValueError(f"{name} must be at least 0, not {number}")
     return number
 
 
@@ -45,7 +45,7 @@ def thread_count(threads: int | None) -> int:
             return max(len(os.sched_getaffinity(0)), 1)
         return os.cpu_count() or 1
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
-        raise TypeError(f"threads is a number of threads or None, not {threads!r}")
+        raise TypeError(f"threads must be an int or None, not {threads!r}")
     count = index(threads)
     if count < 1:
         raise ValueError(f"threads must be at least 1, not {count}")
@@ -55,5 +55,5 @@ def thread_count(threads: int | None) -> int:
 def _env_thread_count(text: str) -> int:
     """Parse the value of ``NUMPARQ_THREADS``."""
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"NUMPARQ_THREADS is a number of threads, not {text!r}")
+        raise ValueError(f"NUMPARQ_THREADS must be an int of at least 1, not {text!r}")
     return int(text)

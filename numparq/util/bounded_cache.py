@@ -58,7 +58,8 @@ class BoundedCache:
         things = self._things
         found = things.get(key, things)
         if found is not things:
-            return found  # type: ignore[return-value]
+            known: Thing = found
+            return known
         made = make()
         while len(things) >= self._most:
             things.pop(next(iter([*things]), None), None)

@@ -66,12 +66,12 @@ def store(name: str, key: bytes, data: bytes) -> bool:
 
     A failure warns once a process.
     """
-    folder = "any place"
+    folder = "any directory"
     try:
         folder = directory()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _private(folder):
-            raise PermissionError("others can write there, or it belongs to someone else")
+            raise PermissionError("other users can write there, or own it")
         path = _path(folder, name, key)
         _replace(path, _seal(key, data) + data)
         _prune(folder, name, keep=path)
@@ -194,8 +194,8 @@ def _warn(folder: str, reason: str) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            f"numparq cannot keep its compiled code in {folder} ({reason}), and will compile again in every "
-            "process; set NUMPARQ_CACHE_DIR to a private directory that can be written",
+            f"numparq cannot cache its compiled kernels in {folder} ({reason}), and will compile them again in every "
+            "process; set NUMPARQ_CACHE_DIR to a private, writable directory",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Fixtures of the benchmarks' tests: settings, readers and writers of a tiny run."""
+"""Fixtures for the benchmark tests: settings, readers and writers of a tiny run."""
 
 from __future__ import annotations
 

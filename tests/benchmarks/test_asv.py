@@ -1,4 +1,4 @@
-"""asv finds the benchmarks, and each class runs once, tiny."""
+"""asv discovers the benchmarks; each class runs once on tiny data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support.benchmarks import SCALE, needs_numparq
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_asv_finds_the_benchmarks():
-    """As asv's discovery imports them: only the folder of the configuration is on the path."""
+def test_asv_discovers_the_benchmarks():
+    """asv imports them with only the configuration's folder on the path."""
     code = "from benchmarks import against_pyarrow, read, write; print(len(read.Read.params))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "asv_benchmarks", capture_output=True, text=True, check=True
@@ -43,7 +43,7 @@ def test_asv_classes_run(monkeypatch, settings, name):
 
 
 @pytest.mark.parametrize("name", ["lineitem-zstd"])
-def test_asv_classes_of_writing_run(monkeypatch, settings, name):
+def test_asv_write_classes_run(monkeypatch, settings, name):
     monkeypatch.setenv("NUMPARQ_BENCH_DATA", str(settings.folder))
     monkeypatch.setenv("NUMPARQ_BENCH_SCALE", str(SCALE))
     monkeypatch.setenv("NUMPARQ_BENCH_REPEAT", "1")

@@ -1,4 +1,4 @@
-"""Reading in batches and writing into partitions, beside peers: each benchmark runs once, tiny."""
+"""Benchmarks of batched reads and partitioned writes against peers: each runs once on tiny data."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 
 def roomy(task):
-    """The task with a limit that suffices at any scale."""
+    """Return the task with a memory limit that suffices at any scale."""
     return replace(task, limit=64 << 20)
 
 
@@ -45,26 +45,26 @@ def roomy(task):
 
 
 @pytest.mark.parametrize("name", BATCHED)
-def test_all_contenders_give_the_same_rows(folder, name):
+def test_batch_readers_yield_the_same_rows(folder, name):
     contenders, _ = batching.load_batch_readers(PEERS, THREADS)
     task = roomy(BATCHED[name].task(folder, SCALE))
     outcomes = time_in_turns(contenders, task, 1, 0.0)
     assert {"numparq", "pyarrow", "dataset"} <= outcomes.keys()
-    for who in outcomes.keys() & {"numparq", "pyarrow", "dataset"}:  # others' failures are theirs
+    for who in outcomes.keys() & {"numparq", "pyarrow", "dataset"}:  # failures of other peers are not ours
         assert (outcomes[who].failure, outcomes[who].difference, len(outcomes[who].times)) == (None, None, 1)
     assert contenders[0].drain(task) == pq.read_metadata(task.path).num_rows
 
 
-def test_limits(folder):
+def test_batch_memory_limits(folder):
     task, small = BATCHED["points"].task(folder, SCALE), BATCHED["points"].small(folder, SCALE)
     assert task.limit == small.limit == LEAST_LIMIT
     assert pq.read_metadata(small.path).num_rows == 1_500
-    assert 20_000_000 * 20 // TIMES_THE_LIMIT > LEAST_LIMIT  # at the full size it is the file that counts
+    assert 20_000_000 * 20 // TIMES_THE_LIMIT > LEAST_LIMIT  # at full size the limit depends on the file
     assert BatchPeak(10, 10).within_limit
     assert not BatchPeak(11, 10).within_limit
 
 
-def test_other_rows_are_reported(folder):
+def test_wrong_batches_are_reported(folder):
     task = roomy(BATCHED["points"].task(folder, SCALE))
     honest = batching.load_batch_reader("pyarrow", THREADS)
 
@@ -79,10 +79,10 @@ def test_other_rows_are_reported(folder):
         yield from ()
         raise NotImplementedError("no batches")
 
-    liars = {"numparq": other, "polars": failing, "dataset": fewer}
-    # Held against the first peer of those that gave any rows: "dataset".
+    wrong_readers = {"numparq": other, "polars": failing, "dataset": fewer}
+    # The reference is the first peer that returned rows: "dataset".
     found = time_in_turns(
-        [replace(honest, name=name, frames=made) for name, made in liars.items()] + [honest], task, 1, 0.0
+        [replace(honest, name=name, frames=frames) for name, frames in wrong_readers.items()] + [honest], task, 1, 0.0
     )
     assert found["polars"].failure == "NotImplementedError: no batches"
     assert found["pyarrow"].difference == "150,000 rows instead of 84,464"
@@ -92,7 +92,7 @@ def test_other_rows_are_reported(folder):
 
 
 @needs_proc
-def test_peaks(folder):
+def test_peak_memory_of_batches(folder):
     peak = measure("points", "pyarrow", folder, SCALE, THREADS)
     assert (peak.failure, peak.rows, peak.limit) == (None, 150_000, LEAST_LIMIT)
     assert peak.peak > 150_000 * 8
@@ -100,7 +100,7 @@ def test_peaks(folder):
 
 
 @needs_proc
-def test_more_than_the_limit_is_an_exit_status(folder, monkeypatch, capsys):
+def test_peak_beyond_the_limit_fails_the_run(folder, monkeypatch, capsys):
     peak = BatchPeak(peak=11, limit=10, rows=1)
     monkeypatch.setattr(batch_modes, "measure", lambda *arguments: peak)
     monkeypatch.setattr(
@@ -142,7 +142,7 @@ def test_batches_from_the_command_line(folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", PARTITIONED)
-def test_all_writers_write_the_frame(folder, name):
+def test_partition_writers_write_the_frame(folder, name):
     kind = PARTITIONED[name]
     frame = kind.load(ensure(kind.file, folder, SCALE))
     assert len(frame.groupby(list(kind.keys))) == 100
@@ -156,15 +156,17 @@ def test_all_writers_write_the_frame(folder, name):
     assert not [path for path in folder.iterdir() if path.name.startswith("parts-")]
 
 
-def test_other_rows_in_partitions_are_reported(folder):
+def test_wrong_partitions_are_reported(folder):
     kind = PARTITIONED["events"]
     frame = kind.load(ensure(kind.file, folder, SCALE))
     honest = partitioning.load_writer("pyarrow", THREADS)
-    liar = replace(honest, name="numparq", write=lambda frame, *others: honest.write(frame.head(1_000), *others))
+    wrong_writer = replace(
+        honest, name="numparq", write=lambda frame, *others: honest.write(frame.head(1_000), *others)
+    )
     synced = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", synced.append)
-        outcomes = race_writers([liar, partitioning.synced(honest)], kind, frame, folder, 0, 0.0)
+        outcomes = race_writers([wrong_writer, partitioning.synced(honest)], kind, frame, folder, 0, 0.0)
     assert outcomes["numparq"].difference == f"1000 rows instead of {len(frame)}"
     assert outcomes["pyarrow"].difference is None
     assert len(synced) == 100

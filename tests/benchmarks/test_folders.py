@@ -1,4 +1,4 @@
-"""The folder that is queried is what it is said to be; the object store lists it by as many requests as a real one."""
+"""The folder that queries read has the expected files; the simulated object store lists it in realistic requests."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +28,7 @@ def folder(data):
     return QUERIES["partition"].task(data, SCALE).path
 
 
-def test_shape(folder):
+def test_files_and_schemas_of_the_folder(folder):
     files = sorted(folder.rglob("*.parquet"))
     assert (len(files), len({file.parent for file in files})) == (300, 100)
     schemas = Counter(tuple(pq.read_schema(file).names) for file in files)
@@ -38,7 +38,7 @@ def test_shape(folder):
     assert {pq.read_metadata(file).num_rows for file in files[::50]} == {100}
 
 
-def test_tasks(data, folder):
+def test_tasks_of_folder_queries(data, folder):
     united, partition = (QUERIES[name].task(data, SCALE) for name in ("partition-united", "partition"))
     assert united.unites
     assert not partition.unites
@@ -51,13 +51,13 @@ def test_tasks(data, folder):
     assert partition.terms == ONE_PARTITION
 
 
-def test_it_is_made_once_and_whole(data, folder, monkeypatch):
+def test_folder_is_created_once(data, folder, monkeypatch):
     monkeypatch.setattr(type(FOLDER), "write", None)
     assert QUERIES["whole-folder"].task(data, SCALE).path == folder
     assert [path.name for path in data.iterdir()] == ["folder-v1-x0.01"]
 
 
-def test_what_is_broken_off_leaves_nothing(tmp_path, monkeypatch):
+def test_failed_creation_leaves_nothing(tmp_path, monkeypatch):
     def broken(recipe, scale, path):
         path.mkdir()
         (path / "one").touch()
@@ -69,7 +69,7 @@ def test_what_is_broken_off_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_listings_of_the_object_store(folder, monkeypatch):
+def test_object_store_listing_requests(folder, monkeypatch):
     monkeypatch.setattr(object_store, "KEYS_LISTED", 120)
     store = ObjectStore(latency=0.001, bandwidth=1e9)
     found = store.find(f"slowstore://{folder}", detail=True)
@@ -90,7 +90,7 @@ def test_listings_of_the_object_store(folder, monkeypatch):
     assert store.find(name) == [name] == store.ls(name, detail=False)
 
 
-def test_goal_of_requests(data):
+def test_requests_goal(data):
     task = QUERIES["partition-store"].task(data, SCALE)
     goal = goals.Requests(2, required_bytes.num_files)
     assert goal.judge(task, QueryOutcome({}, asked=IoCounts(1, 5, 0, 3))) == goals.Verdict("5 for 3 files", True)
@@ -98,7 +98,7 @@ def test_goal_of_requests(data):
     assert goal.judge(task, QueryOutcome({})) == goals.UNKNOWN
 
 
-def test_from_the_command_line(data, folder, capsys, monkeypatch):
+def test_folder_query_from_the_command_line(data, folder, capsys, monkeypatch):
     monkeypatch.setattr(ObjectStore.__init__, "__defaults__", (0.001, 1e9))
     common = ["--scale", str(SCALE), "--data", str(data), "--repeat", "1", "--peers", "pyarrow"]
     assert peers.main(["--queries", "--only", "partition-store", *common]) == 0

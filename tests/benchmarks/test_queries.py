@@ -1,4 +1,4 @@
-"""Each query of the side-by-side runner runs once, tiny; its accounts of bytes and round trips are right."""
+"""Query benchmarks against peers: each runs once on tiny data; bytes and round trips are counted correctly."""
 
 import json
 import os
@@ -35,7 +35,7 @@ THREADS = 2
 PEERS = ("pyarrow", "polars", "duckdb")
 
 
-def filters_are_read():
+def filters_are_supported():
     import numparq
 
     try:
@@ -45,7 +45,7 @@ def filters_are_read():
         return False
 
 
-needs_filters = pytest.mark.skipif(not filters_are_read(), reason="read_parquet has no filters yet")
+needs_filters = pytest.mark.skipif(not filters_are_supported(), reason="read_parquet has no filters yet")
 
 
 @pytest.fixture(scope="module")
@@ -59,24 +59,29 @@ def contenders():
 
 
 def stand_in():
-    """pyarrow under numparq's name."""
+    """Return pyarrow's reader under numparq's name."""
     return replace(load_query_reader("pyarrow", THREADS), name="numparq")
 
 
 def fast(task):
-    """The task with a store that does not wait."""
+    """Return the task with an object store without latency."""
     return task if task.store is None else replace(task, store=ObjectStore(latency=0.0, bandwidth=1e12))
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_all_contenders_agree(folder, contenders, name):
+def test_query_readers_agree(folder, contenders, name):
     query = QUERIES[name]
     others = [contender for contender in contenders if contender.name != "numparq"]
     answers = time_in_turns(readers_for([stand_in(), *others], query), fast(query.task(folder, 0.01)), THREADS, 1, 0.0)
-    takes_all = not (query.remote or query.unites)
+    supports_query = not (query.remote or query.unites)
     assert ({"numparq", "pyarrow", "dataset", *query.besides} <= answers.outcomes.keys()) == (not query.unites)
-    assert ("polars" in answers.outcomes) == ("polars" in {one.name for one in others} and takes_all)
-    for name in answers.outcomes.keys() & {"numparq", "pyarrow", "dataset", "read-all"}:  # others' failures are theirs
+    assert ("polars" in answers.outcomes) == ("polars" in {one.name for one in others} and supports_query)
+    for name in answers.outcomes.keys() & {
+        "numparq",
+        "pyarrow",
+        "dataset",
+        "read-all",
+    }:  # failures of other peers are not ours
         assert answers.outcomes[name].failure is None
     assert {outcome.difference for outcome in answers.outcomes.values()} == {None}
     assert all(len(outcome.times) == 1 for outcome in answers.outcomes.values() if not outcome.failure)
@@ -84,7 +89,7 @@ def test_all_contenders_agree(folder, contenders, name):
 
 @needs_filters
 @pytest.mark.parametrize("name", QUERIES)
-def test_numparq_agrees(folder, name):
+def test_numparq_agrees_with_a_peer(folder, name):
     task = fast(QUERIES[name].task(folder, 0.01))
     if task.unites:
         pytest.importorskip("duckdb")
@@ -100,8 +105,8 @@ def test_numparq_agrees(folder, name):
 
 @needs_filters
 @pytest.mark.parametrize("name", ["point", "range-1", "absent-bloom", "point-store", "partition-store"])
-def test_numparq_asks_for_what_is_needed(folder, name):
-    """200,000 rows in ten row groups; the goals that do not depend on the machine."""
+def test_numparq_reads_only_required_bytes(folder, name):
+    """200,000 rows in ten row groups; checks only goals that do not depend on the machine."""
     query = QUERIES[name]
     task = fast(query.task(folder, 0.01 if query.file.is_folder else 0.02))
     answers = QueryOutcome({}, asked=count_io(task, THREADS))
@@ -125,14 +130,16 @@ SHARES = {
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_queries_keep_what_they_say(folder, name):
+def test_query_selectivity(folder, name):
     task = QUERIES[name].task(folder, 0.02)
     rows = pq.ParquetFile(task.path).metadata.num_rows
-    wanted = SHARES[name] * rows
-    assert len(load_query_reader("pyarrow", THREADS).run(task)) == pytest.approx(wanted, rel=0.1, abs=3 * wanted**0.5)
+    expected_rows = SHARES[name] * rows
+    assert len(load_query_reader("pyarrow", THREADS).run(task)) == pytest.approx(
+        expected_rows, rel=0.1, abs=3 * expected_rows**0.5
+    )
 
 
-def test_files_are_as_the_recipes_say(folder):
+def test_layout_of_query_files(folder):
     points = pq.ParquetFile(QUERIES["point"].task(folder, 0.02).path).metadata
     assert (points.num_rows, points.num_row_groups) == (200_000, 10)
     assert points.row_group(0).column(0).has_offset_index
@@ -143,7 +150,7 @@ def test_files_are_as_the_recipes_say(folder):
 
 
 @pytest.mark.parametrize("name", ["point", "absent-bloom"])
-def test_files_are_made_once(folder, name):
+def test_query_files_are_created_once(folder, name):
     path = QUERIES[name].task(folder, SCALE).path
     before = path.stat().st_mtime_ns
     assert QUERIES[name].task(folder, SCALE).path.stat().st_mtime_ns == before
@@ -163,8 +170,8 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(("terms", "expected"), CONDITIONS)
-def test_conditions_mean_the_same_to_all(tmp_path, name, terms, expected):
-    if (name == "numparq" and not filters_are_read()) or (name == "read-all" and not terms):
+def test_terms_mean_the_same_to_every_reader(tmp_path, name, terms, expected):
+    if (name == "numparq" and not filters_are_supported()) or (name == "read-all" and not terms):
         pytest.skip("numparq cannot")
     pytest.importorskip(KINDS[name].reader)
     FRAME.to_parquet(tmp_path / "frame.parquet")
@@ -174,7 +181,7 @@ def test_conditions_mean_the_same_to_all(tmp_path, name, terms, expected):
     assert sorted(load_query_reader(name, THREADS).run(task)["n"]) == expected
 
 
-def test_literals_of_the_file(tmp_path):
+def test_literals_from_file_quantiles(tmp_path):
     pq.write_table(pa.table({"a": [10, 20, 30, 40, 50]}), tmp_path / "a.parquet", row_group_size=2)
     values = [At(share, plus).of(tmp_path / "a.parquet", "a") for share, plus in ((0.0, 0), (0.5, 1), (0.99, 0))]
     assert values == [10, 31, 50]
@@ -182,7 +189,7 @@ def test_literals_of_the_file(tmp_path):
     assert predicates.for_sql([Term("a", "in", [1, "x"])]) == " WHERE \"a\" IN (1, 'x')"
 
 
-def test_difference_of_rows():
+def test_difference_ignores_row_order_only():
     frame = pd.DataFrame({"id": [2, 1], "s": ["b", "a"]})
     assert difference(frame, frame.iloc[::-1].astype({"s": object})) is None
     assert difference(frame, frame.head(1)) == "2 rows instead of 1"
@@ -190,15 +197,15 @@ def test_difference_of_rows():
     assert "instead of" in difference(frame[["id"]], frame)
 
 
-def test_liars_and_failures_are_reported(folder):
+def test_wrong_and_failing_query_readers_are_reported(folder):
     task = QUERIES["range-1"].task(folder, SCALE)
     honest = load_query_reader("pyarrow", THREADS)
 
     def failing(task):
         raise NotImplementedError("no filters")
 
-    liar = replace(honest, name="polars", run=lambda task: honest.run(task).assign(value=0.0))
-    answers = time_in_turns([replace(honest, name="numparq", run=failing), honest, liar], task, THREADS, 1, 0.0)
+    wrong_reader = replace(honest, name="polars", run=lambda task: honest.run(task).assign(value=0.0))
+    answers = time_in_turns([replace(honest, name="numparq", run=failing), honest, wrong_reader], task, THREADS, 1, 0.0)
     assert answers.outcomes["numparq"].failure == "NotImplementedError: no filters"
     assert answers.outcomes["polars"].difference == "other values in column value"
     assert answers.asked is None
@@ -214,7 +221,7 @@ def chunks_of(path, names):
 
 
 @pytest.mark.parametrize("columns", [None, ["value"]])
-def test_needed_bytes_of_all_rows_are_those_of_the_chunks(folder, columns):
+def test_required_bytes_of_all_rows(folder, columns):
     task = replace(QUERIES["point"].task(folder, 0.01), terms=(Term("key", ">=", 0),), columns=columns)
     chunks = chunks_of(task.path, {"key", "value", "name"} if columns is None else {"key", "value"})
     expected = sum(chunk.total_compressed_size for chunk in chunks)
@@ -223,8 +230,8 @@ def test_needed_bytes_of_all_rows_are_those_of_the_chunks(folder, columns):
     assert required_bytes.for_sorted_key(task, whole) == required_bytes.Bounds(whole, whole + expected)
 
 
-def test_needed_bytes_of_a_point(folder):
-    """By hand: a page of 64 KiB for each column, of 10 row groups with several pages, and small indexes."""
+def test_required_bytes_of_a_point(folder):
+    """By hand: one page of 64 KiB per column, ten row groups with several pages each, and small indexes."""
     task = QUERIES["point"].task(folder, 0.02)
     chunks = list(chunks_of(task.path, {"key", "value", "name"}))
     found = required_bytes.for_sorted_key(task, 0)
@@ -232,13 +239,13 @@ def test_needed_bytes_of_a_point(folder):
     assert 64_000 < found.most < 3 * 66_000 + 2_000 < sum(chunk.total_compressed_size for chunk in chunks) / 10
 
 
-def test_needed_bytes_of_an_absent_key(folder):
+def test_required_bytes_of_an_absent_key(folder):
     task = QUERIES["absent-bloom"].task(folder, 0.02)
     found = required_bytes.for_absent_key(task, 1_000)
     assert 1_000 + 10 * (32 + 8) < found.least == found.most < 1_000 + 10 * (32 + 32)
 
 
-def test_goals():
+def test_verdicts_of_goals():
     task = Task(Path("nowhere"), None, ())
     outcomes = {
         "numparq": Outcome([1.0]),
@@ -263,13 +270,13 @@ def test_goals():
     assert goals.RoundTrips(3).judge(task, QueryOutcome(outcomes)) == goals.UNKNOWN
 
 
-def test_round_trips():
+def test_overlapping_requests_are_one_round_trip():
     at = [(0, 2), (1, 3), (2, 4), (3.5, 5), (4, 6)]
     assert round_trips([Request(begin, end, 0) for begin, end in at]) == 3
     assert round_trips([]) == 0
 
 
-def test_object_store(tmp_path):
+def test_object_store_requests(tmp_path):
     path = tmp_path / "some"
     path.write_bytes(bytes(range(200)))
     store = ObjectStore(latency=0.001, bandwidth=1e9)
@@ -278,7 +285,7 @@ def test_object_store(tmp_path):
     assert store.cat_file(str(path), -3) == bytes(range(197, 200))
     assert store.cat_ranges([str(path)] * 3, [0, 5, 9], 10) == [bytes(range(start, 10)) for start in (0, 5, 9)]
     assert sorted(request.bytes for request in store.requests) == [0, 1, 3, 5, 10, 10]
-    assert round_trips(store.requests) == 4  # what is asked for at once is one
+    assert round_trips(store.requests) == 4  # concurrent requests are one round trip
     with store.open(str(path)) as file:
         assert file.seek(190) == 190
         assert file.read() == bytes(range(190, 200))
@@ -308,7 +315,7 @@ def test_queries_from_the_command_line(folder, tmp_path, capsys, monkeypatch):
         peers.main(["--queries", "--write"])
 
 
-def test_numparq_that_fails_is_an_exit_status(folder, monkeypatch, capsys):
+def test_failing_numparq_fails_the_run(folder, monkeypatch, capsys):
     def failing(task):
         raise NotImplementedError("no filters")
 

@@ -1,4 +1,4 @@
-"""Benchmarks of reading: each workload runs once, tiny; files are what their names say."""
+"""Benchmarks of reads: each workload runs once on tiny data; files match their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_workload_runs(settings, readers, name):
     expected = load("pyarrow", THREADS).read(path, columns)
     outcomes = time_in_turns(readers, path, columns, repeat=1, expected=expected, min_seconds=0.0)
     assert outcomes.keys() == {reader.name for reader in readers}
-    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # what other peers fail on is theirs
+    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # failures of other peers are not ours
         assert outcomes[own].failure is None
         assert outcomes[own].difference is None
         assert len(outcomes[own].times) == 1
@@ -47,7 +47,7 @@ def test_every_workload_runs(settings, readers, name):
         ("pages-8k", {("SNAPPY", False)}),
     ],
 )
-def test_files_are_written_as_named(settings, name, expected):
+def test_codec_and_encoding_of_workload_files(settings, name, expected):
     assert encodings(made(settings, name)[0]) == expected
 
 
@@ -64,12 +64,12 @@ def test_wide_file_has_ten_row_groups(settings):
     assert (metadata.num_row_groups, metadata.num_rows, len(set(columns))) == (10, 2_000, 3)
 
 
-def test_distinct_strings_are_distinct(settings):
+def test_distinct_strings_workload_is_unique(settings):
     frame = pd.read_parquet(made(settings, "strings-distinct")[0], engine="pyarrow")
     assert frame["account"].is_unique
 
 
-def test_files_are_made_once_and_whole(tmp_path):
+def test_workload_files_are_created_once(tmp_path):
     calls = []
 
     def table(rng, size):
@@ -83,7 +83,7 @@ def test_files_are_made_once_and_whole(tmp_path):
     assert [path.suffix for path in tmp_path.iterdir()] == [".parquet"] * 2
 
 
-def test_two_makings_give_the_same_table():
+def test_workload_tables_are_reproducible():
     file = WORKLOADS["lineitem-snappy"].file
     assert file.make(SCALE).equals(file.make(SCALE))
 
@@ -92,7 +92,7 @@ def failing(path, columns):
     raise NotImplementedError("no such thing")
 
 
-def test_a_failing_reader_does_not_stop_the_others(settings):
+def test_failing_reader_does_not_stop_others(settings):
     path, columns = made(settings, "small")
     good = load("pyarrow", THREADS)
     outcomes = time_in_turns([Reader("bad", "0", failing), good], path, columns, repeat=2, min_seconds=0.0)
@@ -100,15 +100,15 @@ def test_a_failing_reader_does_not_stop_the_others(settings):
     assert len(outcomes["pyarrow"].times) == 2
 
 
-def test_a_wrong_frame_is_reported(settings):
+def test_wrong_frame_is_reported(settings):
     path, columns = made(settings, "small")
     expected = load("pyarrow", THREADS).read(path, columns)
-    impostor = Reader("numparq", "0", lambda path, columns: expected.assign(id=expected["id"] + 1))
-    outcomes = time_in_turns([impostor], path, columns, repeat=1, expected=expected, min_seconds=0.0)
+    wrong_reader = Reader("numparq", "0", lambda path, columns: expected.assign(id=expected["id"] + 1))
+    outcomes = time_in_turns([wrong_reader], path, columns, repeat=1, expected=expected, min_seconds=0.0)
     assert "id" in outcomes["numparq"].difference
 
 
-def test_a_reader_that_is_not_there_is_named():
+def test_missing_readers_are_named():
     found, missing = load_all(["pyarrow"], THREADS)
     assert [reader.name for reader in found] == ["pyarrow"]
     assert missing == {}
@@ -116,7 +116,7 @@ def test_a_reader_that_is_not_there_is_named():
         assert load_all(["numparq"], THREADS)[1].keys() == {"numparq"}
 
 
-def test_figures():
+def test_ratio_summary():
     results = {
         "a": {"x": Outcome([2.0, 1.0]), "y": Outcome([4.0])},
         "b": {"x": Outcome([2.0]), "y": Outcome([1.0, 9.0])},
@@ -163,7 +163,7 @@ def test_frame_bytes_count_an_object_once():
     assert memory.frame_bytes(frame) == 50 * 8 + sys.getsizeof(text) + frame.index.memory_usage()
 
 
-def test_counting_file(tmp_path):
+def test_counting_file_counts_bytes_and_requests(tmp_path):
     path = tmp_path / "some"
     path.write_bytes(bytes(range(100)))
     with CountingFile(path) as file:
@@ -172,7 +172,7 @@ def test_counting_file(tmp_path):
         assert (file.bytes, file.requests, file.size, file.tell()) == (4, 1, 100, 94)
 
 
-def test_start_up_of_a_failing_process(monkeypatch, tmp_path):
+def test_startup_of_a_failing_process(monkeypatch, tmp_path):
     monkeypatch.setattr(startup, "PROGRAMS", {"good": "pass", "bad": "raise SystemExit('broken')"})
     outcomes = startup.small_file(tmp_path, repeat=2)
     assert len(outcomes["good"].times) == 2
@@ -181,13 +181,13 @@ def test_start_up_of_a_failing_process(monkeypatch, tmp_path):
 
 
 @needs_numparq
-def test_memory_and_start_up_modes(settings, capsys):
+def test_memory_mode(settings, capsys):
     few = compare_reads.Settings(**{**vars(settings), "workloads": (WORKLOADS["wide-three"],), "peers": ("pyarrow",)})
     assert compare_reads.compare_memory(console(), few)
     assert "wide-three" in capsys.readouterr().out
 
 
-def test_sizes_of_pages_and_row_groups(settings, tmp_path, capsys):
+def test_page_sizes_from_the_command_line(settings, tmp_path, capsys):
     out = tmp_path / "out.json"
     arguments = ["--only", "defaults; pages of 1,000 rows", "--scale", str(SCALE), "--repeat", "1"]
     assert page_sizes.main([*arguments, "--data", str(settings.folder), "--json", str(out)]) == 0
@@ -197,7 +197,7 @@ def test_sizes_of_pages_and_row_groups(settings, tmp_path, capsys):
     assert {len(times) for times in default["seconds"].values()} == {1}
 
 
-def test_bytes_by_index_of_a_single_page(settings, tmp_path):
+def test_lookup_bytes_of_single_page_chunks(settings, tmp_path):
     kind, frame = frame_of(settings, "lineitem-snappy")
     path = tmp_path / "frame.parquet"
     load_writer("numparq", THREADS).write(frame, path, kind.codec)
@@ -205,13 +205,13 @@ def test_bytes_by_index_of_a_single_page(settings, tmp_path):
     expected = 8 + int.from_bytes(data[-8:-4], "little")
     group = pq.ParquetFile(path).metadata.row_group(0)
     for chunk in (group.column(i) for i in range(group.num_columns)):
-        if chunk.path_in_schema in lookups.COLUMNS:  # all of the chunk is needed, when it has one page
+        if chunk.path_in_schema in lookups.COLUMNS:  # a chunk of one page is read whole
             expected += chunk.total_compressed_size
     found = lookups.bytes_by_index(path, lookups.spread(frame))
     assert 0 < found - expected < 3 * 40  # the offset indexes
 
 
-def test_size_ratio():
+def test_ratio_of_written_sizes():
     outcomes = {"numparq": compare_writes.Written(size=50), "pyarrow": compare_writes.Written(size=40)}
     assert compare_writes.size_ratio(outcomes, "numparq") == 1.25
     assert compare_writes.size_ratio(outcomes, "polars") is None

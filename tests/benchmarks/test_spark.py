@@ -1,4 +1,4 @@
-"""The benchmarks on Spark run once, tiny, as a program of their own: the session there has its own settings."""
+"""Spark benchmarks run once on tiny data, in a process of their own because their session has other settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.skipif(not (ROOT / "asv_benchmarks").is_dir(), reason="asv_benchmarks is not part of this distribution")
-def test_every_query_has_one_answer(tmp_path):
+def test_spark_queries_agree(tmp_path):
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     pytest.importorskip("rich")
     out = tmp_path / "out.json"

@@ -1,4 +1,4 @@
-"""Benchmarks of writing: each frame is written once, tiny."""
+"""Benchmarks of writes: each frame is written once on tiny data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.benchmarks import SCALE, THREADS, encodings, frame_of, made, raced
 def test_every_frame_is_written(settings, writers, name):
     outcomes = raced(writers, settings, name)
     assert outcomes.keys() == {writer.name for writer in writers}
-    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # what other peers fail on is theirs
+    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # failures of other peers are not ours
         assert outcomes[own].failure is None
         assert outcomes[own].difference is None
         assert len(outcomes[own].times) == 1
@@ -28,14 +28,14 @@ def test_every_frame_is_written(settings, writers, name):
     assert not list(settings.folder.glob("written-*"))
 
 
-def test_a_wrong_file_is_reported(settings):
+def test_wrong_written_file_is_reported(settings):
     honest = load_writer("pyarrow", THREADS)
     wrong = lambda frame: frame.assign(id=frame["id"] + 1)  # noqa: E731
-    liar = Writer("numparq", "0", lambda frame, path, codec: honest.write(wrong(frame), path, codec))
+    wrong_writer = Writer("numparq", "0", lambda frame, path, codec: honest.write(wrong(frame), path, codec))
     short = Writer("short", "0", lambda frame, path, codec: honest.write(frame.head(3), path, codec))
     kind = FrameToWrite("small", WORKLOADS["small"].file)
     frame = kind.load(made(settings, "small")[0])
-    outcomes = race_writers([liar, short], kind, frame, settings.folder, repeat=1, min_seconds=0.0)
+    outcomes = race_writers([wrong_writer, short], kind, frame, settings.folder, repeat=1, min_seconds=0.0)
     assert "id" in outcomes["numparq"].difference
     assert outcomes["short"].failure == "wrote 3 rows of 2 columns"
 

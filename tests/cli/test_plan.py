@@ -1,4 +1,4 @@
-"""``numparq plan``: what is printed of a plan."""
+"""Output of ``numparq plan``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def path(tmp_path):
     return str(tmp_path / "rides.parquet")
 
 
-def test_a_plan_is_printed(path, capsys):
+def test_plan_with_filter_columns_and_pages(path, capsys):
     assert (
         main(["plan", path, "--filter", "ride between 1190 and 1210 and fare > 0", "--columns", "fare", "--pages"]) == 0
     )
@@ -36,23 +36,23 @@ def test_a_plan_is_printed(path, capsys):
     assert lines[-1] == "row group 2: skipped"
 
 
-def test_a_plan_of_everything(path, capsys):
+def test_plan_without_filter(path, capsys):
     assert main(["plan", path]) == 0
     assert "3,000 of 3,000 rows" in capsys.readouterr().out
 
 
-def test_numbers_beside_a_column_of_decimals(path, capsys):
+def test_literal_of_a_decimal_column(path, capsys):
     assert main(["plan", path, "--filter", "price = 1.10"]) == 0
     assert "100 of 3,000 rows" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("text", "message"), [("fare ! 3", "is not expected"), ("fair > 3", "did you mean 'fare'")])
-def test_trouble_is_told_in_a_line(path, text, message, capsys):
+def test_invalid_filter_prints_one_line_error(path, text, message, capsys):
     assert main(["plan", path, "--filter", text]) == 1
     assert message in capsys.readouterr().err
 
 
-def test_many_pages_are_drawn_together(tmp_path, capsys):
+def test_page_map_merges_many_pages(tmp_path, capsys):
     path = str(tmp_path / "many.parquet")
     numparq.to_parquet(pd.DataFrame({"x": np.arange(30_000)}), path, max_rows_per_page=100)
     assert main(["plan", path, "--filter", "x in (5, 29999) or x between 10000 and 20000", "--pages"]) == 0
@@ -63,7 +63,7 @@ def test_many_pages_are_drawn_together(tmp_path, capsys):
     assert set(marks) == {"#", "+", "."}
 
 
-def test_maps_fit_into_a_narrow_terminal(tmp_path):
+def test_page_map_fits_a_narrow_terminal(tmp_path):
     path = tmp_path / "many.parquet"
     frame = pd.DataFrame({"x": np.arange(30_000), "a longer name": np.arange(30_000)})
     numparq.to_parquet(frame, path, row_group_size=5000, max_rows_per_page=50)
@@ -75,7 +75,7 @@ def test_maps_fit_into_a_narrow_terminal(tmp_path):
     assert lines[2].split()[1] == "+" + "#" * 27
 
 
-def test_lines_are_folded_between_words_in_a_terminal(path, capsys, monkeypatch):
+def test_lines_wrap_at_words_in_a_terminal(path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(["plan", path, "--filter", "ride between 1190 and 1210"]) == 0
@@ -84,7 +84,7 @@ def test_lines_are_folded_between_words_in_a_terminal(path, capsys, monkeypatch)
     assert "      (col('ride') >= 1190) & (col('ride') <=" in lines
 
 
-def test_the_plan_of_a_directory(tmp_path, capsys):
+def test_plan_of_a_partitioned_directory(tmp_path, capsys):
     frame = pd.DataFrame({"a": [1, 2, 3, 4], "year": [2023, 2023, 2024, 2024]})
     numparq.to_parquet(frame, tmp_path, partition_cols=["year"])
     assert main(["plan", str(tmp_path), "--filter", "year = 2024 and a > 3", "--columns", "a"]) == 0

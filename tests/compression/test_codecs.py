@@ -280,5 +280,5 @@ def test_pages_that_claim_gigabytes(codec, make):
     page = make()
     page.header.uncompressed_page_size = (1 << 31) - 1
     built = build_file([4], [FileColumn("a", INT64, [[page]], facts={"codec": codec})])
-    with pytest.raises(CorruptPageError, match="claims more bytes than its compressed ones can hold"):
+    with pytest.raises(CorruptPageError, match="claims more bytes than its compressed data can hold"):
         read_parquet(built.stored())

@@ -1,6 +1,6 @@
-"""Every file of the conformance suite: read as pyarrow reads it, or better, or refused in the words expected.
+"""Every file of the conformance suite: read as by pyarrow or better, or refused with the expected message.
 
-The tables below name every file of the folder; one that appears in it has to be put into one of them.
+The tables below list every file of the suite. Add a new file to one of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def lines(text):
 
 FOLDERS = ("data", "data/geospatial", "data/aes256", "bad_data")
 
-# Files of flat columns only, in encodings and codecs that are read.
+# Files with flat columns only, in supported encodings and codecs.
 FLAT = lines("""
 data/alltypes_dictionary.parquet data/alltypes_plain.parquet data/alltypes_plain.snappy.parquet
 data/alltypes_tiny_pages.parquet data/binary.parquet data/binary_truncated_min_max.parquet
@@ -43,7 +43,7 @@ data/geospatial/geography-polygons.parquet data/geospatial/geospatial.parquet
 bad_data/ARROW-GH-43605.parquet
 """)
 
-# Files with nested columns, all of them read.
+# Files with nested columns, all supported.
 NESTED = lines("""
 data/datapage_v2.snappy.parquet data/nested_lists.snappy.parquet data/nonnullable.impala.parquet data/null_list.parquet
 data/nulls.snappy.parquet data/repeated_no_annotation.parquet
@@ -52,7 +52,7 @@ data/nulls.snappy.parquet data/repeated_no_annotation.parquet
 ENCRYPTED_COLUMN = "the column is encrypted, which numparq does not read yet"
 ENCRYPTED_FOOTER = "the footer is encrypted, which numparq does not read yet"
 
-# Files with columns that are not read yet: the first of them, why not, and the columns that are read.
+# Files with unsupported columns: the first of them, the message, and the supported columns.
 PARTLY = {
     "data/encrypt_columns_plaintext_footer.parquet.encrypted": (
         "float_field",
@@ -68,7 +68,7 @@ data/uniform_encryption.parquet.encrypted data/aes256/encrypt_columns_and_footer
 data/aes256/encrypt_columns_and_footer_ctr.parquet.encrypted data/aes256/uniform_encryption.parquet.encrypted
 """)
 
-# Damaged on purpose: what is raised, and every word of it ({file} is the path).
+# Damaged on purpose: the exception and its full message ({file} is the path).
 BAD = {
     "data/datapage_v1-corrupt-checksum.parquet": (
         CorruptPageError,
@@ -89,11 +89,11 @@ BAD = {
     ),
     "bad_data/PARQUET-1481.parquet": (
         InvalidFileError,
-        "the column has no physical type of this format (file '{file}', column 'Handle')",
+        "the physical type -7 is unknown (file '{file}', column 'Handle')",
     ),
 }
 
-# Right here, wrong with pyarrow.
+# Files that pyarrow reads wrongly or not at all.
 DIFFERENT = lines("""
 data/int96_from_spark.parquet data/incorrect_map_schema.parquet data/large_string_map.brotli.parquet
 data/nested_structs.rust.parquet
@@ -106,19 +106,19 @@ data/delta_encoding_required_column_expect.csv data/geospatial/geospatial.yaml
 """)
 
 
-def test_every_file_of_the_folder_is_known(parquet_testing):
-    there = {
+def test_every_file_is_listed(parquet_testing):
+    files = {
         path.relative_to(parquet_testing).as_posix()
         for folder in FOLDERS
         for path in (parquet_testing / folder).iterdir()
         if path.is_file()
     }
-    known = [*FLAT, *NESTED, *PARTLY, *ENCRYPTED, *BAD, *DIFFERENT, *NOT_PARQUET]
-    assert len(known) == len(set(known))
-    assert there == set(known)
+    listed = [*FLAT, *NESTED, *PARTLY, *ENCRYPTED, *BAD, *DIFFERENT, *NOT_PARQUET]
+    assert len(listed) == len(set(listed))
+    assert files == set(listed)
 
 
-# --- flat files: all that pyarrow reads, the same ---------------------------------------------------------
+# --- flat files, as pyarrow reads them --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -140,13 +140,13 @@ def test_flat_files_column_by_column(parquet_testing, name):
 
 
 @pytest.mark.parametrize("name", FLAT)
-def test_the_last_row_alone(parquet_testing, name):
+def test_last_row_only(parquet_testing, name):
     path = parquet_testing / name
     for dtype_backend in BACKENDS:
         expected = read_by_pandas(path, **backend_options(dtype_backend))
         rows = len(expected)
         got = read_parquet(path, row_range=(max(rows - 1, 0), rows), **backend_options(dtype_backend))
-        # An integer column without a null in that row stays what it is in the file.
+        # An integer column without a null in that row keeps its integer dtype.
         last = expected.iloc[-1:].reset_index(drop=True)
         pd.testing.assert_frame_equal(got, last, check_exact=True, check_dtype=dtype_backend is not None)
 
@@ -158,19 +158,19 @@ def test_without_checksums(parquet_testing, name):
 
 
 @pytest.mark.parametrize("name", ["delta_binary_packed", "delta_byte_array", "delta_encoding_required_column"])
-def test_what_the_suite_expects(parquet_testing, name):
-    """Files with their values beside them, as text."""
+def test_expected_values_of_the_suite(parquet_testing, name):
+    """The suite has the values of these files as text."""
     expected = pd.read_csv(parquet_testing / f"data/{name}_expect.csv", dtype=str, keep_default_na=False)
     got = read_parquet(parquet_testing / f"data/{name}.parquet", dtype_backend="pyarrow")
     for column, texts in zip(got, expected.T.to_numpy(), strict=True):
         assert ["" if value is pd.NA else str(value) for value in got[column]] == texts.tolist()
 
 
-# --- files that are read in part -------------------------------------------------------------------
+# --- partly supported files, nested files -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PARTLY)
-def test_what_is_not_read_yet_is_said(parquet_testing, name):
+def test_unsupported_columns_are_named(parquet_testing, name):
     path = parquet_testing / name
     column, reason, _ = PARTLY[name]
     for threads in (1, 2):
@@ -182,7 +182,7 @@ def test_what_is_not_read_yet_is_said(parquet_testing, name):
 
 
 @pytest.mark.parametrize("name", PARTLY)
-def test_columns_that_are_read_beside_others(parquet_testing, name):
+def test_supported_columns_of_partly_supported_files(parquet_testing, name):
     path = parquet_testing / name
     flat = PARTLY[name][2]
     for column in flat:
@@ -194,7 +194,7 @@ def test_columns_that_are_read_beside_others(parquet_testing, name):
 
 
 @pytest.mark.parametrize("name", PARTLY)
-def test_columns_that_are_not_read_beside_others(parquet_testing, name):
+def test_unsupported_columns_of_partly_supported_files(parquet_testing, name):
     path = parquet_testing / name
     _, reason, flat = PARTLY[name]
     for column in numparq.ParquetFile(path).schema.columns:
@@ -223,22 +223,22 @@ def test_nested_files(parquet_testing, name, dtype_backend, threads):
         assert nested_values_equal(got.iloc[:, 0].tolist(), expected.iloc[first:stop, -1].tolist())
 
 
-def test_a_map_whose_key_may_be_null(parquet_testing):
-    """pyarrow refuses it."""
+def test_map_with_nullable_key(parquet_testing):
+    """pyarrow refuses this file."""
     got = read_parquet(parquet_testing / "data/incorrect_map_schema.parquet")
     assert got["my_map"].tolist() == [[("parent", "another"), ("name", "report")]]
 
 
 def test_strings_of_a_gigabyte(parquet_testing):
-    """Two maps, each with one key of a gigabyte: more than a test should read."""
+    """Two maps, each with a key of 1 GB. The keys are not read, which would be too much for a test."""
     with numparq.ParquetFile(parquet_testing / "data/large_string_map.brotli.parquet") as file:
         assert [group.num_rows for group in file.metadata.row_groups] == [2]
         assert len(file.read(nrows=0)) == 0
         assert file.read(columns=["arr.key_value.value"])["arr"].tolist() == [[1], [1]]
 
 
-def test_dates_beyond_those_of_datetime(parquet_testing):
-    """pyarrow makes no frame of it: its milliseconds are those of the year 52951."""
+def test_timestamps_beyond_datetime(parquet_testing):
+    """pyarrow cannot convert this file to pandas: its milliseconds are in the year 52951."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -255,15 +255,15 @@ def test_dates_beyond_those_of_datetime(parquet_testing):
 
 
 def test_columns_beside_variants(parquet_testing):
-    """A folder of files with a number each beside a column that read/test_variant.py reads."""
+    """Each file has a number beside a VARIANT column, which read/test_variant.py reads."""
     paths = sorted((parquet_testing / "shredded_variant").glob("*.parquet"))
     assert len(paths) >= 60
     for path in paths:
         assert_frames_equal(read_parquet(path, columns=["id"]), read_by_pandas(path, columns=["id"]))
 
 
-def test_int96_of_any_day(parquet_testing):
-    """The file counts its days from 0, the first of the Julian calendar, in nanoseconds that pyarrow wraps around."""
+def test_int96_of_the_earliest_days(parquet_testing):
+    """The file's days start at 0, the first Julian day, where pyarrow's nanoseconds overflow."""
     path = parquet_testing / "data/encrypt_columns_plaintext_footer.parquet.encrypted"
     got = read_parquet(path, columns=["int96_field"])["int96_field"]
     numbers = np.arange(len(got))
@@ -282,7 +282,7 @@ def test_encrypted_files(parquet_testing, name):
     assert str(caught.value) == f"{ENCRYPTED_FOOTER} (file '{path}')"
 
 
-# --- damaged files, and those where pyarrow is wrong -----------------------------------------------------
+# --- damaged files, and files that pyarrow reads wrongly --------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -296,7 +296,7 @@ def test_bad_files(parquet_testing, name):
         assert str(caught.value) == message.format(file=path)
 
 
-def test_the_corrupt_checksum_does_not_matter_when_it_is_not_asked_for(parquet_testing):
+def test_corrupt_checksum_is_ignored_without_verify_crc(parquet_testing):
     path = parquet_testing / "data/datapage_v1-corrupt-checksum.parquet"
     assert_frames_equal(read_parquet(path, verify_crc=False), read_by_pandas(path))
     with pytest.raises(CorruptPageError) as caught:
@@ -304,8 +304,8 @@ def test_the_corrupt_checksum_does_not_matter_when_it_is_not_asked_for(parquet_t
     assert caught.value.where == {"file": str(path), "row_group": 0, "column": "b", "page": 1}
 
 
-def test_columns_beside_damaged_ones(parquet_testing):
-    """Of a file with bytes flipped here and there, everything is read that is whole."""
+def test_columns_beside_damaged_columns(parquet_testing):
+    """Undamaged columns of a file with flipped bytes are read."""
     path = parquet_testing / "bad_data/ARROW-GH-41321.parquet"
     failed = {}
     for column in numparq.ParquetFile(path).schema.columns:
@@ -314,11 +314,11 @@ def test_columns_beside_damaged_ones(parquet_testing):
         except numparq.ParquetError as error:
             failed.setdefault(error.message, []).append(column)
         else:
-            if column != "time64_ns":  # nanoseconds that pyarrow refuses to make a time of
+            if column != "time64_ns":  # pyarrow cannot convert these nanoseconds to times
                 assert_frames_equal(got, read_by_pandas(path, columns=[column]))
     assert failed == {
         "the data ends too early": ["int64", "large_binary", "fixed_size_list_float64"],
-        "the number of values is not what the header says": ["map_float32"],
+        "the number of values does not match the page header": ["map_float32"],
     }
 
 
@@ -340,15 +340,15 @@ def test_int96_beyond_nanoseconds(parquet_testing, dtype_backend):
 
 
 @pytest.mark.parametrize("name", NOT_PARQUET)
-def test_other_files(parquet_testing, name):
+def test_files_that_are_not_parquet(parquet_testing, name):
     path = parquet_testing / name
-    with pytest.raises(InvalidFileError, match="it is no Parquet file") as caught:
+    with pytest.raises(InvalidFileError, match="it is not a Parquet file") as caught:
         read_parquet(path)
     assert caught.value.where == {"file": str(path)}
 
 
-def test_every_footer_is_shown_in_full(parquet_testing):
-    """Metadata and schema are there for every file with a footer that can be read, and what they say adds up."""
+def test_every_footer_is_readable(parquet_testing):
+    """Metadata and schema exist for every file with a readable footer, and their counts agree."""
     for name in [*FLAT, *NESTED, *PARTLY, *BAD, *DIFFERENT]:
         with numparq.ParquetFile(parquet_testing / name) as file:
             metadata = file.metadata

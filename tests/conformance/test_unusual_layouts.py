@@ -1,4 +1,4 @@
-"""Where row groups, chunks and pages lie, and how many there are: all of it odd, and legal."""
+"""Unusual but legal places of row groups, column chunks and pages, and unusual counts of them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ NUMBERS = [3, 1, 2**62, -5]
 BACKENDS = ["numpy", "numpy_nullable", "pyarrow"]
 
 
-def read(made, **options):
-    return read_parquet(made.stored(), **options)
+def read(file, **options):
+    return read_parquet(file.stored(), **options)
 
 
 def section(values, width=1):
@@ -50,8 +50,8 @@ def section(values, width=1):
     return struct.pack("<I", len(levels)) + levels
 
 
-def lists(rows):
-    """Give the levels and values of a repeated field, REQUIRED elements in lists that are never null."""
+def levels_and_values(rows):
+    """Return repetition levels, definition levels and values of a REQUIRED list of REQUIRED elements."""
     repetition, definition, values = [], [], []
     for row in rows:
         repetition += [0] + [1] * (len(row) - 1)
@@ -61,12 +61,12 @@ def lists(rows):
 
 
 def list_page(rows):
-    repetition, definition, values = lists(rows)
+    repetition, definition, values = levels_and_values(rows)
     return data_page(len(repetition), section(repetition) + section(definition) + encode_plain(INT64, values))
 
 
 def list_column(name, groups):
-    """Make a repeated column: a list of rows for each row group, in one page each."""
+    """Build a repeated column from the rows of each row group, with one page per row group."""
     return FileColumn(name, INT64, [[list_page(rows)] if rows else [] for rows in groups], REPEATED)
 
 
@@ -74,7 +74,7 @@ def as_lists(series):
     return [list(item) for item in series]
 
 
-# --- rows that are not there ---
+# --- empty row groups and projections ---
 
 
 @pytest.fixture(params=BACKENDS)
@@ -85,7 +85,7 @@ def backend(request):
 
 
 def with_empty_groups(groups, name, **more):
-    """Make a file of a flat and a nested column and one coded by dictionaries; some row groups have no rows."""
+    """Build a file with a flat, a repeated and a dictionary-encoded column; some row groups have no rows."""
     texts = []
     for rows in groups:
         entries = sorted({b"s%d" % len(row) for row in rows})
@@ -98,7 +98,7 @@ def with_empty_groups(groups, name, **more):
     numbers = [
         [data_page(len(rows), encode_plain(INT64, [len(row) for row in rows]))] if rows else [] for rows in groups
     ]
-    made = build_file(
+    file = build_file(
         [len(rows) for rows in groups],
         [
             FileColumn("n", INT64, numbers),
@@ -107,8 +107,8 @@ def with_empty_groups(groups, name, **more):
         ],
     )
     for group, rows in enumerate(groups):
-        made.footer.row_groups[group].columns[1].meta_data.num_values = len(lists(rows)[0])
-    return made
+        file.footer.row_groups[group].columns[1].meta_data.num_values = len(levels_and_values(rows)[0])
+    return file
 
 
 EMPTY_OR_NOT = [[], [[1], [], [2, 3]], [], [], [[4, 5, 6]], [[], []], []]
@@ -128,7 +128,7 @@ def test_row_groups_without_rows(groups, categories, backend):
 
 
 @pytest.mark.parametrize("row_range", [(0, 1), (2, 5), (3, 4), (4, 6), (6, 6), (6, 9)])
-def test_rows_out_of_row_groups_of_which_some_are_empty(row_range):
+def test_row_range_over_empty_row_groups(row_range):
     rows = list(itertools.chain(*EMPTY_OR_NOT))[slice(*row_range)]
     got = read(with_empty_groups(EMPTY_OR_NOT, "l"), row_range=row_range, include=["row_number", "row_group"])
     assert as_lists(got["l"]) == rows
@@ -136,26 +136,26 @@ def test_rows_out_of_row_groups_of_which_some_are_empty(row_range):
     assert got["row_number"].tolist() == list(range(*row_range))[: len(rows)]
 
 
-def test_row_groups_without_rows_in_any_order():
-    made = with_empty_groups(EMPTY_OR_NOT, "l")
+def test_empty_row_groups_in_any_order():
+    file = with_empty_groups(EMPTY_OR_NOT, "l")
     order = [6, 5, 4, 0, 1, 2, 3, 3]
     rows = list(itertools.chain(*(EMPTY_OR_NOT[group] for group in order)))
-    got = read(made, row_groups=order)
+    got = read(file, row_groups=order)
     assert as_lists(got["l"]) == rows
     assert got["n"].tolist() == [len(row) for row in rows]
 
 
-def test_an_empty_row_group_may_point_anywhere():
-    """Of a chunk without values, offset and size do not matter as long as they are within the file."""
-    made = build_file([0, 4], [FileColumn("a", INT64, [[], [data_page(4, encode_plain(INT64, NUMBERS))]])])
+def test_empty_row_group_with_any_offset():
+    """Offset and size of a chunk without values do not matter, as long as they are within the file."""
+    file = build_file([0, 4], [FileColumn("a", INT64, [[], [data_page(4, encode_plain(INT64, NUMBERS))]])])
 
     def change(footer):
         footer.row_groups[0].columns[0].meta_data.data_page_offset = 4
 
-    assert read_parquet(made.stored(change))["a"].tolist() == NUMBERS
+    assert read_parquet(file.stored(change))["a"].tolist() == NUMBERS
 
 
-def test_no_columns_as_pyarrow_has_it():
+def test_no_columns_matches_pyarrow():
     pq = pytest.importorskip("pyarrow.parquet")
     import io
 
@@ -172,16 +172,16 @@ def test_no_columns_as_pyarrow_has_it():
     assert read_parquet(build_file([5], []).stored(), nrows=3).index.tolist() == [0, 1, 2]
 
 
-def test_none_of_the_columns(backend):
-    made = build_file([4], [FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]])])
-    assert read(made, columns=[], **backend).shape == (4, 0)
+def test_empty_projection(backend):
+    file = build_file([4], [FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]])])
+    assert read(file, columns=[], **backend).shape == (4, 0)
 
 
-# --- pages, more than a 16-bit number can count ---
+# --- more pages and row groups than 16 bits count ---
 
 
 class ManyPages(FilePage):
-    """Pages with equal headers and bodies of the same size, written at once."""
+    """Pages with equal headers and bodies of equal size, stored at once."""
 
     def __init__(self, first: FilePage, bodies: list[bytes]) -> None:
         header = copy.copy(first.header)
@@ -194,37 +194,37 @@ class ManyPages(FilePage):
         return self._stored
 
 
-MANY = 70_000  # also more than an unsigned one
+MANY = 70_000  # beyond 16 bits, signed or unsigned
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 1}, {"row_range": (32_760, 65_540)}], ids=str)
 @pytest.mark.parametrize("make", [data_page, lambda n, body: data_page_v2(n, 0, b"", body)], ids=["V1", "V2"])
 def test_very_many_pages(make, options):
     bodies = [struct.pack("<q", number * 12345) for number in range(MANY)]
-    made = build_file([MANY], [FileColumn("a", INT64, [[ManyPages(make(1, bodies[0]), bodies)]])])
-    wanted = slice(*options.get("row_range", (0, MANY)))
-    assert np.array_equal(read(made, **options)["a"], np.arange(MANY)[wanted] * 12345)
+    file = build_file([MANY], [FileColumn("a", INT64, [[ManyPages(make(1, bodies[0]), bodies)]])])
+    rows = slice(*options.get("row_range", (0, MANY)))
+    assert np.array_equal(read(file, **options)["a"], np.arange(MANY)[rows] * 12345)
 
 
 def test_very_many_pages_of_strings():
     bodies = [encode_plain(BYTE_ARRAY, [b"%05d" % number]) for number in range(MANY)]
     pages = [[ManyPages(data_page(1, bodies[0]), bodies)]]
-    made = build_file([MANY], [FileColumn("a", BYTE_ARRAY, pages, element={"converted_type": 0})])
-    assert read(made)["a"].tolist() == [f"{number:05}" for number in range(MANY)]
+    file = build_file([MANY], [FileColumn("a", BYTE_ARRAY, pages, element={"converted_type": 0})])
+    assert read(file)["a"].tolist() == [f"{number:05}" for number in range(MANY)]
 
 
 def test_very_many_pages_of_codes():
     codes = [b"\x01" + encode_indices([number % 2], 1) for number in range(MANY)]
     entries = dictionary_page(2, encode_plain(BYTE_ARRAY, [b"x", b"y"]))
     pages = [entries, ManyPages(data_page(1, codes[0], RLE_DICTIONARY), codes)]
-    made = build_file([MANY], [FileColumn("a", BYTE_ARRAY, [pages], element={"converted_type": 0})])
+    file = build_file([MANY], [FileColumn("a", BYTE_ARRAY, [pages], element={"converted_type": 0})])
     for options in ({}, {"categories": ["a"]}):
-        assert read(made, **options)["a"].tolist() == ["x", "y"] * (MANY // 2)
+        assert read(file, **options)["a"].tolist() == ["x", "y"] * (MANY // 2)
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_very_many_pages_of_lists(version):
-    """Each of one row, a list of two numbers; in V1 pages a list may even go on in the next page."""
+    """Each page has one row, a list of two numbers. A list in V1 pages could even continue in the next page."""
     repetition, definition = encode_indices([0, 1], 1), encode_indices([1, 1], 1)
     values = [struct.pack("<qq", number, -number) for number in range(MANY)]
     if version == 1:
@@ -235,31 +235,31 @@ def test_very_many_pages_of_lists(version):
         first = data_page_v2(2, 0, definition, b"")
         first.header.data_page_header_v2.repetition_levels_byte_length = len(repetition)
         first.header.data_page_header_v2.num_rows = 1
-    made = build_file(
+    file = build_file(
         [MANY], [FileColumn("l", INT64, [[ManyPages(first, bodies)]], REPEATED, facts={"num_values": 2 * MANY})]
     )
-    got = read(made)["l"]
+    got = read(file)["l"]
     assert np.array_equal(np.concatenate(got.tolist()), np.stack([np.arange(MANY), -np.arange(MANY)], 1).reshape(-1))
-    assert as_lists(read(made, row_range=(40_000, 40_002))["l"]) == [[40_000, -40_000], [40_001, -40_001]]
+    assert as_lists(read(file, row_range=(40_000, 40_002))["l"]) == [[40_000, -40_000], [40_001, -40_001]]
 
 
-def test_a_list_over_very_many_pages():
-    """All values are those of one row."""
+def test_list_over_very_many_pages():
+    """All values belong to one row."""
     first, bodies = section([0]) + section([1]), [section([1]) + section([1])] * (MANY - 1)
     values = [struct.pack("<q", number) for number in range(MANY)]
     bodies = [levels + value for levels, value in zip([first, *bodies], values, strict=True)]
-    made = build_file(
+    file = build_file(
         [1],
         [FileColumn("l", INT64, [[ManyPages(data_page(1, bodies[0]), bodies)]], REPEATED, facts={"num_values": MANY})],
     )
-    assert np.array_equal(read(made)["l"][0], np.arange(MANY))
+    assert np.array_equal(read(file)["l"][0], np.arange(MANY))
 
 
 def test_very_many_row_groups():
-    """RowGroup.ordinal has 16 bits; a file may have more of them all the same."""
+    """RowGroup.ordinal has 16 bits, but a file may have more row groups."""
     count = 40_000
-    made = build_file([1], [FileColumn("a", INT64, [[data_page(1, encode_plain(INT64, [7]))]])])
-    data, footer = made.laid_out()
+    file = build_file([1], [FileColumn("a", INT64, [[data_page(1, encode_plain(INT64, [7]))]])])
+    data, footer = file.laid_out()
     group = footer.row_groups[0]
     group.ordinal = -1
     footer.row_groups, footer.num_rows = [group] * count, count
@@ -274,8 +274,8 @@ def test_very_many_row_groups():
 # --- any order on disk ---
 
 
-def three_by_three(made_order, gap=b""):
-    """Make a file of three columns and row groups, whose chunks lie in a given order with bytes in between."""
+def three_by_three(order, gap=b""):
+    """Build a file with three columns and row groups, its chunks in the given order and with gaps between them."""
     rows = {group: [[group], [group, group], []] for group in range(3)}
     columns = [
         FileColumn(
@@ -295,24 +295,24 @@ def three_by_three(made_order, gap=b""):
             element={"converted_type": 0},
         ),
     ]
-    made = build_file([3, 3, 3], columns)
+    file = build_file([3, 3, 3], columns)
     for group in rows:
-        made.footer.row_groups[group].columns[1].meta_data.num_values = 4
-    data, footer = MAGIC, copy.deepcopy(made.footer)
-    for group, column in made_order:
+        file.footer.row_groups[group].columns[1].meta_data.num_values = 4
+    data, footer = MAGIC, copy.deepcopy(file.footer)
+    for group, column in order:
         data += gap
-        facts = footer.row_groups[group].columns[column].meta_data
+        metadata = footer.row_groups[group].columns[column].meta_data
         start = len(data)
-        facts.dictionary_page_offset = None
-        for page in made.chunks[group, column]:
+        metadata.dictionary_page_offset = None
+        for page in file.chunks[group, column]:
             if page.header.type == DICTIONARY_PAGE:
-                facts.dictionary_page_offset = len(data)
+                metadata.dictionary_page_offset = len(data)
                 data += page.stored()
-                facts.data_page_offset = len(data)
+                metadata.data_page_offset = len(data)
             else:
-                facts.data_page_offset = facts.data_page_offset or len(data)
+                metadata.data_page_offset = metadata.data_page_offset or len(data)
                 data += page.stored()
-        facts.total_compressed_size = facts.total_uncompressed_size = len(data) - start
+        metadata.total_compressed_size = metadata.total_uncompressed_size = len(data) - start
     expected = pd.DataFrame(
         {
             "a": [number for group in range(3) for number in (group, group + 10, group + 20)],
@@ -345,10 +345,10 @@ def test_chunks_in_any_order(order, gap, threads):
     assert got["s"].tolist() == ["y2", "x2", "y0", "x0", "y0"]
 
 
-def test_row_groups_that_share_their_bytes():
-    """The second row group is a part of the first: the last of its pages."""
+def test_row_groups_that_share_bytes():
+    """The second row group is the last page of the first one."""
     pages = [data_page(2, encode_plain(INT64, NUMBERS[:2])), data_page(2, encode_plain(INT64, NUMBERS[2:]))]
-    made = build_file([4, 2, 4], [FileColumn("a", INT64, [pages, [], []])])
+    file = build_file([4, 2, 4], [FileColumn("a", INT64, [pages, [], []])])
 
     def change(footer):
         whole, part, again = (group.columns[0].meta_data for group in footer.row_groups)
@@ -358,26 +358,26 @@ def test_row_groups_that_share_their_bytes():
         again.data_page_offset, again.total_compressed_size = whole.data_page_offset, whole.total_compressed_size
 
     for threads in (1, 2):
-        got = read_parquet(made.stored(change), threads=threads)["a"].tolist()
+        got = read_parquet(file.stored(change), threads=threads)["a"].tolist()
         assert got == NUMBERS + NUMBERS[2:] + NUMBERS
 
 
-def test_columns_that_share_their_bytes():
-    """A flat column and one of lists cannot; two of lists, or a string and bytes, can."""
-    made = build_file([3], [list_column("k", [[[1], [], [2, 3]]]), list_column("l", [[[1], [], [2, 3]]])])
+def test_columns_that_share_bytes():
+    """Two list columns can share a chunk."""
+    file = build_file([3], [list_column("k", [[[1], [], [2, 3]]]), list_column("l", [[[1], [], [2, 3]]])])
 
     def change(footer):
         first, second = footer.row_groups[0].columns
         first.meta_data.num_values = 4
         second.meta_data = first.meta_data
 
-    got = read_parquet(made.stored(change))
+    got = read_parquet(file.stored(change))
     assert as_lists(got["k"]) == as_lists(got["l"]) == [[1], [], [2, 3]]
 
 
-def test_what_else_row_groups_and_chunks_say_does_not_matter():
-    """Numbers that no read needs, and that some writers leave at 0 or get wrong."""
-    made = build_file(
+def test_redundant_metadata_is_ignored():
+    """No read needs these fields. Some writers set them to 0 or get them wrong."""
+    file = build_file(
         [2, 2],
         [FileColumn("a", INT64, [[data_page(2, encode_plain(INT64, half))] for half in (NUMBERS[:2], NUMBERS[2:])])],
     )
@@ -390,26 +390,26 @@ def test_what_else_row_groups_and_chunks_say_does_not_matter():
                 group.columns[0].file_offset = group.columns[0].meta_data.index_page_offset = number
                 group.columns[0].meta_data.total_uncompressed_size = number
 
-        assert read_parquet(made.stored(change))["a"].tolist() == NUMBERS
+        assert read_parquet(file.stored(change))["a"].tolist() == NUMBERS
 
 
 # --- the ends of chunks ---
 
 
-def one_chunk(pages, rows=4, physical=INT64, change=lambda facts: None, **more):
-    made = build_file([rows], [FileColumn("a", physical, [pages], **more)])
-    return made.stored(lambda footer: change(footer.row_groups[0].columns[0].meta_data))
+def one_chunk(pages, rows=4, physical=INT64, change=lambda metadata: None, **more):
+    file = build_file([rows], [FileColumn("a", physical, [pages], **more)])
+    return file.stored(lambda footer: change(footer.row_groups[0].columns[0].meta_data))
 
 
 @pytest.mark.parametrize("page_type", [INDEX_PAGE, 4, 99])
 @pytest.mark.parametrize("count", [1, 3])
-def test_chunks_that_end_with_other_pages(page_type, count):
+def test_chunks_that_end_with_non_data_pages(page_type, count):
     others = [other_page(page_type, b"x" * 50)] * count
     assert read_parquet(one_chunk([data_page(4, encode_plain(INT64, NUMBERS)), *others]))["a"].tolist() == NUMBERS
-    made = build_file(
+    file = build_file(
         [3], [FileColumn("l", INT64, [[list_page([[1], [], [2, 3]]), *others]], REPEATED, facts={"num_values": 4})]
     )
-    assert as_lists(read(made)["l"]) == [[1], [], [2, 3]]
+    assert as_lists(read(file)["l"]) == [[1], [], [2, 3]]
     pages = [
         dictionary_page(1, encode_plain(BYTE_ARRAY, [b"x"])),
         data_page(4, b"\x00" + bytes([8]), RLE_DICTIONARY),
@@ -420,17 +420,17 @@ def test_chunks_that_end_with_other_pages(page_type, count):
         assert got["a"].tolist() == ["x"] * 4
 
 
-def test_pages_of_no_values_in_lists():
+def test_empty_pages_in_lists():
     empty = [data_page(0, b""), data_page(0, section([]) + section([])), data_page_v2(0, 0, b"", b"")]
     rows = [[1], [], [2, 3]]
     for place in range(3):
         pages = [list_page(rows[:2]), list_page(rows[2:])]
         pages[place:place] = empty
-        made = build_file([3], [FileColumn("l", INT64, [pages], REPEATED, facts={"num_values": 4})])
-        assert as_lists(read(made)["l"]) == rows
+        file = build_file([3], [FileColumn("l", INT64, [pages], REPEATED, facts={"num_values": 4})])
+        assert as_lists(read(file)["l"]) == rows
 
 
-def test_pages_of_no_values_beside_a_dictionary():
+def test_empty_pages_with_a_dictionary():
     entries = dictionary_page(2, encode_plain(BYTE_ARRAY, [b"x", b"y"]))
     coded = data_page(2, b"\x01" + encode_indices([1, 0], 1), RLE_DICTIONARY)
     for empty in (
@@ -445,7 +445,7 @@ def test_pages_of_no_values_beside_a_dictionary():
                 assert got["a"].tolist() == [b"y", b"x"] * 2
 
 
-def test_an_index_page_in_front_of_the_dictionary():
+def test_index_page_before_the_dictionary():
     pages = [
         other_page(INDEX_PAGE, b"x" * 9),
         dictionary_page(1, encode_plain(INT64, [7])),
@@ -453,51 +453,51 @@ def test_an_index_page_in_front_of_the_dictionary():
     ]
     for dictionary in (True, False):
 
-        def change(facts, dictionary=dictionary):
+        def change(metadata, dictionary=dictionary):
             if not dictionary:
-                facts.dictionary_page_offset = None
-            facts.data_page_offset = 4
+                metadata.dictionary_page_offset = None
+            metadata.data_page_offset = 4
 
         assert read_parquet(one_chunk(pages, change=change))["a"].tolist() == [7] * 4
 
 
-def test_a_dictionary_offset_behind_the_data_does_not_count():
-    """The dictionary is the first page of a chunk; an offset that says otherwise is passed over."""
+def test_dictionary_offset_after_the_data_is_ignored():
+    """The dictionary page is the first page of its chunk."""
 
-    def change(facts):
-        facts.dictionary_page_offset = facts.data_page_offset + 10
+    def change(metadata):
+        metadata.dictionary_page_offset = metadata.data_page_offset + 10
 
     assert read_parquet(one_chunk([data_page(4, encode_plain(INT64, NUMBERS))], change=change))["a"].tolist() == NUMBERS
 
 
-def test_a_dictionary_behind_the_data_is_none_of_theirs():
+def test_dictionary_after_the_data_is_an_error():
     coded = data_page(4, b"\x00" + bytes([8]), RLE_DICTIONARY)
     entries = dictionary_page(1, encode_plain(INT64, [7]))
     with pytest.raises(InvalidFileError, match=r"column 'a', page"):
-        read_parquet(one_chunk([coded, entries], change=lambda facts: setattr(facts, "data_page_offset", 4)))
+        read_parquet(one_chunk([coded, entries], change=lambda metadata: setattr(metadata, "data_page_offset", 4)))
 
 
 @pytest.mark.parametrize("too_much", [1, 5, 1000])
-def test_a_chunk_that_claims_too_many_bytes(too_much):
-    """Behind the last page is what is no page: the values are all there, but the chunk is not what it should be."""
-    made = build_file([4], [FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]])])
-    data, footer = made.laid_out()
+def test_chunk_size_too_large(too_much):
+    """The bytes after the last page are no page, and all values are there."""
+    file = build_file([4], [FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]])])
+    data, footer = file.laid_out()
     footer.row_groups[0].columns[0].meta_data.total_compressed_size += too_much
     data = with_footer(data + b"\x15" * 1000, footer)
     assert read_parquet(data)["a"].tolist() == NUMBERS
 
 
 @pytest.mark.parametrize("too_few", [1, 9, 50])
-def test_a_chunk_that_claims_too_few_bytes(too_few):
-    def change(facts):
-        facts.total_compressed_size -= too_few
+def test_chunk_size_too_small(too_few):
+    def change(metadata):
+        metadata.total_compressed_size -= too_few
 
     with pytest.raises(InvalidFileError, match="column 'a'"):
         read_parquet(one_chunk([data_page(4, encode_plain(INT64, NUMBERS))], change=change))
 
 
 @pytest.mark.parametrize("kind", [DATA_PAGE, DATA_PAGE_V2])
-def test_pages_of_more_values_than_the_chunk_has_left(kind):
+def test_page_with_more_values_than_the_chunk(kind):
     page = (
         data_page(4, encode_plain(INT64, NUMBERS))
         if kind == DATA_PAGE
@@ -508,14 +508,14 @@ def test_pages_of_more_values_than_the_chunk_has_left(kind):
 
 
 def test_two_dictionaries_in_a_chunk():
-    """The format has one; what a second one would mean for the pages behind it is not said."""
+    """The format allows one."""
     entries, coded = dictionary_page(1, encode_plain(INT64, [7])), data_page(2, b"\x00" + bytes([4]), RLE_DICTIONARY)
     with pytest.raises(InvalidFileError):
         read_parquet(one_chunk([entries, coded, dictionary_page(1, encode_plain(INT64, [8])), coded]))
 
 
 def test_nulls_only(backend):
-    """Pages that have levels and no values at all."""
+    """The pages have levels and no values."""
     levels = section([0, 0, 0, 0])
     for pages in (
         [data_page(4, levels)],
@@ -528,7 +528,7 @@ def test_nulls_only(backend):
             assert len(got) == 4
 
 
-def test_the_schema_of_an_empty_file():
+def test_schema_of_an_empty_file():
     module = extended_idl()
     data = build_file(
         [],

@@ -226,7 +226,7 @@ def test_partition_timestamps_with_time_zones():
     assert found[1].isoformat() == "2020-07-01T10:00:00+02:00"
     assert found[2] is pd.NaT
     assert partitions("2020-01-01Z", type=zone).value("k", "2020-01-01Z").hour == 1
-    with pytest.raises(SchemaError, match="is no timestamp"):
+    with pytest.raises(SchemaError, match="is not a valid timestamp"):
         column("2020-01-01", type=zone)
     assert column("2020-01-01T10:00:00+02:00", type="timestamp")[0] == np.datetime64("2020-01-01T08:00:00")
 
@@ -362,12 +362,12 @@ def test_invalid_partition_values_raise(kind, raw):
     "wrong", ["int7", "complex", "binary", "decimal(0, 0)", "decimal(39, 1)", "decimal(3, 4)", object(), 5]
 )
 def test_invalid_partition_types_raise(wrong):
-    with pytest.raises((TypeError, ValueError), match="is no type"):
+    with pytest.raises((TypeError, ValueError), match="is not a type"):
         parse_partition_type(wrong)
 
 
 def test_types_of_unknown_partition_columns_raise():
-    with pytest.raises(ValueError, match="partition column 'j', and the files are partitioned by 'k'"):
+    with pytest.raises(ValueError, match="partitioning has a type for 'j', but the files are partitioned by 'k'"):
         DatasetPartitions(["k"], [("1",)], {"j": "int8"})
 
 

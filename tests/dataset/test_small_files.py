@@ -133,9 +133,9 @@ def test_errors_name_the_cell(paths, contents):
         decode_bytes(pd.Series([b"no Parquet file"], dtype=object))
     with pytest.raises(FileNotFoundError):
         decode_paths(pd.Series([paths["a"], "/no/such/file.parquet"]))
-    with pytest.raises(TypeError, match="paths has a int"):
+    with pytest.raises(TypeError, match="must hold str or PathLike values, not int"):
         decode_paths(pd.Series([3], dtype=object))
-    with pytest.raises(TypeError, match="files has a str"):
+    with pytest.raises(TypeError, match="must hold bytes, not str"):
         decode_bytes(pd.Series(["text"], dtype=object))
 
 

@@ -1,4 +1,4 @@
-"""Predicates on values of every kind: evaluated, pruned by statistics, asked of Bloom filters and dictionaries."""
+"""Random predicates over every column kind: values, statistics, Bloom filters and dictionaries against a reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW = settings(max_examples=60, deadline=None)
 
 @st.composite
 def columns(draw, name, most=8):
-    """Stored values of a kind, and which of them are there."""
+    """Draw stored values of a kind and their validity."""
     items = draw(st.lists(KINDS[name].stored, max_size=most))
     validity = draw(
         st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
@@ -40,10 +40,10 @@ def columns(draw, name, most=8):
 
 
 def rows_of(name, items, validity):
-    return [KINDS[name].worth(item) if there else None for item, there in zip(items, validity, strict=True)]
+    return [KINDS[name].worth(item) if valid else None for item, valid in zip(items, validity, strict=True)]
 
 
-def by_twin(expression, names, *columns_):
+def reference_mask(expression, names, *columns_):
     rows = zip(*columns_, strict=True)
     found = [
         truth(expression, dict(zip(names, row, strict=True)), lambda name, v: KINDS[name].meaning(v)) for row in rows
@@ -54,43 +54,43 @@ def by_twin(expression, names, *columns_):
 @EVERY_KIND
 @FEW
 @given(data=st.data())
-def test_rows_are_those_of_the_twin(name, data):
+def test_mask_matches_row_by_row_reference(name, data):
     expression = data.draw(expressions(name))
     items, validity = data.draw(columns(name))
     bound = bind(expression, schema_of(name))
     found = evaluate(bound, {0: KINDS[name].values(items, validity)}, len(items))
-    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, validity))
+    assert found.tolist() == reference_mask(expression, [name], rows_of(name, items, validity))
 
 
 @EVERY_KIND
 @FEW
 @given(data=st.data())
-def test_rows_by_codes_are_those_of_the_values_themselves(name, data):
+def test_dictionary_codes_match_row_by_row_reference(name, data):
     expression = data.draw(expressions(name))
     entries = data.draw(st.lists(KINDS[name].stored, max_size=5))
     codes = data.draw(st.lists(st.integers(-1, len(entries) - 1), max_size=9))
     validity = data.draw(st.none() | st.lists(st.booleans(), min_size=len(codes), max_size=len(codes)))
     items = [entries[code] if code >= 0 else None for code in codes]
-    there = [code >= 0 and (validity is None or validity[place]) for place, code in enumerate(codes)]
+    valid = [code >= 0 and (validity is None or validity[place]) for place, code in enumerate(codes)]
     values = KINDS[name].values(entries)
     values.codes = np.array(codes, np.int32)
     values.validity = None if validity is None else np.array(validity, np.uint8)
     found = evaluate(bind(expression, schema_of(name)), {0: values}, len(codes))
-    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, there))
+    assert found.tolist() == reference_mask(expression, [name], rows_of(name, items, valid))
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_rows_of_several_columns_are_those_of_the_twin(data):
+def test_several_columns_match_row_by_row_reference(data):
     names = data.draw(st.lists(st.sampled_from(list(KINDS)), min_size=2, max_size=3, unique=True))
     expression = data.draw(expressions(*names))
-    made = [data.draw(columns(name, 5)) for name in names]
-    count = min(len(items) for items, _ in made)
-    made = [(items[:count], validity[:count]) for items, validity in made]
-    values = {place: KINDS[name].values(*made[place]) for place, name in enumerate(names)}
-    rows = [rows_of(name, *column) for name, column in zip(names, made, strict=True)]
+    drawn = [data.draw(columns(name, 5)) for name in names]
+    count = min(len(items) for items, _ in drawn)
+    drawn = [(items[:count], validity[:count]) for items, validity in drawn]
+    values = {place: KINDS[name].values(*drawn[place]) for place, name in enumerate(names)}
+    rows = [rows_of(name, *column) for name, column in zip(names, drawn, strict=True)]
     found = evaluate(bind(expression, schema_of(*names)), values, count)
-    assert found.tolist() == by_twin(expression, names, *rows)
+    assert found.tolist() == reference_mask(expression, names, *rows)
 
 
 def is_nan(value):
@@ -98,10 +98,10 @@ def is_nan(value):
 
 
 @st.composite
-def facts_about(draw, name, items, validity):
-    """Statistics of some values: true ones, but made as vague as a writer may make them."""
+def random_statistics(draw, name, items, validity):
+    """Draw true statistics of the values, as vague as a writer may make them."""
     kind = KINDS[name]
-    present = [item for item, there in zip(items, validity, strict=True) if there]
+    present = [item for item, valid in zip(items, validity, strict=True) if valid]
     nan_count = sum(map(is_nan, present))
     numbers = [item for item in present if not is_nan(item)]
     column_order = draw(st.sampled_from([TYPE_ORDER, TOTAL_ORDER]))
@@ -133,9 +133,9 @@ def facts_about(draw, name, items, validity):
     null_count = draw(st.sampled_from([None, len(items) - len(present)]))
     all_null = not present and draw(st.booleans())
     counted = draw(st.sampled_from([None, nan_count])) if order.is_float else None
-    if draw(st.integers(0, 9)) == 0:  # in an order that nobody knows
+    if draw(st.integers(0, 9)) == 0:  # in an unknown column order
         order, low, high = NO_ORDER, kind.plain(draw(kind.stored)), kind.plain(draw(kind.stored))
-    if draw(st.integers(0, 9)) == 0:  # rubbish
+    if draw(st.integers(0, 9)) == 0:  # invalid bounds
         low = b"\x01" * draw(st.sampled_from([0, 3, 20])) if order.width else low
     return ContainerStatistics(
         len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order
@@ -145,29 +145,29 @@ def facts_about(draw, name, items, validity):
 @EVERY_KIND
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_statistics_never_lose_a_row(name, data):
+def test_statistics_never_prune_matching_rows(name, data):
     simple = comparisons(name)
     expression = data.draw(st.one_of(simple, simple.map(lambda test: ~test), expressions(name)))
     items, validity = data.draw(st.one_of(columns(name), columns(name, 2)))
-    found = data.draw(facts_about(name, items, validity))
-    wanted = by_twin(expression, [name], rows_of(name, items, validity))
+    found = data.draw(random_statistics(name, items, validity))
+    expected = reference_mask(expression, [name], rows_of(name, items, validity))
     bound = bind(expression, schema_of(name))
     if not may_match(bound, {0: found}):
-        assert not any(wanted), found
+        assert not any(expected), found
     if must_match(bound, {0: found}):
-        assert all(wanted), found
+        assert all(expected), found
 
 
 @EVERY_KIND
-def test_statistics_prune(name):
-    """The test above holds for a `may_match` that is always True as well."""
+def test_statistics_prune_some_containers(name):
+    """A `may_match` that always returns True would pass the test above."""
     pruned, whole = [], []
 
     @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(data=st.data())
     def draw_one(data):
         bound = bind(data.draw(comparisons(name)), schema_of(name))
-        found = data.draw(facts_about(name, *data.draw(columns(name, 2))))
+        found = data.draw(random_statistics(name, *data.draw(columns(name, 2))))
         pruned.append(not may_match(bound, {0: found}))
         whole.append(must_match(bound, {0: found}))
 
@@ -176,8 +176,8 @@ def test_statistics_prune(name):
     assert np.mean(whole) >= 0.2
 
 
-def every_statistics(items):
-    """All that a writer may say of some floats, None being nulls."""
+def all_statistics(items):
+    """Yield all statistics that a writer may store for some floats; None is null."""
     kind = KINDS["double"]
     present = [item for item in items if item is not None]
     numbers = sorted(item for item in present if not is_nan(item))
@@ -197,7 +197,7 @@ def every_statistics(items):
         )
 
 
-def test_statistics_of_all_small_pages_of_floats():
+def test_statistics_of_every_small_float_page():
     column, literals = col("double"), (-1.0, 0.0, 3.0, math.nan)
     simple = [op(column, literal) for op in (lt, le, eq, ne, ge, gt) for literal in literals]
     simple += [column.isin([0, 3]), column.between(0, 3), column.is_null()]
@@ -207,10 +207,12 @@ def test_statistics_of_all_small_pages_of_floats():
     for expression in [*simple, *(~test for test in simple)]:
         bound = bind(expression, schema_of("double"))
         for items in pages:
-            wanted = by_twin(expression, ["double"], rows_of("double", items, [item is not None for item in items]))
-            for found in every_statistics(items):
-                assert may_match(bound, {0: found}) or not any(wanted), (expression, items, found)
-                assert not must_match(bound, {0: found}) or all(wanted), (expression, items, found)
+            expected = reference_mask(
+                expression, ["double"], rows_of("double", items, [item is not None for item in items])
+            )
+            for found in all_statistics(items):
+                assert may_match(bound, {0: found}) or not any(expected), (expression, items, found)
+                assert not must_match(bound, {0: found}) or all(expected), (expression, items, found)
 
 
 def bloom_filter_of(kind, items):
@@ -223,16 +225,16 @@ def bloom_filter_of(kind, items):
 @EVERY_KIND
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_bloom_filters_and_dictionaries_never_lose_a_row(name, data):
+def test_bloom_filters_and_dictionaries_never_prune_matching_rows(name, data):
     expression = data.draw(expressions(name))
     items, validity = data.draw(columns(name))
     kind, bound = KINDS[name], bind(expression, schema_of(name))
-    present = [item for item, there in zip(items, validity, strict=True) if there]
+    present = [item for item, valid in zip(items, validity, strict=True) if valid]
     if kind.leaf.physical not in (0, 3):
         bloom_filter = bloom_filter_of(kind, present)
-        wanted = by_twin(expression, [name], rows_of(name, items, validity))
+        expected = reference_mask(expression, [name], rows_of(name, items, validity))
         if not may_contain(bound, {0: bloom_filter}):
-            assert not any(wanted)
+            assert not any(expected)
     for test in bound_predicates(bound):
         if isinstance(test, ValuePredicate):
             dictionary = evaluate_predicate(test, kind.values(present))
@@ -240,10 +242,10 @@ def test_bloom_filters_and_dictionaries_never_lose_a_row(name, data):
             assert dictionary.tolist() == whole[np.array(validity, bool)].tolist()
 
 
-# Booleans and INT96 have no Bloom filters; decimals of any length cannot be asked for.
+# Booleans, INT96 and BYTE_ARRAY decimals have no Bloom filter probes.
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("bool", "int96", "decimal bytes")])
-def test_bloom_filters_prune(name):
-    """The test above holds for a `may_contain` that is always True as well."""
+def test_bloom_filters_prune_some_containers(name):
+    """A `may_contain` that always returns True would pass the test above."""
     kind, pruned = KINDS[name], []
 
     @settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -251,7 +253,7 @@ def test_bloom_filters_prune(name):
     def draw_one(data):
         bound = bind(data.draw(comparisons(name)), schema_of(name))
         items, validity = data.draw(columns(name, 2))
-        present = [item for item, there in zip(items, validity, strict=True) if there]
+        present = [item for item, valid in zip(items, validity, strict=True) if valid]
         pruned.append(not may_contain(bound, {0: bloom_filter_of(kind, present)}))
 
     draw_one()
@@ -268,7 +270,7 @@ def test_bloom_filters_prune(name):
 )
 @FEW
 @given(data=st.data())
-def test_a_bloom_filter_is_asked_for_the_very_bytes(name, data):
+def test_bloom_probes_hash_the_stored_bytes(name, data):
     kind = KINDS[name]
     items = data.draw(st.lists(kind.stored.filter(lambda v: not is_nan(v)), min_size=1, max_size=3))
     exact = {"string": str, "enum": str}.get(name, lambda value: value)

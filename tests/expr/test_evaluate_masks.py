@@ -1,4 +1,4 @@
-"""The mask that an expression is evaluated into: memory that is handed in, parts that are joined, wrong lengths."""
+"""Masks of expressions: output buffers, conjuncts, wrong lengths, dictionary codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEW = settings(max_examples=100, deadline=None)
 
 
 def table(numbers):
-    """Columns in which all is decided by small numbers, every third row null in some of them."""
+    """Return columns built from small numbers; every third row is null in two of them."""
     validity = [number % 3 != 0 for number in range(len(numbers))]
     return {
         0: KINDS["int64"].values(numbers),
@@ -56,49 +56,49 @@ TREES = st.recursive(
 )
 
 
-def by_parts(bound, columns, count):
+def reference_mask(bound, columns, count):
     if isinstance(bound, (And, Or)):
-        answers = [by_parts(part, columns, count) for part in bound.parts]
+        answers = [reference_mask(part, columns, count) for part in bound.parts]
         return np.all(answers, axis=0) if isinstance(bound, And) else np.any(answers, axis=0)
     return evaluate(bound, columns, count)
 
 
 @FEW
 @given(bound=TREES, numbers=st.lists(st.integers(0, 5), max_size=12), dtype=st.sampled_from(["u1", "?"]))
-def test_parts_are_joined_in_the_memory_that_is_handed_in(bound, numbers, dtype):
+def test_conjuncts_combine_in_the_output_buffer(bound, numbers, dtype):
     columns = table(numbers)
     out = GuardedBuffer(np.random.default_rng(0), len(numbers))
     found = evaluate(bound, columns, len(numbers), out.array.view(dtype))
     out.check()
     assert found.dtype == bool
     assert not len(found) or np.shares_memory(found, out.array)
-    assert out.array.tolist() == by_parts(bound, columns, len(numbers)).astype(int).tolist()
+    assert out.array.tolist() == reference_mask(bound, columns, len(numbers)).astype(int).tolist()
 
 
-def test_what_is_decided_is_not_asked(monkeypatch):
-    asked = []
+def test_decided_conjuncts_skip_the_rest(monkeypatch):
+    evaluated = []
 
-    def noted(test, column, into):
-        asked.append(test.leaf.path[0])
+    def recorded(test, column, into):
+        evaluated.append(test.leaf.path[0])
         compile.match_values(test, column, into)
 
-    monkeypatch.setattr(module, "match_values", noted)
+    monkeypatch.setattr(module, "match_values", recorded)
     columns = table([1, 2, 3])
     never, always = bind(col("int64") > 9, SCHEMA), bind(col("int64") < 9, SCHEMA)
     like, text = bind(col("string").like("%c%"), SCHEMA), bind(col("string") > "a", SCHEMA)
-    for bound, wanted in (
+    for bound, expected in (
         (And((like, never)), ["int64"]),
         (And((like, text, always)), ["int64", "string", "string"]),
         (Or((like, always)), ["int64"]),
-        (Or((like, And((never, text)))), ["int64", "string"]),  # of an AND no row is left, but of the OR
-        (And((like, Or((text, always)))), ["int64", "string"]),  # and so the other way round
+        (Or((like, And((never, text)))), ["int64", "string"]),  # no row is left in the AND, but in the OR
+        (And((like, Or((text, always)))), ["int64", "string"]),  # likewise for an OR in an AND
     ):
-        asked.clear()
+        evaluated.clear()
         evaluate(bound, columns, 3)
-        assert asked == wanted, bound
+        assert evaluated == expected, bound
 
 
-def test_memory_that_does_not_fit():
+def test_output_buffer_of_wrong_size_is_refused():
     columns = table([1, 2, 3])
     for out in (np.zeros(2, np.uint8), np.zeros(3, np.int64), np.zeros(6, bool)[::2], np.zeros((3, 1), bool)):
         with pytest.raises(ValueError, match="3 rows"):
@@ -108,8 +108,8 @@ def test_memory_that_does_not_fit():
     assert out.tolist() == [False, False, True]
 
 
-def test_arrays_that_are_too_short():
-    """The kernels check no lengths."""
+def test_short_arrays_are_refused():
+    """Kernels check no lengths."""
     text, number = BOUND[2], BOUND[0]
     strings, numbers = table([1, 2, 3])[1], table([1, 2, 3])[0]
     for test, values in (
@@ -127,13 +127,13 @@ def test_arrays_that_are_too_short():
             evaluate(inside, {0: replace(numbers, list_offsets=np.array(offsets))}, 3)
 
 
-def test_more_than_is_asked_for_is_left_out():
+def test_rows_beyond_count_are_ignored():
     columns = table([1, 2, 3, 4, 5])
     for bound in BOUND:
         assert evaluate(bound, columns, 3).tolist() == evaluate(bound, columns, 5)[:3].tolist()
 
 
-def test_nulls_of_codes():
+def test_null_predicate_over_dictionary_codes():
     values = KINDS["string"].values(["a", "b"])
     values.codes = np.array([0, -1, 1, 1], np.int32)
     test = NullPredicate(SCHEMA.leaves[1], 1)
@@ -143,24 +143,24 @@ def test_nulls_of_codes():
     assert evaluate(replace(test, negated=True), {1: values}, 4).tolist() == [True, False, False, True]
 
 
-def test_lists_of_coded_elements():
+def test_contains_over_dictionary_codes():
     leaf = replace(SCHEMA.leaves[1], max_repetition_level=1, max_definition_level=2)
     element = replace(BOUND[2], leaf=leaf, text="")
     values = KINDS["string"].values(["a", "z"])
     values.codes = np.array([1, 0, -1, 1], np.int32)
     values.list_offsets = np.array([0, 2, 2, 3, 4, 4], np.int32)
     values.levels = {1: np.array([1, 1, 1, 1, 0], np.uint8)}
-    for negated, wanted in ((False, [1, 0, 0, 0, 0]), (True, [0, 1, 1, 1, 0])):
-        assert evaluate(ContainsPredicate(leaf, 1, element, negated), {1: values}, 5).astype(int).tolist() == wanted
+    for negated, expected in ((False, [1, 0, 0, 0, 0]), (True, [0, 1, 1, 1, 0])):
+        assert evaluate(ContainsPredicate(leaf, 1, element, negated), {1: values}, 5).astype(int).tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8", "i2"])
-def test_offsets_of_any_size(dtype):
+def test_offsets_of_any_integer_dtype(dtype):
     values = ColumnVector(np.frombuffer(b"abbccc", np.uint8), np.array([0, 1, 3, 6], dtype))
     assert evaluate_predicate(bind(col("string") == "bb", SCHEMA), values).tolist() == [False, True, False]
 
 
-def test_values_that_kernels_do_not_take_as_they_are():
+def test_strided_unaligned_and_narrow_values():
     test = bind(col("int64") > 2, SCHEMA)
     raw = np.zeros(8 * 4 + 1, np.uint8)
     unaligned = raw[1:].view("i8")

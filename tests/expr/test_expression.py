@@ -1,4 +1,4 @@
-"""Expressions: how they are written, shown and refused; pandas' filters; binding to columns, nested ones too."""
+"""Expressions: syntax, repr, errors, pandas filters, and binding to flat and nested columns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from support.filters.leaf_kinds import StubFlatSchema, leaf
 X, Y = ColumnPredicate("x", "==", 1), ColumnPredicate("y", "<", 2)
 
 
-def test_it_is_public():
+def test_col_is_public():
     assert numparq.col is col
 
 
-def test_how_expressions_are_shown():
+def test_repr_of_expressions():
     shown = (col("x") > 3) & ~col("y").isin([1, None, 2]) | col(("s", "a")).like("a%", escape="!")
     assert repr(shown) == "(((col('x') > 3) & ~col('y').isin([1, 2])) | col(('s', 'a')).like('a%', escape='!'))"
     assert repr(col("x").isin(range(20))) == "col('x').isin([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... of 20])"
@@ -59,7 +59,7 @@ def test_how_expressions_are_shown():
         (lambda: X & 3, TypeError, "unsupported operand"),
     ],
 )
-def test_what_is_refused(make, error, message):
+def test_invalid_expressions_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
 
@@ -79,7 +79,7 @@ def test_what_is_refused(make, error, message):
         (X, X),
     ],
 )
-def test_filters_of_pandas(filters, expected):
+def test_pandas_filters_become_expressions(filters, expected):
     assert as_expression(filters) == expected
 
 
@@ -101,12 +101,12 @@ def test_filters_of_pandas(filters, expected):
         ([3], TypeError, r"filters\[0\]"),
     ],
 )
-def test_filters_that_are_none(filters, error, message):
+def test_invalid_pandas_filters_are_refused(filters, error, message):
     with pytest.raises(error, match=message):
         as_expression(filters)
 
 
-def test_negations_go_down_and_stay():
+def test_normalize_pushes_negations_to_predicates():
     more = col("x") > 3
     assert normalize(~(more & (Y | ~X))) == Or((Not(more), And((Not(Y), X))))
     assert normalize(~(col("x") != 1)) == X
@@ -136,12 +136,12 @@ NOT_NULL, NEVER, ALWAYS = NullPredicate(leaf(1, name="x"), 1, True), Constant(Fa
         (col("x").is_null(), NullPredicate(leaf(1, name="x"), 1), NEVER),
     ],
 )
-def test_what_is_known_without_looking(expression, nullable, required):
+def test_predicates_constant_by_type(expression, nullable, required):
     assert bind(expression, INTEGER) == nullable
     assert bind(expression, REQUIRED) == required
 
 
-def test_tests_of_one_column_become_one():
+def test_predicates_on_one_column_merge():
     (bound,) = [bind((col("x") > 3.5) & (col("x") != 6) & (col("x") <= 8), INTEGER)]
     assert isinstance(bound, ValuePredicate)
     assert bound.ranges == ((4, 6), (7, 9))
@@ -179,14 +179,14 @@ NOON = datetime.datetime(2020, 1, 1, 12)
         (TIME, np.timedelta64(1, "M"), "no fixed length"),
     ],
 )
-def test_literals_that_do_not_fit(column, literal, why):
+def test_literals_of_the_wrong_type_are_refused(column, literal, why):
     with pytest.raises(SchemaError, match=why) as caught:
         bind(col("x") == literal, StubFlatSchema([column]))
     assert "'x'" in str(caught.value)
     assert repr(literal) in str(caught.value)
 
 
-def test_conditions_that_are_nested_too_deeply():
+def test_nesting_depth_is_limited():
     def nested(count):
         whole = col("x") == 0
         for number in range(1, count):
@@ -205,7 +205,7 @@ def test_conditions_that_are_nested_too_deeply():
     assert len(numparq.read_parquet(data, filters=flat)) == 300
 
 
-def test_patterns_that_do_not_fit():
+def test_invalid_patterns_are_refused():
     for test in (col("x").like("a!b", escape="!"), col("x").like("a!", escape="!"), col("x").startswith(b"a")):
         with pytest.raises(SchemaError):
             bind(test, StubFlatSchema([leaf(6, "STRING")]))
@@ -218,7 +218,7 @@ def ranges(column, expression):
     return bind(expression, StubFlatSchema([column])).ranges
 
 
-def test_literals_of_many_forms():
+def test_equal_literals_of_different_types():
     day, midnight = 18262, 18262 * 86_400_000
     for literal in ("2020-01-01", datetime.date(2020, 1, 1), np.datetime64("2020"), pd.Timestamp("2020-01-01")):
         assert ranges(DATE, col("x") == literal) == ((day, day + 1),)
@@ -236,14 +236,14 @@ def test_literals_of_many_forms():
 
 
 @pytest.mark.parametrize("unit", ["Y", "M"])
-def test_months_and_years_are_as_numpy_has_them(unit):
+def test_month_and_year_literals_match_numpy(unit):
     for count in (*range(-30_000, 30_000, 61), -12, -1, 0, 1, 11, 12):
         month = np.datetime64(count, unit)
         day = int(month.astype("M8[D]").astype(np.int64))
         assert ranges(DATE, col("x") == month) == ((day, day + 1),)
 
 
-def test_moments_beyond_what_python_and_numpy_count():
+def test_timestamps_beyond_python_and_numpy():
     for late in (np.datetime64(3 * 10**16, "Y"), np.datetime64(2**62, "M")):
         assert bind(col("x") < late, StubFlatSchema([LOCAL])) == bind(col("x").is_not_null(), StubFlatSchema([LOCAL]))
         assert bind(col("x") > late, StubFlatSchema([LOCAL])) == NEVER
@@ -255,12 +255,12 @@ def test_moments_beyond_what_python_and_numpy_count():
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="numpy.longdouble is a double here")
-def test_numbers_beyond_doubles_are_not_infinite():
+def test_longdouble_beyond_double_is_not_infinite():
     assert bind(col("x") == np.longdouble("1e4000"), StubFlatSchema([leaf(5)])) == NEVER
     assert ranges(leaf(5), col("x") < np.longdouble("1e4000")) == ranges(leaf(5), col("x") < 10**400)
 
 
-def test_numbers_beside_floats():
+def test_literals_rounded_to_float_columns():
     single = leaf(4)
     (rounded,) = ranges(single, col("x") == 0.1)
     assert ranges(single, col("x") == np.float32(0.1)) == (rounded,)
@@ -284,7 +284,7 @@ def nested():
     return numparq.ParquetFile(io.BytesIO(numparq.to_parquet(frame))).schema
 
 
-def test_columns_are_found_as_in_columns(nested):
+def test_column_names_and_dotted_paths(nested):
     assert bind(col("s.a") == 9, nested).leaf.path == ("s.a",)
     assert bind(col(("s", "a")) == 9, nested).leaf.path == ("s", "a")
     assert bind(col("s.b.c") == "x", nested).leaf.path == ("s", "b", "c")
@@ -300,14 +300,14 @@ def test_columns_are_found_as_in_columns(nested):
         bind(col("s.b").contains(1), nested)
 
 
-def test_nulls_of_groups(nested):
+def test_is_null_binds_definition_level_of_groups(nested):
     levels = [bind(col(name).is_null(), nested).definition_level for name in ("l", "s", "s.b", "s.b.c")]
     assert levels == [1, 1, 2, 3]
     with pytest.raises(SchemaError, match="inside a list"):
         bind(col(nested.leaf(0).path).is_null(), nested)
 
 
-def test_lists_contain(nested):
+def test_contains_over_lists_with_nulls(nested):
     there = np.array([1, 1, 0, 1])
     column = ColumnVector(
         np.array([1, 2, 0, 3]),

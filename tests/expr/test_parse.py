@@ -1,4 +1,4 @@
-"""Filters as text."""
+"""Parsing of filter strings."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("text", FILTERS)
-def test_filters_that_are_read(text):
+def test_valid_filters(text):
     assert repr(parse_filter(text)) == repr(FILTERS[text])
 
 
-def test_numbers_beside_decimals():
+def test_literals_of_decimal_columns():
     assert parse_filter("a in (1.10, 2) or b = 1.10", lambda name: name == "a") == (
         col("a").isin([Decimal("1.10"), 2]) | (col("b") == 1.1)
     )
@@ -67,7 +67,7 @@ def test_numbers_beside_decimals():
         ("not " * 5000 + "a = 1", "nested more than 100 levels deep", 405),
     ],
 )
-def test_filters_that_cannot_be_read(text, message, place):
+def test_invalid_filters_name_the_character(text, message, place):
     with pytest.raises(FilterSyntaxError, match="at character") as caught:
         parse_filter(text)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Tests bound to a wide type and asked of a narrower one: the same as widening the values and asking these."""
+"""Predicates bound to a wide type, evaluated on narrow values: the result must match the widened values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def same(value):
     return value
 
 
-# Narrow and wide kind, and what a stored value of the one is in the other.
+# (narrow kind, wide kind): conversion of a stored value.
 WIDENINGS = {
     ("int32", "int64"): same,
     ("int8", "int32"): same,
@@ -56,26 +56,26 @@ PAIRS = pytest.mark.parametrize(("narrow", "wide"), WIDENINGS, ids=" in ".join)
 @PAIRS
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_of_narrow_values_is_that_of_widened_ones(narrow, wide, negated, data):
+def test_unwrapped_predicate_matches_widened_values(narrow, wide, negated, data):
     kind, widened = KINDS[narrow], WIDENINGS[narrow, wide]
     items = data.draw(st.lists(kind.stored, min_size=1, max_size=6))
-    near = KINDS[wide].literals
-    if wide in ("int32", "int64", "uint64", "double", "float"):  # stored values are literals of them, too
-        near = st.one_of(near, st.sampled_from([widened(item) for item in items]))
-    expression = data.draw(st.one_of(comparisons(wide), near.map(col(wide).__gt__), near.map(col(wide).__eq__)))
+    literals = KINDS[wide].literals
+    if wide in ("int32", "int64", "uint64", "double", "float"):  # stored values are valid literals as well
+        literals = st.one_of(literals, st.sampled_from([widened(item) for item in items]))
+    expression = data.draw(st.one_of(comparisons(wide), literals.map(col(wide).__gt__), literals.map(col(wide).__eq__)))
     leaf = replace(KINDS[wide].leaf, index=0, column=0, path=(wide,))
     test = bind(~expression if negated else expression, StubFlatSchema([leaf]))
     expected = evaluate(test, {0: KINDS[wide].values([widened(item) for item in items])}, len(items))
-    got = evaluate(_translated(test, kind.leaf), {0: kind.values(items)}, len(items))
+    got = evaluate(_unwrapped(test, kind.leaf), {0: kind.values(items)}, len(items))
     assert got.tolist() == expected.tolist()
 
 
-def _translated(bound, leaf):
+def _unwrapped(bound, leaf):
     if isinstance(bound, (Constant, NullPredicate)):
         return bound
     if isinstance(bound, ValuePredicate):
         return unwrap_cast(bound, leaf, key_domain(leaf))
-    return type(bound)(tuple(_translated(part, leaf) for part in bound.parts))
+    return type(bound)(tuple(_unwrapped(part, leaf) for part in bound.parts))
 
 
 def ranges(expression, wide, narrow):
@@ -84,13 +84,13 @@ def ranges(expression, wide, narrow):
     return unwrap_cast(test, leaf, key_domain(leaf)).ranges
 
 
-def test_literals_out_of_range_cut_nothing_or_all():
+def test_literals_out_of_range_match_nothing_or_all():
     assert ranges(col("x") > 2**40, "int64", "int32") == ()
     assert ranges(col("x") < 2**40, "int64", "int32") == ((-(2**31), 2**31),)
     assert ranges(col("x") == 2**31, "int64", "int32") == ()
 
 
-def test_a_literal_between_two_narrow_values_equals_none():
+def test_literal_between_narrow_values_equals_none():
     assert ranges(col("x") == 0.1, "double", "float") == ()
     assert ranges(col("x") == float(np.float32(0.1)), "double", "float") != ()
     assert ranges(col("x") == "1970-01-02T12:00", "timestamp ns", "date") == ()
@@ -99,7 +99,7 @@ def test_a_literal_between_two_narrow_values_equals_none():
 
 
 @pytest.mark.parametrize(("wide", "narrow"), [("string", "int32"), ("int64", "date"), ("time ns", "timestamp ns")])
-def test_what_is_no_widening(wide, narrow):
-    said = {"string": "a", "int64": 1, "time ns": "10:00"}[wide]
+def test_incompatible_types_are_refused(wide, narrow):
+    literal = {"string": "a", "int64": 1, "time ns": "10:00"}[wide]
     with pytest.raises(LiteralError, match="are not comparable with type"):
-        ranges(col("x") == said, wide, narrow)
+        ranges(col("x") == literal, wide, narrow)

@@ -1,4 +1,4 @@
-"""What an append does to a footer: row groups and unknown fields byte for byte, schemas compared, indexes continued."""
+"""Footers after an append: row groups and unknown fields byte for byte, schemas compared, indexes continued."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from numparq.format.schema_node import SchemaNode, to_schema_elements
 from numparq.format.thrift.encode import encode_struct
 from numparq.io.local_source import BytesSource
 from support.files.edited_footers import THRIFT, write_with_footer
-from support.oracles import thrift as twin
+from support.oracles import thrift as oracle
 
 
-def parquet_of(df: pd.DataFrame, **options) -> bytes:
+def write_by_pandas(df: pd.DataFrame, **options) -> bytes:
     buffer = io.BytesIO()
     df.to_parquet(buffer, engine="pyarrow", **options)
     return buffer.getvalue()
@@ -41,51 +41,51 @@ def footer_of(raw: bytes) -> tuple[Footer, int]:
     return read_footer(BytesSource(raw))
 
 
-def put_together(raw: bytes, start: int, footer: bytes) -> bytes:
+def replace_footer(raw: bytes, start: int, footer: bytes) -> bytes:
     return raw[:start] + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
 def doubled(raw: bytes, metadata: dict | None = None) -> bytes:
-    """List every row group of a file twice: what an append of its own rows would make, without copying them."""
+    """List every row group twice, as if a file were appended to itself without copying rows."""
     footer, start = footer_of(raw)
     parts = split_footer(footer)
-    made = parts.encode(parts.row_groups * 2, parts.num_rows * 2, metadata or {}, "numparq")
-    return put_together(raw, start, made)
+    encoded = parts.encode(parts.row_groups * 2, parts.num_rows * 2, metadata or {}, "numparq")
+    return replace_footer(raw, start, encoded)
 
 
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"], "c": pd.Categorical(["u", "v", "u"])})
 
 
-# --- taken apart and put together -----------------------------------------------------------------------------------
+# --- splitting and encoding footers ---------------------------------------------------------------------------------
 
 
-def test_unchanged():
+def test_footer_round_trip():
     for options in ({}, {"row_group_size": 1, "write_page_index": True}, {"store_schema": False, "version": "1.0"}):
-        raw = parquet_of(FRAME, **options)
+        raw = write_by_pandas(FRAME, **options)
         footer, start = footer_of(raw)
         parts = split_footer(footer)
         assert len(parts.row_groups) == len(footer.row_group_num_rows)
         assert parts.num_rows == 3
         assert parts.key_value_metadata == footer.key_value_metadata
         assert parts.column_orders == ["TYPE_ORDER"] * 3
-        made = parts.encode(parts.row_groups, parts.num_rows, {}, "somebody else")
-        assert put_together(raw, start, made) == raw, "pyarrow writes its fields in the same order"
+        encoded = parts.encode(parts.row_groups, parts.num_rows, {}, "somebody else")
+        assert replace_footer(raw, start, encoded) == raw, "pyarrow writes its fields in the same order"
 
 
-def test_more_row_groups():
-    raw = doubled(parquet_of(FRAME, row_group_size=2), {"new": "value"})
+def test_appended_row_groups():
+    raw = doubled(write_by_pandas(FRAME, row_group_size=2), {"new": "value"})
     table = pq.read_table(io.BytesIO(raw))
     assert table.column("a").to_pylist() == [1, 2, 3, 1, 2, 3]
     metadata = pq.read_metadata(io.BytesIO(raw))
     assert metadata.num_rows == 6
     assert metadata.num_row_groups == 4
     assert metadata.metadata[b"new"] == b"value"
-    assert metadata.created_by.startswith("parquet-cpp"), "whose statistics these are"
+    assert metadata.created_by.startswith("parquet-cpp"), "the writer of the statistics"
     with ParquetFile(raw) as file:
         assert file.read()["b"].fillna("-").tolist() == ["x", "-", "z"] * 2
 
 
-def test_keys_keep_their_places():
+def test_key_values_keep_their_order():
     def edit(footer) -> None:
         pair = THRIFT.KeyValue
         footer.key_value_metadata = [pair("k", "1"), pair("none"), pair("k", "2"), pair("other", "3")]
@@ -96,48 +96,48 @@ def test_keys_keep_their_places():
     parts = split_footer(footer_of(raw)[0])
     assert parts.key_values == [(b"k", b"1"), (b"none", None), (b"k", b"2"), (b"other", b"3")]
     assert parts.column_orders is None
-    made = parts.encode(parts.row_groups, 1, {"k": "new", "z": b"\xff"}, "numparq version 1")
-    again = Footer(np.frombuffer(made, np.uint8), len(made))
-    found = [(pair.key, pair.value) for pair in again.record.key_value_metadata]
-    assert found == [("k", "new"), ("none", None), ("k", "2"), ("other", "3"), ("z", "\udcff")]
+    encoded = parts.encode(parts.row_groups, 1, {"k": "new", "z": b"\xff"}, "numparq version 1")
+    again = Footer(np.frombuffer(encoded, np.uint8), len(encoded))
+    pairs = [(pair.key, pair.value) for pair in again.record.key_value_metadata]
+    assert pairs == [("k", "new"), ("none", None), ("k", "2"), ("other", "3"), ("z", "\udcff")]
     assert again.created_by == "numparq version 1"
 
 
 UNKNOWN = [
-    (10, twin.I64, -5),
-    (11, twin.TRUE, True),
-    (12, twin.FALSE, False),
-    (13, twin.DOUBLE, 1.5),
-    (14, twin.I8, -3),
-    (15, twin.LIST, (twin.TRUE, [True, False])),
-    (16, twin.SET, (twin.BINARY, [b"a" * 200, b""])),
-    (17, twin.I16, 300),
-    (18, twin.MAP, (twin.BINARY, twin.LIST, [(b"k", (twin.I32, [1, 2]))])),
-    (19, twin.UUID, bytes(16)),
-    (40, twin.STRUCT, [(1, twin.I32, 7), (300, twin.STRUCT, []), (301, twin.FALSE, False)]),
-    (41, twin.BINARY, b"b"),
-    (60, twin.MAP, (twin.I32, twin.I32, [])),
-    (32767, twin.BINARY, b"an extension"),
+    (10, oracle.I64, -5),
+    (11, oracle.TRUE, True),
+    (12, oracle.FALSE, False),
+    (13, oracle.DOUBLE, 1.5),
+    (14, oracle.I8, -3),
+    (15, oracle.LIST, (oracle.TRUE, [True, False])),
+    (16, oracle.SET, (oracle.BINARY, [b"a" * 200, b""])),
+    (17, oracle.I16, 300),
+    (18, oracle.MAP, (oracle.BINARY, oracle.LIST, [(b"k", (oracle.I32, [1, 2]))])),
+    (19, oracle.UUID, bytes(16)),
+    (40, oracle.STRUCT, [(1, oracle.I32, 7), (300, oracle.STRUCT, []), (301, oracle.FALSE, False)]),
+    (41, oracle.BINARY, b"b"),
+    (60, oracle.MAP, (oracle.I32, oracle.I32, [])),
+    (32767, oracle.BINARY, b"an extension"),
 ]
 
 
-def test_fields_of_the_future_stay():
-    raw = parquet_of(FRAME)
+def test_unknown_fields_are_preserved():
+    raw = write_by_pandas(FRAME)
     footer, start = footer_of(raw)
     size = footer.length
     plain = raw[start : start + size]
     last = 7  # column_orders
     future = bytearray()
     for number, kind, value in UNKNOWN:
-        body = twin.encode_struct([(number - last, kind, value)])[:-1] if number - last < 16 else None
-        future += body if body is not None else twin.encode_struct([(number, kind, value)])[:-1]
+        body = oracle.encode_struct([(number - last, kind, value)])[:-1] if number - last < 16 else None
+        future += body if body is not None else oracle.encode_struct([(number, kind, value)])[:-1]
         last = number
-    made = plain[:-1] + bytes(future) + b"\0"
-    parts = split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
+    encoded = plain[:-1] + bytes(future) + b"\0"
+    parts = split_footer(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
     assert {number: kind for number, kind, _ in UNKNOWN}.items() <= {n: k for n, (k, _) in parts.fields.items()}.items()
     again = parts.encode(parts.row_groups, parts.num_rows, {}, "x")
-    assert again == made
-    assert len(parts.encode(parts.row_groups * 2, 6, {}, "x")) == len(made) + len(parts.row_groups[0])
+    assert again == encoded
+    assert len(parts.encode(parts.row_groups * 2, 6, {}, "x")) == len(encoded) + len(parts.row_groups[0])
 
 
 @pytest.mark.parametrize(
@@ -152,28 +152,28 @@ def test_fields_of_the_future_stay():
         (lambda f: setattr(f.row_groups[0].columns[0], "encrypted_column_metadata", b"x"), "encrypted columns"),
     ],
 )
-def test_files_that_cannot_grow(change, message):
+def test_files_that_cannot_be_appended_to(change, message):
     raw = write_with_footer(pa.table({"a": [1]}), change)
     with pytest.raises(UnsupportedError, match=message):
         split_footer(footer_of(raw)[0])
 
 
-def test_a_field_twice():
-    raw = parquet_of(FRAME)
+def test_duplicate_field():
+    raw = write_by_pandas(FRAME)
     footer, start = footer_of(raw)
     plain = raw[start : start + footer.length]
-    made = plain[:-1] + twin.encode_struct([(3, twin.I64, 99)])[:-1].replace(b"\x36", b"\x06\x06", 1) + b"\0"
+    encoded = plain[:-1] + oracle.encode_struct([(3, oracle.I64, 99)])[:-1].replace(b"\x36", b"\x06\x06", 1) + b"\0"
     with pytest.raises(InvalidFileError, match="its field 3 twice"):
-        split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
+        split_footer(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
 
 
 def test_no_row_groups_and_many():
-    empty = split_footer(footer_of(parquet_of(FRAME.iloc[:0]))[0])
+    empty = split_footer(footer_of(write_by_pandas(FRAME.iloc[:0]))[0])
     assert empty.num_rows == 0
     meta = {"version": 1, "schema": [{"name": "s", "num_children": 0}], "num_rows": 0, "row_groups": []}
     meta["row_groups"] = [{"columns": [], "total_byte_size": 0, "num_rows": 1}] * 40_000
-    made = encode_struct("FileMetaData", meta)
-    parts = split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
+    encoded = encode_struct("FileMetaData", meta)
+    parts = split_footer(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
     assert len(parts.row_groups) == 40_000
     assert parts.encode(parts.row_groups, 40_000, {}, "x")[-3:-1] == b"\x01x"
 
@@ -182,10 +182,10 @@ def test_no_row_groups_and_many():
 
 
 def footer_with(columns: list[SchemaNode]) -> Footer:
-    made = encode_struct(
+    encoded = encode_struct(
         "FileMetaData", {"version": 1, "schema": to_schema_elements(columns), "num_rows": 0, "row_groups": []}
     )
-    return Footer(np.frombuffer(made, np.uint8), len(made))
+    return Footer(np.frombuffer(encoded, np.uint8), len(encoded))
 
 
 def leaf(name: str, physical: int = INT64, kind: LogicalType | None = None, **more) -> SchemaNode:
@@ -210,17 +210,17 @@ def test_equal_schemas():
     assert conform_to_file(footer_with([]), []) == []
 
 
-def test_what_is_taken_from_the_file():
+def test_schema_details_come_from_the_file():
     file = [list_of("a", "bag", leaf("item", field_id=4)), leaf("b", INT32), leaf("c", field_id=9)]
     frame = [
         list_of("a", "list", leaf("element")),
         leaf("b", INT32, LogicalType("INTEGER", bit_width=32, signed=True)),
         leaf("c", repetition=REQUIRED),
     ]
-    found = conform_to_file(footer_with(file), frame)
-    assert found[0] == file[0]
-    assert found[2] == file[2]
-    assert found[1] == frame[1], "the same values, said in more words"
+    conformed = conform_to_file(footer_with(file), frame)
+    assert conformed[0] == file[0]
+    assert conformed[2] == file[2]
+    assert conformed[1] == frame[1], "an explicit annotation of the same values"
 
 
 @pytest.mark.parametrize(
@@ -265,14 +265,14 @@ def test_what_is_taken_from_the_file():
         ),
     ],
 )
-def test_schemas_that_differ(file, frame, message, column):
+def test_schema_differences_are_refused(file, frame, message, column):
     with pytest.raises(SchemaError, match=message) as raised:
         conform_to_file(footer_with(file), frame)
     assert raised.value.where.get("column") == column
 
 
-def test_files_of_pyarrow():
-    raw = parquet_of(pd.DataFrame({"t": pd.to_datetime(["2020-01-01"]).as_unit("us"), "s": ["x"]}))
+def test_pyarrow_schema():
+    raw = write_by_pandas(pd.DataFrame({"t": pd.to_datetime(["2020-01-01"]).as_unit("us"), "s": ["x"]}))
     frame = [
         leaf("t", INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False)),
         leaf("s", BYTE_ARRAY, LogicalType("STRING")),
@@ -284,7 +284,7 @@ def test_files_of_pyarrow():
 
 
 def keys_of(df: pd.DataFrame, **options) -> dict[str, bytes]:
-    return dict(footer_of(parquet_of(df, **options))[0].key_value_metadata)
+    return dict(footer_of(write_by_pandas(df, **options))[0].key_value_metadata)
 
 
 def with_index(index) -> pd.DataFrame:
@@ -316,24 +316,24 @@ def named(index: pd.Index, name: str) -> pd.Index:
     ],
 )
 @pytest.mark.parametrize("arrow", [True, False])
-def test_ranges(before, after, result, arrow):
-    """As pandas.concat has it where the one continues the other, and as with its ignore_index where it starts anew."""
+def test_range_indexes_continue(before, after, result, arrow):
+    """As pandas.concat if the second index continues the first, and as with ignore_index if it starts anew."""
     metadata = keys_of(with_index(before))
     if not arrow:
         del metadata["ARROW:schema"]
     raw = with_keys(np.arange(len(result)), extend_key_values(metadata, keys_of(with_index(after))))
-    for found in (pd.read_parquet(io.BytesIO(raw), engine="pyarrow"), ParquetFile(raw).read()):
-        assert isinstance(found.index, pd.RangeIndex)
-        pd.testing.assert_index_equal(found.index, result, exact=True)
+    for got in (pd.read_parquet(io.BytesIO(raw), engine="pyarrow"), ParquetFile(raw).read()):
+        assert isinstance(got.index, pd.RangeIndex)
+        pd.testing.assert_index_equal(got.index, result, exact=True)
 
 
 def with_keys(values: np.ndarray, keys: dict) -> bytes:
-    """Make a file of one column that has these keys."""
-    raw = parquet_of(pd.DataFrame({"a": values}))
+    """Build a file with one column and these key-value metadata."""
+    raw = write_by_pandas(pd.DataFrame({"a": values}))
     footer, start = footer_of(raw)
     parts = split_footer(footer)
     parts.key_values.clear()
-    return put_together(raw, start, parts.encode(parts.row_groups, parts.num_rows, keys, "x"))
+    return replace_footer(raw, start, parts.encode(parts.row_groups, parts.num_rows, keys, "x"))
 
 
 def test_many_appends():
@@ -369,12 +369,12 @@ def test_many_appends():
         (pd.Index([5, 7], name="n"), pd.Index([5, 7], name="m"), "the index columns differ"),
     ],
 )
-def test_indexes_that_do_not_follow(before, after, message):
+def test_indexes_that_do_not_continue(before, after, message):
     with pytest.raises(SchemaError, match=message):
         extend_key_values(keys_of(with_index(before)), keys_of(with_index(after)))
 
 
-def test_indexes_in_columns_stay():
+def test_stored_indexes_are_preserved():
     index = pd.MultiIndex.from_tuples([(1, "x"), (2, "y")], names=["n", None])
     metadata = keys_of(with_index(index))
     assert extend_key_values(metadata, keys_of(with_index(index[::-1]))) == metadata
@@ -394,7 +394,7 @@ def test_frames_written_without_their_index():
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no JSON", b"[]", b'{"index_columns": 5}', b"\xff" * 9, b"[" * 100_000])
-def test_files_without_a_document(value):
+def test_files_without_valid_pandas_metadata(value):
     metadata = {} if value is None else {"pandas": value}
     assert extend_key_values(metadata, keys_of(FRAME)).keys() == metadata.keys()
     assert extend_key_values(metadata | {"k": "v"}, {}) == metadata | {"k": "v"}
@@ -409,9 +409,9 @@ def categories(count: int, ordered: bool = False) -> dict[str, bytes]:
     )
 
 
-def test_more_categories():
-    made = extend_key_values(categories(3), categories(300))
-    entry = json.loads(made["pandas"])["columns"][1]
+def test_category_counts_grow():
+    extended = extend_key_values(categories(3), categories(300))
+    entry = json.loads(extended["pandas"])["columns"][1]
     assert entry["metadata"] == {"num_categories": 300, "ordered": False}
     assert entry["numpy_type"] == "int16"
     entry = json.loads(extend_key_values(categories(300), categories(3))["pandas"])["columns"][1]
@@ -419,21 +419,21 @@ def test_more_categories():
     assert entry["numpy_type"] == "int16"
 
 
-def test_ordered_and_unordered_categories():
+def test_ordered_and_unordered_categories_are_refused():
     with pytest.raises(SchemaError, match="ordered in the file, but unordered in the frame") as raised:
         extend_key_values(categories(3, True), categories(3))
     assert raised.value.where == {"column": "c"}
 
 
-def test_an_unsound_arrow_schema_stays_as_it_is():
+def test_invalid_arrow_schema_is_preserved():
     metadata = {"pandas": '{"index_columns":[{"kind":"range","name":null,"start":0,"stop":9,"step":1}],"columns":[]}'}
     metadata["ARROW:schema"] = base64.b64encode(b"....").decode()
-    made = extend_key_values(metadata, keys_of(with_index(pd.RangeIndex(1))))
-    assert made["ARROW:schema"] == metadata["ARROW:schema"]
-    assert json.loads(made["pandas"])["index_columns"][0]["stop"] == 10
+    extended = extend_key_values(metadata, keys_of(with_index(pd.RangeIndex(1))))
+    assert extended["ARROW:schema"] == metadata["ARROW:schema"]
+    assert json.loads(extended["pandas"])["index_columns"][0]["stop"] == 10
 
 
-def test_what_is_said_of_the_rows_so_far_alone_is_not_said_of_all(tmp_path):
+def test_metadata_about_the_old_rows_is_removed(tmp_path):
     notes = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": [0, 0, 1, 1], "crs": None}
     geo = json.dumps({"version": "1.0.0", "primary_column": "g", "columns": {"g": notes}})
     frame = pd.DataFrame({"g": [b"point"]})
@@ -441,6 +441,6 @@ def test_what_is_said_of_the_rows_so_far_alone_is_not_said_of_all(tmp_path):
     numparq.to_parquet(frame, tmp_path / "a.parquet", key_value_metadata=keys)
     numparq.to_parquet(frame, tmp_path / "a.parquet", append=True)
     with numparq.ParquetFile(tmp_path / "a.parquet") as file:
-        found = file.footer.key_value_metadata
-    assert json.loads(found["geo"])["columns"] == {"g": {"encoding": "WKB", "geometry_types": [], "crs": None}}
-    assert (found["numparq.layout"], found["who"]) == (b"", b"me")
+        key_values = file.footer.key_value_metadata
+    assert json.loads(key_values["geo"])["columns"] == {"g": {"encoding": "WKB", "geometry_types": [], "crs": None}}
+    assert (key_values["numparq.layout"], key_values["who"]) == (b"", b"me")

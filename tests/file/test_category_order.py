@@ -1,4 +1,4 @@
-"""Frames behind each other whose ordered Categoricals do not agree: refused, since one file has one order."""
+"""Frames with conflicting orders of an ordered Categorical are refused: a file has one order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def by_append(path, first, second):
     numparq.to_parquet(second, path, append=True)
 
 
-WAYS = pytest.mark.parametrize("write", [in_one_writer, by_append])
-KEPT = [
+WRITE_METHODS = pytest.mark.parametrize("write", [in_one_writer, by_append])
+COMPATIBLE = [
     ("abc", "abc", "abc"),
     ("abc", "ab", "abc"),
     ("abc", "bc", "abc"),
@@ -43,43 +43,43 @@ REFUSED = [
 ]
 
 
-@WAYS
-@pytest.mark.parametrize(("first", "second", "joined"), KEPT)
-def test_an_order_that_holds_for_both(write, first, second, joined, tmp_path):
+@WRITE_METHODS
+@pytest.mark.parametrize(("first", "second", "merged"), COMPATIBLE)
+def test_compatible_orders_are_merged(write, first, second, merged, tmp_path):
     path = tmp_path / "a.parquet"
     write(path, frame(list(first)), frame(list(second)))
-    found = numparq.read_parquet(path)["size"]
-    assert found.tolist() == [first[-1], second[-1]]
-    assert found.cat.ordered
-    assert found.cat.categories.tolist() == list(joined)
+    got = numparq.read_parquet(path)["size"]
+    assert got.tolist() == [first[-1], second[-1]]
+    assert got.cat.ordered
+    assert got.cat.categories.tolist() == list(merged)
 
 
-@WAYS
+@WRITE_METHODS
 @pytest.mark.parametrize(("first", "second", "words"), REFUSED)
-def test_an_order_that_does_not(write, first, second, words, tmp_path):
+def test_conflicting_orders_are_refused(write, first, second, words, tmp_path):
     path = tmp_path / "a.parquet"
     with pytest.raises(SchemaError, match=f"keep the order.*{words}.*column 'size'"):
         write(path, frame(list(first)), frame(list(second)))
     assert not path.exists() or numparq.read_parquet(path)["size"].tolist() == [first[-1]]
 
 
-@WAYS
-def test_unordered_ones_may_be_in_any_order(write, tmp_path):
+@WRITE_METHODS
+def test_unordered_categories_may_differ_in_order(write, tmp_path):
     path = tmp_path / "a.parquet"
     write(path, frame(list("abc"), False), frame(list("cxb"), False))
     assert numparq.read_parquet(path)["size"].tolist() == ["c", "b"]
 
 
-@WAYS
-def test_no_rows_have_no_order(write, tmp_path):
+@WRITE_METHODS
+def test_frames_without_rows_do_not_affect_the_order(write, tmp_path):
     path = tmp_path / "a.parquet"
     write(path, frame(list("ab")), frame(list("ba"), rows=0))
     assert numparq.read_parquet(path)["size"].cat.categories.tolist() == ["a", "b"]
 
 
-@WAYS
+@WRITE_METHODS
 @pytest.mark.parametrize("levels", [["size"], ["n", "size"]])
-def test_levels_of_the_index(write, levels, tmp_path):
+def test_index_levels(write, levels, tmp_path):
     path = tmp_path / "a.parquet"
     first, second, third = (frame(list(text)).assign(x=1.5).set_index(levels) for text in ("ab", "abc", "ba"))
     write(path, first, second)
@@ -87,14 +87,14 @@ def test_levels_of_the_index(write, levels, tmp_path):
         numparq.to_parquet(third, path, append=True)
 
 
-@WAYS
-def test_categories_of_numbers(write, tmp_path):
+@WRITE_METHODS
+def test_conflicting_order_of_numbers(write, tmp_path):
     path = tmp_path / "a.parquet"
     with pytest.raises(SchemaError, match="1 comes after 5"):
         write(path, frame([1, 5]), frame([5, 1]))
 
 
-def test_a_third_frame_is_held_against_both(tmp_path):
+def test_third_frame_is_checked_against_both(tmp_path):
     with numparq.ParquetWriter(None) as writer:
         writer.write(frame(list("ab")))
         writer.write(frame(list("bc")))

@@ -127,17 +127,21 @@ def test_smallest_types_are_chosen():
 @pytest.mark.parametrize(
     ("value", "kind", "message"),
     [
-        ({1: 2}, TypeError, "the fields of a variant have strings for names, not 1"),
-        (1j, TypeError, "a variant cannot hold 1j, which is a complex"),
-        (np.timedelta64(5, "us"), TypeError, "which is a timedelta64"),
-        (10**38, ValueError, "a variant's numbers have at most 38 digits, which 1000"),
-        (decimal.Decimal("1E-39"), ValueError, "a variant's decimals have at most 38 digits, which 1E-39 has not"),
-        (decimal.Decimal("1E+999999"), ValueError, "which 1E+999999 has not"),
-        (decimal.Decimal("NaN"), ValueError, "a variant has no decimal NaN; a float can be NaN or infinite"),
-        (datetime.time(1, tzinfo=UTC), ValueError, "a variant's times have no time zone"),
-        ("\ud800", ValueError, "a string is not Unicode text: '\\ud800'"),
-        ({"\ud800": 1}, ValueError, "a field's name is not Unicode text"),
-        (np.datetime64(10**15, "s"), ValueError, "is out of range"),
+        ({1: 2}, TypeError, "field names of a variant must be strings, not 1"),
+        (1j, TypeError, "a variant cannot hold 1j of type complex"),
+        (np.timedelta64(5, "us"), TypeError, "of type timedelta64"),
+        (10**38, ValueError, "cannot be stored in a variant: it needs more than 38 digits"),
+        (
+            decimal.Decimal("1E-39"),
+            ValueError,
+            "decimal 1E-39 cannot be stored in a variant: it needs more than 38 digits",
+        ),
+        (decimal.Decimal("1E+999999"), ValueError, "decimal 1E+999999 cannot be stored"),
+        (decimal.Decimal("NaN"), ValueError, "decimal NaN cannot be stored in a variant; use a float"),
+        (datetime.time(1, tzinfo=UTC), ValueError, "cannot be stored in a variant: it has a time zone"),
+        ("\ud800", ValueError, "string '\\ud800' cannot be encoded as UTF-8"),
+        ({"\ud800": 1}, ValueError, "cannot be encoded as UTF-8"),
+        (np.datetime64(10**15, "s"), ValueError, "as microseconds without loss"),
     ],
 )
 def test_unencodable_values_are_refused(value, kind, message):
@@ -150,7 +154,7 @@ def test_encoding_depth_limit():
     value = []
     for _ in range(10_000):
         value = [value]
-    with pytest.raises(ValueError, match="the value is nested more than 250 deep"):
+    with pytest.raises(ValueError, match="the value is nested more than 250 levels deep"):
         variant.encode(value)
     value = []
     for _ in range(249):
@@ -232,49 +236,64 @@ def test_damaged_values(value, data):
     ("metadata", "value", "kind", "message"),
     [
         (b"", b"\0", InvalidFileError, "a variant has no metadata"),
-        (b"\x02\0\0", b"\0", UnsupportedError, "a variant's metadata is of version 2, where numparq reads 1"),
-        (b"\x01\x05\0", b"\0", InvalidFileError, "a variant's metadata ends within the 5 names that it counts"),
-        (b"\x01\x01\0\x02a", b"\0", InvalidFileError, "the offsets in a variant's metadata do not divide its names"),
+        (b"\x02\0\0", b"\0", UnsupportedError, "the metadata of a variant has version 2; numparq reads version 1"),
+        (
+            b"\x01\x05\0",
+            b"\0",
+            InvalidFileError,
+            "the metadata of a variant ends within the offsets of its 5 field names",
+        ),
+        (
+            b"\x01\x01\0\x02a",
+            b"\0",
+            InvalidFileError,
+            "the offsets in the metadata of a variant do not match its field names",
+        ),
         (b"\x01\x01\0\x01\xff", b"\0", InvalidFileError, "a string in a variant is not valid UTF-8"),
-        (EMPTY, b"", InvalidFileError, "a variant's value has no bytes"),
-        (EMPTY, b"\x0c", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 1"),
-        (EMPTY, b"\x0c\1\1", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 3"),
+        (EMPTY, b"", InvalidFileError, "the value of a variant is empty"),
+        (EMPTY, b"\x0c", InvalidFileError, "the value of a variant ends at byte 2 instead of byte 1"),
+        (EMPTY, b"\x0c\1\1", InvalidFileError, "the value of a variant ends at byte 2 instead of byte 3"),
         (EMPTY, b"\x05\xff", InvalidFileError, "a string in a variant is not valid UTF-8"),
-        (EMPTY, b"\x09a", InvalidFileError, "a variant's short string ends at byte 3, where its place ends at byte 2"),
+        (EMPTY, b"\x09a", InvalidFileError, "the short string of a variant ends at byte 3 instead of byte 2"),
         (
             EMPTY,
             b"\x40\xff\xff\xff\xffa",
             InvalidFileError,
-            "a variant's string of bytes ends at byte 4294967300, where its place ends at byte 6",
+            "the string or binary value of a variant ends at byte 4294967300 instead of byte 6",
         ),
         (
             EMPTY,
             b"\x20\x27\1\0\0\0",
             InvalidFileError,
-            "a decimal in a variant has the scale 39, where 38 is the largest",
+            "a decimal in a variant has scale 39, above the limit of 38",
         ),
         (
             EMPTY,
             b"\x54",
             UnsupportedError,
-            "a variant has a value of the primitive type 21, which numparq does not know",
+            "a variant has a value of primitive type 21, which numparq cannot read",
         ),
         (
             EMPTY,
             b"\x02\x01\x00\x00\x01\x00",
             InvalidFileError,
-            "an object in a variant has a field 0, where its metadata have 0 names",
+            "an object in a variant has the field id 0, but its metadata has 0 field names",
         ),
-        (b"\x01\x02\0\1\2aa", b"\x02\x02\0\1\0\1\2\0\0", InvalidFileError, "an object in a variant has two fields 'a'"),
-        (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (
+            b"\x01\x02\0\1\2aa",
+            b"\x02\x02\0\1\0\1\2\0\0",
+            InvalidFileError,
+            "an object in a variant has the field 'a' twice",
+        ),
+        (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
         (
             EMPTY,
             b"\x03\x02\0\2\3\0\0\0",
             InvalidFileError,
-            "a variant's value ends at byte 6, where its place ends at byte 7",
+            "the value of a variant ends at byte 6 instead of byte 7",
         ),
-        (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
-        (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
+        (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
         (
             EMPTY,
             b"\x13\xff\xff\xff\xff\0",
@@ -285,7 +304,7 @@ def test_damaged_values(value, data):
             EMPTY,
             b"\x03\x01\0\x05\0",
             InvalidFileError,
-            "an array in a variant ends at byte 9, where its place ends at byte 5",
+            "an array in a variant ends at byte 9 instead of byte 5",
         ),
     ],
 )
@@ -400,6 +419,6 @@ def test_reads_without_variants_do_not_import_the_decoder():
     code = """if True:
         import io, sys, numparq, pandas
         numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))
-        print([name for name in sys.modules if name.startswith("numparq.variant")])"""
+        print([name for name in sys.modules if name.startswith("numparq.format.variant")])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

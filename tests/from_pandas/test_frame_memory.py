@@ -1,4 +1,4 @@
-"""Taking a frame apart takes little memory: nothing of the frame's size, and of a range of rows what that needs."""
+"""Memory of shredding: no copy of the frame, and only the requested rows of a range."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LIMIT = 1_500_000  # bytes; less than half of the smallest column's pointers
 
 
 def objects(*values):
-    made = np.empty(ROWS, object)
-    made[:] = [values[number % len(values)] for number in range(ROWS)]
-    return pd.Series(made, dtype=object)
+    array_ = np.empty(ROWS, object)
+    array_[:] = [values[number % len(values)] for number in range(ROWS)]
+    return pd.Series(array_, dtype=object)
 
 
 COLUMNS = {
@@ -43,15 +43,15 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_memory(name):
+def test_memory_of_shredding_a_column(name):
     frame = pd.DataFrame({"a": COLUMNS[name]()})
-    shred_frame(frame[:100]).columns[0].read_leaves(0, 100)  # kernels are loaded, modules imported
+    shred_frame(frame[:100]).columns[0].read_leaves(0, 100)  # load kernels and import modules first
     tracemalloc.start()
     try:
-        apart = shred_frame(frame)
+        shredded = shred_frame(frame)
         _, inferred = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        apart.columns[0].read_leaves(*RANGE)
+        shredded.columns[0].read_leaves(*RANGE)
         _, converted = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -59,14 +59,14 @@ def test_memory(name):
     assert converted < LIMIT // 4
 
 
-def test_levels_of_an_index():
+def test_memory_of_shredding_a_multiindex():
     index = pd.MultiIndex.from_product([range(ROWS // 10), range(10)])
     frame = pd.DataFrame(index=index)
     shred_frame(frame[:100])
     tracemalloc.start()
     try:
-        apart = shred_frame(frame)
-        for column in apart.columns:
+        shredded = shred_frame(frame)
+        for column in shredded.columns:
             column.read_leaves(*RANGE)
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -74,11 +74,11 @@ def test_levels_of_an_index():
     assert peak < LIMIT
 
 
-def test_threads():
+def test_threads_read_the_same_leaves():
     frame = pd.DataFrame({name: make() for name, make in COLUMNS.items()})
-    apart = shred_frame(frame)
+    shredded = shred_frame(frame)
     ranges = [(start, start + 700) for start in range(0, 20_000, 500)]
-    jobs = [(column, rows) for rows in ranges for column in apart.columns]
+    jobs = [(column, rows) for rows in ranges for column in shredded.columns]
 
     def contents(job):
         column, (start, stop) = job

@@ -1,4 +1,4 @@
-"""Nested columns for writing: schema, levels and values as pyarrow writes them, from objects and from Arrow data."""
+"""Nested columns for writing, from objects and Arrow arrays: schema, levels and values as pyarrow writes them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from numparq.types.pyarrow import field_to_pyarrow
 from support.data.nested_columns import ARROW, COLUMNS, MOMENT, NAN, PAIRS, ZONED, nested_strategies, object_series
 from support.oracles.nested import levels_by_pyarrow, shred_rows
 
-# --- what a column becomes --------------------------------------------------------------------------------------------
+# --- inferred columns -------------------------------------------------------------------------------------------------
 
 
 def plain(node: SchemaNode, values: LeafValues) -> bytes:
-    """Encode the values of a leaf as PLAIN."""
+    """Encode the values of a leaf column as PLAIN."""
     items = values.values
     if node.physical == BYTE_ARRAY:
         starts, ends = values.starts, values.ends
@@ -47,7 +47,7 @@ def plain(node: SchemaNode, values: LeafValues) -> bytes:
 
 
 def schema_text(node: SchemaNode) -> str:
-    """Describe a node as pyarrow describes those of a file."""
+    """Return the text of a schema node in the form that pyarrow prints."""
     repetition = ("required", "optional", "repeated")[node.repetition]
     if node.physical is None:
         kind = node.logical.kind.title() if node.logical else ""
@@ -58,35 +58,35 @@ def schema_text(node: SchemaNode) -> str:
     return f"{repetition} {name} {node.name}".strip()
 
 
-def pyarrows_schema(table: pa.Table) -> str:
+def schema_of_pyarrow(table: pa.Table) -> str:
     sink = pa.BufferOutputStream()
     pq.write_table(table.slice(0, 0), sink)
     lines = str(pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema).split("\n")[2:-2]
     lines = [line.strip().replace("field_id=-1 ", "") for line in lines]
-    kept = [line if "group" in line or line == "}" else " ".join(line.rstrip(";").split()[:3]) for line in lines]
-    return "\n".join(kept)
+    fields = [line if "group" in line or line == "}" else " ".join(line.rstrip(";").split()[:3]) for line in lines]
+    return "\n".join(fields)
 
 
-def compare(column: Any, array: pa.Array | pa.ChunkedArray, pieces: int = 3) -> None:
-    """Compare a column with what pyarrow's writer makes of an array, as a whole and by ranges of rows."""
+def compare(column: Any, array: pa.Array | pa.ChunkedArray, num_ranges: int = 3) -> None:
+    """Compare a column with what pyarrow writes for the array, for all rows and for row ranges."""
     table = pa.table({"c": array})
-    assert schema_text(column.node) == pyarrows_schema(table)
-    bounds = sorted({0, len(table), *np.random.default_rng(0).integers(0, len(table) + 1, pieces).tolist()})
+    assert schema_text(column.node) == schema_of_pyarrow(table)
+    bounds = sorted({0, len(table), *np.random.default_rng(0).integers(0, len(table) + 1, num_ranges).tolist()})
     ranges = list(pairwise(bounds))
     for start, stop in [*ranges, (0, len(table)), (0, 0)]:
-        leaves, made = leaf_columns([column.node]), column.read_leaves(start, stop)
+        leaves, leaf_values = leaf_columns([column.node]), column.read_leaves(start, stop)
         expected = levels_by_pyarrow(table.slice(start, stop - start))
-        for about, got, (levels, values) in zip(leaves, made, expected, strict=True):
+        for node, got, (levels, values) in zip(leaves, leaf_values, expected, strict=True):
             assert got.validity is None
             assert [d for d, _ in levels] == got.definition_levels.tolist()
             assert [r for _, r in levels] == (
-                got.repetition_levels.tolist() if about.max_repetition_level else [0] * len(levels)
+                got.repetition_levels.tolist() if node.max_repetition_level else [0] * len(levels)
             )
-            assert plain(about, got) == values
+            assert plain(node, got) == values
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_objects_as_pyarrow_has_them(name):
+def test_objects_match_pyarrow(name):
     values = COLUMNS[name]
     expected = pa.array([sorted(item) if isinstance(item, set) else item for item in values], from_pandas=True)
     if name == "no rows":
@@ -96,25 +96,25 @@ def test_objects_as_pyarrow_has_them(name):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_random_objects(data):
+def test_random_objects_match_pyarrow_and_reference(data):
     inner = data.draw(nested_strategies(3))
     values = data.draw(st.lists(st.none() | st.lists(inner, max_size=4), max_size=12))
     column = nested_column("c", object_series(values))
     compare(column, pa.array(values))
-    compare_with_twin(column, values)
+    compare_with_reference(column, values)
 
 
-def compare_with_twin(column: Any, rows: list) -> None:
-    for about, got, want in zip(
+def compare_with_reference(column: Any, rows: list) -> None:
+    for node, got, want in zip(
         leaf_columns([column.node]), column.read_leaves(0, len(rows)), shred_rows(column.node, rows), strict=True
     ):
         assert [d for d, _, _ in want] == got.definition_levels.tolist()
         assert [r for _, r, _ in want] == (
-            got.repetition_levels.tolist() if about.max_repetition_level else [0] * len(want)
+            got.repetition_levels.tolist() if node.max_repetition_level else [0] * len(want)
         )
 
 
-# --- objects that pyarrow does not take, or takes otherwise -----------------------------------------------------------
+# --- objects that pyarrow refuses or writes differently ---------------------------------------------------------------
 
 
 def leaf(values: list, node: SchemaNode | None = None) -> LeafValues:
@@ -122,14 +122,14 @@ def leaf(values: list, node: SchemaNode | None = None) -> LeafValues:
     return only
 
 
-def test_moments_keep_their_nanoseconds():
+def test_timestamps_keep_nanoseconds():
     fine = pd.Timestamp("2020-01-01 00:00:00.123456789")
     column = nested_column("c", object_series([[MOMENT], [fine]]))
     assert column.field.children[0].type.unit == "ns"
     assert column.read_leaves(1, 2)[0].values.tolist() == [fine.value]
 
 
-def test_uuids_and_what_pandas_has_for_lists():
+def test_uuids_and_pandas_arrays_as_lists():
     number = uuid.uuid4()
     assert leaf([[number], None]).values.tobytes() == number.bytes
     assert leaf([pd.Series([1, 2]), pd.Index([3]), pd.array([4, None]), frozenset({5})]).values.tolist() == [
@@ -141,21 +141,21 @@ def test_uuids_and_what_pandas_has_for_lists():
     ]
 
 
-def test_masked_items_are_nulls():
-    """pyarrow writes what is behind the mask."""
+def test_masked_array_items_are_null():
+    """pyarrow writes the value under the mask."""
     got = leaf([np.ma.array([1, 2], mask=[False, True]), [3]])
     assert (got.values.tolist(), got.definition_levels.tolist()) == ([1, 3], [3, 2, 3])
 
 
-def test_arrays_of_two_dimensions_are_lists_of_lists():
+def test_two_dimensional_arrays_are_lists_of_lists():
     got = leaf([np.array([[1, 2], [3, 4]]), np.zeros((0, 2), np.int64)])
     assert got.values.tolist() == [1, 2, 3, 4]
     assert got.definition_levels.tolist() == [5, 5, 5, 5, 1]
     assert got.repetition_levels.tolist() == [0, 2, 1, 2, 0]
 
 
-def test_types_grow_over_chunks_of_rows():
-    """The type is that of all rows, not of those that inferring looks at together."""
+def test_inferred_type_covers_all_rows():
+    """Inference reads 8192 rows at a time; the type must fit them all."""
     many = 2 * 8192
     column = nested_column("c", object_series([{"a": [1]}] * many + [{"b": ["x"]}] * many + [{"a": [0.5, None]}]))
     assert [child.name for child in column.node.children] == ["a", "b"]
@@ -193,44 +193,44 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_written(name):
+def test_invalid_objects_are_refused(name):
     values, where = WRONG[name]
     with pytest.raises(SchemaError) as caught:
         nested_column("c", object_series(values)).read_leaves(0, len(values))
     assert caught.value.where["column"] in (where, where.split(".")[-1])
 
 
-def test_a_list_that_holds_itself():
+def test_self_containing_list_is_refused():
     values: list = [1]
     values[0] = values
     with pytest.raises(SchemaError, match="deep"):
         nested_column("c", object_series([values]))
 
 
-def test_a_negative_integer_beside_a_large_one():
+def test_negative_integer_with_uint64_is_refused():
     column = nested_column("c", object_series([[1 << 63]] * 8192 + [[-1]]))
-    with pytest.raises(SchemaError, match=r"does not fit|no integer"):
+    with pytest.raises(SchemaError, match=r"does not fit|not a whole number"):
         column.read_leaves(8192, 8193)
 
 
-# --- objects that follow a schema -------------------------------------------------------------------------------------
+# --- objects with a schema --------------------------------------------------------------------------------------------
 
 STRING, LIST, MAP = LogicalType("STRING"), LogicalType("LIST"), LogicalType("MAP")
 
 
-def listed(name: str, element: SchemaNode, repetition: int = OPTIONAL) -> SchemaNode:
+def list_node(name: str, element: SchemaNode, repetition: int = OPTIONAL) -> SchemaNode:
     return SchemaNode(name, repetition, logical=LIST, children=(SchemaNode("list", REPEATED, children=(element,)),))
 
 
-def mapped(name: str, key: SchemaNode, value: SchemaNode) -> SchemaNode:
+def map_node(name: str, key: SchemaNode, value: SchemaNode) -> SchemaNode:
     return SchemaNode(name, logical=MAP, children=(SchemaNode("key_value", REPEATED, children=(key, value)),))
 
 
-def test_maps_of_dicts_and_of_pairs():
-    node = mapped(
+def test_maps_from_dicts_and_pairs():
+    node = map_node(
         "c",
         SchemaNode("key", REQUIRED, BYTE_ARRAY, logical=STRING),
-        listed("value", SchemaNode("element", OPTIONAL, INT64)),
+        list_node("value", SchemaNode("element", OPTIONAL, INT64)),
     )
     values = [{"a": [1]}, [("a", None), ("b", [])], {}, None, [], [["x", [None, 2]]]]
     expected = pa.array([*values[:-1], [("x", [None, 2])]], pa.map_(pa.string(), pa.list_(pa.int64())))
@@ -241,7 +241,7 @@ def test_maps_of_dicts_and_of_pairs():
         assert caught.value.where["column"].startswith("c")
 
 
-def test_structs_of_tuples_and_of_some_keys():
+def test_structs_from_tuples_and_partial_dicts():
     node = SchemaNode(
         "c", children=(SchemaNode("a", OPTIONAL, INT64), SchemaNode("b", OPTIONAL, BYTE_ARRAY, logical=STRING))
     )
@@ -253,24 +253,24 @@ def test_structs_of_tuples_and_of_some_keys():
         nested_column("c", object_series([(1,)]), node).read_leaves(0, 1)
 
 
-def test_what_is_repeated_without_a_list_around_it():
-    """The two columns of the address book in Impala's document."""
+def test_repeated_fields_without_list_annotation():
+    """The columns are those of the address book example in Impala's documentation."""
     name = SchemaNode("name", REQUIRED, BYTE_ARRAY, logical=STRING)
     contacts = SchemaNode(
         "contacts", REPEATED, children=(name, SchemaNode("phoneNumber", OPTIONAL, BYTE_ARRAY, logical=STRING))
     )
     people = [[{"name": "Dmitriy Ryaboy", "phoneNumber": "555 987 6543"}, {"name": "Chris Aniszczyk"}], []]
-    compare_with_twin(nested_column("contacts", object_series(people), contacts), people)
+    compare_with_reference(nested_column("contacts", object_series(people), contacts), people)
     phones = SchemaNode("ownerPhoneNumbers", REPEATED, BYTE_ARRAY, logical=STRING)
     numbers = [["555 123 4567", "555 666 1337"], []]
     column = nested_column("ownerPhoneNumbers", object_series(numbers), phones)
-    compare_with_twin(column, numbers)
+    compare_with_reference(column, numbers)
     assert column.read_leaves(0, 2)[0].definition_levels.tolist() == [1, 1, 0]
     old = SchemaNode("c", logical=LIST, children=(SchemaNode("pair", REPEATED, children=contacts.children),))
-    compare_with_twin(nested_column("c", object_series(people), old), people)
+    compare_with_reference(nested_column("c", object_series(people), old), people)
 
 
-def test_elements_are_taken_as_the_schema_says():
+def test_elements_convert_to_the_schema_type():
     cases: list[tuple[SchemaNode, list, list]] = [
         (SchemaNode("e", OPTIONAL, INT64), [1, 2.0, None, NAN, True], [1, 2, 1]),
         (
@@ -291,12 +291,14 @@ def test_elements_are_taken_as_the_schema_says():
         (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"ab", None, b"cd"], [97, 98, 99, 100]),
     ]
     for node, elements, expected in cases:
-        assert leaf([elements], listed("c", node)).values.tolist() == expected
-    texts = leaf([["a", b"b"]], listed("c", SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+        assert leaf([elements], list_node("c", node)).values.tolist() == expected
+    texts = leaf([["a", b"b"]], list_node("c", SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
     assert texts.values.tobytes() == b"ab"
     tens = leaf(
         [[decimal.Decimal("1.5"), 2]],
-        listed("c", SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("DECIMAL", precision=4, scale=1))),
+        list_node(
+            "c", SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("DECIMAL", precision=4, scale=1))
+        ),
     )
     assert tens.values.tolist() == [0, 15, 0, 20]
 
@@ -326,17 +328,17 @@ def test_elements_are_taken_as_the_schema_says():
         (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), [1 << 20]),
     ],
 )
-def test_elements_that_are_not_what_the_schema_says(node, elements):
+def test_elements_that_do_not_fit_the_schema(node, elements):
     with pytest.raises(SchemaError) as caught:
-        leaf([elements], listed("c", node))
+        leaf([elements], list_node("c", node))
     assert caught.value.where["column"] in ("c.list.e", "c.list.element")
 
 
-# --- Arrow data -------------------------------------------------------------------------------------------------------
+# --- Arrow arrays -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ARROW)
-def test_arrow_data(name):
+def test_arrow_arrays_match_pyarrow(name):
     values, data_type = ARROW[name]
     array = pa.array(values, data_type)
     nothing = pa.array([], data_type)
@@ -345,18 +347,18 @@ def test_arrow_data(name):
         compare(nested_column("c", data), data)
 
 
-def test_lists_of_size_0_are_empty_lists():
-    """pyarrow 26 writes the level of an element for each of them."""
+def test_fixed_size_lists_of_size_zero():
+    """pyarrow 26 writes the level of an element for each empty list."""
     array = pa.array([[], None, []], pa.list_(pa.int64(), 0))
     compare(nested_column("c", array), pa.array([[], None, []], pa.list_(pa.int64())))
 
 
-def test_a_column_of_arrows_dtype():
+def test_arrow_dtype_column():
     array = pd.array([[1, None], None, []], pd.ArrowDtype(pa.list_(pa.int64())))
     compare(nested_column("c", array), pa.array([[1, None], None, []]))
 
 
-def test_nulls_with_something_behind_them():
+def test_null_lists_and_structs_with_child_values():
     lists = pa.ListArray.from_arrays([0, 2, 3, 5], pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False]))
     compare(nested_column("c", lists), lists)
     structs = pa.StructArray.from_arrays(
@@ -377,7 +379,7 @@ def test_list_views_in_any_order():
     compare(nested_column("c", masked), pa.array([None, [1, 2, None]]))
 
 
-def test_dictionaries_of_nested_values_and_runs():
+def test_nested_dictionaries_and_run_end_encoding():
     coded = pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 1]), pa.array([[1], [2, None]]))
     compare(nested_column("c", coded), pa.array([[2, None], None, [1], [2, None]]))
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([5, None]))
@@ -386,14 +388,14 @@ def test_dictionaries_of_nested_values_and_runs():
     compare(nested_column("c", pa.ListArray.from_arrays([0, 1, 2], with_null)), pa.array([[None], ["a"]]))
 
 
-def test_dictionaries_are_handed_on():
+def test_dictionary_codes_are_passed_through():
     array = pa.array([["a", "b"], None, ["a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
     (got,) = nested_column("c", array).read_leaves(0, 3)
     assert got.codes.tolist() == [0, 1, 0]
     assert nested_column("c", array).field.children[0].type.dictionary is not None
 
 
-def test_extension_types():
+def test_uuid_and_interval_extension_types():
     from pandas.core.arrays.arrow.extension_types import ArrowIntervalType
 
     numbers = pa.array([[uuid.UUID(int=1).bytes, None], None], pa.list_(pa.binary(16)))
@@ -413,7 +415,7 @@ def test_arrow_values_are_not_copied():
     assert np.shares_memory(got.values, np.frombuffer(array.values.buffers()[1], np.int64))
 
 
-def test_arrow_types_that_cannot_be_written():
+def test_unsupported_arrow_types_are_refused():
     union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
     for wrong in (union, pa.ListArray.from_arrays([0, 1], union), pa.array([[{}]], pa.list_(pa.struct([])))):
         with pytest.raises(SchemaError) as caught:
@@ -421,28 +423,28 @@ def test_arrow_types_that_cannot_be_written():
         assert "column" in caught.value.where
 
 
-def test_arrow_data_as_another_type():
+def test_arrow_arrays_cast_to_the_schema():
     array = pa.chunked_array(
         [pa.array([{"a": [1, None], "b": "x"}, None], pa.struct([("a", pa.list_(pa.int64())), ("b", pa.string())]))]
     )
     element = SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True))
-    node = SchemaNode("any", children=(listed("a", element), SchemaNode("b", OPTIONAL, BYTE_ARRAY)))
+    node = SchemaNode("any", children=(list_node("a", element), SchemaNode("b", OPTIONAL, BYTE_ARRAY)))
     column = nested_column("c", array, node)
     assert column.node.name == column.field.name == "c"
     assert [leaf.values.tolist() for leaf in column.read_leaves(0, 2)] == [[1], [120]]
     with pytest.raises(SchemaError, match="cannot be written as"):
-        nested_column("c", array, listed("c", element))
+        nested_column("c", array, list_node("c", element))
     with pytest.raises(SchemaError, match="300"):
-        nested_column("c", pa.array([[300]]), listed("c", element)).read_leaves(0, 1)
+        nested_column("c", pa.array([[300]]), list_node("c", element)).read_leaves(0, 1)
     nothing = SchemaNode("e", REQUIRED, INT64)
-    assert nested_column("c", pa.array([[1], []]), listed("c", nothing)).read_leaves(0, 2)[
+    assert nested_column("c", pa.array([[1], []]), list_node("c", nothing)).read_leaves(0, 2)[
         0
     ].definition_levels.tolist() == [
         2,
         1,
     ]
     with pytest.raises(SchemaError):
-        nested_column("c", pa.array([[None]], pa.list_(pa.int64())), listed("c", nothing)).read_leaves(0, 1)
+        nested_column("c", pa.array([[None]], pa.list_(pa.int64())), list_node("c", nothing)).read_leaves(0, 1)
     for data_type in (PAIRS, pa.large_list(pa.list_(pa.int8(), 2)), pa.struct([("a", pa.timestamp("ms", "UTC"))])):
         empty = pa.array([None], data_type)
         field = nested_column("c", empty).field
@@ -452,7 +454,7 @@ def test_arrow_data_as_another_type():
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_random_arrow_data(data):
+def test_random_chunked_arrow_arrays_match_pyarrow(data):
     inner = data.draw(nested_strategies(3))
     values = data.draw(st.lists(st.none() | st.lists(inner, max_size=4), max_size=12))
     array = pa.array(values)

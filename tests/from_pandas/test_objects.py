@@ -1,4 +1,4 @@
-"""Columns of Python objects, Categoricals, intervals and others taken apart, as pyarrow does where it can."""
+"""Shredding of Python objects, Categoricals, intervals, time zones, complex and sparse columns, as pyarrow does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def objects(values):
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_objects(name):
+def test_objects_match_pyarrow(name):
     assert_shredded_like_pyarrow(pd.DataFrame({"a": objects(OBJECTS[name])}))
 
 
@@ -107,21 +107,21 @@ def test_mixed_types_are_refused(values):
         [datetime.datetime(1, 1, 1), pd.Timestamp(5)],
     ],
 )
-def test_values_that_parquet_has_no_type_for(values):
+def test_values_without_parquet_type_are_refused(values):
     with pytest.raises(SchemaError, match="'odd'"):
         shred_frame(pd.DataFrame({"odd": objects(values)})).columns[0].read_leaves(0, len(values))
 
 
-def test_a_string_that_is_no_text_is_named_by_its_row():
-    apart = shred_frame(pd.DataFrame({"odd": objects(["a", "b", "\ud800"])}))
+def test_string_with_surrogate_names_its_row():
+    shredded = shred_frame(pd.DataFrame({"odd": objects(["a", "b", "\ud800"])}))
     with pytest.raises(SchemaError, match=r"row 2: .*surrogates.*column 'odd'"):
-        apart.columns[0].read_leaves(1, 3)
+        shredded.columns[0].read_leaves(1, 3)
 
 
-def test_unsigned_integers_where_signed_ones_do_not_reach():
-    apart = shred_frame(pd.DataFrame({"a": objects([2**63, None, 1])}))
-    assert rows_of(apart, 0, 3) == [[-(2**63), None, 1]]
-    assert str(apart.columns[0].node.logical) == "INTEGER(64, unsigned)"
+def test_integers_beyond_int64_become_uint64():
+    shredded = shred_frame(pd.DataFrame({"a": objects([2**63, None, 1])}))
+    assert rows_of(shredded, 0, 3) == [[-(2**63), None, 1]]
+    assert str(shredded.columns[0].node.logical) == "INTEGER(64, unsigned)"
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_unsigned_integers_where_signed_ones_do_not_reach():
         (np.datetime64(5, "D"), "s", 5 * 86_400_000),
     ],
 )
-def test_nanoseconds_where_microseconds_do_not_do(value, unit, expected):
-    apart = shred_frame(pd.DataFrame({"a": objects([None, value])}))
-    assert apart.columns[0].field.type.unit == unit
-    assert rows_of(apart, 0, 2) == [[None, expected]]
+def test_finest_unit_of_object_times(value, unit, expected):
+    shredded = shred_frame(pd.DataFrame({"a": objects([None, value])}))
+    assert shredded.columns[0].field.type.unit == unit
+    assert rows_of(shredded, 0, 2) == [[None, expected]]
 
 
 @pytest.mark.parametrize("values", [[[1]], [(1,)], [{"a": 1}], [np.zeros(2)], [None, {1}]])
-def test_nested_objects_are_for_others(values):
+def test_flat_inference_refuses_nested_objects(values):
     with pytest.raises(NestedValuesError):
         array_values(objects(values).to_numpy())
 
@@ -167,11 +167,11 @@ CATEGORICALS = {
 
 
 @pytest.mark.parametrize("name", CATEGORICALS)
-def test_categoricals(name):
+def test_categoricals_match_pyarrow(name):
     array = CATEGORICALS[name]
     rows = 6 if name == "many" else len(array)
-    apart = assert_shredded_like_pyarrow(pd.DataFrame({"a": array[:rows]}))
-    (leaf,) = apart.columns[0].read_leaves(0, rows)
+    shredded = assert_shredded_like_pyarrow(pd.DataFrame({"a": array[:rows]}))
+    (leaf,) = shredded.columns[0].read_leaves(0, rows)
     assert name == "bools" or leaf.codes.tolist() == array.codes[:rows].tolist()
 
 
@@ -186,21 +186,21 @@ def test_categoricals(name):
         pd.arrays.IntervalArray.from_breaks(pd.timedelta_range(0, periods=3)),
     ],
 )
-def test_intervals(array):
+def test_intervals_match_pyarrow(array):
     assert_shredded_like_pyarrow(pd.DataFrame({"a": array}))
 
 
-def test_intervals_and_periods_as_objects_or_categories():
+def test_interval_and_period_objects_and_categories():
     intervals = pd.arrays.IntervalArray.from_breaks([0, 1, 2])
-    apart = shred_frame(pd.DataFrame({"a": objects(list(intervals)), "b": pd.Categorical(intervals)}))
-    assert rows_of(apart, 0, 2) == [[0, 1], [1, 2]] * 2
-    assert all(leaf.codes.tolist() == [0, 1] for leaf in apart.columns[1].read_leaves(0, 2))
+    shredded = shred_frame(pd.DataFrame({"a": objects(list(intervals)), "b": pd.Categorical(intervals)}))
+    assert rows_of(shredded, 0, 2) == [[0, 1], [1, 2]] * 2
+    assert all(leaf.codes.tolist() == [0, 1] for leaf in shredded.columns[1].read_leaves(0, 2))
     some = pd.Categorical.from_codes([1, -1, 0], intervals)
     assert rows_of(shred_frame(pd.DataFrame({"b": some})), 0, 3) == [[1, None, 0], [2, None, 1]]
-    apart = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
-    assert rows_of(apart, 0, 2) == [[50, None]]
-    assert apart.columns[0].field.type.extension == "pandas.period"
-    with pytest.raises(SchemaError, match="different sorts"):
+    shredded = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
+    assert rows_of(shredded, 0, 2) == [[50, None]]
+    assert shredded.columns[0].field.type.extension == "pandas.period"
+    with pytest.raises(SchemaError, match="different dtypes"):
         shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
 
 
@@ -219,42 +219,42 @@ def test_intervals_and_periods_as_objects_or_categories():
     ids=repr,
 )
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_time_zones(zone, unit):
+def test_time_zones_match_pyarrow(zone, unit):
     moments = pd.DatetimeIndex(["2020-03-04 05:06:07", None, "1900-01-01"]).as_unit(unit).tz_localize(zone)
     assert_shredded_like_pyarrow(pd.DataFrame({"a": moments}))
 
 
-def test_time_zones_without_a_name():
+def test_fixed_offset_time_zones():
     hour = pd.DatetimeIndex(["2020-01-01"])
-    apart = shred_frame(pd.DataFrame({"a": hour.tz_localize(dateutil.tz.tzoffset("x", 3600))}))
-    assert apart.columns[0].field.type.timezone == "+01:00"
-    apart = shred_frame(pd.DataFrame({"a": hour.tz_localize(datetime.timezone(datetime.timedelta(seconds=30)))}))
-    assert apart.columns[0].field.type.timezone == "UTC"  # others know no such offset
+    shredded = shred_frame(pd.DataFrame({"a": hour.tz_localize(dateutil.tz.tzoffset("x", 3600))}))
+    assert shredded.columns[0].field.type.timezone == "+01:00"
+    shredded = shred_frame(pd.DataFrame({"a": hour.tz_localize(datetime.timezone(datetime.timedelta(seconds=30)))}))
+    assert shredded.columns[0].field.type.timezone == "UTC"  # Arrow has no offsets in seconds
 
 
-def test_seconds_beyond_milliseconds():
-    apart = shred_frame(pd.DataFrame({"a": np.array([2**62], "M8[s]")}))
+def test_seconds_out_of_millisecond_range():
+    shredded = shred_frame(pd.DataFrame({"a": np.array([2**62], "M8[s]")}))
     with pytest.raises(SchemaError, match="range of milliseconds"):
-        apart.columns[0].read_leaves(0, 1)
+        shredded.columns[0].read_leaves(0, 1)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_numbers(dtype):
+def test_complex_arrays_become_structs(dtype):
     values = np.array([1 + 2j, complex("nan"), -0.0 - 1j, 5], dtype)
-    apart = shred_frame(pd.DataFrame({"a": values}))
-    real, imag = rows_of(apart, 0, 4)
+    shredded = shred_frame(pd.DataFrame({"a": values}))
+    real, imag = rows_of(shredded, 0, 4)
     assert real == [value.tobytes() for value in values.real]
     assert imag == [value.tobytes() for value in values.imag]
-    assert [child.name for child in apart.columns[0].node.children] == ["real", "imag"]
-    assert f'"numpy_type": "{dtype}"' in apart.key_value_metadata["pandas"]
-    assert rows_of(apart, 1, 2) == [real[1:2], imag[1:2]]
+    assert [child.name for child in shredded.columns[0].node.children] == ["real", "imag"]
+    assert f'"numpy_type": "{dtype}"' in shredded.key_value_metadata["pandas"]
+    assert rows_of(shredded, 1, 2) == [real[1:2], imag[1:2]]
 
 
-def test_complex_objects():
-    apart = shred_frame(pd.DataFrame({"a": objects([1 + 2j, None, np.complex64(3j)])}))
+def test_complex_objects_become_structs():
+    shredded = shred_frame(pd.DataFrame({"a": objects([1 + 2j, None, np.complex64(3j)])}))
     expected = [[None if v is None else np.float64(v).tobytes() for v in side] for side in ((1, None, 0), (2, None, 3))]
-    assert rows_of(apart, 0, 3) == expected
-    assert rows_of(apart, 1, 2) == [[None], [None]]
+    assert rows_of(shredded, 0, 3) == expected
+    assert rows_of(shredded, 1, 2) == [[None], [None]]
 
 
 @pytest.mark.parametrize(
@@ -270,17 +270,17 @@ def test_complex_objects():
         (np.array([1j, 0, 0]), 0),
     ],
 )
-def test_sparse(dense, fill):
+def test_sparse_arrays_match_dense(dense, fill):
     array = pd.arrays.SparseArray(dense, fill_value=fill)
-    apart, plain = shred_frame(pd.DataFrame({"a": array})), shred_frame(pd.DataFrame({"a": np.array(dense)}))
-    assert rows_of(apart, 0, len(dense)) == rows_of(plain, 0, len(dense))
+    shredded, plain = shred_frame(pd.DataFrame({"a": array})), shred_frame(pd.DataFrame({"a": np.array(dense)}))
+    assert rows_of(shredded, 0, len(dense)) == rows_of(plain, 0, len(dense))
     for start in range(len(dense)):
-        assert rows_of(apart, start, len(dense) - 1) == rows_of(plain, start, len(dense) - 1)
+        assert rows_of(shredded, start, len(dense) - 1) == rows_of(plain, start, len(dense) - 1)
     blocks = shred_frame(pd.DataFrame({"a": pd.arrays.SparseArray(dense, fill_value=fill, kind="block")}))
     assert rows_of(blocks, 0, len(dense)) == rows_of(plain, 0, len(dense))
-    assert [column.node for column in apart.columns] == [column.node for column in plain.columns]
+    assert [column.node for column in shredded.columns] == [column.node for column in plain.columns]
 
 
-def test_a_column_of_no_known_type():
+def test_longdouble_column_is_refused():
     with pytest.raises(SchemaError, match=r"longdouble|float128"):
         shred_frame(pd.DataFrame({"a": np.zeros(2, np.longdouble)}))

@@ -1,4 +1,4 @@
-"""Dates as objects: the kernel that looks into them, held against datetime.date's own toordinal."""
+"""The kernel that reads date objects, against `datetime.date.toordinal`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def objects(values: list) -> np.ndarray:
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 @pytest.mark.skipif(date_layout() is None, reason="another interpreter")
-def test_every_day_of_many_years():
+def test_days_of_many_years():
     ordinals = [*range(1, 1000), *range(EPOCH - 200_000, EPOCH + 200_000, 7), *range(3_652_059 - 1000, 3_652_060)]
     found = days_by_kernel(objects([datetime.date.fromordinal(ordinal) for ordinal in ordinals]))
     assert found is not None
@@ -33,7 +33,7 @@ def test_every_day_of_many_years():
 
 
 @pytest.mark.skipif(date_layout() is None, reason="another interpreter")
-def test_nulls_of_all_kinds():
+def test_every_null_value():
     found = days_by_kernel(objects([None, datetime.date(1970, 1, 2), float("nan"), pd.NaT, pd.NA, np.float64("nan")]))
     assert found is not None
     assert found.validity is not None
@@ -42,14 +42,14 @@ def test_nulls_of_all_kinds():
 
 
 @pytest.mark.parametrize("other", [datetime.datetime(2020, 1, 1), "2020-01-01", 1.5, 0, True])
-def test_other_objects_go_another_way(other):
+def test_other_objects_are_left_to_python(other):
     assert days_by_kernel(objects([datetime.date(2020, 1, 1), other])) is None
 
 
 @pytest.mark.skipif(date_layout() is None, reason="another interpreter")
 @few
 @given(values=st.lists(st.none() | st.dates(), max_size=30))
-def test_any_dates(values):
+def test_random_dates_match_toordinal(values):
     found = days_by_kernel(objects(values))
     assert found is not None
     validity = [1] * len(values) if found.validity is None else found.validity.tolist()

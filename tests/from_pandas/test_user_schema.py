@@ -1,4 +1,4 @@
-"""Frames taken apart under a given schema: types and columns as it says, or an error that names what does not fit."""
+"""Frames shredded under a user's schema: exact conversion, or an error that names the value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def big(length, *values):
     return [value.to_bytes(length, "big", signed=True) for value in values]
 
 
-# values of the frame, type, what is stored
+# frame values, type, stored values
 EXACT = {
     "int-int8": (np.array([1, -128, 127]), pa.int8(), [1, -128, 127]),
     "int-uint32": (np.array([0, 2**32 - 1]), pa.uint32(), [0, -1]),
@@ -110,16 +110,16 @@ def frame_of(values):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_values_that_fit(name):
+def test_values_convert_exactly(name):
     values, kind, expected = EXACT[name]
     frame = frame_of(values)
-    apart = shred_frame(frame, schema=pa.schema([("a", kind)]))
-    assert rows_of(apart, 0, len(frame)) == [expected]
+    shredded = shred_frame(frame, schema=pa.schema([("a", kind)]))
+    assert rows_of(shredded, 0, len(frame)) == [expected]
     for start in range(len(frame)):
-        assert rows_of(apart, start, start + 1) == [expected[start : start + 1]]
+        assert rows_of(shredded, start, start + 1) == [expected[start : start + 1]]
     model = shred_frame(pd.DataFrame({"a": pd.array([None], pd.ArrowDtype(kind))}))
-    assert numparq_schema(apart) == numparq_schema(model)
-    assert apart.arrow_fields == model.arrow_fields
+    assert numparq_schema(shredded) == numparq_schema(model)
+    assert shredded.arrow_fields == model.arrow_fields
 
 
 REFUSED = {
@@ -169,7 +169,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_values_that_do_not_fit(name):
+def test_lossy_conversion_is_refused(name):
     values, kind, message = REFUSED[name]
     frame = frame_of(values)
     with pytest.raises(SchemaError, match=f"{message}.*column 'a'"):
@@ -202,7 +202,7 @@ PHYSICAL = {
 
 
 @pytest.mark.parametrize("name", PHYSICAL)
-def test_nodes_say_how_values_are_stored(name):
+def test_schema_nodes_set_the_physical_type(name):
     values, node, expected = PHYSICAL[name]
     column = shred_frame(frame_of(values), schema={"a": node}).columns[0]
     assert column.node == SchemaNode(
@@ -220,17 +220,17 @@ def test_nodes_say_how_values_are_stored(name):
         SchemaNode("x", OPTIONAL, INT64, logical=LogicalType("STRING")),
     ],
 )
-def test_nodes_that_are_wrong(node):
+def test_invalid_schema_nodes_are_refused(node):
     with pytest.raises((SchemaError, ValueError)):
         shred_frame(frame_of([D("1.5")]), schema={"a": node}).columns[0].read_leaves(0, 1)
 
 
-def test_a_schema_says_which_columns_there_are():
+def test_schema_selects_and_orders_columns():
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0.5, 1.5]}, index=pd.Index([5, 6], name="key"))
-    apart = shred_frame(frame, schema=pa.schema([("c", pa.float32()), ("key", pa.int32()), ("a", pa.int64())]))
-    assert [column.node.name for column in apart.columns] == ["c", "key", "a"]
-    assert rows_of(apart, 0, 2)[1] == [5, 6]
-    assert '"index_columns": ["key"]' in apart.key_value_metadata["pandas"]
+    shredded = shred_frame(frame, schema=pa.schema([("c", pa.float32()), ("key", pa.int32()), ("a", pa.int64())]))
+    assert [column.node.name for column in shredded.columns] == ["c", "key", "a"]
+    assert rows_of(shredded, 0, 2)[1] == [5, 6]
+    assert '"index_columns": ["key"]' in shredded.key_value_metadata["pandas"]
     without = shred_frame(frame, schema=[SchemaNode("a", OPTIONAL, INT64)])
     assert [column.node.name for column in without.columns] == ["a"]
     assert '"index_columns": []' in without.key_value_metadata["pandas"]
@@ -238,13 +238,13 @@ def test_a_schema_says_which_columns_there_are():
     assert [str(column.node.logical) for column in partly.columns] == ["INTEGER(8, signed)", "STRING", "None", "None"]
 
 
-def test_a_column_that_is_not_there():
+def test_schema_with_missing_column_is_refused():
     for schema in (pa.schema([("b", pa.int8())]), {"b": pa.int8()}):
         with pytest.raises(SchemaError, match="'b'"):
             shred_frame(pd.DataFrame({"a": [1]}), schema=schema)
 
 
-def test_a_frame_without_rows_or_columns():
+def test_empty_frame_gets_schema_columns():
     schema = pa.schema(
         [
             ("a", pa.int8()),
@@ -253,18 +253,20 @@ def test_a_frame_without_rows_or_columns():
             ("d", pa.timestamp("us", "UTC")),
         ]
     )
-    apart = shred_frame(pd.DataFrame(), index=False, schema=schema)
-    assert [column.node.name for column in apart.columns] == ["a", "b", "c", "d"]
-    for column in apart.columns:
+    shredded = shred_frame(pd.DataFrame(), index=False, schema=schema)
+    assert [column.node.name for column in shredded.columns] == ["a", "b", "c", "d"]
+    for column in shredded.columns:
         column.read_leaves(0, 0)
 
 
 def test_nested_columns_under_a_schema():
     kind = pa.list_(pa.int8())
     frame = frame_of([[1, 2], None, []])
-    apart = shred_frame(frame, schema=pa.schema([("a", kind)]))
-    assert apart.columns[0].node == shred_frame(pd.DataFrame({"a": pd.array([], pd.ArrowDtype(kind))})).columns[0].node
-    (leaf,) = apart.columns[0].read_leaves(0, 3)
+    shredded = shred_frame(frame, schema=pa.schema([("a", kind)]))
+    assert (
+        shredded.columns[0].node == shred_frame(pd.DataFrame({"a": pd.array([], pd.ArrowDtype(kind))})).columns[0].node
+    )
+    (leaf,) = shredded.columns[0].read_leaves(0, 3)
     assert leaf.values.tolist() == [1, 2]
     nothing = shred_frame(frame_of([None, None]), schema=pa.schema([("a", kind)]))
     (leaf,) = nothing.columns[0].read_leaves(0, 2)
@@ -272,11 +274,11 @@ def test_nested_columns_under_a_schema():
 
 
 @pytest.mark.parametrize("schema", ["a: int", 5, [("a", "int")], {"a": "int32"}])
-def test_what_is_no_schema(schema):
+def test_invalid_schema_argument_is_refused(schema):
     with pytest.raises(TypeError):
         shred_frame(pd.DataFrame({"a": [1]}), schema=schema)
 
 
-def test_a_schema_with_a_name_twice():
+def test_schema_with_duplicate_name_is_refused():
     with pytest.raises(ValueError, match="twice"):
         shred_frame(pd.DataFrame({"a": [1]}), schema=pa.schema([("a", pa.int8()), ("a", pa.int8())]))

@@ -1,7 +1,7 @@
-"""Damaged and lying files: each is read, or refused with a ParquetError that says where; nothing else ever happens.
+"""Damaged files and files with wrong metadata: each is read, or refused with a ParquetError that names the location.
 
-They are read in processes of their own, with bounds on memory and time. What a failure prints (the sample, the seed and
-the number of the damage) is enough to do it again: see `support.hostile`.
+Subprocesses with limits on memory and time read them. A failure prints the sample, the seed and the damage's number,
+which reproduce it: see `support.hostile`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ pytest.importorskip("pyarrow")
 
 TESTS = Path(__file__).resolve().parents[1]
 SECONDS = 600
-FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
+FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # factor for the number of cases of the slow tests
 NAMES = list(SAMPLES)
 BATCHES = [NAMES[first::4] for first in range(4)]
-SMALL = 8 << 10  # bytes of a file of the conformance suite that is small enough
+SMALL = 8 << 10  # bytes of the largest conformance file in quick tests
 
 
 def attack(folder: Path, tasks: list[dict]) -> dict:
-    """Read the damaged files of some tasks in a process; gives its report."""
+    """Read the damaged files of some tasks in a subprocess; return its report."""
     plan = folder / "plan.json"
     plan.write_text(json.dumps(tasks))
     path = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
@@ -74,23 +74,23 @@ def tasks_of(folder: Path, names: list[str], **how: int) -> list[dict]:
 
 
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
-def test_cut_and_flipped(tmp_path, names):
+def test_truncated_and_flipped_files(tmp_path, names):
     report = attack(tmp_path, tasks_of(tmp_path, names, cuts=12, seed=1, count=100))
     assert report["outcomes"]["frame"] > 100
     assert report["outcomes"]["InvalidFileError"] > 100
 
 
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
-def test_lies(tmp_path, names):
+def test_wrong_metadata(tmp_path, names):
     attack(tmp_path, tasks_of(tmp_path, names, seed=1, lies=40))
 
 
-def test_pandas_metadata_and_arrow_schema(tmp_path):
+def test_damaged_pandas_metadata_and_arrow_schema(tmp_path):
     wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=5, arrow=120)
     attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=5, pandas=400)])
 
 
-# Those that are read all the same, in some ways at least, and those that ask for what is not there yet.
+# Oversized files that some reads accept, and those that need unsupported features.
 READ = {
     f"{2**40} rows, and no columns",
     "many empty pages",
@@ -110,20 +110,20 @@ READ = {
 NOT_YET = {"groups of nothing", "a chunk in another file", "a bomb of codec 3", "a bomb of codec 5"}
 
 
-def test_monsters(tmp_path):
+def test_oversized_files(tmp_path):
     tasks = []
     for name, make in OVERSIZED.items():
         path = tmp_path / f"{len(tasks)}.parquet"
         path.write_bytes(make())
         tasks.append({"name": name, "path": str(path), "times": 9})
-    found = attack(tmp_path, tasks)["by_name"]
-    assert found.keys() == OVERSIZED.keys()
-    assert {name for name, outcomes in found.items() if "frame" in outcomes} == READ
-    assert {name for name, outcomes in found.items() if "UnsupportedError" in outcomes} <= NOT_YET
+    outcomes_by_name = attack(tmp_path, tasks)["by_name"]
+    assert outcomes_by_name.keys() == OVERSIZED.keys()
+    assert {name for name, outcomes in outcomes_by_name.items() if "frame" in outcomes} == READ
+    assert {name for name, outcomes in outcomes_by_name.items() if "UnsupportedError" in outcomes} <= NOT_YET
 
 
-def test_giants(tmp_path):
-    """They are sound, but larger than the memory that the process may have: that is said, and nothing breaks."""
+def test_files_beyond_the_memory_limit(tmp_path):
+    """Sound files that need more memory than the process may have raise LimitError."""
     tasks = []
     for name, make in OVERSIZED_SLOW.items():
         path = tmp_path / f"{name}.parquet"
@@ -134,16 +134,16 @@ def test_giants(tmp_path):
         assert "LimitError" in outcomes, name
 
 
-def test_every_byte_of_a_page_is_under_its_checksum():
-    """Whatever bit of a page with a checksum is flipped, the page is named; nothing wrong is ever read."""
+def test_checksums_cover_every_byte_of_a_page():
+    """A flipped bit of a page with a checksum is an error that names the page."""
     indices = b"\x02" + encode_indices([3, 2, 1, 0], 2)
-    made = [
+    unchecked = [
         dictionary_page(4, encode_plain(INT64, [1, 2, 3, 4])),
         data_page(4, encode_levels([1] * 4) + indices, RLE_DICTIONARY),
         data_page_v2(4, 1, encode_indices([1, 0, 1, 1], 1), encode_plain(INT64, [5, 6, 7])),
         data_page(4, encode_levels([1, 1, 1, 0]) + encode_plain(INT64, [8, 9, 10])),
     ]
-    pages = [page.with_crc() for page in made]
+    pages = [page.with_crc() for page in unchecked]
     sound = build_file([12], [FileColumn("a", INT64, [pages], OPTIONAL)]).stored()
     assert len(read_parquet(sound)) == 12
     for number, page in enumerate(pages):
@@ -157,24 +157,24 @@ def test_every_byte_of_a_page_is_under_its_checksum():
 
 
 @pytest.mark.slow
-def test_pandas_metadata_and_arrow_schema_much_more(tmp_path):
+def test_many_damaged_pandas_metadata_and_arrow_schema(tmp_path):
     wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=6, arrow=600 * FUZZ)
     attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=6, pandas=1_200 * FUZZ)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_cut_and_flipped_much_more(tmp_path, name):
+def test_many_truncated_and_flipped_files(tmp_path, name):
     attack(tmp_path, tasks_of(tmp_path, [name], cuts=600 * FUZZ, seed=2, count=600 * FUZZ))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_all_lies(tmp_path, name):
+def test_many_wrong_metadata(tmp_path, name):
     attack(tmp_path, tasks_of(tmp_path, [name], seed=2, lies=200 * FUZZ))
 
 
-# A few kilobytes that are a GiB of strings, and rightly take that much.
+# A few kilobytes that decode to a GiB of strings.
 HUGE = {"large_string_map.brotli.parquet"}
 
 
@@ -184,10 +184,10 @@ def conformance_tasks(folder: Path, most: int, **how: int) -> list[dict]:
     return [{"name": path.name, "path": str(path), **how} for path in small]
 
 
-def test_files_of_the_conformance_suite(tmp_path, parquet_testing):
+def test_damaged_conformance_files(tmp_path, parquet_testing):
     attack(tmp_path, conformance_tasks(parquet_testing, SMALL, cuts=4, seed=3, count=15))
 
 
 @pytest.mark.slow
-def test_files_of_the_conformance_suite_much_more(tmp_path, parquet_testing):
+def test_many_damaged_conformance_files(tmp_path, parquet_testing):
     attack(tmp_path, conformance_tasks(parquet_testing, 10 * SMALL, cuts=20 * FUZZ, seed=4, count=60 * FUZZ))

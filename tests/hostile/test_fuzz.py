@@ -1,4 +1,4 @@
-"""The fuzz targets, for a while: ``python -m support.fuzz`` runs them for as long as wanted."""
+"""Short runs of the fuzz targets; ``python -m support.fuzz`` runs them for any time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 if not sys.platform.startswith("linux"):
-    pytest.skip("what a case takes is seen in /proc", allow_module_level=True)
+    pytest.skip("the memory of a case is read from /proc", allow_module_level=True)
 
 import numpy as np
 
@@ -20,28 +20,28 @@ from support.oracles import thrift
 pytestmark = pytest.mark.filterwarnings("ignore:lz4_hadoop")
 
 
-def check(target, folder, seed, count):
+def run_target(target, folder, seed, count):
     report = runner.run(target, seed, 600, count, folder)
-    found = "\n\n".join(path.read_text() for path in sorted(folder.glob("*.txt")))
-    assert not report.problems, found
+    problems = "\n\n".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert not report.problems, problems
     assert report.done == count
     assert len(report.outcomes) > 5
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_some_cases(target, tmp_path):
-    check(target, tmp_path, 1, 150)
+def test_some_fuzz_cases(target, tmp_path):
+    run_target(target, tmp_path, 1, 150)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-def test_many_cases(target, tmp_path):
-    check(target, tmp_path, 2, 4000)
+def test_many_fuzz_cases(target, tmp_path):
+    run_target(target, tmp_path, 2, 4000)
 
 
-# --- that what is wrong is noticed ------------------------------------------------------------------------------------
+# --- detection of faults ----------------------------------------------------------------------------------------------
 
-NOTICED = {
+MESSAGES = {
     "crash": "the process ended with -11",
     "hang": "it hangs",
     "leak": "KeyError: 'a leak'",
@@ -49,16 +49,16 @@ NOTICED = {
 }
 
 
-def test_what_is_wrong_is_noticed(tmp_path, monkeypatch):
-    """A reader that does all that it should not: its process goes on behind each case, and the case is kept."""
+def test_faults_are_detected(tmp_path, monkeypatch):
+    """A faulty reader: its process continues after each case, and the case is saved."""
     monkeypatch.setattr(runner, "CPU_SECONDS", 2.0)
     count, seed = 12, 4
     expected: dict[str, list[int]] = {}
     for number in range(count):
         kind = faulty_target.case(np.random.default_rng([seed, number])).what
         if kind != "nothing":
-            expected.setdefault(NOTICED[kind], []).append(number)
-    assert expected.keys() == set(NOTICED.values())
+            expected.setdefault(MESSAGES[kind], []).append(number)
+    assert expected.keys() == set(MESSAGES.values())
     report = runner.run("support.fuzz.faulty_target", seed, 600, count, tmp_path)
     assert report.problems == expected
     assert report.done == count
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_noticed(tmp_path, monkeypatch):
     }
 
 
-def test_trees_of_fields_are_what_was_read():
+def test_thrift_trees_round_trip():
     rng = np.random.default_rng(1)
     for name in ("nested", "pages", "geometries"):
         _, footer, tree = split(name)
@@ -78,7 +78,7 @@ def test_trees_of_fields_are_what_was_read():
         assert thrift.encode_struct(tree) == footer
 
 
-def test_a_case_can_be_made_again():
+def test_cases_are_reproducible():
     for target in TARGETS:
         make = target_of(target).case
         for number in range(20):
@@ -87,7 +87,7 @@ def test_a_case_can_be_made_again():
             assert one.sample in corpus.NAMES
 
 
-def test_every_encoding_and_codec_is_among_the_pages():
+def test_corpus_covers_encodings_and_page_versions():
     encodings, versions = set(), set()
     for name in corpus.NAMES:
         for whole in corpus.columns(name) if name != "parts" else ():

@@ -1,4 +1,4 @@
-"""Writers that are killed: the earlier file stays as it was, and what stands in front of a checkpoint can be saved."""
+"""Killed writers: the earlier file is unchanged, and rows before a checkpoint can be salvaged."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from numparq.errors import InvalidFileError
 from numparq.format.footer.checkpoints import find_last_footer
 from numparq.tools.salvage import leftovers, recover
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and locks")
 
 
 def frame(number: int) -> pd.DataFrame:
-    """Give the rows of a row group; the writers below make the same."""
+    """Return the rows of a row group; the scripts below define the same function."""
     return pd.DataFrame({"number": [number] * 50, "text": [f"{number}-{row}" for row in range(50)]})
 
 
@@ -43,7 +43,7 @@ def run(code: str, *arguments: object) -> int:
 
 
 @pytest.mark.parametrize(("written", "saved"), [(1, 0), (2, 2), (5, 4), (6, 6)])
-def test_what_stands_before_a_checkpoint_is_saved(tmp_path, written, saved):
+def test_rows_before_a_checkpoint_are_recovered(tmp_path, written, saved):
     path = tmp_path / "a.parquet"
     code = """
         writer = numparq.ParquetWriter(sys.argv[1], checkpoint_row_groups=2, progress=False)
@@ -58,14 +58,14 @@ def test_what_stands_before_a_checkpoint_is_saved(tmp_path, written, saved):
         with pytest.raises(InvalidFileError):
             find_last_footer(left)
         return
-    found = recover(left, path)
-    assert (found.num_row_groups, found.num_rows) == (saved, 50 * saved)
+    recovered = recover(left, path)
+    assert (recovered.num_row_groups, recovered.num_rows) == (saved, 50 * saved)
     expected = pd.concat([frame(number) for number in range(saved)], ignore_index=True)
     pd.testing.assert_frame_equal(numparq.read_parquet(path), expected)
     pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), expected)
 
 
-def test_a_finished_file_with_checkpoints_is_an_ordinary_one(tmp_path):
+def test_finished_file_with_checkpoints_is_valid(tmp_path):
     path = tmp_path / "a.parquet"
     with numparq.ParquetWriter(path, checkpoint_row_groups=2) as writer:
         for number in range(4):
@@ -99,19 +99,19 @@ WRITE = """
 """
 
 
-def test_an_append_that_is_killed(tmp_path):
+def test_killed_append(tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(0), path)
     rng = random.Random(2)
     for _ in range(4):
         before = numparq.read_parquet(path)
         kill_at_random(APPEND, path, rng)
-        found = numparq.read_parquet(path)
-        assert len(found) % 50 == 0
-        assert len(found) >= len(before)
-        pd.testing.assert_frame_equal(found.iloc[: len(before)], before)
-        appended = found["number"].to_numpy()[len(before) :: 50].tolist()
-        assert appended == list(range(1, len(appended) + 1)), "each append is there as a whole, or not at all"
+        got = numparq.read_parquet(path)
+        assert len(got) % 50 == 0
+        assert len(got) >= len(before)
+        pd.testing.assert_frame_equal(got.iloc[: len(before)], before)
+        appended = got["number"].to_numpy()[len(before) :: 50].tolist()
+        assert appended == list(range(1, len(appended) + 1)), "each append is complete or absent"
         left = leftovers(path)
         assert len(left) <= 1
         assert len(os.listdir(tmp_path)) == 1 + len(left)
@@ -119,14 +119,14 @@ def test_an_append_that_is_killed(tmp_path):
             os.remove(name)
 
 
-def test_a_write_that_is_killed(tmp_path):
+def test_killed_write(tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(0), path)
     rng = random.Random(3)
     for _ in range(4):
         kill_at_random(WRITE, path, rng)
-        found = numparq.read_parquet(path)
-        pd.testing.assert_frame_equal(found, frame(int(found["number"].iloc[0])))
+        got = numparq.read_parquet(path)
+        pd.testing.assert_frame_equal(got, frame(int(got["number"].iloc[0])))
         for name in leftovers(path):
             os.remove(name)
         assert os.listdir(tmp_path) == ["a.parquet"]

@@ -1,4 +1,4 @@
-"""What the fuzz targets found, each as the smallest file that shows it."""
+"""Regressions that the fuzz targets found, each with the smallest file that shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.files.samples import SAMPLES, write_by_pyarrow
 
 
 def page_with(**fields):
-    """Make a page of version 2 whose header says something else."""
+    """Build a page of version 2 with changed header fields."""
     page = data_page_v2(4, 0, b"", encode_plain(INT64, [1, 2, 3, 4]))
     for name, value in fields.items():
         setattr(page.header.data_page_header_v2, name, value)
@@ -27,8 +27,8 @@ def one_column(*pages):
     return build_file([4], [FileColumn("a", INT64, [list(pages)])])
 
 
-# Levels longer than their page sent the decoder of `verify` and `salvage` over the end of its buffer.
-LYING_LEVELS = [
+# Levels longer than their page made the decoder of `verify` and `salvage` read beyond its buffer.
+WRONG_LEVELS = [
     {"repetition_levels_byte_length": 1 << 30},
     {"definition_levels_byte_length": (1 << 31) - 1},
     {"definition_levels_byte_length": 20, "repetition_levels_byte_length": 20},
@@ -38,8 +38,8 @@ LYING_LEVELS = [
 ]
 
 
-@pytest.mark.parametrize("fields", LYING_LEVELS, ids=str)
-def test_levels_that_are_longer_than_the_page(tmp_path, fields):
+@pytest.mark.parametrize("fields", WRONG_LEVELS, ids=str)
+def test_levels_longer_than_the_page(tmp_path, fields):
     data = one_column(page_with(**fields)).stored()
     assert "page-counts" in {deviation.check for deviation in numparq.verify(data)}
     with pytest.raises(CorruptPageError):
@@ -50,7 +50,7 @@ def test_levels_that_are_longer_than_the_page(tmp_path, fields):
         numparq.salvage(path, tmp_path / "out", one_column(page_with()).stored(), force=True)
 
 
-def test_dictionaries_of_a_negative_number_of_values(tmp_path):
+def test_negative_dictionary_size(tmp_path):
     pages = dictionary_page(-7, encode_plain(INT64, [1])), page_with()
     data = one_column(*pages).stored()
     assert "page-counts" in {deviation.check for deviation in numparq.verify(data)}
@@ -60,11 +60,11 @@ def test_dictionaries_of_a_negative_number_of_values(tmp_path):
         numparq.salvage(path, tmp_path / "out", one_column(page_with()).stored(), force=True)
 
 
-# The length that ARROW:schema gives lists is only a hint: below 0 it was handed to Arrow, and where all lists are null,
-# room was made for as many elements as it said.
+# The list size in ARROW:schema is only a hint. Negative sizes were passed to Arrow, and for null lists room for that
+# many elements was allocated.
 @pytest.mark.parametrize("size", [-2, -(1 << 31), -1, 3, 1 << 28, (1 << 31) - 1])
 @pytest.mark.parametrize("values", [[[1, 2], None], [None, None], []], ids=str)
-def test_lists_of_a_size_that_the_arrow_schema_has_wrong(size, values):
+def test_wrong_list_size_in_arrow_schema(size, values):
     pa = pytest.importorskip("pyarrow")
     lists = pa.table({"a": pa.array(values, pa.list_(pa.int64()))})
     mark = 0x01020304
@@ -74,13 +74,13 @@ def test_lists_of_a_size_that_the_arrow_schema_has_wrong(size, values):
     whole = parse_file(write_by_pyarrow(lists))
     (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("ARROW:schema", b"ARROW:schema"))
     pair.value = base64.b64encode(schema)
-    found = numparq.read_parquet(whole.stored(), dtype_backend="pyarrow")["a"]
-    assert pa.array(found).nbytes < 1000
-    assert [None if value is None else list(value) for value in pa.array(found).to_pylist()] == values
+    got = numparq.read_parquet(whole.stored(), dtype_backend="pyarrow")["a"]
+    assert pa.array(got).nbytes < 1000
+    assert [None if value is None else list(value) for value in pa.array(got).to_pylist()] == values
 
 
-def test_levels_that_pandas_cannot_make():
-    """The pandas metadata may name columns as levels of the index that Arrow cannot tell the values apart of."""
+def test_index_levels_of_unsupported_types():
+    """The pandas metadata may name index levels of types that Arrow cannot compare."""
     pytest.importorskip("pyarrow")
     whole = parse_file(SAMPLES["pairs"]())
     (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("pandas", b"pandas"))
@@ -89,12 +89,12 @@ def test_levels_that_pandas_cannot_make():
     pair.value = json.dumps(document)
     data = whole.stored()
     assert numparq.read_parquet(data).index.nlevels == 2
-    with pytest.raises(UnsupportedError, match="no index of levels of such types"):
+    with pytest.raises(UnsupportedError, match="cannot build an index of these levels"):
         numparq.read_parquet(data, dtype_backend="pyarrow")
 
 
-def test_an_end_of_a_struct_with_other_bits_in_it(tmp_path):
-    """What takes a footer apart went on behind it, where the readers end."""
+def test_struct_end_with_extra_bits(tmp_path):
+    """Readers end there, but the function that splits a footer read on."""
     data = numparq.to_parquet(pd.DataFrame({"a": [1, 2]}))
     assert data[-9:-8] == b"\0"
     assert data[-12:-8] == b"\x1c\0\0\0"
@@ -108,8 +108,8 @@ def test_an_end_of_a_struct_with_other_bits_in_it(tmp_path):
         assert numparq.read_parquet(path)["a"].tolist() == [1, 2, 3]
 
 
-def test_types_of_the_arrow_schema_that_arrow_does_not_have():
-    """What Arrow says of them is neither a ValueError nor an OSError, and went out as it was."""
+def test_unknown_types_in_arrow_schema():
+    """Arrow raises neither a ValueError nor an OSError for them, so its error was not caught."""
     pa = pytest.importorskip("pyarrow")
     whole = parse_file(numparq.to_parquet(pd.DataFrame({"a": pd.array([1, 2], pd.ArrowDtype(pa.int64()))})))
     (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("ARROW:schema", b"ARROW:schema"))

@@ -1,4 +1,4 @@
-"""Files and batches as Arrow streams: what pyarrow's reader gives, for pyarrow, polars and duckdb, without copies."""
+"""Files and batches as Arrow streams: equal to pyarrow's reader, for pyarrow, polars and duckdb, without copies."""
 
 from __future__ import annotations
 
@@ -60,37 +60,37 @@ NESTED = {
 }
 
 
-def written(table, **options):
+def write_table(table, **options):
     buffer = io.BytesIO()
     pq.write_table(table, buffer, **{"row_group_size": 100, **options})
     return buffer
 
 
-def expected(buffer, **options):
+def read_by_pyarrow(buffer, **options):
     return pq.read_table(buffer, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}, {"store_schema": False}])
 @pytest.mark.parametrize("name", [*FLAT, *NESTED])
-def test_types(name, options):
+def test_every_type(name, options):
     table = pa.table({name: {**FLAT, **NESTED}[name]})
     if name in ("f16", "duration", "null") and options.get("store_schema") is False:
-        pytest.skip("what is left of it, other tests have")
-    buffer = written(table, **options)
-    known = expected(buffer)
+        pytest.skip("other tests cover the type without its Arrow schema")
+    buffer = write_table(table, **options)
+    expected = read_by_pyarrow(buffer)
     with numparq.ParquetFile(buffer) as file:
-        found = pa.table(file)
-        # pyarrow calls the entries of a map by the name of the column, and Arrow "entries".
-        assert found.schema.equals(known.schema, check_metadata=name != "map"), (found.schema, known.schema)
-        assert found.equals(known) or name in ("f64", "dictionary")
-        assert found[name].to_pylist().__repr__() == known[name].to_pylist().__repr__()
-        found.validate(full=True)
+        got = pa.table(file)
+        # pyarrow names the entries of a map after the column, Arrow "entries".
+        assert got.schema.equals(expected.schema, check_metadata=name != "map"), (got.schema, expected.schema)
+        assert got.equals(expected) or name in ("f64", "dictionary")
+        assert got[name].to_pylist().__repr__() == expected[name].to_pylist().__repr__()
+        got.validate(full=True)
 
 
 def test_schema_before_rows():
-    """The schema is known without any page of the file, and is that of every batch."""
+    """The schema needs no page of the file, and is that of every batch."""
     table = pa.table({**FLAT, **NESTED})
-    content = bytearray(written(table, compression=None).getvalue())
+    content = bytearray(write_table(table, compression=None).getvalue())
     first = pq.read_metadata(io.BytesIO(bytes(content))).row_group(0).column(0).data_page_offset
     content[first : first + 8] = bytes(8)
     reader = pa.RecordBatchReader.from_stream(numparq.ParquetFile(bytes(content)))
@@ -99,16 +99,16 @@ def test_schema_before_rows():
         reader.read_all()
 
 
-def test_metadata():
+def test_schema_metadata():
     schema = pa.schema([pa.field("a", pa.int64(), False, {"note": "x"}), pa.field("b", pa.string())], {"key": "value"})
-    buffer = written(pa.table({"a": [1], "b": ["x"]}, schema))
+    buffer = write_table(pa.table({"a": [1], "b": ["x"]}, schema))
     assert pa.table(numparq.ParquetFile(buffer)).schema.equals(pq.read_schema(buffer), check_metadata=True)
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="k"))
     buffer = io.BytesIO()
     frame.to_parquet(buffer)
-    found = pa.table(numparq.ParquetFile(buffer))
-    assert found.schema.equals(pq.read_schema(buffer), check_metadata=True)
-    pd.testing.assert_frame_equal(found.to_pandas(), frame)
+    got = pa.table(numparq.ParquetFile(buffer))
+    assert got.schema.equals(pq.read_schema(buffer), check_metadata=True)
+    pd.testing.assert_frame_equal(got.to_pandas(), frame)
 
 
 def test_field_ids():
@@ -117,102 +117,102 @@ def test_field_ids():
     schema = pa.schema([pa.field("a", pa.int64(), metadata=ids["a"]), pa.field("s", struct, metadata=ids["s"])])
     table = pa.table({"a": [1], "s": [{"x": 1}]}, schema)
     for options in ({}, {"store_schema": False}):
-        buffer = written(table, **options)
-        found = pa.table(numparq.ParquetFile(buffer)).schema
-        assert found.field("a").metadata == pq.read_schema(buffer).field("a").metadata
-        assert found.field("s").metadata == pq.read_schema(buffer).field("s").metadata
+        buffer = write_table(table, **options)
+        got = pa.table(numparq.ParquetFile(buffer)).schema
+        assert got.field("a").metadata == pq.read_schema(buffer).field("a").metadata
+        assert got.field("s").metadata == pq.read_schema(buffer).field("s").metadata
 
 
-def test_polars():
+def test_polars_reads_streams():
     names = [name for name in FLAT if name not in ("wide_decimal", "u64", "duration", "uuid")]
     table = pa.table({name: FLAT[name] for name in names} | {name: NESTED[name] for name in ("list", "struct", "deep")})
-    file = numparq.ParquetFile(written(table))
-    found = pl.DataFrame(file)
-    assert found.equals(pl.from_arrow(expected(written(table))))
+    file = numparq.ParquetFile(write_table(table))
+    got = pl.DataFrame(file)
+    assert got.equals(pl.from_arrow(read_by_pyarrow(write_table(table))))
     few = pl.DataFrame(file.iter_batches(["i64", "text"], filters=col("i64").is_null(), batch_rows=30))
     assert few.columns == ["i64", "text"]
     assert len(few) == N // 2
 
 
-def test_duckdb():
+def test_duckdb_reads_streams():
     names = ["i64", "u64", "text", "decimal", "date", "stamp", "dictionary", "list", "struct", "map"]
     table = pa.table({name: {**FLAT, **NESTED}[name] for name in names})
-    file = numparq.ParquetFile(written(table))
+    file = numparq.ParquetFile(write_table(table))
     assert duckdb.sql("select count(*), count(i64), max(u64) from file").fetchall() == [(N, N // 2, 2**64 - 1)]
-    found = duckdb.sql("select * from file").to_arrow_table()
-    assert found["struct"].to_pylist() == table["struct"].to_pylist()
+    got = duckdb.sql("select * from file").to_arrow_table()
+    assert got["struct"].to_pylist() == table["struct"].to_pylist()
     batches = file.iter_batches(["text"], batch_rows=50)  # noqa: F841  (duckdb finds it)
     assert duckdb.sql("select count(*) from batches where text = 'a'").fetchall() == [(N // 4,)]
 
 
 def test_batches_are_streamed():
     table = pa.table({"a": range(10_000), "s": ["x" * (number % 50) for number in range(10_000)]})
-    file = numparq.ParquetFile(written(table, row_group_size=1000))
+    file = numparq.ParquetFile(write_table(table, row_group_size=1000))
     reader = pa.RecordBatchReader.from_stream(file.iter_batches(batch_rows=300, include=["row_number", "file"]))
     batches = list(reader)
     assert max(len(batch) for batch in batches) <= 300
-    found = pa.Table.from_batches(batches)
-    assert found.select(["a", "s"]).equals(table)
-    assert found["row_number"].to_pylist() == list(range(10_000))
-    assert found["file"][0].as_py() == "<BytesIO>"
+    got = pa.Table.from_batches(batches)
+    assert got.select(["a", "s"]).equals(table)
+    assert got["row_number"].to_pylist() == list(range(10_000))
+    assert got["file"][0].as_py() == "<BytesIO>"
 
 
-def test_nothing_is_copied(monkeypatch):
-    """What columns are decoded to is what the consumer has."""
+def test_streams_are_zero_copy(monkeypatch):
+    """The consumer gets the buffers that columns were decoded into."""
     from numparq.scan.stream import file_units
     from numparq.to_pandas import frame as to_pandas_frame
 
-    kept = []
+    layouts = []
     original = to_pandas_frame.allocate_blocks
 
-    def noted(*arguments):
-        kept.append(original(*arguments))
-        return kept[-1]
+    def record(*arguments):
+        layouts.append(original(*arguments))
+        return layouts[-1]
 
-    monkeypatch.setattr(file_units, "allocate_blocks", noted)
+    monkeypatch.setattr(file_units, "allocate_blocks", record)
     table = pa.table({"a": range(1000), "b": np.random.default_rng(0).random(1000)})
-    found = pa.table(numparq.ParquetFile(written(table, row_group_size=1000)))
-    (layout,) = kept
-    for place, name in enumerate(["a", "b"]):
-        assert found[name].chunk(0).buffers()[1].address == layout.values[place].ctypes.data
-    frame = pl.DataFrame(numparq.ParquetFile(written(table, row_group_size=1000)))
+    got = pa.table(numparq.ParquetFile(write_table(table, row_group_size=1000)))
+    (layout,) = layouts
+    for number, name in enumerate(["a", "b"]):
+        assert got[name].chunk(0).buffers()[1].address == layout.values[number].ctypes.data
+    frame = pl.DataFrame(numparq.ParquetFile(write_table(table, row_group_size=1000)))
     address = frame["a"].to_arrow().buffers()[1].address
-    assert address == kept[1].values[0].ctypes.data
+    assert address == layouts[1].values[0].ctypes.data
 
 
 def test_requested_schemas():
-    file = numparq.ParquetFile(written(pa.table({"a": [1], "s": ["x"], "b": [b"y"]})))
-    wanted = pa.schema([("a", pa.int32()), ("s", pa.large_string()), ("b", pa.large_binary())])
-    capsule = file.__arrow_c_stream__(wanted.__arrow_c_schema__())
+    file = numparq.ParquetFile(write_table(pa.table({"a": [1], "s": ["x"], "b": [b"y"]})))
+    requested = pa.schema([("a", pa.int32()), ("s", pa.large_string()), ("b", pa.large_binary())])
+    capsule = file.__arrow_c_stream__(requested.__arrow_c_schema__())
     reader = pa.RecordBatchReader._import_from_c_capsule(capsule)
     assert reader.schema.types == [pa.int64(), pa.large_string(), pa.large_binary()]
     assert reader.read_all().to_pydict() == {"a": [1], "s": ["x"], "b": [b"y"]}
 
 
-def test_frames_once_and_streams_often():
-    batches = numparq.ParquetFile(written(pa.table({"a": range(10)}))).iter_batches()
+def test_batches_stream_repeatedly_and_iterate_once():
+    batches = numparq.ParquetFile(write_table(pa.table({"a": range(10)}))).iter_batches()
     assert [batches.reader().read_all().num_rows for _ in range(2)] == [10, 10]
     assert len(next(batches)) == 10
     with pytest.raises(ValueError, match="already"):
         batches.__arrow_c_stream__()
 
 
-def test_many_times(tmp_path):
+def test_file_streams_repeatedly(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": range(10)}), path)
     with numparq.ParquetFile(path) as file:
         assert [pa.table(file).num_rows for _ in range(3)] == [10, 10, 10]
 
 
-def test_own_files():
+def test_numparq_files():
     frame = pd.DataFrame({"a": [1, 2], "c": pd.Categorical(["x", "y"]), "s": pd.array(["p", None], "str")})
     data = numparq.to_parquet(frame)
-    found = pa.table(numparq.ParquetFile(data))
-    assert found.equals(expected(io.BytesIO(data)))
+    got = pa.table(numparq.ParquetFile(data))
+    assert got.equals(read_by_pyarrow(io.BytesIO(data)))
 
 
 def test_no_columns_and_no_rows():
-    file = numparq.ParquetFile(written(pa.table({"a": range(10)})))
+    file = numparq.ParquetFile(write_table(pa.table({"a": range(10)})))
     assert file.iter_batches([]).reader().read_all().num_rows in (0, 10)
     empty = file.iter_batches(filters=col("a") > 100).reader().read_all()
     assert empty.num_rows == 0

@@ -1,4 +1,4 @@
-"""What readers skip by what numparq writes: their filters find the rows that they find without any statistics."""
+"""Filters of other readers on numparq's files: pruning by its metadata loses no rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scaled(units):
     return decimal.Decimal(units).scaleb(-2)
 
 
-# A type, and values among which there are neighbours, equals, and those about which readers err.
+# A type, and values with neighbours, duplicates and known pitfalls of readers.
 KINDS = {
     "int32": (pa.int32(), [-(2**31), -1, 0, 1, 2, 7, 2**31 - 1]),
     "uint32": (pa.uint32(), [0, 1, 2**31 - 1, 2**31, 2**32 - 1]),
@@ -53,7 +53,7 @@ OPERATIONS = ("==", "!=", "<", "<=", ">", ">=")
 
 @st.composite
 def tables(draw, kinds=tuple(KINDS)):
-    """Draw a column of a few values in runs, so that pages differ, how it is written, and something to ask for."""
+    """Draw a column of values in runs, so that pages differ, its write options, an operation and a literal."""
     kind = draw(st.sampled_from(kinds))
     arrow, values = KINDS[kind]
     some = st.sampled_from([*values, None])
@@ -74,7 +74,7 @@ def tables(draw, kinds=tuple(KINDS)):
     return kind, table, options, draw(st.sampled_from(OPERATIONS)), draw(st.sampled_from(values))
 
 
-def written(table, options):
+def write_table(table, options):
     frame = pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(table[name])) for name in table.column_names})
     return numparq.to_parquet(frame, index=False, **options)
 
@@ -91,25 +91,25 @@ COMPARE = {
 
 @settings(deadline=None, max_examples=150)
 @given(tables())
-def test_pyarrow(drawn):
+def test_pyarrow_filters(drawn):
     kind, table, options, operation, value = drawn
     floating = kind.startswith("float")
-    # pyarrow compares no float16, and takes bounds for those of NaNs too, also in files of its own.
+    # pyarrow cannot compare float16, and applies bounds to NaNs, also in its own files.
     assume(kind != "float16" and not (floating and operation == "!="))
-    data = written(table, options)
+    data = write_table(table, options)
     scalar = pa.scalar(value, table["value"].type)
-    wanted = table.filter(COMPARE[operation](table["value"], scalar))
+    expected = table.filter(COMPARE[operation](table["value"], scalar))
     got = pq.read_table(io.BytesIO(data), filters=COMPARE[operation](pc.field("value"), scalar))
-    assert got["row"].to_pylist() == wanted["row"].to_pylist()
-    for asked in (pc.field("value").is_null(), pc.field("value").is_valid()):
-        assert pq.read_table(io.BytesIO(data), filters=asked)["row"].equals(table.filter(asked)["row"])
+    assert got["row"].to_pylist() == expected["row"].to_pylist()
+    for condition in (pc.field("value").is_null(), pc.field("value").is_valid()):
+        assert pq.read_table(io.BytesIO(data), filters=condition)["row"].equals(table.filter(condition)["row"])
 
 
 @pytest.fixture(scope="module")
 def connection():
     duckdb = pytest.importorskip("duckdb")
-    with duckdb.connect() as made:
-        yield made
+    with duckdb.connect() as session:
+        yield session
 
 
 def rows_of(connection, source, condition, value):
@@ -146,30 +146,30 @@ def folder(tmp_path_factory):
 
 @settings(deadline=None, max_examples=150)
 @given(tables())
-def test_duckdb(connection, folder, drawn):
+def test_duckdb_filters(connection, folder, drawn):
     kind, table, options, operation, value = drawn
     if kind == "float16":
-        options.pop("bloom_filter_options", None)  # duckdb 2.0.0 hashes four bytes of what has two
+        options.pop("bloom_filter_options", None)  # duckdb 2.0.0 hashes four bytes of a float16
     path = folder / "file.parquet"
-    path.write_bytes(written(table, options))
+    path.write_bytes(write_table(table, options))
     connection.execute(f"create or replace temp table whole as select * from '{path}'")
     value = float(value) if kind == "float16" else value
     operation = operation.replace("==", "=")
     conditions = [f"value {operation} ?::{DUCKDB_TYPES[kind]}", f"value in (?::{DUCKDB_TYPES[kind]})"]
     if options["write_page_index"] or kind not in ("string", "binary", "fixed"):
-        # duckdb 2.0.0 errs where the headers of such pages have statistics; those of pyarrow do, too.
+        # duckdb 2.0.0 fails if the headers of such pages have statistics, also with pyarrow's files.
         conditions += ["value is null", "value is not null"]
     for condition in conditions:
-        wanted = rows_of(connection, "whole", condition, value)
-        assert rows_of(connection, f"'{path}'", condition, value) == wanted, condition
+        expected = rows_of(connection, "whole", condition, value)
+        assert rows_of(connection, f"'{path}'", condition, value) == expected, condition
 
 
 @settings(deadline=None, max_examples=150)
 @given(tables())
-def test_polars(drawn):
+def test_polars_filters(drawn):
     pl = pytest.importorskip("polars")
     kind, table, options, operation, value = drawn
-    data = written(table, options)
+    data = write_table(table, options)
     whole = pl.read_parquet(data)
     value = pl.lit(value, whole["value"].dtype) if kind != "float16" else pl.lit(float(value))
     column = pl.col("value")

@@ -1,4 +1,4 @@
-"""pandas' own tests of its Parquet functions, with numparq in the place of pyarrow's engine."""
+"""pandas' own tests of its Parquet functions, with numparq in place of the pyarrow engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-pytest.importorskip("pyarrow", reason="pandas' tests of pyarrow's engine use it beside the engine")
+pytest.importorskip("pyarrow", reason="pandas' tests of the pyarrow engine need pyarrow itself")
 
 TESTS = Path(__file__).resolve().parents[1]
 MODULE = Path(pd.__file__).parent / "tests" / "io" / "test_parquet.py"
@@ -21,7 +21,7 @@ from support.pandas_suite.expected import FAILURES, SKIPS  # noqa: E402
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory) -> dict[str, list[str]]:
-    """The outcome of each test of pandas' module, and what is to be said of it."""
+    """Return the outcome of each test in pandas' module, with its message."""
     if not MODULE.exists():
         pytest.skip("pandas is installed without its tests")
     folder = tmp_path_factory.mktemp("suite")
@@ -34,16 +34,16 @@ def outcomes(tmp_path_factory) -> dict[str, list[str]]:
     return json.loads((folder / "outcomes").read_text())
 
 
-def test_every_test_passes_but_those_with_a_reason(outcomes):
+def test_all_but_known_failures_pass(outcomes):
     failed = {name: text for name, (outcome, text) in outcomes.items() if outcome == "failed" and name not in FAILURES}
     assert not failed, f"{len(failed)} more fail, such as {next(iter(failed.items()))}"
     assert sum(outcome == "passed" for outcome, _ in outcomes.values()) >= 70
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_what_is_expected_to_fail_still_fails(outcomes, name):
+def test_known_failures_still_fail(outcomes, name):
     if name not in outcomes and pd.__version__ < "3.1":
-        pytest.skip("the test is younger than this pandas")
+        pytest.skip("this pandas does not have the test yet")
     outcome, text = outcomes[name]
     if outcome == "skipped":
         pytest.skip(text)
@@ -51,13 +51,13 @@ def test_what_is_expected_to_fail_still_fails(outcomes, name):
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_the_documentation_lists_what_fails(name):
+def test_documentation_lists_known_failures(name):
     page = TESTS.parent / "docs" / "pandas.md"
     if not page.exists():
         pytest.skip("no documentation beside the tests")
     assert f"`{name.partition('::')[2].partition('[')[0]}`" in page.read_text()
 
 
-def test_what_is_skipped_lacks_something(outcomes):
+def test_skips_have_known_reasons(outcomes):
     skipped = {name: text for name, (outcome, text) in outcomes.items() if outcome == "skipped"}
     assert not {name: text for name, text in skipped.items() if not any(reason in text for reason in SKIPS)}

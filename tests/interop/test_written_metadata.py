@@ -1,4 +1,4 @@
-"""What footers, page indexes and Bloom filters say is what pyarrow and duckdb take them to say."""
+"""pyarrow and duckdb read footers, page indexes and Bloom filters as numparq means them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def leaf(physical, length=None, logical=None):
 
 
 def texts(numbers):
-    """Give numbers as the data, starts and ends of texts."""
+    """Return strings of numbers as their data, starts and ends."""
     parts = [b"text of %d" % number for number in numbers]
     ends = np.cumsum([len(part) for part in parts])
     return np.frombuffer(b"".join(parts), np.uint8), np.concatenate([[0], ends[:-1]]), ends
@@ -52,66 +52,66 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize(
-    ("fpp", "count", "given"),
-    # About as many values as the size has room for, where the rate is about the one asked for. How values fall into
-    # the blocks of a small filter moves its rate by several percent, the more so the lower it is: hence many blocks.
+    ("fpp", "count", "with_ndv"),
+    # Counts that fill the filter's size, so that the rate is near the requested one. In small filters the spread over
+    # blocks changes the rate by several percent, more so for low rates: hence many blocks.
     [(0.1, 10_900, False), (0.01, 6_200, False), (0.01, 6_200, True), (0.001, 124_000, False), (0.05, 1_000, True)],
 )
-def test_answers_and_rate(tmp_path, fpp, count, given):
-    """No false negative, and a measured rate of false positives of at most 1.1 times the one asked for."""
+def test_bloom_filter_false_positive_rate(tmp_path, fpp, count, with_ndv):
+    """No false negatives, and a measured rate of false positives of at most 1.1 times the requested one."""
     path = tmp_path / "a.parquet"
     numbers = np.random.default_rng(count).permutation(count)
     frame = pd.DataFrame({name: make(numbers) for name, make in COLUMNS.items()})
-    options = {"fpp": fpp, "ndv": count} if given else {"fpp": fpp}
+    options = {"fpp": fpp, "ndv": count} if with_ndv else {"fpp": fpp}
     numparq.to_parquet(frame, path, index=False, bloom_filter_options=dict.fromkeys(COLUMNS, options))
-    found = read_bloom_filters(path)
-    assert set(found) == set(COLUMNS)
-    absent = np.arange(count, count + max(ABSENT, int(2000 / fpp)))  # of which 2,000 are no more than 10 % off
+    filters = read_bloom_filters(path)
+    assert set(filters) == set(COLUMNS)
+    absent = np.arange(count, count + max(ABSENT, int(2000 / fpp)))  # 2,000 hits are no more than 10 % off
     for name, hashes in HASHES.items():
-        assert found[name].might_contain(hashes(numbers)).all(), name
-        assert found[name].might_contain(hashes(absent)).mean() <= 1.1 * fpp, name
+        assert filters[name].might_contain(hashes(numbers)).all(), name
+        assert filters[name].might_contain(hashes(absent)).mean() <= 1.1 * fpp, name
 
 
-def test_duckdb_asks_ours(tmp_path):
+def test_duckdb_probes_bloom_filters(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "a.parquet"
     numbers = np.arange(0, 3000, 3)
     frame = pd.DataFrame({name: make(numbers) for name, make in COLUMNS.items()})
     numparq.to_parquet(frame, path, index=False, bloom_filter_options=dict.fromkeys(COLUMNS, True))
-    of = {
+    literals = {
         name: (lambda number, kind=kind: f"{number}::{kind}")
         for name, kind in {"int32": "integer", "int64": "bigint", "float32": "float", "float64": "double"}.items()
     }
-    of["text"] = lambda number: f"'text of {number}'"
-    found = read_bloom_filters(path)
+    literals["text"] = lambda number: f"'text of {number}'"
+    filters = read_bloom_filters(path)
     with duckdb.connect() as connection:
-        for name, literal in of.items():
+        for name, literal in literals.items():
             for number in (0, 3, 1500, 2997, 1, 2, 1501, 2998, 10**6):
                 query = f"select bloom_filter_excludes from parquet_bloom_probe('{path}', '{name}', {literal(number)})"
                 excluded = connection.sql(query).fetchall()[0][0]
-                assert excluded != found[name].might_contain(HASHES[name](np.array([number])))[0], (name, number)
+                assert excluded != filters[name].might_contain(HASHES[name](np.array([number])))[0], (name, number)
                 got = connection.sql(f"select count(*) from '{path}' where \"{name}\" = {literal(number)}")
                 assert got.fetchall() == [(int(number in numbers),)]
 
 
 @pytest.mark.parametrize("use_dictionary", [False, True])
 @pytest.mark.parametrize(("dtype", "bits"), [("f2", "u2"), ("f4", "u4"), ("f8", "u8")])
-def test_zeros_and_nans_are_found_by_value(tmp_path, dtype, bits, use_dictionary):
-    """Readers look for what is equal: the other zero, and a NaN of other bits."""
+def test_bloom_filters_match_zeros_and_nans_by_value(tmp_path, dtype, bits, use_dictionary):
+    """Readers probe with equal values: the zero of the other sign, and a NaN with other bits."""
     nan = np.array([np.nan], dtype).view(bits) | 1
     values = {"a": np.array([-0.0, nan.view(dtype)[0], 2] * 9, dtype), "b": np.array([1, 2, 3] * 9, dtype)}
     frame = pd.DataFrame({name: pd.arrays.ArrowExtensionArray(pa.array(each)) for name, each in values.items()})
     numparq.to_parquet(
         frame, tmp_path / "a", use_dictionary=use_dictionary, bloom_filter_options={"a": True, "b": True}
     )
-    found = read_bloom_filters(tmp_path / "a")
+    filters = read_bloom_filters(tmp_path / "a")
     about = {"f2": leaf(FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), "f4": leaf(FLOAT), "f8": leaf(DOUBLE)}[dtype]
-    assert found["a"].might_contain(hash_values(about, np.array([0.0, -0.0, np.nan, 2], dtype))).all()
-    assert not found["b"].might_contain(hash_values(about, np.array([0.0, -0.0, np.nan], dtype))).any()
+    assert filters["a"].might_contain(hash_values(about, np.array([0.0, -0.0, np.nan, 2], dtype))).all()
+    assert not filters["b"].might_contain(hash_values(about, np.array([0.0, -0.0, np.nan], dtype))).any()
 
 
 @pytest.mark.parametrize("writer", ["pyarrow", "duckdb"])
-def test_those_of_others_answer_here(tmp_path, writer):
+def test_bloom_filters_of_other_writers(tmp_path, writer):
     path = tmp_path / "a.parquet"
     numbers = np.arange(4000)
     table = pa.table({"int64": numbers, "float64": numbers.astype("f8"), "text": [f"text of {n}" for n in numbers]})
@@ -123,13 +123,13 @@ def test_those_of_others_answer_here(tmp_path, writer):
             pytest.skip("this pyarrow writes no Bloom filters")
     else:
         duckdb = pytest.importorskip("duckdb")
-        repeated = pa.concat_tables([table] * 20)  # duckdb makes them of dictionaries only
+        repeated = pa.concat_tables([table] * 20)  # duckdb writes filters for dictionary-encoded columns only
         with duckdb.connect() as connection:
             connection.register("repeated", repeated)
             connection.sql(f"copy repeated to '{path}' (format parquet, dictionary_size_limit 100000)")
-    found = read_bloom_filters(path)
-    assert set(found) == set(table.column_names)
-    for name, filter_ in found.items():
+    filters = read_bloom_filters(path)
+    assert set(filters) == set(table.column_names)
+    for name, filter_ in filters.items():
         assert filter_.might_contain(HASHES[name](numbers)).all()
         assert filter_.might_contain(HASHES[name](np.arange(10**6, 10**6 + ABSENT))).mean() < 0.02
 
@@ -160,7 +160,7 @@ def in_memory(frame, **options):
     return io.BytesIO(numparq.to_parquet(frame, index=False, row_group_size=2000, max_rows_per_page=300, **options))
 
 
-def test_pyarrow_takes_statistics_for_what_they_are(frame):
+def test_pyarrow_reads_statistics(frame):
     file = pq.ParquetFile(in_memory(frame, sorting_columns=["n", ("s", True, True)]))
     assert file.metadata.format_version == "1.0"
     assert file.metadata.created_by.startswith("numparq version ")
@@ -171,8 +171,8 @@ def test_pyarrow_takes_statistics_for_what_they_are(frame):
             (0, False, False),
             (3, True, True),
         ]
-        for place, name in enumerate(frame.columns[:-1]):
-            chunk = about.column(place)
+        for index, name in enumerate(frame.columns[:-1]):
+            chunk = about.column(index)
             values = part[name].dropna()
             assert (chunk.statistics.min, chunk.statistics.max) == (values.min(), values.max()), name
             assert chunk.statistics.null_count == part[name].isna().sum()
@@ -182,11 +182,11 @@ def test_pyarrow_takes_statistics_for_what_they_are(frame):
         chunk = about.column(6)
         assert chunk.num_values == 2 * len(part)
         assert (chunk.statistics.min, chunk.statistics.max) == (part.index[0], part.index[-1] + 1)
-        assert about.total_byte_size == sum(about.column(place).total_uncompressed_size for place in range(7))
+        assert about.total_byte_size == sum(about.column(index).total_uncompressed_size for index in range(7))
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "condition",
     [
         pc.field("n") == 2345,
         pc.field("n") > 4990,
@@ -200,24 +200,24 @@ def test_pyarrow_takes_statistics_for_what_they_are(frame):
     ],
     ids=str,
 )
-def test_filters_of_pyarrow(frame, asked):
+def test_pyarrow_filters(frame, condition):
     file = in_memory(frame)
     whole = pq.read_table(file)
-    got = pq.read_table(file, filters=asked)
+    got = pq.read_table(file, filters=condition)
     assert 0 < len(got) < ROWS
-    assert got.equals(whole.filter(asked))
+    assert got.equals(whole.filter(condition))
 
 
-def test_duckdb_takes_statistics_for_what_they_are(frame, tmp_path):
+def test_duckdb_reads_statistics(frame, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "a.parquet"
     path.write_bytes(in_memory(frame, bloom_filter_options={"s": True}).getvalue())
     with duckdb.connect() as connection:
-        found = connection.sql(
+        rows = connection.sql(
             "select path_in_schema, stats_min_value, stats_max_value, stats_null_count, bloom_filter_offset "
             f"from parquet_metadata('{path}') where row_group_id = 1"
         ).fetchall()
-    about = {name: rest for name, *rest in found}
+    about = {name: rest for name, *rest in rows}
     part = frame.iloc[2000:4000]
     assert about["n"] == ["2000", "3999", 0, None]
     assert about["u"][:3] == [str(part["u"].min()), str(part["u"].max()), 0]

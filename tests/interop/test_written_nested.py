@@ -1,4 +1,4 @@
-"""Nested columns through files that numparq writes: pyarrow, polars and duckdb read what went in."""
+"""Nested columns in numparq's files: pyarrow, polars and duckdb read the values that were written."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ OPTIONS = [
 ]
 
 
-def expected_of(values: list) -> pa.Array:
+def expected_array(values: list) -> pa.Array:
     return pa.array([sorted(item) if isinstance(item, set) else item for item in values], from_pandas=True)
 
 
-def written(frame: pd.DataFrame, **options) -> pa.Table:
+def write_and_read(frame: pd.DataFrame, **options) -> pa.Table:
     return pq.read_table(io.BytesIO(numparq.to_parquet(frame, **options)))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_objects(options):
+def test_object_columns(options):
     columns = {name: values for name, values in COLUMNS.items() if values}
     rows = max(map(len, columns.values()))
     full = {name: values + [None] * (rows - len(values)) for name, values in columns.items()}
     frame = pd.DataFrame({name: pd.Series(object_series(values)) for name, values in full.items()})
-    table = written(frame, **options)
+    table = write_and_read(frame, **options)
     for name, values in full.items():
-        expected = expected_of(values)
+        expected = expected_array(values)
         assert table[name].type == expected.type, name
         assert table[name].combine_chunks().to_pylist() == expected.to_pylist(), name
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_arrow_data(options):
+def test_arrow_columns(options):
     rows = max(len(values) for values, _ in ARROW.values())
     arrays = {
         name: pa.array(values + [None] * (rows - len(values)), data_type) for name, (values, data_type) in ARROW.items()
     }
     twice = {name: pa.chunked_array([array, array.slice(1)]) for name, array in arrays.items()}
     frame = pd.DataFrame({name: pd.arrays.ArrowExtensionArray(array) for name, array in twice.items()})
-    table = written(frame, **options)
+    table = write_and_read(frame, **options)
     by_pyarrow = io.BytesIO()
     pq.write_table(pa.table(twice), by_pyarrow)
     again = pq.read_table(by_pyarrow)
@@ -66,7 +66,7 @@ def test_arrow_data(options):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_random_objects(data):
+def test_random_object_columns(data):
     values = data.draw(
         st.lists(st.none() | st.lists(data.draw(nested_strategies(3)), max_size=4), min_size=1, max_size=30)
     )
@@ -77,11 +77,11 @@ def test_random_objects(data):
         "data_page_version": data.draw(st.sampled_from(["1.0", "2.0"])),
         "use_dictionary": data.draw(st.booleans()),
     }
-    table = written(pd.DataFrame({"c": pd.Series(object_series(values))}), **sizes)
+    table = write_and_read(pd.DataFrame({"c": pd.Series(object_series(values))}), **sizes)
     assert table["c"].to_pylist() == values
 
 
-def test_polars_reads_them():
+def test_polars_reads_nested_columns():
     polars = pytest.importorskip("polars")
     names = ["ints", "texts", "structs", "lists of structs", "lists of lists", "structs of lists"]
     frame = pd.DataFrame({name: pd.Series(object_series(COLUMNS[name])) for name in names})
@@ -91,7 +91,7 @@ def test_polars_reads_them():
         assert by_polars[name].to_list() == table[name].to_pylist(), name
 
 
-def test_duckdb_reads_them(tmp_path):
+def test_duckdb_reads_nested_columns(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     names = ["ints", "texts", "structs", "lists of structs", "lists of lists", "structs of lists"]
     path = tmp_path / "nested.parquet"
@@ -100,8 +100,8 @@ def test_duckdb_reads_them(tmp_path):
     assert [dict(zip(names, row, strict=True)) for row in rows] == pq.read_table(path).to_pylist()
 
 
-def test_levels_are_those_of_pyarrows_file():
-    """Byte for byte the same levels and values, in a file without compression and dictionaries."""
+def test_levels_match_pyarrow():
+    """Levels and values are equal byte for byte, without compression and dictionaries."""
     from support.oracles.nested import levels_in_file
 
     values = COLUMNS["structs of lists"] * 50
@@ -114,7 +114,7 @@ def test_levels_are_those_of_pyarrows_file():
     assert levels_in_file(data) == levels_by_pyarrow(pa.table({"c": pa.array(values)}))
 
 
-def test_extension_types_come_back():
+def test_extension_types_round_trip():
     import uuid
 
     number = uuid.UUID(int=5)
@@ -122,18 +122,18 @@ def test_extension_types_come_back():
     frame["i"] = pd.Series(pd.arrays.IntervalArray.from_breaks([1, 2, 3])).astype(
         pd.ArrowDtype(pa.array(pd.arrays.IntervalArray.from_breaks([1, 2])).type)
     )
-    table = written(frame)
+    table = write_and_read(frame)
     assert table["c"].type.value_type == pa.uuid()
     assert table["c"].to_pylist() == [[number, None], None]
     assert table["i"].type == frame["i"].dtype.pyarrow_dtype
 
 
 def test_categories_that_are_tuples():
-    table = written(pd.DataFrame({"c": pd.Categorical([(1, 2), None, (3,), (1, 2)])}))
+    table = write_and_read(pd.DataFrame({"c": pd.Categorical([(1, 2), None, (3,), (1, 2)])}))
     assert table["c"].to_pylist() == [[1, 2], None, [3], [1, 2]]
 
 
-def test_pages_of_lists_begin_with_rows():
+def test_list_pages_begin_at_rows():
     values = object_series([list(range(i % 7)) for i in range(500)])
     data = numparq.to_parquet(pd.DataFrame({"c": values}), max_rows_per_page=10, data_page_size=64)
     file = pq.ParquetFile(io.BytesIO(data))
@@ -141,7 +141,7 @@ def test_pages_of_lists_begin_with_rows():
     assert file.metadata.row_group(0).column(0).has_offset_index
 
 
-def test_what_cannot_be_written_is_named():
+def test_unsupported_values_name_the_column():
     frame = pd.DataFrame({"fine": [1, 2], "odd": [[1], {"a": 1}]})
     with pytest.raises(SchemaError, match="odd"):
         numparq.to_parquet(frame)
@@ -154,8 +154,8 @@ def test_statistics_of_elements():
     assert statistics.null_count == 3  # of all levels: the null element, the null list and the empty one
 
 
-def test_frames_of_no_rows():
-    table = written(
+def test_frames_without_rows():
+    table = write_and_read(
         pd.DataFrame({"c": pd.Series(np.empty(0, object)), "d": pd.array([], pd.ArrowDtype(pa.list_(pa.int8())))})
     )
     assert table.num_rows == 0

@@ -253,7 +253,7 @@ def test_ranges_outside_the_file():
         assert view_bytes(prefetched, 100, 110) == DATA[100:110]
         wait_for_loads(prefetched)
         assert source.loads == [[(100, 110)], [(100, 110)]]
-        with pytest.raises(InvalidFileError, match="there are only 5000"):
+        with pytest.raises(InvalidFileError, match="beyond the file's 5000 bytes"):
             prefetched.read_into(4000, np.empty(1001, np.uint8))
 
 

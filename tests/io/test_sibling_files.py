@@ -118,7 +118,7 @@ def test_paths_are_not_decoded_or_expanded(folder, path):
 @pytest.mark.usefixtures("open_mode")
 @pytest.mark.parametrize("path", ["nothing", "p=a:b/nothing", "part.0/x", "p=a:b", "p=a:b/deep"])
 def test_missing_files_and_directories_raise(folder, path):
-    with pytest.raises(InvalidFileError, match=r"cannot be opened|is no regular file"):
+    with pytest.raises(InvalidFileError, match=r"cannot be opened|is not a regular file"):
         read_sibling(folder, path)
 
 
@@ -143,7 +143,7 @@ def test_symlinks_must_stay_in_the_directory(folder):
     assert read_sibling(folder, "down/deep/part 1") == b"part 1!"
     assert read_sibling(folder, "up/data/part.0") == b"part 0"  # leads out and back in
     for path in ("to secret", "to secret too", "up/secret"):
-        with pytest.raises(InvalidFileError, match="leads out of the folder"):
+        with pytest.raises(InvalidFileError, match="leads out of the directory"):
             read_sibling(folder, path)
     for path in ("loop", "dangling", "up"):
         with pytest.raises(InvalidFileError):
@@ -181,7 +181,7 @@ def test_pipes_and_sockets_raise(folder):
         os.rename(f"{short}/socket", folder / "socket") if _same_device(short, folder) else (folder / "socket").touch()
         for path in ("pipe", "socket"):
             if path == "pipe" or stat.S_ISSOCK(os.stat(folder / path).st_mode):
-                with pytest.raises(InvalidFileError, match="is no regular file"):
+                with pytest.raises(InvalidFileError, match="is not a regular file"):
                     read_sibling(folder, path)
 
 
@@ -197,7 +197,7 @@ def test_devices_are_not_opened(monkeypatch):
     real = os.open
     monkeypatch.setattr(os, "open", lambda name, *more, **options: opens.append(name) or real(name, *more, **options))
     for name in ("zero", "tty"):
-        with pytest.raises(InvalidFileError, match="is no regular file"):
+        with pytest.raises(InvalidFileError, match="is not a regular file"):
             SiblingFiles("/dev/x").open(name)
     assert set(opens) == {"/dev"}
 
@@ -207,7 +207,7 @@ def test_devices_are_not_opened(monkeypatch):
 def test_files_on_other_file_systems_raise(folder, monkeypatch):
     siblings = SiblingFiles(folder / "_metadata")
     siblings._device += 1
-    with pytest.raises(InvalidFileError, match="another file system"):
+    with pytest.raises(InvalidFileError, match="not on the file system"):
         siblings.open("part.0")
 
 
@@ -218,7 +218,7 @@ def test_link_to_another_file_system_raises(folder):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
         Path(other, "x").write_bytes(SECRET)
         (folder / "link").symlink_to(other)
-        with pytest.raises(InvalidFileError, match="leads out of the folder"):
+        with pytest.raises(InvalidFileError, match="leads out of the directory"):
             read_sibling(folder, "link/x")
 
 
@@ -236,7 +236,7 @@ def test_no_descriptor_is_left_open(folder):
 
 def test_bytes_and_file_objects_have_no_siblings():
     for path in (b"PAR1", memoryview(b""), object()):
-        with pytest.raises(UnsupportedError, match="needs the name of a file"):
+        with pytest.raises(UnsupportedError, match="needs the path of a local file"):
             SiblingFiles(path)
 
 
@@ -268,7 +268,7 @@ def test_files_as_one_source(folder):
     assert source.view(FILE_STRIDE, 1, 0) is None
     assert source.num_requests == 7
     assert source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
-    with pytest.raises(InvalidFileError, match="cut off"):
+    with pytest.raises(InvalidFileError, match="is truncated"):
         source.read_into(FILE_STRIDE, np.empty(2, np.uint8))
     source.close()
 
@@ -328,12 +328,12 @@ def test_too_many_and_too_large_files_raise(folder, monkeypatch):
     source, _ = join_files(folder, 3)
     monkeypatch.setattr(multi_file_source, "MAX_FILES", 2)
     source.add_file("n0"), source.add_file("n1")
-    with pytest.raises(LimitError, match="more than 2 other files"):
+    with pytest.raises(LimitError, match="more than 2 sibling files"):
         source.add_file("n2")
     source.close()
     source, _ = join_files(folder, 3)
     monkeypatch.setattr(multi_file_source, "FILE_STRIDE", 4)
-    with pytest.raises(LimitError, match="more than is read"):
+    with pytest.raises(LimitError, match="the limit is"):
         source.add_file("n2")
     source.close()
     shutil.rmtree(folder)

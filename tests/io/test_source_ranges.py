@@ -53,11 +53,11 @@ def test_ranges_have_their_bytes_and_slack(source):
 def test_ranges_outside_the_file_raise_before_allocation(source):
     before = source.num_requests
     for start, stop in ((0, 3001), (-1, 5), (7, 6), (0, 2**60), (2**61, 2**61 + 1), (-(2**63), 2**63 - 1)):
-        assert not source.has(start, stop)
-        with pytest.raises(InvalidFileError, match="there are only 3000"):
+        assert not source.contains(start, stop)
+        with pytest.raises(InvalidFileError, match="beyond the file's 3000 bytes"):
             source.read_ranges([(0, 10), (start, stop)])
     assert source.num_requests == before
-    assert source.has(0, 3000)
+    assert source.contains(0, 3000)
 
 
 def test_memory_error_becomes_limit_error(monkeypatch):
@@ -153,7 +153,7 @@ def test_coalescing_argument(frame):
     coalescing = Coalescing(gap=5, max_bytes=1000)
     with ParquetFile(to_parquet(frame), coalescing=coalescing) as file:
         assert file.coalescing is coalescing
-    with pytest.raises(TypeError, match=r"coalescing is a numparq\.Coalescing or None, not int"):
+    with pytest.raises(TypeError, match=r"coalescing must be a numparq\.Coalescing or None, not int"):
         ParquetFile(to_parquet(frame), coalescing=5)
 
 

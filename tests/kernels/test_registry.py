@@ -97,7 +97,7 @@ TESTS = {
     "measure_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
     "copy_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
     "distinct_types": KernelTests("kernels/objects/test_strings_from_objects.test_any_distinct_classes"),
-    "read_dates": KernelTests("from_pandas/test_temporal.test_any_dates"),
+    "read_dates": KernelTests("from_pandas/test_temporal.test_random_dates_match_toordinal"),
     "decompress_lzo": KernelTests(
         "kernels/decode/test_lzo.test_any_bytes", "kernels/decode/test_lzo.test_cut_at_every_byte"
     ),

@@ -1,4 +1,4 @@
-"""The fixture that registers numparq as an engine of pandas."""
+"""Fixture that registers numparq as a pandas engine."""
 
 from __future__ import annotations
 

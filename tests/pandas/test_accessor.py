@@ -1,4 +1,4 @@
-"""`df.numparq`, the accessor."""
+"""The `df.numparq` accessor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_accessor_writes(registered_engine, tmp_path):
     assert FRAME.numparq.to_parquet() == FRAME.numparq.to_bytes()
 
 
-def test_accessor_schema_is_what_is_written(registered_engine):
+def test_accessor_schema_matches_written_file(registered_engine):
     frame = FRAME.assign(d=[Decimal("1.25"), None, Decimal("100")], l=[[1], [], None])
     with numparq.ParquetFile(frame.numparq.to_bytes()) as file:
         assert str(frame.numparq.schema) == str(file.schema)
@@ -31,7 +31,7 @@ def test_accessor_schema_is_what_is_written(registered_engine):
         _ = pd.DataFrame({"a": [1, "x"]}).numparq.schema
 
 
-def test_accessor_lost(registered_engine):
+def test_accessor_lists_lost_rows(registered_engine):
     frame = pd.DataFrame({"a": np.arange(2000)})
     data = bytearray(frame.numparq.to_bytes(row_group_size=1000, compression=None, column_encoding="PLAIN"))
     assert pd.read_parquet(bytes(data), engine="numparq").numparq.lost == []

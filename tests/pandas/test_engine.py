@@ -1,4 +1,4 @@
-"""numparq as an engine of pandas: what it makes of arguments, and files."""
+"""numparq as a pandas engine: arguments, files and filesystems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.pandas_engine import FRAME
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-def test_files(registered_engine, tmp_path, kind):
+def test_round_trip_of_a_file(registered_engine, tmp_path, kind):
     path = kind(tmp_path / "file.parquet")
     FRAME.to_parquet(path, engine="numparq")
     tm.assert_frame_equal(pd.read_parquet(path, engine="numparq"), FRAME)
@@ -25,7 +25,7 @@ def test_files(registered_engine, tmp_path, kind):
         assert file.is_written_by_numparq
 
 
-def test_each_reads_what_the_other_writes(registered_engine, tmp_path):
+def test_files_are_exchanged_with_pyarrow(registered_engine, tmp_path):
     pytest.importorskip("pyarrow")
     for writer, reader in (("numparq", "pyarrow"), ("pyarrow", "numparq")):
         FRAME.to_parquet(tmp_path / writer, engine=writer)
@@ -51,7 +51,7 @@ def test_columns_filters_and_index(registered_engine):
         assert pd.read_parquet(data, "numparq", filters=filters)["a"].tolist() == [2, 3]
 
 
-def test_numparqs_own_arguments(registered_engine, tmp_path):
+def test_numparq_arguments_are_passed_through(registered_engine, tmp_path):
     FRAME.to_parquet(tmp_path / "file", engine="numparq", row_group_size=1, key_value_metadata={"who": "me"})
     with numparq.ParquetFile(tmp_path / "file") as file:
         assert file.num_row_groups == 3
@@ -74,23 +74,23 @@ def test_dtype_backend(registered_engine, backend):
         pd.read_parquet(data, engine="numparq", dtype_backend="numpy")
 
 
-def test_attrs(registered_engine):
+def test_attrs_round_trip(registered_engine):
     frame = FRAME.copy()
     frame.attrs = {"unit": "m"}
     assert pd.read_parquet(frame.to_parquet(engine="numparq"), engine="numparq").attrs == {"unit": "m"}
 
 
-def test_what_is_no_frame(registered_engine):
+def test_series_is_refused(registered_engine):
     with pytest.raises(ValueError, match="only supports IO with DataFrames"):
         parquet.to_parquet(FRAME["a"], engine="numparq")
 
 
-def test_a_missing_folder_is_named(registered_engine, tmp_path):
+def test_missing_directory_is_refused(registered_engine, tmp_path):
     with pytest.raises(OSError, match="non-existent directory"):
         FRAME.to_parquet(tmp_path / "none" / "file", engine="numparq")
 
 
-def test_file_systems(registered_engine, tmp_path):
+def test_fsspec_filesystems_and_file_urls(registered_engine, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     FRAME.to_parquet("memory://engine/a.parquet", engine="numparq", storage_options={"use_listings_cache": False})
@@ -107,7 +107,7 @@ def test_file_systems(registered_engine, tmp_path):
 
 
 def test_http_is_opened_by_pandas(registered_engine, monkeypatch):
-    data, asked = FRAME.to_parquet(engine="numparq"), []
+    data, calls = FRAME.to_parquet(engine="numparq"), []
 
     class Handles:
         handle = io.BytesIO(data)
@@ -116,10 +116,10 @@ def test_http_is_opened_by_pandas(registered_engine, monkeypatch):
             return self
 
         def __exit__(self, *exception):
-            asked.append("closed")
+            calls.append("closed")
 
     def get_handle(path, mode, **options):
-        asked.append((path, mode, options))
+        calls.append((path, mode, options))
         return Handles()
 
     monkeypatch.setattr(parquet, "get_handle", get_handle)
@@ -128,10 +128,10 @@ def test_http_is_opened_by_pandas(registered_engine, monkeypatch):
     )
     tm.assert_frame_equal(read, FRAME[["a"]])
     options = {"is_text": False, "storage_options": {"User-Agent": "x"}}
-    assert asked == [("https://example.org/a", "rb", options), "closed"]
+    assert calls == [("https://example.org/a", "rb", options), "closed"]
 
 
-def test_file_systems_of_pyarrow(registered_engine, tmp_path):
+def test_pyarrow_filesystems(registered_engine, tmp_path):
     fs = pytest.importorskip("pyarrow.fs")
     local = fs.LocalFileSystem()
     FRAME.to_parquet(str(tmp_path / "file"), engine="numparq", filesystem=local)
@@ -140,24 +140,24 @@ def test_file_systems_of_pyarrow(registered_engine, tmp_path):
         pd.read_parquet(str(tmp_path / "file"), engine="numparq", filesystem=local, storage_options={"a": 1})
 
 
-def test_no_file_system(registered_engine, tmp_path):
+def test_invalid_filesystem_is_refused(registered_engine, tmp_path):
     with pytest.raises(ValueError, match="filesystem must be a pyarrow or fsspec FileSystem, not a str"):
         FRAME.to_parquet(tmp_path / "file", engine="numparq", filesystem="s3")
-    with pytest.raises(ValueError, match="storage_options are for URLs"):
+    with pytest.raises(ValueError, match="storage_options need a URL"):
         FRAME.to_parquet(tmp_path / "file", engine="numparq", storage_options={"a": 1})
 
 
-def test_arguments_of_pyarrow_that_mean_something(registered_engine):
+def test_supported_and_ignored_pyarrow_arguments(registered_engine):
     frame = pd.DataFrame({"a": ["x", "y", "x"]})
     data = frame.to_parquet(engine="numparq", use_threads=False, version="2.6", data_page_size=None, flavor=None)
     for options in ({"read_dictionary": ["a"]}, {"to_pandas_kwargs": {"categories": ["a"]}}):
         assert pd.read_parquet(data, engine="numparq", **options)["a"].dtype == "category"
-    needless = {"use_threads": False, "memory_map": True, "pre_buffer": False, "coerce_int96_timestamp_unit": None}
-    needless["to_pandas_kwargs"] = {"self_destruct": True, "use_threads": True, "types_mapper": None}
-    tm.assert_frame_equal(pd.read_parquet(data, engine="numparq", **needless), frame)
+    ignored = {"use_threads": False, "memory_map": True, "pre_buffer": False, "coerce_int96_timestamp_unit": None}
+    ignored["to_pandas_kwargs"] = {"self_destruct": True, "use_threads": True, "types_mapper": None}
+    tm.assert_frame_equal(pd.read_parquet(data, engine="numparq", **ignored), frame)
 
 
-def test_checksums(registered_engine):
+def test_page_checksum_verification_argument(registered_engine):
     data = bytearray(
         pd.DataFrame({"a": np.arange(1000)}).to_parquet(engine="numparq", compression=None, column_encoding="PLAIN")
     )
@@ -176,11 +176,11 @@ def test_checksums(registered_engine):
         ({"use_deprecated_int96_timestamps": True}, "INT96"),
         ({"use_compliant_nested_type": False}, '"element"'),
         ({"store_decimal_as_integer": True}, "Node"),
-        ({"basename_template": "part-{i}.parquet"}, "nobody else"),
+        ({"basename_template": "part-{i}.parquet"}, "unique names"),
         ({"partitioning_flavor": "filename"}, "key=value"),
     ],
 )
-def test_writing_refuses_what_it_cannot_do(registered_engine, options, instead):
+def test_unsupported_pyarrow_write_arguments(registered_engine, options, instead):
     with pytest.raises(UnsupportedError, match=instead) as caught:
         FRAME.to_parquet(engine="numparq", **options)
     assert f"{next(iter(options))}={next(iter(options.values()))!r}" in str(caught.value)
@@ -196,13 +196,13 @@ def test_writing_refuses_what_it_cannot_do(registered_engine, options, instead):
         ({"to_pandas_kwargs": {"integer_object_nulls": 1}}, "numpy_nullable"),
     ],
 )
-def test_reading_refuses_what_it_cannot_do(registered_engine, options, instead):
+def test_unsupported_pyarrow_read_arguments(registered_engine, options, instead):
     with pytest.raises(UnsupportedError, match=instead):
         pd.read_parquet(FRAME.to_parquet(engine="numparq"), engine="numparq", **options)
 
 
-def test_unknown_arguments_of_to_pandas(registered_engine):
-    with pytest.raises(TypeError, match=r"knows no to_pandas_kwargs=\{'x'"):
+def test_unknown_to_pandas_kwargs(registered_engine):
+    with pytest.raises(TypeError, match=r"does not support to_pandas_kwargs=\{'x'"):
         pd.read_parquet(FRAME.to_parquet(engine="numparq"), engine="numparq", to_pandas_kwargs={"x": 1})
 
 
@@ -232,15 +232,15 @@ def test_maps_as_dicts(registered_engine, tmp_path):
     assert read[0]["l"][0].tolist() == [{"a": 1}, None]
 
 
-def test_maps_with_a_key_twice(registered_engine):
+def test_maps_with_duplicate_keys(registered_engine):
     pa = pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"m": [[("a", 1), ("a", 2)]]})
     data = frame.to_parquet(engine="numparq", schema={"m": pa.map_(pa.string(), pa.int64())})
     lossy = pd.read_parquet(data, engine="numparq", to_pandas_kwargs={"maps_as_pydicts": "lossy"})
     assert lossy["m"][0] == {"a": 2}
-    with pytest.raises(SchemaError, match=r"twice.*'m'"):
+    with pytest.raises(SchemaError, match=r"duplicate key.*'m'"):
         pd.read_parquet(data, engine="numparq", to_pandas_kwargs={"maps_as_pydicts": "strict"})
-    with pytest.raises(ValueError, match="maps_as_pydicts is None"):
+    with pytest.raises(ValueError, match="maps_as_pydicts must be None"):
         pd.read_parquet(data, engine="numparq", to_pandas_kwargs={"maps_as_pydicts": "yes"})
 
 
@@ -256,7 +256,7 @@ TEXTS = pd.DataFrame(
 
 @pytest.mark.parametrize("storage", ["auto", "python", "pyarrow"])
 @pytest.mark.parametrize("backend", [None, "numpy_nullable"])
-def test_the_storage_of_strings_is_that_of_the_option(registered_engine, tmp_path, storage, backend):
+def test_string_storage_follows_the_option(registered_engine, tmp_path, storage, backend):
     pytest.importorskip("pyarrow")
     options = {"dtype_backend": backend} if backend else {}
     for engine in ("numparq", "pyarrow"):
@@ -273,7 +273,7 @@ def test_the_storage_of_strings_is_that_of_the_option(registered_engine, tmp_pat
 
 @pytest.mark.filterwarnings("ignore:The 'future.infer_string' option:DeprecationWarning")
 @pytest.mark.parametrize("backend", [None, "numpy_nullable"])
-def test_strings_are_objects_where_inference_is_off(registered_engine, tmp_path, backend):
+def test_strings_are_objects_without_infer_string(registered_engine, tmp_path, backend):
     pytest.importorskip("pyarrow")
     options = {"dtype_backend": backend} if backend else {}
     TEXTS.to_parquet(tmp_path / "file", engine="pyarrow")

@@ -1,4 +1,4 @@
-"""numparq as an engine of pandas: partitioned datasets and lists of files."""
+"""numparq as a pandas engine: partitioned datasets and lists of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SALES = pd.DataFrame(
 )
 
 
-def test_each_reads_the_partitions_of_the_other(registered_engine, tmp_path):
+def test_partitions_are_exchanged_with_pyarrow(registered_engine, tmp_path):
     pytest.importorskip("pyarrow")
     for writer in ("numparq", "pyarrow"):
         SALES.to_parquet(tmp_path / writer, engine=writer, partition_cols=["year", "town"])
@@ -20,7 +20,7 @@ def test_each_reads_the_partitions_of_the_other(registered_engine, tmp_path):
             tm.assert_frame_equal(*frames)
 
 
-def test_datasets_of_the_other_arguments(registered_engine, tmp_path):
+def test_dataset_arguments_without_partitions(registered_engine, tmp_path):
     SALES.to_parquet(tmp_path / "new" / "folder", engine="numparq", partition_cols=[], max_rows_per_file=3)
     assert len(list((tmp_path / "new" / "folder").iterdir())) == 2
     tm.assert_frame_equal(pd.read_parquet(tmp_path / "new" / "folder", engine="numparq"), SALES)
@@ -31,12 +31,12 @@ def test_datasets_of_the_other_arguments(registered_engine, tmp_path):
     assert len(pd.read_parquet(f"{tmp_path}/new/*", engine="numparq")) == 8
 
 
-def test_partitions_of_nowhere(registered_engine):
+def test_partitions_without_path_are_refused(registered_engine):
     with pytest.raises((TypeError, ValueError)):
         SALES.to_parquet(engine="numparq", partition_cols=["year"])
 
 
-def test_datasets_on_a_file_system(registered_engine):
+def test_datasets_on_a_filesystem(registered_engine):
     memory = pytest.importorskip("fsspec").filesystem("memory")
     SALES.to_parquet("memory://engine/sales", engine="numparq", partition_cols=["year"])
     read = pd.read_parquet("memory://engine/sales", engine="numparq", filters=[("year", "=", 2023)], columns=["sold"])
@@ -53,7 +53,7 @@ def test_lists_of_files(registered_engine, tmp_path):
     tm.assert_frame_equal(read, pd.concat([SALES, SALES], ignore_index=True))
 
 
-def test_maps_as_dicts_of_many_files(registered_engine, tmp_path):
+def test_maps_as_dicts_in_a_dataset(registered_engine, tmp_path):
     pa = pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"k": [1, 2], "m": [[("a", 1)], [("b", 2)]]})
     frame.to_parquet(
@@ -64,7 +64,7 @@ def test_maps_as_dicts_of_many_files(registered_engine, tmp_path):
 
 
 @pytest.mark.parametrize("storage", ["auto", "python"])
-def test_partition_columns_have_the_storage_of_the_option(registered_engine, tmp_path, storage):
+def test_partition_column_storage_follows_the_option(registered_engine, tmp_path, storage):
     pytest.importorskip("pyarrow")
     SALES.to_parquet(tmp_path / "d", engine="pyarrow", partition_cols=["note"])
     with pd.option_context("mode.string_storage", storage):

@@ -1,4 +1,4 @@
-"""The hook by which pandas knows the engine."""
+"""The hook that registers numparq as a pandas engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_import_is_light_and_lazy():
     assert child(code + f"print([n for n in {heavy} if n in sys.modules])").strip() == "[]"
 
 
-def test_without_registering_there_is_no_such_engine():
+def test_engine_is_unknown_before_register():
     with pytest.raises(ValueError, match="engine must be one of"):
         FRAME.to_parquet(engine="numparq")
     assert not hasattr(FRAME, "numparq")
@@ -65,7 +65,7 @@ def test_registering_from_many_threads_wraps_once(registered_engine):
     assert parquet.get_engine.__wrapped__ is ORIGINAL
 
 
-def test_a_wrapper_around_ours_outlives_it(registered_engine, monkeypatch):
+def test_unregister_keeps_a_later_wrapper(registered_engine, monkeypatch):
     ours = parquet.get_engine
     theirs = lambda engine: ours(engine)  # noqa: E731
     parquet.get_engine = theirs
@@ -76,7 +76,7 @@ def test_a_wrapper_around_ours_outlives_it(registered_engine, monkeypatch):
     parquet.get_engine = ORIGINAL
 
 
-def test_other_engines_are_left_as_they_are(registered_engine):
+def test_other_engines_are_unchanged(registered_engine):
     pytest.importorskip("pyarrow")
     assert type(parquet.get_engine("pyarrow")) is parquet.PyArrowImpl
     assert type(parquet.get_engine("auto")) is parquet.PyArrowImpl
@@ -87,19 +87,19 @@ def test_other_engines_are_left_as_they_are(registered_engine):
 
 
 def test_warnings_of_pandas_name_the_caller(registered_engine, monkeypatch):
-    monkeypatch.setattr(parquet, "FastParquetImpl", object)  # which is deprecated since pandas 3.1
+    monkeypatch.setattr(parquet, "FastParquetImpl", object)  # deprecated since pandas 3.1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         parquet.get_engine("fastparquet")
     assert [warning.filename for warning in caught] == [__file__] * (pd.__version__ >= "3.1")
 
 
-def test_default():
+def test_register_as_default_engine():
     data = numparq.to_parquet(FRAME)
     numparq.pandas.register(default=True)
     try:
         assert type(parquet.get_engine("auto")).__name__ == "NumparqImpl"
-        tm.assert_frame_equal(pd.read_parquet(data), FRAME)  # pyarrow does not take bytes
+        tm.assert_frame_equal(pd.read_parquet(data), FRAME)  # pyarrow refuses bytes
         with pd.option_context("io.parquet.engine", "pyarrow"):
             assert type(parquet.get_engine("auto")).__name__ != "NumparqImpl"
         numparq.pandas.register()
@@ -109,43 +109,43 @@ def test_default():
 
 
 def module(**changed):
-    """What pandas.io.parquet is, with something in it changed."""
-    made = types.ModuleType("pandas.io.parquet")
-    made.__dict__.update({name: value for name, value in vars(parquet).items() if not name.startswith("__")})
-    made.__dict__.update(changed)
-    return made
+    """Return a copy of `pandas.io.parquet` with changed attributes."""
+    copy = types.ModuleType("pandas.io.parquet")
+    copy.__dict__.update({name: value for name, value in vars(parquet).items() if not name.startswith("__")})
+    copy.__dict__.update(changed)
+    return copy
 
 
 class OtherImpl(parquet.BaseImpl):
     def read(self, source, columns=None, **kwargs):
-        """Have other parameters."""
+        """Read with other parameters than pandas' engines."""
 
 
 @pytest.mark.parametrize("version", ["3.0.0", "3.0.6", "3.1.1", "3.9.0"])
-def test_known_versions(version):
+def test_supported_pandas_versions(version):
     hook.check_pandas(module(), version)
 
 
 @pytest.mark.parametrize(
     ("changed", "version", "trouble"),
     [
-        ({}, "4.0.0", "that version is not known"),
-        ({}, "2.3.3", "that version is not known"),
+        ({}, "4.0.0", "this version is not supported"),
+        ({}, "2.3.3", "this version is not supported"),
         ({"get_engine": lambda engine, path: None}, "3.1.1", r"get_engine are \(engine, path\)"),
-        ({"get_engine": None}, "3.1.1", "there is no function pandas.io.parquet.get_engine"),
+        ({"get_engine": None}, "3.1.1", "pandas.io.parquet.get_engine does not exist"),
         ({"BaseImpl": OtherImpl}, "3.1.1", r"BaseImpl.read are \(source, columns, kwargs\)"),
         ({"read_parquet": lambda path: None}, "3.1.1", "read_parquet does not call get_engine"),
         ({"to_parquet": None}, "3.1.1", "to_parquet does not call get_engine"),
     ],
 )
-def test_another_pandas_is_refused(changed, version, trouble):
+def test_incompatible_pandas_is_refused(changed, version, trouble):
     with pytest.raises(UnsupportedError, match=trouble) as caught:
         hook.check_pandas(module(**changed), version)
-    assert "Known are pandas 3.0 and 3.1" in str(caught.value)
+    assert "supports pandas 3.0, 3.1" in str(caught.value)
     assert "numparq.read_parquet" in str(caught.value)
 
 
-def test_what_the_engine_takes_of_pandas_is_missed_early():
+def test_missing_pandas_function_fails_at_register():
     code = """
 import pandas.io.common, numparq.pandas
 del pandas.io.common.check_parent_directory
@@ -157,7 +157,7 @@ except numparq.UnsupportedError as error:
     assert "check_parent_directory" in child(code)
 
 
-def test_where_the_hook_is_refused_nothing_is_changed(monkeypatch):
+def test_refused_register_changes_nothing(monkeypatch):
     monkeypatch.setattr(pd, "__version__", "17.0")
     with pytest.raises(UnsupportedError, match=r"pandas 17\.0"):
         numparq.pandas.register()

@@ -44,17 +44,17 @@ def test_pages_with_rows_and_rows_in_pages_against_sets(drawn, data):
     for page in reversed(range(len(counts) - 1)):
         if not counts[page]:
             holds[page] = holds[page + 1]
-    needed = chunk.needed(rows)
+    needed = chunk.pages_with_rows(rows)
     assert needed.tolist() == [page for page, held in enumerate(holds) if held & wanted]
-    assert rows.is_subset(chunk.rows_of(needed))
-    assert set(chunk.rows_of(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
+    assert rows.is_subset(chunk.rows_in_pages(needed))
+    assert set(chunk.rows_in_pages(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
     mask = np.isin(np.arange(len(counts)), needed)
-    assert chunk.rows_of(mask) == chunk.rows_of(needed)
+    assert chunk.rows_in_pages(mask) == chunk.rows_in_pages(needed)
     expected = [chunk.locations[page, 0] + np.array([0, chunk.locations[page, 1]]) for page in needed]
     found = chunk.byte_ranges(needed)
     assert chunk.num_bytes(rows) == sum(stop - start for start, stop in found.tolist())
     if expected and chunk.offsets[0] > chunk.start:
-        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary)
+        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary_range)
         found = found[1:]
     assert found.tolist() == [pair.tolist() for pair in expected]
 
@@ -97,23 +97,23 @@ HUGE = 2**63 - 1
 @pytest.mark.parametrize(
     ("page", "column", "value", "message"),
     [
-        (0, 0, 3, "not within"),
-        (0, 0, -HUGE - 1, "not within"),
-        (2, 0, 301, "not within"),
-        (2, 0, 400, "not within"),
-        (2, 0, HUGE, "not within"),
-        (1, 1, 0, "not within"),
-        (1, 1, -5, "not within"),
-        (1, 1, HUGE, "not within"),
-        (2, 1, 101, "not within"),
-        (1, 0, 189, "before the end"),
-        (1, 1, 111, "before the end"),
-        (0, 2, 1, "first page begin"),
-        (0, 2, -1, "first page begin"),
-        (1, 2, 21, "before that of"),
-        (1, 2, -HUGE - 1, "before that of"),
-        (2, 2, 31, "behind the last row"),
-        (2, 2, HUGE, "behind the last row"),
+        (0, 0, 3, "outside of the column chunk"),
+        (0, 0, -HUGE - 1, "outside of the column chunk"),
+        (2, 0, 301, "outside of the column chunk"),
+        (2, 0, 400, "outside of the column chunk"),
+        (2, 0, HUGE, "outside of the column chunk"),
+        (1, 1, 0, "outside of the column chunk"),
+        (1, 1, -5, "outside of the column chunk"),
+        (1, 1, HUGE, "outside of the column chunk"),
+        (2, 1, 101, "outside of the column chunk"),
+        (1, 0, 189, "overlaps the previous page"),
+        (1, 1, 111, "overlaps the previous page"),
+        (0, 2, 1, "the offset index begins at row"),
+        (0, 2, -1, "the offset index begins at row"),
+        (1, 2, 21, "earlier row"),
+        (1, 2, -HUGE - 1, "earlier row"),
+        (2, 2, 31, "after the last row"),
+        (2, 2, HUGE, "after the last row"),
     ],
 )
 def test_damaged_offset_indexes(page, column, value, message):

@@ -44,7 +44,7 @@ def test_cuts_by_statistics_and_column_index():
     )
     assert plan[0].rows == RowRanges([(10, 20)])
     assert not plan[1].rows
-    assert plan.requests().tolist() == [
+    assert plan.byte_ranges().tolist() == [
         [200, 300, 0, 0, 1],
         [400, 450, 0, 1, DICTIONARY_PAGE_ORDINAL],
         [450, 500, 0, 1, 0],
@@ -61,7 +61,7 @@ def test_cuts_by_statistics_and_column_index():
 
 def test_offset_index_added_after_rows_are_narrowed():
     late = with_offset_indexes(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
-    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without wanted rows", 0, 496))
+    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without selected rows", 0, 496))
     assert late.row_groups == narrow(example(), {0: RowRanges([(12, 13)])}).row_groups
 
 
@@ -78,14 +78,14 @@ def test_equality_hash_and_immutability():
 def test_byte_ranges_are_coalesced():
     found = example().fetches(Coalescing(50, 1000))
     assert found.requests.tolist() == [[200, 300], [400, 700]]
-    assert found.position.tolist() == [0, 0, 50, 100]
+    assert found.offset_in_request.tolist() == [0, 0, 50, 100]
     assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().requests.shape == (0, 2)
 
 
 def test_project_columns():
-    plan = example().only(["b"])
+    plan = example().project(["b"])
     assert (plan.columns, plan.num_bytes, plan.num_rows, plan.cuts) == (("b",), 300, 10, ())
-    assert example().only(["b", "a"]).only(["a", "b"]).row_groups == example().row_groups
+    assert example().project(["b", "a"]).project(["a", "b"]).row_groups == example().row_groups
 
 
 def test_file_rows_by_row_group():
@@ -133,17 +133,17 @@ def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
     assert {group.ordinal: set(group.rows.indices().tolist()) for group in plan} == rows
     assert plan.num_rows + sum(cut.num_rows for cut in plan.cuts) == whole.num_rows
     assert plan.num_bytes + sum(cut.num_bytes for cut in plan.cuts) == whole.num_bytes
-    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.requests().tolist())
+    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.byte_ranges().tolist())
 
-    for start, stop, group, column, page in plan.requests().tolist():
+    for start, stop, group, column, page in plan.byte_ranges().tolist():
         chunk = plan[group].chunks[column]
         assert chunk.start <= start < stop <= chunk.end
         if page != DICTIONARY_PAGE_ORDINAL:
-            assert plan[group].rows & chunk.rows_of([page])
+            assert plan[group].rows & chunk.rows_in_pages([page])
     # Every selected row lies in a page that is read, in each column.
     for group in plan.left:
         for column, chunk in enumerate(group.chunks):
-            assert group.rows.is_within(chunk.rows_of(group.needed(column)))
+            assert group.rows.is_subset(chunk.rows_in_pages(group.pages_with_rows(column)))
     ElementTree.fromstring(plan._repr_html_())
     assert plan.explain()
 
@@ -151,10 +151,10 @@ def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
 def test_explain_text():
     assert example().explain().splitlines() == [
         "2 columns, 10 of 60 rows, 400 of 1,296 bytes",
-        "cut by",
+        "pruned by",
         "  statistics    30 rows  600 bytes  a < 5 & b == '<&>'",
         "  column index  20 rows  296 bytes  a < 5",
-        "left in 1 of 2 row groups",
+        "read from 1 of 2 row groups",
         "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
     ]
     assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
@@ -195,13 +195,13 @@ def test_invalid_plans_are_refused():
         narrow(WHOLE, {7: RowRanges()})
     with pytest.raises(KeyError, match="row group 7"):
         WHOLE[7]
-    with pytest.raises(ValueError, match="not those of column 'a' in row group 1"):
+    with pytest.raises(ValueError, match="do not belong to column 'a' in row group 1"):
         with_offset_indexes(WHOLE, {(1, 0): A0})
     with pytest.raises(ValueError, match="30 rows"):
         RowGroupPlan(0, 30, RowRanges.all(31), ())
-    with pytest.raises(ValueError, match="more than once"):
+    with pytest.raises(ValueError, match="occurs twice"):
         ReadPlan((), (RowGroupPlan(0, 0, RowRanges(), ()),) * 2)
-    with pytest.raises(ValueError, match="as many column chunks"):
+    with pytest.raises(ValueError, match="does not have 1 column chunks"):
         ReadPlan(("a",), (RowGroupPlan(0, 0, RowRanges(), ()),))
 
 

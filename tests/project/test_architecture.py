@@ -1,4 +1,4 @@
-"""The order of imports, what a plain import brings along, and tests that lie as the package does."""
+"""Order of imports, modules that a plain import loads, and test modules that mirror the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numparq.kernels.groups import GROUPS
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 TESTS = Path(__file__).resolve().parents[1]
-# Folders whose tests hold promises of the public API, or of the whole; those in the others are each of one module.
+# Folders with tests of the public API or the whole package. A test module in any other folder tests one module.
 BY_BEHAVIOUR = {
     "benchmarks",
     "conformance",
@@ -31,8 +31,8 @@ BY_BEHAVIOUR = {
     "write",
 }
 
-# From the bottom up: a package imports from lower floors only, not from others on its own.
-FLOORS = [
+# From the bottom up: a package imports from lower layers only, not from packages in its own layer.
+LAYERS = [
     ["errors", "typing", "util"],
     ["kernels"],
     ["io", "crypto"],
@@ -52,17 +52,17 @@ FLOORS = [
     ["pandas", "spark"],
     ["cli"],
 ]
-FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-# What is imported only where kernels have to be compiled, and so may import numba.
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
+# Imported only to compile kernels, so it may import numba.
 COMPILING = ("kernels.compile.numba_pipeline",)
-# Classes in them are derived from those of Spark's data sources, so that they cannot be imported without pyspark.
+# Their classes derive from Spark's data source classes, so they cannot be imported without pyspark.
 DERIVED_FROM_SPARK = (
     "spark.data_source.source",
     "spark.data_source.writer",
     "spark.data_source.pushdown",
     "toplevel.pyspark_numparq",
 )
-# Modules that stand above everything: they only forward.
+# Modules above all layers, which only forward.
 FORWARDERS = {"__init__", "__main__"}
 
 Name = tuple[str, ...]
@@ -82,7 +82,7 @@ def layer_of(path: Path) -> str:
 
 
 def imported_names(path: Path) -> set[Name]:
-    """What a module imports, anywhere in it but for type checking: full names, in parts."""
+    """Return the full names, in parts, that a module imports outside of TYPE_CHECKING blocks."""
     tree = ast.parse(path.read_text())
     here = ["numparq", *path.relative_to(PACKAGE).parts[:-1]]
     guarded = {
@@ -105,7 +105,7 @@ def imported_names(path: Path) -> set[Name]:
 
 
 def imports() -> dict[Name, set[Name]]:
-    """Which modules of numparq each of its modules imports."""
+    """Return the modules of numparq that each of its modules imports."""
     known = {name_of(path): path for path in modules()}
     found: dict[Name, set[Name]] = {}
     for name, path in known.items():
@@ -119,8 +119,8 @@ def imports() -> dict[Name, set[Name]]:
     return found
 
 
-def circle(graph: Mapping[Name, set[Name]]) -> list[str]:
-    """Some modules that import each other in a circle; none, where there is no such circle."""
+def import_cycle(graph: Mapping[Name, set[Name]]) -> list[str]:
+    """Return modules that import each other in a cycle, or an empty list."""
     done: set[Name] = set()
 
     def visit(name: Name, path: tuple[Name, ...]) -> list[str]:
@@ -138,24 +138,24 @@ def circle(graph: Mapping[Name, set[Name]]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_down_only(path: Path) -> None:
+def test_packages_import_only_lower_layers(path: Path) -> None:
     layer = layer_of(path)
     if layer in FORWARDERS:
         return
-    assert layer in FLOOR, f"{layer} has no place in FLOORS"
+    assert layer in LAYER, f"{layer} is not listed in LAYERS"
     for full in imported_names(path):
         if full[0] == "numparq":
             name = full[1] if len(full) > 1 else "__init__"
-            assert name == layer or FLOOR.get(name, len(FLOORS)) < FLOOR[layer], (
+            assert name == layer or LAYER.get(name, len(LAYERS)) < LAYER[layer], (
                 f"{'.'.join(full)} is not below {layer}"
             )
 
 
-def test_no_module_imports_itself_by_others() -> None:
-    assert circle(imports()) == []
+def test_no_import_cycles_of_modules() -> None:
+    assert import_cycle(imports()) == []
 
 
-def test_no_folder_of_a_package_imports_itself_by_others() -> None:
+def test_no_import_cycles_of_subpackages() -> None:
     packages = {name_of(path) for path in modules() if path.name == "__init__.py"}
     graph: dict[Name, set[Name]] = defaultdict(set)
     for name, targets in imports().items():
@@ -164,19 +164,19 @@ def test_no_folder_of_a_package_imports_itself_by_others() -> None:
             other = target if target in packages else target[:-1]
             if folder != other and len(folder) == len(other) == 2 and folder[0] == other[0]:
                 graph[folder].add(other)
-    assert circle(graph) == []
+    assert import_cycle(graph) == []
 
 
 @pytest.mark.parametrize("package", [numparq, numparq.spark], ids=lambda package: package.__name__)
-def test_no_module_is_called_like_a_public_function(package) -> None:
-    """It would take the function's place as the attribute of the package, as soon as it is imported."""
+def test_no_module_has_the_name_of_a_public_function(package) -> None:
+    """Importing it would replace the function as the attribute of the package."""
     folder = Path(package.__file__).parent
     names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
     assert names.isdisjoint(package.__all__)
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").rglob("*.py")), ids=lambda path: path.stem)
-def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
+def test_kernels_do_not_raise_or_use_forbidden_features(path: Path) -> None:
     text = path.read_text()
     for word in ("parallel=True", "guvectorize", "jitclass", "fastmath=True"):
         assert word not in text
@@ -188,12 +188,12 @@ def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_kernels_of_a_group_are_made_of_what_its_cache_key_covers(group: str) -> None:
-    of_a_group = {module for table in GROUPS.values() for module in table}
+def test_kernels_use_only_modules_of_their_group(group: str) -> None:
+    modules_of_groups = {module for table in GROUPS.values() for module in table}
     graph = imports()
     for module in GROUPS[group]:
         used = {".".join(name[1:]) for name in graph["kernels", *module.split(".")] if name[0] == "kernels"}
-        assert used & of_a_group <= set(GROUPS[group]), f"{module} uses a kernel module of another group"
+        assert used & modules_of_groups <= set(GROUPS[group]), f"{module} uses a kernel module of another group"
 
 
 def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:
@@ -220,8 +220,8 @@ def test_plain_import_is_light() -> None:
     assert output.stdout.strip() == "[]"
 
 
-def test_test_modules_are_named_like_what_they_test() -> None:
-    """``tests/prune/test_lookup_x.py`` is of ``numparq/prune/lookup.py``, or of a package ``numparq/prune/lookup/``."""
+def test_test_modules_mirror_the_package() -> None:
+    """``tests/prune/test_lookup_x.py`` tests ``numparq/prune/lookup.py``, or a package ``numparq/prune/lookup/``."""
     num_mirrored, wrong = 0, []
     for path in sorted(TESTS.rglob("test_*.py")):
         folder = path.relative_to(TESTS).parent
@@ -236,8 +236,8 @@ def test_test_modules_are_named_like_what_they_test() -> None:
     assert num_mirrored > 150
 
 
-def test_helpers_of_tests_are_in_support_only() -> None:
-    """No module of tests imports a test module or a `conftest`, and what is neither lies in ``tests/support``."""
+def test_helpers_are_only_in_support() -> None:
+    """No module imports a test module or a `conftest`, and all other modules are in ``tests/support``."""
     num_modules, wrong = 0, []
     for path in sorted(TESTS.rglob("*.py")):
         is_helper = path.relative_to(TESTS).parts[0] == "support"

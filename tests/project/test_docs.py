@@ -1,4 +1,4 @@
-"""The examples of the documentation do what they say."""
+"""The examples of the documentation run and print what they show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow", reason="the examples write their files with 
 
 PROJECT = Path(__file__).resolve().parents[2]
 README = PROJECT / "README.md"
-# Pages whose Python runs: a session to follow, or lines of a program. In kernels.md it is the shape of a kernel.
+# Pages with Python that runs, as a session or a program. kernels.md only sketches a kernel.
 PAGES = sorted(
     page.name for page in (PROJECT / "docs").glob("*.md") if "```python" in page.read_text() and page.stem != "kernels"
 )
@@ -29,7 +29,7 @@ MODULES = ("numparq", "numparq.api", "numparq.file.reader", "numparq.file.writer
 
 @pytest.fixture
 def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the file that the README reads, made the current one."""
+    """Write the file that the README reads to a folder, and make that the current one."""
     from numparq.cli.demo import make_rides
 
     make_rides(4000).to_parquet(tmp_path / "rides.parquet", row_group_size=1000)
@@ -44,28 +44,28 @@ def blocks(language: str, page: Path = README) -> list[str]:
 
 
 def without_sizes(text: str) -> str:
-    """Leave out numbers of bytes, which are another writer's affair."""
+    """Remove numbers of bytes, which depend on the writer."""
     return re.sub(r"[\d,]+ (of [\d,]+ )?bytes", "bytes", text)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings(name: str) -> None:
+def test_docstring_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted
     assert not result.failed
 
 
-def test_python_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:
+def test_readme_python(rides: Path, capsys: pytest.CaptureFixture) -> None:
     names: dict = {"numparq": numparq, "data": (rides / "rides.parquet").read_bytes()}
     for block in blocks("python"):
         exec(block, names)
     assert names["df"]["fare"].size == 1000
-    (plan,) = [block for block in blocks("text") if "cut by" in block]
+    (plan,) = [block for block in blocks("text") if "pruned by" in block]
     assert without_sizes(plan) in without_sizes(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_python_of_the_documentation(rides: Path, page: str) -> None:
+def test_documentation_python(rides: Path, page: str) -> None:
     sessions = doctest.testfile(str(PROJECT / "docs" / page), module_relative=False)
     assert not sessions.failed
     amounts, days = [Decimal("1.50"), Decimal("2.25")], [date(2025, 1, 1), date(2025, 1, 2)]
@@ -77,7 +77,7 @@ def test_python_of_the_documentation(rides: Path, page: str) -> None:
     assert sessions.attempted or programs
 
 
-def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:
+def test_readme_commands(rides: Path, capsys: pytest.CaptureFixture) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     commands = [line.split("#")[0] for line in lines if line.startswith("numparq ")]
     assert len(commands) == 5
@@ -86,21 +86,21 @@ def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> N
     assert "pickup" in capsys.readouterr().out
 
 
-def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_demo_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["demo", "--rows", "3000", "--keep", str(tmp_path / "kept.parquet")]) == 0
     out = capsys.readouterr().out
     assert out.count("the frames are equal") == 3
     assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out)
-    assert "satisfy the filter" in out
+    assert "match the filter" in out
     assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
 
 
-def test_warmup(capsys: pytest.CaptureFixture) -> None:
+def test_warmup_command(capsys: pytest.CaptureFixture) -> None:
     assert main(["warmup"]) == 0
     assert "kernels are ready" in capsys.readouterr().out
 
 
-def test_trouble_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_cli_errors_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and then nothing")
     assert main(["head", str(tmp_path / "cut.parquet")]) == 1
-    assert "cut off" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err

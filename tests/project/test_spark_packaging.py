@@ -1,4 +1,4 @@
-"""The module by which Spark finds the data source: beside the package in what is installed, and never a trouble."""
+"""The module by which Spark finds the data source: it is packaged beside numparq, and importing it never fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE = "numparq/spark/toplevel/pyspark_numparq.py"
 
 @pytest.fixture
 def module_file():
-    """The module, where it is installed, or in a checkout."""
+    """Return the path of the module, in a checkout or where it is installed."""
     if (REPOSITORY / SOURCE).exists():
         return REPOSITORY / SOURCE
     found = importlib.util.find_spec("pyspark_numparq")
@@ -30,7 +30,7 @@ def module_file():
     return Path(found.origin)
 
 
-def test_the_build_puts_it_at_the_top():
+def test_wheel_has_the_module_at_top_level():
     project = REPOSITORY / "pyproject.toml"
     if not project.exists():
         pytest.skip("not in a checkout")
@@ -40,19 +40,19 @@ def test_the_build_puts_it_at_the_top():
     assert str(Path(SOURCE).parent) in wheel["exclude"]
 
 
-def test_an_installed_distribution_has_it():
+def test_installed_distribution_has_the_module():
     try:
         installed = [str(path) for path in files("numparq") or ()]
     except PackageNotFoundError:
         pytest.skip("numparq is not installed")
     if any(name.endswith(".pth") for name in installed):
-        pytest.skip("an editable install is as old as it is")
+        pytest.skip("an editable install may be out of date")
     assert "pyspark_numparq.py" in installed
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "pyarrow"])
-def test_it_does_no_harm_where_something_is_missing(module_file, missing):
-    """Spark imports every module of such a name, and gives up all data sources if one fails."""
+def test_import_succeeds_without_dependencies(module_file, missing):
+    """Spark imports every module with such a name, and drops all data sources if one fails."""
     code = f"""
 import sys
 sys.modules[{missing!r}] = None
@@ -66,7 +66,7 @@ print(hasattr(pyspark_numparq, "DefaultSource"))
 
 
 @pytest.mark.pyspark
-def test_it_gives_the_data_source(module_file, monkeypatch):
+def test_module_exports_the_data_source(module_file, monkeypatch):
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     from pyspark.sql.datasource import DataSource
 
@@ -76,9 +76,9 @@ def test_it_gives_the_data_source(module_file, monkeypatch):
     assert source.name() == "numparq"
 
 
-def test_what_wants_pyspark_is_marked():
-    """A test that skips where pyspark is not installed, and that no stage with pyspark picks, is never run."""
-    wanting = [path for path in TESTS.rglob("test_*.py") if 'importorskip("pyspark' in path.read_text()]
-    unmarked = [path.name for path in wanting if not re.search(r"mark\.(py)?spark\b", path.read_text())]
-    assert len(wanting) > 5
+def test_tests_that_need_pyspark_are_marked():
+    """A test that skips without pyspark runs only in stages that select its mark."""
+    paths = [path for path in TESTS.rglob("test_*.py") if 'importorskip("pyspark' in path.read_text()]
+    unmarked = [path.name for path in paths if not re.search(r"mark\.(py)?spark\b", path.read_text())]
+    assert len(paths) > 5
     assert not unmarked

@@ -1,4 +1,4 @@
-"""Pruning by Bloom filters: damaged, huge and shared ones."""
+"""Pruning by damaged, huge and shared Bloom filters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def set_header(**fields):
 
 
 @pytest.mark.parametrize("length", [None, 0, 7, 33, 100, 10_000, -4])
-def test_a_bloom_filter_whose_length_is_not_told_or_wrong(length):
+def test_missing_or_wrong_bloom_filter_length(length):
     planned = PlannedFile(with_bloom(set_length(length)))
     assert planned.pruned(col("s") == "v00400x").num_rows == 0
     assert planned.pruned(col("s") == "v00400").num_rows == 64
@@ -67,7 +67,7 @@ def test_a_bloom_filter_whose_length_is_not_told_or_wrong(length):
         lambda body, chunk: setattr(chunk, "bloom_filter_offset", 2),
     ],
 )
-def test_a_bloom_filter_that_cannot_help(change):
+def test_invalid_bloom_filters_are_ignored(change):
     planned = PlannedFile(with_bloom(change))
     plan = planned.pruned(col("s") == "v00400x")
     assert "Bloom filter" not in pruning_steps(plan)
@@ -75,7 +75,7 @@ def test_a_bloom_filter_that_cannot_help(change):
 
 
 def with_row_groups_again(data: bytes, times: int, change=lambda group, number: None) -> bytes:
-    """Have the footer list the first row group many times."""
+    """Return the file with its first row group listed many times in the footer."""
     (length,) = struct.unpack("<I", data[-8:-4])
     footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])
     footer.row_groups = [copy.deepcopy(footer.row_groups[0]) for _ in range(times)]
@@ -86,7 +86,7 @@ def with_row_groups_again(data: bytes, times: int, change=lambda group, number: 
     return with_footer(data[: -8 - length], footer)
 
 
-MANY = [f"v{number:05d}x" for number in range(0, 1333, 20)]
+ABSENT = [f"v{number:05d}x" for number in range(0, 1333, 20)]
 
 
 def one_filter() -> bytes:
@@ -99,14 +99,14 @@ def one_filter() -> bytes:
     )
 
 
-def test_bloom_filters_at_the_same_place_are_read_once():
+def test_shared_bloom_filter_is_read_once():
     planned = PlannedFile(with_row_groups_again(one_filter(), 50))
     planned.file.source = source = CountingSource(planned.file.source)
-    assert planned.pruned(col("s").isin(MANY)).num_rows in (0, 50 * ROWS)
+    assert planned.pruned(col("s").isin(ABSENT)).num_rows in (0, 50 * ROWS)
     assert sum(stop - start for start, stop in source.ranges) < planned.file.source.size
 
 
-def test_bloom_filters_that_claim_more_than_the_file_has():
+def test_overlapping_bloom_filters_are_not_read():
     def move(group, number):
         group.columns[0].meta_data.bloom_filter_offset -= number
 
@@ -116,7 +116,7 @@ def test_bloom_filters_that_claim_more_than_the_file_has():
     assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS
     assert not source.ranges
 
-    def forget(group, number):  # ... by their headers
+    def drop_length(group, number):  # the same by the lengths in their headers
         group.columns[0].meta_data.bloom_filter_length = None
         group.columns[0].meta_data.bloom_filter_offset = headers + 16 * number
 
@@ -126,13 +126,13 @@ def test_bloom_filters_that_claim_more_than_the_file_has():
     header, size = from_bytes("BloomFilterHeader", body[start : start + 64])
     headers = len(body)
     body += (body[start : start + size].ljust(16, b"\0")) * 50 + bytes(header.numBytes)
-    planned = PlannedFile(with_row_groups_again(with_footer(body, footer), 50, forget))
+    planned = PlannedFile(with_row_groups_again(with_footer(body, footer), 50, drop_length))
     assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS
-    assert planned.pruned(col("s").isin(MANY)).num_rows == 50 * ROWS
+    assert planned.pruned(col("s").isin(ABSENT)).num_rows == 50 * ROWS
 
 
 @pytest.mark.parametrize("count", [1, 3, 4096])
-def test_one_hash_is_looked_up_as_several_are(count):
+def test_one_hash_matches_several_hashes(count):
     rng = np.random.default_rng(count)
     hashes = rng.integers(0, 1 << 64, 200, np.uint64)
     hashes[:2] = 0, (1 << 64) - 1
@@ -154,16 +154,16 @@ def test_one_hash_is_looked_up_as_several_are(count):
 
 
 @pytest.mark.parametrize("length", ["told", "not told"])
-def test_bloom_filters_are_read_in_turns_and_few_are_kept(length, monkeypatch):
+def test_bloom_filters_are_read_in_batches_and_cache_is_bounded(length, monkeypatch):
     wide = numparq.to_parquet(FRAME, row_group_size=STEP, bloom_filter_options={"s": True, "x": True})
     wide = wide if length == "told" else with_bloom(set_length(None), wide)
-    question = col("s").isin(MANY) & ~col("x").is_null()
-    plan = PlannedFile(wide).pruned(question)
+    expression = col("s").isin(ABSENT) & ~col("x").is_null()
+    plan = PlannedFile(wide).pruned(expression)
     monkeypatch.setattr(bloom_blocks, "_AT_ONCE", 1)
     monkeypatch.setattr(bloom_blocks, "_MOST_KEPT", 1500)
     planned = PlannedFile(wide)
     planned.file.source = source = CountingSource(planned.file.source)
-    assert planned.pruned(question) == plan
+    assert planned.pruned(expression) == plan
     assert "Bloom filter" in pruning_steps(plan)
     assert source.trips >= 4
     (store,) = [kept for kept in planned.file.index_cache.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]

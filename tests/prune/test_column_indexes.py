@@ -1,4 +1,4 @@
-"""Pruning by page indexes: those that help, that cannot, and that lie."""
+"""Pruning by valid, invalid and false page indexes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support.files.builder import from_bytes, with_footer
 from support.planned_file import FRAME, QUESTIONS, ROWS, STEP, WRITTEN, PlannedFile, pruning_steps, with_changed_indexes
 
 
-def the_keys_column_index(change):
-    """Change the column index of the first column."""
+def change_first_column_index(change):
+    """Return an edit of the first column's column index."""
 
     def apply(place, found):
         if place == 0:
@@ -34,47 +34,47 @@ def check(data: bytes, expected_rows: int, question="point"):
 
 
 def set_to(**fields):
-    return the_keys_column_index(lambda index: [setattr(index, name, value) for name, value in fields.items()])
+    return change_first_column_index(lambda index: [setattr(index, name, value) for name, value in fields.items()])
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_pages_in_another_order_than_the_index_declares(order):
+def test_wrong_boundary_order_is_harmless(order):
     check(with_changed_indexes(set_to(boundary_order=order)), 100)
     check(with_changed_indexes(set_to(boundary_order=order)), 300, "several")
 
 
 UNHELPFUL = {
     "an unknown boundary order": set_to(boundary_order=7),
-    "too few bounds": the_keys_column_index(lambda index: index.min_values.pop()),
-    "too many null pages": the_keys_column_index(lambda index: index.null_pages.append(True)),
-    "too few null counts": the_keys_column_index(lambda index: index.null_counts.pop()),
-    "fewer pages than the offset index": the_keys_column_index(
+    "too few bounds": change_first_column_index(lambda index: index.min_values.pop()),
+    "too many null pages": change_first_column_index(lambda index: index.null_pages.append(True)),
+    "too few null counts": change_first_column_index(lambda index: index.null_counts.pop()),
+    "fewer pages than the offset index": change_first_column_index(
         lambda index: [part.pop() for part in (index.min_values, index.max_values, index.null_pages, index.null_counts)]
     ),
     "no struct": lambda place, found: found.update(column_index=b"\x99\x99\x99"),
     "none": lambda place, found: found.update(column_index=None),
-    "bounds of another length": the_keys_column_index(
+    "bounds of another length": change_first_column_index(
         lambda index: [setattr(index, name, [b"\1" for _ in index.null_pages]) for name in ("min_values", "max_values")]
     ),
-    "bounds that contradict each other": the_keys_column_index(
+    "bounds that contradict each other": change_first_column_index(
         lambda index: setattr(index, "min_values", [b"\xff" * 7 + b"\x7f" for _ in index.null_pages])
     ),
 }
 
 
 @pytest.mark.parametrize("what", UNHELPFUL)
-def test_a_column_index_that_cannot_help(what):
+def test_invalid_column_index_is_ignored(what):
     plan = check(with_changed_indexes(UNHELPFUL[what]), STEP)
     assert pruning_steps(plan) == {"statistics"}
 
 
-def test_counts_that_are_missing_or_cannot_be():
+def test_missing_or_impossible_null_counts():
     check(with_changed_indexes(set_to(null_counts=None)), 100)
     check(with_changed_indexes(set_to(null_counts=[-1] * 10)), 100)
     check(with_changed_indexes(set_to(null_counts=[10**9] * 10)), 100)
 
 
-def test_null_counts_of_a_writer_that_counts_them_wrong():
+def test_null_counts_of_polars_are_ignored():
     def change(place, found):
         if FRAME.columns[place] == "e":
             found["column_index"].null_counts = [0] * len(found["column_index"].null_counts)
@@ -84,8 +84,8 @@ def test_null_counts_of_a_writer_that_counts_them_wrong():
     assert PlannedFile(with_changed_indexes(change, created_by="Polars")).pruned(question).num_rows == STEP
 
 
-def test_bounds_of_a_column_index_that_do_not_tell():
-    """Those of a writer that compared bytes wrong; and equal ones of strings, which may both be cut."""
+def test_bounds_of_old_parquet_mr_and_truncated_strings():
+    """parquet-mr 1.7.0 compared bytes wrong; equal string bounds may both be truncated."""
 
     def change(place, found):
         if FRAME.columns[place] == "s":
@@ -101,9 +101,9 @@ def test_bounds_of_a_column_index_that_do_not_tell():
     assert PlannedFile(with_changed_indexes(change)).pruned(other).num_rows == STEP
 
 
-def test_null_pages_that_have_values_by_their_null_counts():
-    lying = set_to(null_pages=[True] * 10, min_values=[b""] * 10, max_values=[b""] * 10, null_counts=[0] * 10)
-    check(with_changed_indexes(lying), STEP)
+def test_null_pages_contradicted_by_null_counts():
+    false_indexes = set_to(null_pages=[True] * 10, min_values=[b""] * 10, max_values=[b""] * 10, null_counts=[0] * 10)
+    check(with_changed_indexes(false_indexes), STEP)
 
 
 def change_locations(change, columns=range(6)):
@@ -145,14 +145,14 @@ def set_first_rows(rows):
         lambda found: found.pop(4),
     ],
 )
-def test_an_offset_index_that_cannot_be_right(change):
+def test_invalid_offset_index_is_ignored(change):
     plan = check(with_changed_indexes(change_locations(change)), STEP)
     assert not any(chunk.is_indexed for chunk in plan[1].chunks)
-    plan = check(with_changed_indexes(change_locations(change, [3])), 100)  # of a column that the filter does not ask
+    plan = check(with_changed_indexes(change_locations(change, [3])), 100)  # of a column that the filter does not read
     assert [chunk.is_indexed for chunk in plan[1].chunks] == [True, True, True, False, True, True]
 
 
-def test_an_offset_index_alone():
+def test_offset_index_without_column_index():
     data = with_changed_indexes(lambda place, found: found.update(column_index=None))
     planned = PlannedFile(data)
     plan = planned.planner.locate_pages(planned.planner.plan_rows({1: RowRanges([(5, 6)])}), planned.leaves)
@@ -160,14 +160,14 @@ def test_an_offset_index_alone():
     assert all(chunk.is_indexed for chunk in plan[1].chunks)
 
 
-def test_an_offset_index_of_no_column_index():
+def test_column_index_without_offset_index():
     plan = check(with_changed_indexes(lambda place, found: found.update(offset_index=None)), STEP)
     assert pruning_steps(plan) == {"statistics"}
 
 
 @pytest.mark.parametrize("where", [(1 << 60, 50), (4, 1 << 31), (-7, 50), (0, 50), (1000, -1), (1000, 0), (None, 50)])
 @pytest.mark.parametrize("which", ["column_index", "offset_index"])
-def test_indexes_that_lie_nowhere(where, which):
+def test_index_positions_outside_the_file(where, which):
     (length,) = struct.unpack("<I", WRITTEN[-8:-4])
     footer, _ = from_bytes("FileMetaData", WRITTEN[-8 - length : -8])
     for group in footer.row_groups:
@@ -176,7 +176,7 @@ def test_indexes_that_lie_nowhere(where, which):
     check(with_footer(WRITTEN[: -8 - length], footer), STEP)
 
 
-def test_indexes_that_claim_more_than_the_file_has():
+def test_indexes_of_total_length_beyond_the_file():
     (length,) = struct.unpack("<I", WRITTEN[-8:-4])
     footer, _ = from_bytes("FileMetaData", WRITTEN[-8 - length : -8])
     for group in footer.row_groups:
@@ -200,7 +200,7 @@ def without_statistics(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("data", [ONE_PAGE, WRITTEN], ids=["one page", "pages"])
-def test_row_groups_that_only_column_indexes_leave_out(data, question):
+def test_column_indexes_prune_like_statistics(data, question):
     expression, truth = QUESTIONS[question]
     planned = PlannedFile(without_statistics(data))
     plan = planned.pruned(expression)
@@ -208,12 +208,12 @@ def test_row_groups_that_only_column_indexes_leave_out(data, question):
     by_statistics = PlannedFile(data).pruned(expression)
     assert plan.num_rows == by_statistics.num_rows
     assert "statistics" not in pruning_steps(plan)
-    for group in planned.whole:  # one by one they say what they say together
+    for group in planned.whole:  # each row group alone gives the same result
         rows = {group.ordinal: group.rows}
         assert planned.pruned(expression, planned.planner.plan_rows(rows)).row_groups == (plan[group.ordinal],)
 
 
-def test_some_row_groups_without_an_index():
+def test_row_groups_without_column_index_stay():
     turn = iter(range(100))
 
     def change(place, found):
@@ -242,14 +242,14 @@ ONE_PAGE_WRONG = {
 
 
 @pytest.mark.parametrize("what", ONE_PAGE_WRONG)
-def test_an_offset_index_of_one_page_that_is_not_all_of_the_chunk(what):
+def test_single_page_index_must_cover_the_chunk(what):
     data = with_changed_indexes(change_locations(ONE_PAGE_WRONG[what]), ONE_PAGE)
     assert PlannedFile(without_statistics(data)).pruned(col("k") == 1234).num_rows == ROWS
 
 
-def test_writers_whose_indexes_are_not_trusted():
-    keep = with_changed_indexes(lambda place, found: None, created_by="parquet-rs version 52.0.0")
-    plan = check(keep, STEP)
+def test_indexes_of_old_parquet_rs_are_ignored():
+    unchanged = with_changed_indexes(lambda place, found: None, created_by="parquet-rs version 52.0.0")
+    plan = check(unchanged, STEP)
     assert pruning_steps(plan) == {"statistics"}
     old = with_changed_indexes(lambda place, found: None, created_by="parquet-rs version 42.0.0")
     planned = PlannedFile(old)

@@ -1,4 +1,4 @@
-"""Look-ups, which need no plan of the read: the rows, the bytes and the errors are those of the plan."""
+"""Look-ups by column index alone: rows, bytes and errors must match those of the full read plan."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.usefixtures("without_point_lookup")
 
 
 class LookupCounter:
-    """Counts the row groups that look-ups have planned, or have left to the plan."""
+    """Counts the row groups that look-ups plan, and the look-ups that fall back to the read plan."""
 
     def __init__(self, monkeypatch) -> None:
         self.planned: list[int] = []
         self.left = 0
         plan = ReadPlanner.plan_lookup
 
-        def watched(this, row_groups, bound):
+        def counted(this, row_groups, bound):
             found = plan(this, row_groups, bound)
             if found is None:
                 self.left += 1
@@ -36,7 +36,7 @@ class LookupCounter:
                 self.planned.append(len(found))
             return found
 
-        monkeypatch.setattr(ReadPlanner, "plan_lookup", watched)
+        monkeypatch.setattr(ReadPlanner, "plan_lookup", counted)
 
 
 def table() -> pd.DataFrame:
@@ -58,8 +58,8 @@ def table() -> pd.DataFrame:
 
 
 def stored(**options) -> bytes:
-    choices = {"use_dictionary": False, "row_group_size": GROUP, "max_rows_per_page": PAGE} | options
-    return numparq.to_parquet(table(), **choices) or b""
+    arguments = {"use_dictionary": False, "row_group_size": GROUP, "max_rows_per_page": PAGE} | options
+    return numparq.to_parquet(table(), **arguments) or b""
 
 
 DICTIONARIES = dict.fromkeys(["any", "near", "tens"], "RLE_DICTIONARY")
@@ -83,14 +83,14 @@ FILTERS = [
     (col("key") < 90) & (col("near") > 9000),
     (col("key") < 60) & col("list").contains(3),
     col("list").is_null() & (col("key") >= 3 * 5900),
-    col("tens") == 15,  # a dictionary tells that it is in no page
+    col("tens") == 15,  # the dictionary lacks it
     (col("key") == 30) | (col("near") == 700),
     (col("key") < 3 * 1500) & (col("key") >= 3 * 1490),
 ]
 
 
 def both(data, monkeypatch, columns, filters, **how):
-    """Read with look-ups and without; the frames or errors, and the bytes and requests, of each."""
+    """Read with look-ups and without; return frame or error, bytes and requests of each."""
 
     def read():
         return count_io(data, lambda file: file.read(columns, filters=filters, **how))
@@ -101,15 +101,15 @@ def both(data, monkeypatch, columns, filters, **how):
         return ours, read()
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_lies_are_taken_as_by_the_plan(monkeypatch, lie) -> None:
-    """Indexes that are false, of other numbers of pages, of other columns, none at all."""
-    for rows in (100, 101, 102):  # other pages, and so other lies
-        data = forge(stored(row_group_size=ROWS // 2, max_rows_per_page=rows), (lie,))
+@pytest.mark.parametrize("damage", LIES)
+def test_false_indexes_act_as_in_the_plan(monkeypatch, damage) -> None:
+    """Indexes with false contents, with another number of pages, of other columns, or missing."""
+    for rows in (100, 101, 102):  # other pages, so other false indexes
+        data = forge(stored(row_group_size=ROWS // 2, max_rows_per_page=rows), (damage,))
         for filters in (FILTERS[0], FILTERS[2], FILTERS[3], col("near") == 230):
             ours, planned = both(data, monkeypatch, ["key", "near", "any"], filters)
             same(ours[:1], planned[:1])
-            assert ours[1] <= planned[1]  # the plan takes up no offset index where a column index cuts nothing
+            assert ours[1] <= planned[1]  # the plan reads no offset index where a column index prunes nothing
 
 
 def same(ours, planned) -> None:
@@ -132,7 +132,7 @@ def same(ours, planned) -> None:
     ],
     ids=["snappy", "v2", "dictionary", "no index", "bloom"],
 )
-def test_rows_and_bytes_are_those_of_the_plan(monkeypatch, number, options) -> None:
+def test_rows_and_bytes_match_the_plan(monkeypatch, number, options) -> None:
     data, filters, frame = stored(**options), FILTERS[number], table()
     for columns in (None, ["text", "key", "some"], ["any"], ["list", "near"]):
         ours, planned = both(data, monkeypatch, columns, filters)
@@ -141,49 +141,49 @@ def test_rows_and_bytes_are_those_of_the_plan(monkeypatch, number, options) -> N
     pd.testing.assert_frame_equal(numparq.read_parquet(data, filters=filters), expected, check_dtype=False)
 
 
-def test_what_is_a_look_up(monkeypatch) -> None:
-    data, seen = stored(), LookupCounter(monkeypatch)
+def test_filters_that_use_look_ups(monkeypatch) -> None:
+    data, counter = stored(), LookupCounter(monkeypatch)
     for filters in FILTERS:
         numparq.read_parquet(data, ["key", "text"], filters=filters)
-    assert len(seen.planned) >= 12
-    assert max(seen.planned) == 2
-    seen.planned.clear()
+    assert len(counter.planned) >= 12
+    assert max(counter.planned) == 2
+    counter.planned.clear()
     numparq.read_parquet(data, filters=col("key") == 30, nrows=1)
     numparq.read_parquet(data, filters=col("key") == 30, row_range=(0, 1000))
     numparq.read_parquet(data, filters=col("key") >= 0)
     numparq.read_parquet(data, filters=col("any") == 7)  # in all row groups
     waiting = numparq.RuntimeFilter("key")
     numparq.read_parquet(data, filters=col("key") == 30, runtime_filters=waiting)
-    assert not seen.planned
+    assert not counter.planned
 
 
 @pytest.mark.parametrize(("bound", "number"), [("MAX_CHUNKS", 9), ("MAX_ROWS", PAGE - 1)])
-def test_bounds_of_look_ups(monkeypatch, bound, number) -> None:
-    data, seen, filters = stored(), LookupCounter(monkeypatch), col("key") == 30
+def test_limits_of_look_ups(monkeypatch, bound, number) -> None:
+    data, counter, filters = stored(), LookupCounter(monkeypatch), col("key") == 30
     numparq.read_parquet(data, filters=filters)
-    assert seen.planned == [1]
+    assert counter.planned == [1]
     monkeypatch.setattr(lookup, bound, number + 1)
     numparq.read_parquet(data, filters=filters)
-    assert (seen.planned, seen.left) == ([1, 1], 0)
+    assert (counter.planned, counter.left) == ([1, 1], 0)
     monkeypatch.setattr(lookup, bound, number)
     found = numparq.read_parquet(data, filters=filters)
-    assert (seen.planned, seen.left) == ([1, 1], 1)
+    assert (counter.planned, counter.left) == ([1, 1], 1)
     assert found["key"].tolist() == [30]
 
 
-def test_row_groups_asked_for_twice(monkeypatch) -> None:
-    data, seen = stored(), LookupCounter(monkeypatch)
+def test_selected_row_groups_in_any_order(monkeypatch) -> None:
+    data, counter = stored(), LookupCounter(monkeypatch)
     found = numparq.read_parquet(data, filters=col("key") == 30, row_groups=[0, 1])
     assert found["key"].tolist() == [30]
     ours, planned = both(data, monkeypatch, ["key"], col("near") == GROUP // 7, row_groups=[1, 0])
     same(ours, planned)
     assert len(ours[0]) == 7
     assert ours[0]["key"].is_monotonic_increasing is False
-    assert seen.planned == [1, 2]
+    assert counter.planned == [1, 2]
 
 
-def test_damage_is_told_as_by_the_plan(monkeypatch) -> None:
-    """Each byte of a page, and of the indexes, in turn."""
+def test_damage_raises_as_in_the_plan(monkeypatch) -> None:
+    """Damages each byte of a page and of the indexes in turn."""
     data = bytearray(stored(compression=None, row_group_size=ROWS)[:])
     columns, filters = ["key", "float"], col("key") == 3 * 2050
     with numparq.ParquetFile(bytes(data)) as file:
@@ -191,18 +191,18 @@ def test_damage_is_told_as_by_the_plan(monkeypatch) -> None:
         page = int(chunk.offsets[chunk.pages_with_rows(RowRanges.from_range(2050, 2051))[0]])
         metadata = file.metadata.row_groups[0].columns[0]
         column_index, offset_index = metadata.column_index_offset, metadata.offset_index_offset
-    told = 0
+    errors = 0
     for start, length in ((page, 60), (column_index, 40), (offset_index, 40)):
         for place in range(start, start + length):
             damaged = bytes(data[:place]) + bytes([data[place] ^ 0x55]) + bytes(data[place + 1 :])
             ours, planned = both(damaged, monkeypatch, columns, filters)
             same(ours, planned)
-            told += isinstance(ours[0], str)
-    assert told > 20
+            errors += isinstance(ours[0], str)
+    assert errors > 20
 
 
-def test_files_of_one_footer_have_indexes_of_their_own() -> None:
-    """What is kept of indexes is for equal bytes of them; the footer does not tell that these are others."""
+def test_equal_footers_do_not_share_indexes() -> None:
+    """Cached indexes are keyed by their bytes: files with equal footers may have other indexes."""
     whole = stored()
     with numparq.ParquetFile(whole) as file:
         place = file.metadata.row_groups[0].columns[0].column_index_offset
@@ -218,9 +218,9 @@ def test_files_of_one_footer_have_indexes_of_their_own() -> None:
     assert second[1] > first[1]
 
 
-def test_indexes_are_read_once_for_an_open_file(monkeypatch) -> None:
-    """Those that other reads have left are not read again, and what they tell is what it would be by itself."""
-    data, seen = stored(), LookupCounter(monkeypatch)
+def test_open_file_reads_each_index_once(monkeypatch) -> None:
+    """Indexes that an earlier read fetched are not fetched again, and the rows stay the same."""
+    data, counter = stored(), LookupCounter(monkeypatch)
     with numparq.ParquetFile(data) as file:
 
         def read(columns, filters):
@@ -236,15 +236,15 @@ def test_indexes_are_read_once_for_an_open_file(monkeypatch) -> None:
         assert more > both_known
         assert more - both_known < 2 * (first - again)  # the indexes of another column, and not of all
         assert read(["text"], key) == again
-    assert seen.left == 0
-    assert set(seen.planned) == {1}
+    assert counter.left == 0
+    assert set(counter.planned) == {1}
 
 
-def test_what_indexes_tell_is_kept_for_a_few_files_only(monkeypatch) -> None:
+def test_look_up_planner_is_reused_for_equal_files(monkeypatch) -> None:
     files = [stored(key_value_metadata={"number": str(number)}) for number in range(3)]
-    made: list[int] = []
-    make = lookup.LookupPlanner._made
-    monkeypatch.setattr(lookup.LookupPlanner, "_made", lambda this, file: made.append(1) or make(this, file))
+    created: list[int] = []
+    original = lookup.LookupPlanner._made
+    monkeypatch.setattr(lookup.LookupPlanner, "_made", lambda this, file: created.append(1) or original(this, file))
     for data in files * 2:
         assert numparq.read_parquet(data, ["key"], filters=col("key") == 33)["key"].tolist() == [33]
-    assert len(made) == len(files)
+    assert len(created) == len(files)

@@ -1,4 +1,4 @@
-"""Statistics of many runs at once say of a test what those of each run do by themselves."""
+"""Vectorized pruning of many containers must match scalar pruning of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def orders_of(leaf):
 
 @st.composite
 def container_statistics(draw, name):
-    """Runs whose bounds may be anything: of values, in any order, of odd lengths, absent; counts likewise."""
+    """Draw statistics with arbitrary bounds (any order, odd lengths, absent) and counts."""
     kind = KINDS[name]
     bound = st.none() | kind.stored.map(kind.plain) | kind.stored.map(kind.plain) | st.binary(max_size=17)
     plain = draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=5))
@@ -68,50 +68,58 @@ def container_statistics(draw, name):
 @pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_all_containers_at_once_as_each_alone(name, data):
-    runs = data.draw(container_statistics(name))
+def test_vectorized_pruning_matches_scalar(name, data):
+    containers = data.draw(container_statistics(name))
     schema = schema_of(name)
     if data.draw(st.booleans()):
         schema.leaves[0] = replace(schema.leaves[0], max_definition_level=0)
     bound = bind(data.draw(expressions(name)), schema)
-    each = [{0: runs.facts(run)} for run in range(len(runs))]
-    assert containers_may_match(bound, {0: runs}, len(runs)).tolist() == [may_match(bound, facts) for facts in each]
-    assert containers_must_match(bound, {0: runs}, len(runs)).tolist() == [must_match(bound, facts) for facts in each]
+    each = [{0: containers.facts(run)} for run in range(len(containers))]
+    assert containers_may_match(bound, {0: containers}, len(containers)).tolist() == [
+        may_match(bound, facts) for facts in each
+    ]
+    assert containers_must_match(bound, {0: containers}, len(containers)).tolist() == [
+        must_match(bound, facts) for facts in each
+    ]
 
 
 @pytest.mark.parametrize("name", ["int64", "double", "string"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_containers_of_lists_as_each_alone(name, data):
-    runs = data.draw(container_statistics(name))
+def test_vectorized_pruning_of_lists_matches_scalar(name, data):
+    containers = data.draw(container_statistics(name))
     leaf = replace(KINDS[name].leaf, path=(name, "list", "element"), max_definition_level=3, max_repetition_level=1)
     bound = bind(data.draw(expressions(name)), schema_of(name))
     for test in bound_predicates(bound):
         inner = replace(test, leaf=leaf)
-        for asked in (
+        for predicate in (
             [inner]
             if isinstance(test, NullPredicate)
             else [inner, *(ContainsPredicate(leaf, 1, inner, no) for no in (0, 1))]
         ):
-            each = [{leaf.index: runs.facts(run)} for run in range(len(runs))]
-            assert predicate_may_match(asked, runs).tolist() == [may_match(asked, facts) for facts in each]
-            assert predicate_must_match(asked, runs).tolist() == [must_match(asked, facts) for facts in each]
+            each = [{leaf.index: containers.facts(run)} for run in range(len(containers))]
+            assert predicate_may_match(predicate, containers).tolist() == [
+                may_match(predicate, facts) for facts in each
+            ]
+            assert predicate_must_match(predicate, containers).tolist() == [
+                must_match(predicate, facts) for facts in each
+            ]
 
 
-def test_columns_of_which_nothing_is_known():
+def test_columns_without_statistics():
     bound = bind((col("int64") > 5) | col("string").is_null(), schema_of("int64", "string"))
     assert containers_may_match(bound, {}, 3).tolist() == [True] * 3
     assert containers_must_match(bound, {}, 3).tolist() == [False] * 3
 
 
 @settings(max_examples=60, deadline=None)
-@given(runs=container_statistics("int64"))
-def test_containers_with_a_bloom_filter_as_each_alone(runs):
+@given(containers=container_statistics("int64"))
+def test_vectorized_bloom_predicate_matches_scalar(containers):
     leaf = schema_of("int64").leaves[0]
     test = BloomPredicate(leaf, key_domain(leaf), BloomFilter(np.zeros(32, np.uint8)))
-    each = [{0: runs.facts(run)} for run in range(len(runs))]
-    assert predicate_may_match(test, runs).tolist() == [may_match(test, facts) for facts in each]
-    assert predicate_must_match(test, runs).tolist() == [must_match(test, facts) for facts in each]
+    each = [{0: containers.facts(run)} for run in range(len(containers))]
+    assert predicate_may_match(test, containers).tolist() == [may_match(test, facts) for facts in each]
+    assert predicate_must_match(test, containers).tolist() == [must_match(test, facts) for facts in each]
 
 
 def strings(*pairs):
@@ -159,7 +167,7 @@ PAIRS = {
         (b"c", None),
     ],
 }
-ASKED = {
+PREDICATES = {
     "double": [
         lambda x: x > 5.5,
         lambda x: x >= 5,
@@ -199,7 +207,7 @@ ASKED = {
 
 
 def all_containers(name, order):
-    """Runs of all bounds with all counts that can be: of values, nulls and NaNs, each known or not."""
+    """Return statistics with every pair of bounds and every possible count of values, nulls and NaNs, or unknown."""
     flags, nans = (False, True), (UNKNOWN, 0, 1, 2, 3) if name == "double" else (UNKNOWN,)
     known = [
         (n, *some)
@@ -222,35 +230,35 @@ def all_containers(name, order):
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("optional", [0, 1])
-def test_every_possible_container_as_each_alone(name, optional):
+def test_vectorized_pruning_of_every_container_matches_scalar(name, optional):
     schema = schema_of(name)
     schema.leaves[0] = replace(schema.leaves[0], max_definition_level=optional)
     total = [leaf_order(KINDS[name].leaf, TOTAL_ORDER)] if name == "double" else []
     for order in (leaf_order(KINDS[name].leaf, TYPE_ORDER), NO_ORDER, *total):
-        runs = all_containers(name, order)
-        some = np.arange(len(runs))[::-3].copy()
-        each = [{0: runs.facts(run)} for run in range(len(runs))]
-        for asked in (*ASKED[name], lambda x: x.is_null(), lambda x: x.is_not_null()):
-            bound = bind(asked(col(name)), schema)
+        containers = all_containers(name, order)
+        some = np.arange(len(containers))[::-3].copy()
+        each = [{0: containers.facts(run)} for run in range(len(containers))]
+        for predicate in (*PREDICATES[name], lambda x: x.is_null(), lambda x: x.is_not_null()):
+            bound = bind(predicate(col(name)), schema)
             may, must = [may_match(bound, facts) for facts in each], [must_match(bound, facts) for facts in each]
-            assert containers_may_match(bound, {0: runs}, len(runs)).tolist() == may
-            assert containers_must_match(bound, {0: runs}, len(runs)).tolist() == must
-            assert containers_may_match(bound, {0: runs.at(some)}, len(some)).tolist() == may[::-3]
-            assert containers_must_match(bound, {0: runs.at(some)}, len(some)).tolist() == must[::-3]
+            assert containers_may_match(bound, {0: containers}, len(containers)).tolist() == may
+            assert containers_must_match(bound, {0: containers}, len(containers)).tolist() == must
+            assert containers_may_match(bound, {0: containers.at(some)}, len(some)).tolist() == may[::-3]
+            assert containers_must_match(bound, {0: containers.at(some)}, len(some)).tolist() == must[::-3]
             if optional and order is not NO_ORDER:
                 assert {*may} == {*must} == {True, False}
 
 
-def test_counts_that_cannot_be_are_not_known():
-    said, most = np.array([-5, 0, 3, 4, 9, -1]), np.array([3, 3, 3, 3, UNKNOWN, UNKNOWN])
-    assert valid_counts(said, most).tolist() == [UNKNOWN, 0, 3, UNKNOWN, 9, UNKNOWN]
+def test_impossible_counts_are_unknown():
+    counts, limits = np.array([-5, 0, 3, 4, 9, -1]), np.array([3, 3, 3, 3, UNKNOWN, UNKNOWN])
+    assert valid_counts(counts, limits).tolist() == [UNKNOWN, 0, 3, UNKNOWN, 9, UNKNOWN]
 
 
-def test_most_strings_are_told_apart_by_eight_bytes():
-    runs = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
+def test_string_bounds_compare_by_eight_byte_prefix():
+    containers = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
     test = bind(col("string") == "k", schema_of("string"))
     assert isinstance(test, ValuePredicate)
-    assert compare_prefixes(test, runs)[0].tolist() == [True, False, False, False, True]
+    assert compare_prefixes(test, containers)[0].tolist() == [True, False, False, False, True]
     test = bind(col("string").startswith("c") | (col("string") == "abcdefgh5"), schema_of("string"))
-    assert compare_prefixes(test, runs)[1].tolist() == [True, False, False, False, False]
-    assert predicate_may_match(test, runs).tolist() == [True, True, False, True, True]
+    assert compare_prefixes(test, containers)[1].tolist() == [True, False, False, False, False]
+    assert predicate_may_match(test, containers).tolist() == [True, True, False, True, True]

@@ -1,4 +1,4 @@
-"""What statistics say of a test: each trap by itself."""
+"""Pruning of one container by its statistics, one trap per case."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def column_statistics(column, low=None, high=None, *, order=TYPE_ORDER, rows=10,
     return ContainerStatistics(rows, plain(column, low), plain(column, high), order=leaf_order(column, order), **more)
 
 
-def may(expression, column, known):
-    return may_match(bind(expression, StubFlatSchema([column])), {0: known})
+def may(expression, column, statistics):
+    return may_match(bind(expression, StubFlatSchema([column])), {0: statistics})
 
 
-def must(expression, column, known):
-    return must_match(bind(expression, StubFlatSchema([column])), {0: known})
+def must(expression, column, statistics):
+    return must_match(bind(expression, StubFlatSchema([column])), {0: statistics})
 
 
 @pytest.mark.parametrize(
-    ("column", "expression", "known", "expected"),
+    ("column", "expression", "statistics", "expected"),
     [
         # bounds
         (INTEGER, X > 5, column_statistics(INTEGER, 1, 5), False),
@@ -70,7 +70,7 @@ def must(expression, column, known):
             True,
         ),
         (UNSIGNED, X > 2**31, column_statistics(UNSIGNED, 1, 2**32 - 1), True),
-        # what the type cannot hold stands for something else
+        # bounds beyond INT8 do not compare
         (SMALL, X == 1, column_statistics(SMALL, 257, 257), True),
         # nulls
         (INTEGER, X.is_null(), column_statistics(INTEGER, 1, 5), True),
@@ -110,7 +110,7 @@ def must(expression, column, known):
         (DOUBLE, X <= -0.0, column_statistics(DOUBLE, 0.0, 1.0, order=TOTAL_ORDER), True),
         (DOUBLE, X < 0, column_statistics(DOUBLE, 0.0, 1.0), False),
         (DOUBLE, X == 0, column_statistics(DOUBLE, 0.0, -0.0), True),
-        # strings, their bounds cut
+        # strings with truncated bounds
         (TEXT, X.startswith("abc"), column_statistics(TEXT, b"ab", b"ac"), True),
         (TEXT, X.startswith("abc"), column_statistics(TEXT, b"abd", b"ac"), False),
         (TEXT, X.startswith("b"), column_statistics(TEXT, b"a", b"b"), True),
@@ -132,12 +132,12 @@ def must(expression, column, known):
         ),
     ],
 )
-def test_what_may_match(column, expression, known, expected):
-    assert may(expression, column, known) is expected
+def test_may_match(column, expression, statistics, expected):
+    assert may(expression, column, statistics) is expected
 
 
 @pytest.mark.parametrize(
-    ("column", "expression", "known", "expected"),
+    ("column", "expression", "statistics", "expected"),
     [
         (INTEGER, X > 0, column_statistics(INTEGER, 1, 5, null_count=0), True),
         (INTEGER, X > 0, column_statistics(INTEGER, 1, 5), False),
@@ -155,11 +155,11 @@ def test_what_may_match(column, expression, known, expected):
         (TEXT, X.like("b%x"), column_statistics(TEXT, b"b", b"bz", null_count=0), False),
     ],
 )
-def test_what_must_match(column, expression, known, expected):
-    assert must(expression, column, known) is expected
+def test_must_match(column, expression, statistics, expected):
+    assert must(expression, column, statistics) is expected
 
 
-def test_a_null_count_within_groups_decides_nothing():
+def test_null_count_in_groups_does_not_prune_is_null():
     column = replace(INTEGER, path=("s", "x"), max_definition_level=2)
     schema = SimpleNamespace(
         columns=["s"],
@@ -168,29 +168,29 @@ def test_a_null_count_within_groups_decides_nothing():
         flat_leaf=lambda place: None,
         column_element=lambda place: 1,
         leaf=lambda place: column,
-        leaves_of=lambda place: range(1),
-        describe=lambda number: SimpleNamespace(
+        column_leaves=lambda place: range(1),
+        schema_element=lambda number: SimpleNamespace(
             name=".sx"[number], repetition=1, leaf=None if number == 1 else 0, children=[2]
         ),
     )
     none, every = column_statistics(INTEGER, 1, 5, null_count=0), column_statistics(INTEGER, 1, 5, null_count=10)
     for expression in (col("s.x").is_null(), col("s.x").is_not_null(), col("s").is_null(), col("s").is_not_null()):
-        for known in (none, every):
-            assert may_match(bind(expression, schema), {0: known})
-            assert not must_match(bind(expression, schema), {0: known})
+        for statistics in (none, every):
+            assert may_match(bind(expression, schema), {0: statistics})
+            assert not must_match(bind(expression, schema), {0: statistics})
     assert not may_match(bind(col("s.x") > 5, schema), {0: none})
     assert not must_match(bind(col("s.x") > 0, schema), {0: none})
     assert not may_match(bind(col("s.x").is_not_null(), schema), {0: none._replace(all_null=True)})
 
 
-def test_columns_of_which_nothing_is_known():
+def test_columns_without_statistics():
     bound = bind((X > 5) & col("y").is_null(), StubFlatSchema([INTEGER, leaf(1, name="y")]))
     assert may_match(bound, {})
     assert not must_match(bound, {})
     assert not may_match(bound, {0: column_statistics(INTEGER, 1, 5)})
 
 
-def test_facts_of_statistics():
+def test_container_statistics_from_chunk_statistics():
     statistics = SimpleNamespace(
         min_value=b"a",
         max_value=b"b",
@@ -213,25 +213,25 @@ def test_facts_of_statistics():
     assert may(X > 5, UNSIGNED, facts_of(deprecated, 10, UNSIGNED, leaf_order(UNSIGNED), None))
 
 
-def test_statistics_of_a_file():
+def test_statistics_written_by_numparq():
     frame = pd.DataFrame({"x": np.arange(10.0), "t": pd.date_range("2020", periods=10)})
     file = numparq.ParquetFile(io.BytesIO(numparq.to_parquet(frame)))
     chunks = file.metadata.row_groups[0].columns
-    known = {
+    statistics = {
         place: facts_of(chunk.meta_data.statistics, 10, leaf_, leaf_order(leaf_, order), "numparq version 0.1.0")
         for place, (chunk, leaf_, order) in enumerate(zip(chunks, file.schema, (TOTAL_ORDER, TYPE_ORDER), strict=True))
     }
-    assert not may_match(bind(X > 9, file.schema), known)
-    assert may_match(bind((X > 8) & (col("t") >= "2020-01-10"), file.schema), known)
-    assert not may_match(bind(col("t") > "2020-01-10", file.schema), known)
-    assert must_match(bind(col("t") >= "2020-01-01", file.schema), known)
+    assert not may_match(bind(X > 9, file.schema), statistics)
+    assert may_match(bind((X > 8) & (col("t") >= "2020-01-10"), file.schema), statistics)
+    assert not may_match(bind(col("t") > "2020-01-10", file.schema), statistics)
+    assert must_match(bind(col("t") >= "2020-01-01", file.schema), statistics)
 
 
 def probes(expression, column):
     return bloom_hashes(bind(expression, StubFlatSchema([column])))
 
 
-def test_what_bloom_filters_are_not_asked():
+def test_predicates_without_bloom_probes():
     for expression in (X != 3, X > 3, X.is_null(), ~X.isin([3])):
         assert probes(expression, INTEGER) is None
     for column in (leaf(0), SMALL, UNSCALED):
@@ -242,7 +242,7 @@ def test_what_bloom_filters_are_not_asked():
     assert probes(X.like("a%b"), TEXT) is None
 
 
-def test_what_bloom_filters_are_asked():
+def test_bloom_probes_of_predicates():
     assert len(probes(X == 0, DOUBLE)) == len(probes(X == -0.0, DOUBLE)) == 2
     assert len(probes(X.isin([0.0, 1.5, NAN]), DOUBLE)) == 3
     assert len(probes(X.between(3, 6), INTEGER)) == 4

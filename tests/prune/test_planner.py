@@ -1,4 +1,4 @@
-"""Plans pruned by statistics, Bloom filters, page indexes and dictionaries: no row lost, little else read."""
+"""Read plans pruned by statistics, Bloom filters, page indexes and dictionaries: no row lost, few bytes read."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from support.planned_file import (
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_row_that_is_wanted_is_left_out(writer, question, tmp_path):
+def test_pruning_keeps_every_matching_row(writer, question, tmp_path):
     expression, truth = QUESTIONS[question]
     planned = PlannedFile(WRITERS[writer](tmp_path))
     plan = planned.pruned(expression)
-    wanted = set(np.flatnonzero(truth(FRAME).astype(bool)).tolist())
-    assert wanted <= planned.rows(plan)
-    decided = planned.planner.fully_matched(plan, bind(expression, planned.file.schema))
+    expected = set(np.flatnonzero(truth(FRAME).astype(bool)).tolist())
+    assert expected <= planned.rows(plan)
+    matched = planned.planner.fully_matched(plan, bind(expression, planned.file.schema))
     for group in plan.left:
-        if group.ordinal in decided:
+        if group.ordinal in matched:
             start = sum(planned.counts[: group.ordinal])
-            assert set(range(start, start + group.num_rows)) <= wanted
+            assert set(range(start, start + group.num_rows)) <= expected
 
 
 @pytest.mark.parametrize(
-    ("question", "rows", "cuts"),
+    ("question", "rows", "steps"),
     [
         ("point", 100, {"statistics", "column index"}),
         ("range", 200, {"statistics", "column index"}),
@@ -59,16 +59,16 @@ def test_no_row_that_is_wanted_is_left_out(writer, question, tmp_path):
         ("all", ROWS, set()),
     ],
 )
-def test_what_is_left_of_a_file_with_everything(question, rows, cuts):
+def test_rows_left_and_pruning_steps(question, rows, steps):
     planned = PlannedFile(WRITTEN)
     plan = planned.pruned(QUESTIONS[question][0])
     assert plan.num_rows <= rows
-    assert pruning_steps(plan) == cuts
+    assert pruning_steps(plan) == steps
     for group in plan.left:
         assert all(chunk.is_indexed for chunk in group.chunks) == (group.rows.count < group.num_rows)
 
 
-def test_what_is_decided_by_statistics_has_no_index_read():
+def test_statistics_that_decide_skip_indexes():
     planned = PlannedFile(WRITTEN)
     for expression in (col("k") >= 0, col("k") < 2 * STEP, col("k") > ROWS, col("e").is_not_null() & (col("k") < STEP)):
         planned.pruned(expression)
@@ -76,30 +76,32 @@ def test_what_is_decided_by_statistics_has_no_index_read():
     assert planned.planner.fully_matched(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
 
 
-def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypatch):
+def test_statistics_are_decoded_once_for_equal_predicates(monkeypatch):
     planned = PlannedFile(WRITTEN)
-    asked: list[int] = []
+    decoded: list[int] = []
 
-    def counting(file, leaf, row_groups):
-        asked.extend(row_groups)
+    def counted(file, leaf, row_groups):
+        decoded.extend(row_groups)
         return statistics.row_group_statistics(file, leaf, row_groups)
 
-    monkeypatch.setattr(planner_module, "row_group_statistics", counting)
+    monkeypatch.setattr(planner_module, "row_group_statistics", counted)
     question, other = col("k") < 2500, col("k") < 1500
     groups = planned.planner.may_match_row_groups(range(4), bind(question, planned.file.schema))
     assert groups == [0, 1, 2]
-    assert asked == [0, 1, 2, 3]
+    assert decoded == [0, 1, 2, 3]
     plan = planned.planner.prune_by_indexes(
         planned.planner.plan_rows({group: RowRanges.all(STEP) for group in groups}), bind(question, planned.file.schema)
     )
     for group in groups:
         one = planned.planner.plan_rows({group: plan[group].rows})
-        decided = planned.planner.fully_matched(one, bind(question, planned.file.schema))
-        assert decided == ({group} if group < 2 else set())
-    assert asked == [0, 1, 2, 3]
-    one = planned.planner.plan_rows({1: RowRanges.all(STEP)})  # another predicate is asked of no more than it has to be
+        matched = planned.planner.fully_matched(one, bind(question, planned.file.schema))
+        assert matched == ({group} if group < 2 else set())
+    assert decoded == [0, 1, 2, 3]
+    one = planned.planner.plan_rows(
+        {1: RowRanges.all(STEP)}
+    )  # another predicate decodes no more row groups than it needs
     assert planned.planner.fully_matched(one, bind(other, planned.file.schema)) == set()
-    assert asked == [0, 1, 2, 3, 1]
+    assert decoded == [0, 1, 2, 3, 1]
     assert planned.planner.fully_matched(planned.whole, bind(other, planned.file.schema)) == {0}
 
 
@@ -114,7 +116,7 @@ def test_indexes_are_read_once():
     assert planned.file.source.num_requests == requests
 
 
-def test_rows_that_are_not_asked_for():
+def test_selected_rows_limit_the_plan():
     planned = PlannedFile(WRITTEN)
     plan = planned.planner.plan_rows({2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)})
     assert [group.ordinal for group in plan] == [2, 0]
@@ -132,7 +134,7 @@ def test_rows_that_are_not_asked_for():
     assert all(chunk.is_indexed for chunk in part[1].chunks)
 
 
-def test_predicates_that_are_constant():
+def test_constant_predicates():
     planned = PlannedFile(WRITTEN)
     assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
     assert planned.pruned(col("k") == 0.5).num_rows == 0
@@ -141,7 +143,7 @@ def test_predicates_that_are_constant():
     assert planned.planner.may_match_row_groups([1, 0, 1], Constant(False)) == []
 
 
-def test_what_a_bloom_filter_is_read_for():
+def test_bloom_filter_read_is_header_and_one_block():
     data = WRITERS["numparq, Bloom filters"](None)
     planned = PlannedFile(data)
     planned.file.source = CountingSource(planned.file.source)
@@ -158,7 +160,7 @@ def test_what_a_bloom_filter_is_read_for():
     assert planned.pruned((col("s") == "v00400x") | (col("k") == 1500.0)).num_rows == 128
 
 
-def test_a_bloom_filter_is_asked_by_several_tests():
+def test_bloom_filter_with_several_predicates():
     data = WRITERS["numparq, Bloom filters"](None)
     absent = col("s") == "v00400x"
     for number in range(340, 660, 20):  # all in the second row group
@@ -167,24 +169,24 @@ def test_a_bloom_filter_is_asked_by_several_tests():
         assert PlannedFile(data).pruned(absent | there).num_rows in (64, 128)
 
 
-def test_a_bloom_filter_that_is_asked_much_is_read_at_once():
+def test_bloom_filter_with_many_probes_is_read_whole():
     data = numparq.to_parquet(FRAME, bloom_filter_options={"s": True})
-    asked = [f"v{number:05d}x" for number in range(0, 1333, 20)]
+    decoded = [f"v{number:05d}x" for number in range(0, 1333, 20)]
     planned = PlannedFile(data)
     planned.file.source = CountingSource(planned.file.source)
-    assert planned.pruned(col("s").isin(asked)).num_rows in (0, ROWS)
-    assert len(planned.file.source.ranges) == 1  # header and blocks lie beside each other
+    assert planned.pruned(col("s").isin(decoded)).num_rows in (0, ROWS)
+    assert len(planned.file.source.ranges) == 1  # header and blocks are adjacent
     requests = planned.file.source.trips
     planned.pruned(col("s") == "v00007")
     assert planned.file.source.trips - requests <= 1
     few = PlannedFile(data)
     few.file.source = CountingSource(few.file.source)
-    for text in asked:
+    for text in decoded:
         few.pruned(col("s") == text)
     assert all(stop - start <= 64 for start, stop in few.file.source.ranges[:10])
 
 
-def test_a_remote_file_has_all_its_indexes_read_in_one_trip():
+def test_remote_indexes_take_one_round_trip():
     planned = PlannedFile(WRITTEN)
     source = planned.file.source = CountingSource(planned.file.source)
     source.is_remote = True
@@ -225,7 +227,7 @@ NESTED = {
 
 @pytest.mark.parametrize("question", NESTED)
 @pytest.mark.parametrize("writer", ["numparq", "pyarrow", "pyarrow without dictionaries"])
-def test_rows_of_lists_and_structs(writer, question):
+def test_pruning_of_lists_and_structs(writer, question):
     pq, table = pytest.importorskip("pyarrow.parquet"), nested_table()
     expression, truth, most = NESTED[question]
     if writer == "numparq":
@@ -250,7 +252,7 @@ def test_rows_of_lists_and_structs(writer, question):
     assert plan.num_rows <= most
 
 
-def test_bytes_of_indexes_and_bloom_filters_that_are_damaged_never_stop_a_read():
+def test_damaged_indexes_and_bloom_filters_never_raise():
     data = numparq.to_parquet(FRAME[:600], row_group_size=300, max_rows_per_page=40, bloom_filter_options={"s": True})
     with numparq.ParquetFile(data) as file:
         last = max(chunk.meta_data.data_page_offset for chunk in file.metadata.row_groups[1].columns)
@@ -267,14 +269,14 @@ def test_bytes_of_indexes_and_bloom_filters_that_are_damaged_never_stop_a_read()
             assert plan.num_rows <= 600
 
 
-def test_round_trips_of_planning_on_an_object_store():
+def test_planning_round_trips_on_an_object_store():
     pytest.importorskip("fsspec")
     from support.io.object_store import ObjectStore
 
     rows = 100_000
     rng = np.random.default_rng(4)
-    made = pd.DataFrame({"s": [f"v{n}" for n in rng.permutation(rows)], "k": np.arange(rows), "x": rng.random(rows)})
-    data = numparq.to_parquet(made, row_group_size=rows // 4, max_rows_per_page=100, bloom_filter_options={"s": True})
+    frame = pd.DataFrame({"s": [f"v{n}" for n in rng.permutation(rows)], "k": np.arange(rows), "x": rng.random(rows)})
+    data = numparq.to_parquet(frame, row_group_size=rows // 4, max_rows_per_page=100, bloom_filter_options={"s": True})
     store = ObjectStore()
     store.pipe("/b.parquet", data)
     with numparq.ParquetFile("/b.parquet", filesystem=store) as file:
@@ -284,10 +286,10 @@ def test_round_trips_of_planning_on_an_object_store():
         assert store.round_trips == 1
         assert store.num_bytes < 4 * (32 + 32)
         store.reset()
-        plan = file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333))
+        plan = file.plan(filters=(col("s") == frame.s[33_333]) & (col("k") == 33_333))
         assert plan.num_rows == 100
         assert store.round_trips <= 2
         assert all(chunk.is_indexed for chunk in plan[1].chunks)
         store.reset()
-        assert file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333)).num_rows == 100
+        assert file.plan(filters=(col("s") == frame.s[33_333]) & (col("k") == 33_333)).num_rows == 100
         assert not store.requests

@@ -1,4 +1,4 @@
-"""Bounds count only where column_orders says how they compare; what a file without it, or with an odd one, gives."""
+"""Bounds count only if `column_orders` declares their order; files where it is missing, too short or unknown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FRAME = pd.DataFrame(
         "e": pd.array([None] * 80 + [1] * 80, "Int64"),
     }
 )
-SIGNED = ("n", "r", "b", "e")  # in the order that deprecated bounds are in
+SIGNED = ("n", "r", "b", "e")  # deprecated bounds compare as signed
 WANTED = {"n": 77, "r": 38.5, "b": True, "u": 77, "s": "077", "e": 1}
 
 
@@ -39,7 +39,7 @@ def types(parts: FileParts) -> list:
     return [extended_idl().ColumnOrder(TYPE_ORDER=extended_idl().TypeDefinedOrder()) for _ in parts.leaves]
 
 
-# In how many ways a file does not say how its values compare.
+# Ways in which a file does not declare its column orders.
 UNDECLARED: dict[str, Callable[[FileParts], list | None]] = {
     "none": lambda parts: None,
     "empty": lambda parts: [],
@@ -50,7 +50,7 @@ UNDECLARED: dict[str, Callable[[FileParts], list | None]] = {
 
 
 def stored(orders: Callable[[FileParts], list | None] = types, lie: bool = False, deprecated: bool = False) -> bytes:
-    """Make a file of four row groups of four pages; bounds that lie leave nearly all values out."""
+    """Return a file of four row groups with four pages each; false bounds exclude nearly all values."""
     options = {"index": False, "row_group_size": GROUP, "max_rows_per_page": PAGE, "use_dictionary": False}
     parts = FileParts(numparq.to_parquet(FRAME, **options))
     parts.footer.column_orders = orders(parts)
@@ -64,8 +64,8 @@ def stored(orders: Callable[[FileParts], list | None] = types, lie: bool = False
     return parts.data()
 
 
-def left(data: bytes, expression: object) -> int:
-    """Give how many rows are left to be decoded."""
+def rows_left(data: bytes, expression: object) -> int:
+    """Return the number of rows left after pruning."""
     with ParquetFile(data) as file:
         return file.plan(filters=expression).num_rows
 
@@ -75,12 +75,12 @@ def left(data: bytes, expression: object) -> int:
 
 @pytest.mark.parametrize("how", UNDECLARED)
 @pytest.mark.parametrize("name", WANTED)
-def test_bounds_that_lie_mean_nothing(how, name):
+def test_false_bounds_without_order_are_ignored(how, name):
     data = stored(UNDECLARED[how], lie=True)
     expected = FRAME[FRAME[name] == WANTED[name]]["n"].tolist()
     for expression in (col(name) == WANTED[name], col(name).isin([WANTED[name]]), ~(col(name) != WANTED[name])):
         assert numparq.read_parquet(data, filters=expression)["n"].tolist() == expected
-    # All the same rows by one row group after the other, which look-ups of keys do otherwise.
+    # The same rows from one row group at a time, which takes the look-up path.
     with ParquetFile(data) as file:
         for _ in range(2):
             found = [file.read(filters=[(name, "=", WANTED[name])], row_groups=[group])["n"] for group in range(4)]
@@ -88,40 +88,40 @@ def test_bounds_that_lie_mean_nothing(how, name):
 
 
 @pytest.mark.parametrize("how", UNDECLARED)
-def test_nothing_is_pruned_by_them(how):
+def test_bounds_without_order_do_not_prune(how):
     truths, lies = stored(UNDECLARED[how]), stored(UNDECLARED[how], lie=True)
     for name, wanted in WANTED.items():
-        assert left(stored(), col(name) == wanted) < ROWS
-        nulls = 80 if name == "e" else 0  # row groups of nulls are known by their counts
-        assert left(truths, col(name) == wanted) == left(lies, col(name) == wanted) == ROWS - nulls
+        assert rows_left(stored(), col(name) == wanted) < ROWS
+        nulls = 80 if name == "e" else 0  # null counts still prune all-null row groups
+        assert rows_left(truths, col(name) == wanted) == rows_left(lies, col(name) == wanted) == ROWS - nulls
     for data in (truths, lies):
-        assert left(data, col("e").is_null()) == 80
-        assert left(data, col("n").is_null()) == 0
+        assert rows_left(data, col("e").is_null()) == 80
+        assert rows_left(data, col("n").is_null()) == 0
 
 
 @pytest.mark.parametrize("lie", [False, True])
 @pytest.mark.parametrize("how", UNDECLARED)
-def test_deprecated_bounds_prune_row_groups(how, lie):
-    """Those of columns that compare as signed; column indexes have no others than those that mean nothing."""
+def test_deprecated_bounds_prune_signed_columns(how, lie):
+    """Only signed columns have valid deprecated bounds; column indexes have no deprecated bounds."""
     truths = stored(UNDECLARED[how], deprecated=True)
     data = stored(UNDECLARED[how], lie=lie, deprecated=True)
     for name, wanted in WANTED.items():
         expected = FRAME[FRAME[name] == wanted]["n"].tolist()
         assert numparq.read_parquet(data, filters=[(name, "=", wanted)])["n"].tolist() == expected
         rows = len({row // GROUP for row in expected}) * GROUP if name in SIGNED else ROWS
-        assert left(data, col(name) == wanted) == left(truths, col(name) == wanted) == rows
+        assert rows_left(data, col(name) == wanted) == rows_left(truths, col(name) == wanted) == rows
 
 
-def test_one_column_of_an_unknown_order_does_not_touch_the_others():
+def test_unknown_order_of_one_column_spares_others():
     def orders(parts):
         return [extended_idl().ColumnOrder(), *types(parts)[1:]]
 
     data = stored(orders)
-    assert left(data, col("n") == 77) == ROWS
-    assert left(data, col("r") == 38.5) == PAGE
+    assert rows_left(data, col("n") == 77) == ROWS
+    assert rows_left(data, col("r") == 38.5) == PAGE
     data = stored(orders, deprecated=True)
-    assert left(data, col("n") == 77) == GROUP
-    assert left(data, col("s") == "077") == PAGE
+    assert rows_left(data, col("n") == 77) == GROUP
+    assert rows_left(data, col("s") == "077") == PAGE
 
 
 def test_null_pages_need_no_order():
@@ -132,28 +132,28 @@ def test_null_pages_need_no_order():
         return parts.data()
 
     for orders in (types, *UNDECLARED.values()):
-        assert left(halves(orders), col("e").is_not_null()) == left(halves(orders), col("e").is_null()) == 40
+        assert rows_left(halves(orders), col("e").is_not_null()) == rows_left(halves(orders), col("e").is_null()) == 40
 
 
-def test_counts_of_nans_need_no_order():
+def test_nan_counts_need_no_order():
     pa = pytest.importorskip("pyarrow")
     numbers = pa.array([np.nan, np.nan, 1.0, 2.0], from_pandas=False)
     parts = FileParts(numparq.to_parquet(pd.DataFrame({"r": pd.arrays.ArrowExtensionArray(numbers)}), row_group_size=2))
     for orders in (types, *UNDECLARED.values()):
         parts.footer.column_orders = orders(parts)
         data = parts.data()
-        assert left(data, col("r") > 1.5) == 2
+        assert rows_left(data, col("r") > 1.5) == 2
         found = numparq.read_parquet(data, filters=~(col("r") <= 1))["r"].to_numpy(float)
         assert np.isnan(found).tolist() == [True, True, False]
     frame = pd.DataFrame({"r": pd.arrays.ArrowExtensionArray(numbers)})
     parts = FileParts(numparq.to_parquet(frame, max_rows_per_page=2, column_order="ieee754"))
     for orders in (types, *UNDECLARED.values()):
         parts.footer.column_orders = orders(parts)
-        assert left(parts.data(), col("r") > 1.5) == 2
+        assert rows_left(parts.data(), col("r") > 1.5) == 2
 
 
-def test_files_of_fastparquet_are_pruned(tmp_path):
-    """It writes the deprecated bounds alone, and no orders."""
+def test_fastparquet_files_are_pruned(tmp_path):
+    """fastparquet writes only the deprecated bounds, and no column orders."""
     fastparquet = pytest.importorskip("fastparquet")
     place = tmp_path / "f.parquet"
     fastparquet.write(str(place), FRAME.drop(columns="e"), row_group_offsets=GROUP, stats=True)
@@ -161,7 +161,7 @@ def test_files_of_fastparquet_are_pruned(tmp_path):
         assert file.metadata.column_orders is None
         assert file.metadata.row_groups[0].columns[0].meta_data.statistics.min_value is None
     data = place.read_bytes()
-    assert [left(data, col(name) == WANTED[name]) for name in ("n", "r", "u", "s")] == [GROUP, GROUP, ROWS, ROWS]
+    assert [rows_left(data, col(name) == WANTED[name]) for name in ("n", "r", "u", "s")] == [GROUP, GROUP, ROWS, ROWS]
     for name in ("n", "r", "b", "u", "s"):
         found = numparq.read_parquet(data, filters=[(name, "=", WANTED[name])])["n"].tolist()
         assert found == FRAME[FRAME[name] == WANTED[name]]["n"].tolist()
@@ -169,20 +169,20 @@ def test_files_of_fastparquet_are_pruned(tmp_path):
 
 @pytest.mark.parametrize("data", [False, "auto", True])
 @pytest.mark.parametrize("how", UNDECLARED)
-def test_profiles_have_no_bounds_of_no_order(tmp_path, how, data):
-    """Nor do they call them wrong: where they may, they look at the values, as they do where there are none."""
+def test_profile_ignores_bounds_without_order(tmp_path, how, data):
+    """Such bounds are not reported as wrong; the profile reads the values if it may."""
     (tmp_path / "f.parquet").write_bytes(stored(UNDECLARED[how], lie=True))
     found = profile_files(tmp_path, data=data)
     assert found["e"].nulls == 80
     assert not found.troubles
     bounds = {name: (found[name].min, found[name].max) for name in ("n", "r", "u", "s")}
     highest = {name: FRAME[name].max() for name in bounds}
-    assert bounds == {name: (FRAME[name].min(), most) if data else (None, None) for name, most in highest.items()}
+    assert bounds == {name: (FRAME[name].min(), high) if data else (None, None) for name, high in highest.items()}
 
 
 @pytest.mark.parametrize("how", UNDECLARED)
-def test_rows_appended_to_a_file_without_orders_have_no_bounds(tmp_path, how):
-    """The specification has no bounds without orders; and of an order that is not known, ours would be wrong."""
+def test_append_to_file_without_orders_writes_no_bounds(tmp_path, how):
+    """The specification forbids bounds without orders, and bounds in our order would be wrong for an unknown one."""
     place = tmp_path / "f.parquet"
     place.write_bytes(stored(UNDECLARED[how]))
     numparq.to_parquet(FRAME, place, index=False, append=True)
@@ -199,13 +199,13 @@ def test_rows_appended_to_a_file_without_orders_have_no_bounds(tmp_path, how):
     assert numparq.read_parquet(place, filters=[("n", "=", 77)])["s"].tolist() == ["077"] * 2
 
 
-# --- one chunk after the other, and all at once -----------------------------------------------------------------------
+# --- vectorized against one chunk at a time ---------------------------------------------------------------------------
 
 KINDS = {"INT64": "<i8", "DOUBLE": "<f8", "BOOLEAN": "?", "UINT32": "<u4"}
 
 
 def random_file(rng: np.random.Generator, kind: str) -> bytes:
-    """Make a file of many row groups of one column, whose statistics say anything; only they are looked at."""
+    """Return a file of many one-row row groups with arbitrary statistics; the values are never read."""
     dtype = np.dtype(KINDS[kind])
     parts = FileParts(
         numparq.to_parquet(
@@ -217,7 +217,7 @@ def random_file(rng: np.random.Generator, kind: str) -> bytes:
     )
     odd = [np.nan, -np.nan, np.inf, -np.inf] if dtype.kind == "f" else []
     least, behind = {"b": (0, 2), "u": (0, 4)}.get(dtype.kind, (-2, 4))
-    # Of a file one zero: bounds of both are in the wrong order to the one side, and all the same to the other.
+    # One zero per file: bounds with both signs are unordered by total order, but equal by type order.
     numbers = [*odd, *(number or float(rng.choice([-0.0, 0.0])) for number in range(least, behind))]
 
     def bound() -> bytes | None:
@@ -238,31 +238,35 @@ def random_file(rng: np.random.Generator, kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_chunks_at_once_are_known_as_one_by_one(kind):
+def test_vectorized_statistics_match_one_by_one(kind):
     rng = np.random.default_rng(5)
     a = col("a")
     if kind == "BOOLEAN":
         questions = [a == True, a == False, a != True, a.is_null(), a.is_not_null()]  # noqa: E712
     else:
         questions = [a == 0, a > 1, a < 1, a != 2, ~(a > 2), a.isin([-1, 3]), a.is_null(), a.is_not_null()]
-    told: set[tuple[bool, bool]] = set()
+    outcomes: set[tuple[bool, bool]] = set()
     for _ in range(40):
         file = OpenFile(random_file(rng, kind))
         (leaf,) = file.schema
         order, groups = column_order(file, leaf), file.metadata.row_groups
-        runs = row_group_statistics(file, leaf, range(len(groups)))
+        containers = row_group_statistics(file, leaf, range(len(groups)))
         for question in questions:
             bound = bind(question, file.schema)
-            at_once = list(
-                zip(predicate_may_match(bound, runs).tolist(), predicate_must_match(bound, runs).tolist(), strict=True)
+            vectorized = list(
+                zip(
+                    predicate_may_match(bound, containers).tolist(),
+                    predicate_must_match(bound, containers).tolist(),
+                    strict=True,
+                )
             )
             one_by_one = []
             for place, group in enumerate(groups):
                 about = group.columns[0].meta_data
                 facts = {0: facts_of(about.statistics, about.num_values, leaf, order, file.footer.created_by)}
                 one_by_one.append((may_match(bound, facts), must_match(bound, facts)))
-                same = {0: runs.container(place)}
+                same = {0: containers.container(place)}
                 assert (may_match(bound, same), must_match(bound, same)) == one_by_one[-1]
-            assert at_once == one_by_one
-            told |= set(at_once)
-    assert told == {(True, False), (False, False), (True, True)}
+            assert vectorized == one_by_one
+            outcomes |= set(vectorized)
+    assert outcomes == {(True, False), (False, False), (True, True)}

@@ -1,4 +1,4 @@
-"""Batches of one file: put together they are what one read gives, whatever their size and the memory allowed."""
+"""Batches of a file: concatenated they equal one read, for any batch size and memory limit."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def frame(rows=ROWS):
     return data
 
 
-def written(table, **options):
+def write_buffer(table, **options):
     buffer = io.BytesIO()
     pq.write_table(table if isinstance(table, pa.Table) else pa.Table.from_pandas(table), buffer, **options)
     return buffer
 
 
-def checked(file, *arguments, **options):
-    """Read batches, and hold them against one read."""
+def check_batches(file, *arguments, **options):
+    """Read batches, compare their concatenation with one read, and return them."""
     batches = list(file.iter_batches(*arguments, **options))
     for name in ("batch_rows", "batch_bytes", "memory_limit"):
         options.pop(name, None)
-    together = pd.concat(batches)
-    pd.testing.assert_frame_equal(together, file.read(*arguments, **options))
+    combined = pd.concat(batches)
+    pd.testing.assert_frame_equal(combined, file.read(*arguments, **options))
     dtypes = [batch.dtypes for batch in batches]
     assert all(some.equals(dtypes[0]) for some in dtypes)
     return batches
@@ -58,7 +58,7 @@ def checked(file, *arguments, **options):
 
 @pytest.fixture(scope="module")
 def data():
-    return written(frame(), row_group_size=3000, data_page_size=4096, write_page_index=True)
+    return write_buffer(frame(), row_group_size=3000, data_page_size=4096, write_page_index=True)
 
 
 @pytest.mark.parametrize(
@@ -84,19 +84,19 @@ def data():
         {"memory_limit": 600_000},
     ],
 )
-def test_together_they_are_one_read(data, options):
-    checked(numparq.ParquetFile(data), **options)
+def test_concatenated_batches_equal_one_read(data, options):
+    check_batches(numparq.ParquetFile(data), **options)
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 2999, 3000, 3001, 20_000])
-def test_rows_of_a_batch(data, batch_rows):
+def test_batch_rows(data, batch_rows):
     nrows = min(200 * batch_rows, ROWS)
     sizes = [len(batch) for batch in numparq.ParquetFile(data).iter_batches(batch_rows=batch_rows, nrows=nrows)]
     assert sizes[:-1] == [batch_rows] * (len(sizes) - 1)
     assert sum(sizes) == nrows
 
 
-def test_bytes_of_a_batch(data):
+def test_batch_bytes(data):
     batches = list(numparq.ParquetFile(data).iter_batches(["a", "b"], batch_bytes=16_000))
     assert {len(batch) for batch in batches[:-1]} == {1000}
 
@@ -120,16 +120,16 @@ def test_bytes_of_a_batch(data):
         (col("a") % 1 == 0) if hasattr(col("a"), "__mod__") else col("d") == 5,
     ],
 )
-def test_filters(data, expression, options):
-    checked(numparq.ParquetFile(data), None, expression, **options)
-    checked(numparq.ParquetFile(data), ["f"], expression, **options)
+def test_batches_with_filters(data, expression, options):
+    check_batches(numparq.ParquetFile(data), None, expression, **options)
+    check_batches(numparq.ParquetFile(data), ["f"], expression, **options)
 
 
-def test_no_row_is_one_empty_batch(data):
+def test_no_rows_yield_one_empty_batch(data):
     file = numparq.ParquetFile(data)
     (batch,) = file.iter_batches(filters=col("a") < 0)
     pd.testing.assert_frame_equal(batch, file.read(filters=col("a") < 0))
-    empty = written(frame(0))
+    empty = write_buffer(frame(0))
     (batch,) = numparq.ParquetFile(empty).iter_batches()
     assert len(batch) == 0
     assert list(batch) == list(frame(0))
@@ -144,21 +144,21 @@ def test_no_row_is_one_empty_batch(data):
 
 def test_dtypes_do_not_depend_on_values():
     table = pa.table({"a": [1, 2, None, 4], "b": [True, None, False, True], "c": pa.array([1, 2, 3, 4], pa.int8())})
-    file = numparq.ParquetFile(written(table, row_group_size=2))
+    file = numparq.ParquetFile(write_buffer(table, row_group_size=2))
     for options in ({}, {"row_groups": [0]}, {"filters": col("a") == 1}):
         for batch in file.iter_batches(batch_rows=2, **options):
             assert batch.dtypes.astype(str).tolist() == ["Int64", "boolean", "int8"]
 
 
-def test_without_statistics_anything_may_be_null():
-    file = numparq.ParquetFile(written(pa.table({"a": [1, 2]}), write_statistics=False))
+def test_missing_statistics_imply_nullable_dtypes():
+    file = numparq.ParquetFile(write_buffer(pa.table({"a": [1, 2]}), write_statistics=False))
     (batch,) = file.iter_batches()
     assert batch["a"].dtype == "Int64"
 
 
-def test_int96_is_microseconds():
+def test_int96_is_in_microseconds():
     moments = pa.array([pd.Timestamp("2020-01-01"), None]).cast(pa.timestamp("ns"))
-    file = numparq.ParquetFile(written(pa.table({"a": moments}), use_deprecated_int96_timestamps=True))
+    file = numparq.ParquetFile(write_buffer(pa.table({"a": moments}), use_deprecated_int96_timestamps=True))
     (batch,) = file.iter_batches()
     assert batch["a"].dtype == "M8[us]"
     assert batch["a"][0] == pd.Timestamp("2020-01-01")
@@ -174,20 +174,20 @@ def test_int96_is_microseconds():
         pd.date_range("2020", periods=100, unit="us"),
     ],
 )
-def test_labels(index):
+def test_index_labels_across_batches(index):
     labelled = pd.DataFrame({"a": np.arange(100)}, index=index)
-    file = numparq.ParquetFile(written(labelled, row_group_size=30))
+    file = numparq.ParquetFile(write_buffer(labelled, row_group_size=30))
     for options in ({}, {"batch_rows": 7}, {"nrows": 55, "batch_rows": 10}, {"columns": ["a"]}):
-        checked(file, **options)
-    checked(file, filters=col("a") > 50, batch_rows=9)
+        check_batches(file, **options)
+    check_batches(file, filters=col("a") > 50, batch_rows=9)
     own = numparq.ParquetFile(numparq.to_parquet(labelled, row_group_size=30))
-    checked(own, batch_rows=7)
+    check_batches(own, batch_rows=7)
 
 
-def test_categories_are_those_of_the_batch():
+def test_categories_per_batch():
     texts = [f"k{number // 100}" for number in range(1000)]
     table = pa.table({"a": pa.array(texts).dictionary_encode(), "b": range(1000)})
-    file = numparq.ParquetFile(written(table, row_group_size=300))
+    file = numparq.ParquetFile(write_buffer(table, row_group_size=300))
     batches = list(file.iter_batches(batch_rows=250, memory_limit=40_000))
     assert all(batch["a"].dtype == "category" for batch in batches)
     assert [value for batch in batches for value in batch["a"]] == texts
@@ -205,16 +205,16 @@ def test_nested_columns():
         }
     )
     for options in ({}, {"write_page_index": True, "data_page_size": 512}, {"data_page_version": "2.0"}):
-        file = numparq.ParquetFile(written(table, row_group_size=800, **options))
-        checked(file, batch_rows=300)
-        checked(file, ["s.y"], batch_rows=123)
+        file = numparq.ParquetFile(write_buffer(table, row_group_size=800, **options))
+        check_batches(file, batch_rows=300)
+        check_batches(file, ["s.y"], batch_rows=123)
         (first, *_) = file.iter_batches(["s.x"])
         assert first["x"].dtype == "Int64"
 
 
 def test_explode():
     table = pa.table({"k": range(1000), "l": [[number, number + 1] for number in range(1000)]})
-    file = numparq.ParquetFile(written(table, row_group_size=300))
+    file = numparq.ParquetFile(write_buffer(table, row_group_size=300))
     batches = list(file.iter_batches(explode="l", batch_rows=450))
     pd.testing.assert_frame_equal(pd.concat(batches), file.read(explode="l"), check_dtype=False)
     assert {len(batch) for batch in batches[:-1]} == {450}
@@ -223,11 +223,11 @@ def test_explode():
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def test_units_within_a_row_group_are_found_by_page_headers():
-    """Without an offset index a row group is divided nevertheless, and no page is decoded over and over."""
-    data = written(frame(), row_group_size=ROWS, data_page_size=4096, write_page_index=False, use_dictionary=False)
+def test_units_are_located_by_page_headers():
+    """Without an offset index a row group is still divided, and no page is decoded again and again."""
+    data = write_buffer(frame(), row_group_size=ROWS, data_page_size=4096, write_page_index=False, use_dictionary=False)
     file = numparq.ParquetFile(data)
-    batches = checked(file, memory_limit=900_000)
+    batches = check_batches(file, memory_limit=900_000)
     assert len(batches) >= 4
     again = numparq.ParquetFile(data)
     list(again.iter_batches(memory_limit=900_000))
@@ -235,7 +235,7 @@ def test_units_within_a_row_group_are_found_by_page_headers():
 
 
 def repeated(rows, values_of_a_page):
-    """Three values a row; pages of version 1, without an index, that end after so many values."""
+    """Build a file of lists with three values each, in version 1 pages of a given size, without an index."""
     ordinals = range(0, 3 * rows, values_of_a_page)
     pages = []
     for start in ordinals:
@@ -251,9 +251,9 @@ def repeated(rows, values_of_a_page):
 
 
 @pytest.mark.parametrize("values_of_a_page", [150, 9000])
-def test_rows_of_lists_are_found_by_their_levels(values_of_a_page):
+def test_rows_of_lists_are_located_by_levels(values_of_a_page):
     opened = numparq.ParquetFile(repeated(ROWS, values_of_a_page))
-    batches = checked(opened, memory_limit=20_000_000, threads=1)
+    batches = check_batches(opened, memory_limit=20_000_000, threads=1)
     assert len(batches) > 3
     arrow = opened.iter_batches(batch_rows=1500, memory_limit=20_000_000).reader().read_all()
     assert arrow["l"].to_pylist() == [[3 * row, 3 * row + 1, 3 * row + 2] for row in range(ROWS)]
@@ -261,15 +261,15 @@ def test_rows_of_lists_are_found_by_their_levels(values_of_a_page):
     assert opened.source.num_bytes < 10 * opened.source.size
 
 
-def test_what_cannot_be_divided_is_refused():
-    """A writer of old: a page ends wherever it is full, in the midst of a row."""
+def test_pages_that_end_within_a_row_cannot_be_divided():
+    """Old writers end a page wherever it is full, even within a row."""
     opened = numparq.ParquetFile(repeated(3000, 1000))
     with pytest.raises(numparq.LimitError, match="'l'"):
         list(opened.iter_batches(memory_limit=1_000_000))
-    assert [len(batch) for batch in checked(opened, batch_rows=1000)] == [1000] * 3
+    assert [len(batch) for batch in check_batches(opened, batch_rows=1000)] == [1000] * 3
 
 
-def test_batches_that_do_not_fit_are_refused(data):
+def test_batches_above_the_memory_limit_are_refused(data):
     with pytest.raises(numparq.LimitError, match="memory_limit"):
         numparq.ParquetFile(data).iter_batches(batch_rows=10_000, memory_limit=200_000)
 
@@ -284,7 +284,7 @@ def test_batches_that_do_not_fit_are_refused(data):
         {"batch_rows": 5, "batch_bytes": 5},
     ],
 )
-def test_sizes_of_no_use(data, options):
+def test_invalid_batch_sizes(data, options):
     with pytest.raises(ValueError, match=r"batch_rows|batch_bytes|memory_limit"):
         numparq.ParquetFile(data).iter_batches(**options)
     with pytest.raises((TypeError, ValueError)):
@@ -294,32 +294,32 @@ def test_sizes_of_no_use(data, options):
 # --- iterators --------------------------------------------------------------------------------------------------------
 
 
-def ahead():
+def prefetch_threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("numparq-ahead")]
 
 
-def test_threads_of_an_iterator_that_is_let_go_of(data):
+def test_dropped_iterator_stops_its_threads(data):
     batches = numparq.ParquetFile(data).iter_batches(batch_rows=100)
     next(batches)
     del batches
     gc.collect()
     end = time.monotonic() + 30
-    while ahead() and time.monotonic() < end:
+    while prefetch_threads() and time.monotonic() < end:
         time.sleep(0.01)
-    assert not ahead()
+    assert not prefetch_threads()
 
 
-def test_close(data):
+def test_close_ends_iteration(data):
     with numparq.ParquetFile(data).iter_batches(batch_rows=100) as batches:
         next(batches)
     assert list(batches) == []
 
 
-def test_errors_name_the_place(data):
+def test_errors_name_row_group_and_column(data):
     table = pa.table({"a": range(10_000), "b": range(10_000)})
-    content = bytearray(written(table, row_group_size=2000, use_dictionary=False, compression=None).getvalue())
-    place = pq.read_metadata(io.BytesIO(bytes(content))).row_group(3).column(1).data_page_offset
-    content[place : place + 20] = b"\xff" * 20
+    content = bytearray(write_buffer(table, row_group_size=2000, use_dictionary=False, compression=None).getvalue())
+    position = pq.read_metadata(io.BytesIO(bytes(content))).row_group(3).column(1).data_page_offset
+    content[position : position + 20] = b"\xff" * 20
     batches = numparq.ParquetFile(bytes(content)).iter_batches(batch_rows=2000, memory_limit=400_000)
     assert len(next(batches)) == 2000
     with pytest.raises(numparq.InvalidFileError) as caught:
@@ -329,9 +329,9 @@ def test_errors_name_the_place(data):
     assert caught.value.where["file"] == "<bytes>"
 
 
-def test_a_file_that_changes_meanwhile(tmp_path):
+def test_file_changed_between_batches(tmp_path):
     path = tmp_path / "a.parquet"
-    path.write_bytes(written(frame(), row_group_size=1000).getvalue())
+    path.write_bytes(write_buffer(frame(), row_group_size=1000).getvalue())
     with numparq.ParquetFile(path) as file:
         batches = file.iter_batches(batch_rows=1000, memory_limit=500_000)
         next(batches)

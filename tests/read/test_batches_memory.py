@@ -1,4 +1,4 @@
-"""Batches of files that are much larger than the memory allowed: what a process takes for them is measured."""
+"""Peak memory of batches from files much larger than the memory limit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-# Reads a small file first, so that everything is loaded, then the large one; prints by how many bytes the memory that
-# the process holds went beyond what it was between the two. Written to a file that is not there elsewhere, "5" makes
-# Linux forget the peak so far.
+# Reads a small file first, so that everything is loaded, then the large one. Prints the rows of the large file, and by
+# how many bytes the process's peak memory exceeded its memory before that read. Writing "5" to clear_refs resets the
+# peak; only Linux has this file.
 SCRIPT = """
 import gc, sys
 import numparq
@@ -54,7 +54,7 @@ def table(rows: int, seed: int = 0) -> pa.Table:
     )
 
 
-def written(path, rows: int, groups: int, **options) -> str:
+def write_file(path, rows: int, groups: int, **options) -> str:
     part = table(rows)
     with pq.ParquetWriter(path, part.schema, **options) as writer:
         for _ in range(groups):
@@ -62,22 +62,22 @@ def written(path, rows: int, groups: int, **options) -> str:
     return str(path)
 
 
-def measured(folder, large: str, limit: int, how: str) -> tuple[int, int]:
-    small = written(folder / "small.parquet", 30_000, 3)
+def measure_growth(folder, large: str, limit: int, how: str) -> tuple[int, int]:
+    small = write_file(folder / "small.parquet", 30_000, 3)
     command = [sys.executable, "-c", SCRIPT, small, large, str(limit), how]
     done = subprocess.run(command, capture_output=True, text=True)
     if "clear_refs" in done.stderr:
-        pytest.skip("this system does not tell how much memory a process has held")
+        pytest.skip("this system cannot reset the peak memory of a process")
     assert done.returncode == 0, done.stderr
     rows, grown = map(int, done.stdout.split())
     return rows, grown
 
 
 @pytest.mark.parametrize("how", ["frames", "arrow"])
-def test_peak(tmp_path, how):
-    """Three times the limit."""
-    large = written(tmp_path / "large.parquet", 100_000, 8)
-    rows, grown = measured(tmp_path, large, 16 << 20, how)
+def test_peak_stays_below_the_limit(tmp_path, how):
+    """The data takes three times the limit."""
+    large = write_file(tmp_path / "large.parquet", 100_000, 8)
+    rows, grown = measure_growth(tmp_path, large, 16 << 20, how)
     assert rows == 800_000
     assert grown < 16 << 20
 
@@ -85,9 +85,9 @@ def test_peak(tmp_path, how):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["frames", "arrow"])
 @pytest.mark.parametrize("groups", [1, 8, 80])
-def test_peak_of_twenty_times_the_limit(tmp_path, groups, how):
-    """640 MiB and more once decoded, in row groups that each are more than the limit, or less."""
-    large = written(tmp_path / "large.parquet", 10_000_000 // groups, groups, write_page_index=groups != 1)
-    rows, grown = measured(tmp_path, large, 32 << 20, how)
+def test_peak_with_twenty_times_the_limit(tmp_path, groups, how):
+    """The data takes 640 MiB and more, in row groups above or below the limit."""
+    large = write_file(tmp_path / "large.parquet", 10_000_000 // groups, groups, write_page_index=groups != 1)
+    rows, grown = measure_growth(tmp_path, large, 32 << 20, how)
     assert rows == 10_000_000
     assert grown < 32 << 20

@@ -1,4 +1,4 @@
-"""Where pandas with pyarrow is silently wrong, or gives up: what numparq reads instead (`docs/differences.md`)."""
+"""Differences from pandas with pyarrow where that is silently wrong or fails (`docs/differences.md`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_integers_beyond_2_53_beside_nulls_keep_their_digits():
         assert got["u"].tolist() == [2**64 - 1, pd.NA]
 
 
-def test_a_period_index_stays_one():
+def test_period_index_is_preserved():
     frame = BASE.set_index(INDEXES["period"])
     got = read_parquet(write_by_pandas(frame), dtype_backend="numpy_nullable")
     pd.testing.assert_index_equal(got.index, frame.index, exact=True)
@@ -67,7 +67,7 @@ def test_days_beyond_the_year_9999_are_timestamps():
     assert got.astype("int64")[0] == 10**8 * 86400
 
 
-def test_boolean_labels():
+def test_boolean_labels_stay_boolean():
     got = read_parquet(write_by_pandas(pd.DataFrame([[1, 2]], columns=[True, False])))
     assert got.columns.tolist() == [True, False]
     assert got.columns.dtype == bool
@@ -87,7 +87,7 @@ def test_labels_that_pyarrow_does_not_restore(labels):
     pd.testing.assert_index_equal(got.columns, labels, exact=False, check_freq=False)
 
 
-def test_an_unknown_time_zone_is_a_warning():
+def test_unknown_time_zone_warns():
     data = write_by_pyarrow(pa.table({"a": pa.array([0, None], pa.timestamp("us", "Not/There"))}))
     with pytest.warns(UserWarning, match="Not/There"):
         got = read_parquet(data)
@@ -143,7 +143,7 @@ FAR = pa.array([dt.datetime(9999, 1, 1), dt.datetime(2024, 1, 1)], pa.timestamp(
 WORDS = pa.array(["a", "b", None])
 ID = uuid.UUID(int=7)
 
-# Values, filter, the rows that pyarrow gives, and those that numparq gives.
+# Values, filter, pyarrow's rows, and numparq's rows or error.
 ANSWERS: dict[str, tuple[pa.Array, tuple[str, str, Any], list[int], list[int] | type[Exception]]] = {
     "not in, of a null": (FLOATS, ("x", "not in", [1.0]), [1, 2, 3, 4], [2, 3, 4]),
     "not in, of a null string": (WORDS, ("x", "not in", ["a"]), [1, 2], [1]),
@@ -163,7 +163,7 @@ ANSWERS: dict[str, tuple[pa.Array, tuple[str, str, Any], list[int], list[int] | 
     "text beside bytes": (pa.array([b"a", b"b"]), ("x", "==", "a"), [0], SchemaError),
 }
 
-# What pyarrow raises for: values, filter, the rows that numparq gives.
+# Values, filter, and numparq's rows where pyarrow raises.
 DAYS = pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)])
 TIMES = pa.array([dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)])
 NUMBERS = pa.array([2**53, 2**53 + 1, 2**53 + 2])
@@ -184,21 +184,21 @@ COMPARED: dict[str, tuple[pa.Array, tuple[str, str, Any], list[int]]] = {
 }
 
 
-def file_of(values: pa.Array) -> bytes:
+def write_values(values: pa.Array) -> bytes:
     table = pa.table({"row": range(len(values)), "x": values})
     return write_by_pyarrow(table, use_deprecated_int96_timestamps=values is FAR)
 
 
-def by_pyarrow(data: bytes, condition: tuple[str, str, Any]) -> list[int]:
-    found = pd.read_parquet(io.BytesIO(data), engine="pyarrow", filters=[condition])
-    return found["row"].tolist()
+def rows_by_pyarrow(data: bytes, condition: tuple[str, str, Any]) -> list[int]:
+    frame = pd.read_parquet(io.BytesIO(data), engine="pyarrow", filters=[condition])
+    return frame["row"].tolist()
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answers_beside_those_of_pyarrow(name: str) -> None:
+def test_filter_results_beside_pyarrow(name: str) -> None:
     values, condition, theirs, ours = ANSWERS[name]
-    data = file_of(values)
-    assert by_pyarrow(data, condition) == theirs
+    data = write_values(values)
+    assert rows_by_pyarrow(data, condition) == theirs
     if isinstance(ours, list):
         assert read_parquet(data, filters=[condition])["row"].tolist() == ours
     else:
@@ -207,27 +207,27 @@ def test_answers_beside_those_of_pyarrow(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_answers_where_pyarrow_raises(name: str) -> None:
+def test_filter_results_where_pyarrow_raises(name: str) -> None:
     values, condition, ours = COMPARED[name]
-    data = file_of(values)
+    data = write_values(values)
     with pytest.raises((pa.ArrowException, TypeError, OverflowError)):
-        by_pyarrow(data, condition)
+        rows_by_pyarrow(data, condition)
     assert read_parquet(data, filters=[condition])["row"].tolist() == ours
 
 
-def test_exact_literals_beside_rounded_ones() -> None:
-    assert not len(read_parquet(file_of(TENTHS), filters=[("x", "==", np.float64(0.1))]))
+def test_typed_literals_compare_exactly() -> None:
+    assert not len(read_parquet(write_values(TENTHS), filters=[("x", "==", np.float64(0.1))]))
     for price in (Decimal("1.1"), "1.1"):
-        assert read_parquet(file_of(PRICES), filters=[("x", "==", price)])["row"].tolist() == [0]
+        assert read_parquet(write_values(PRICES), filters=[("x", "==", price)])["row"].tolist() == [0]
 
 
-def test_dtypes_are_those_of_a_full_read() -> None:
-    data = file_of(pa.array([4, None, 2]))
+def test_filtered_dtypes_are_those_of_a_full_read() -> None:
+    data = write_values(pa.array([4, None, 2]))
     theirs = pd.read_parquet(io.BytesIO(data), engine="pyarrow", filters=[("row", "==", 2)])
     ours = read_parquet(data, filters=[("row", "==", 2)])
     assert (theirs["x"].dtype, ours["x"].dtype) == ("int64", "float64")
 
 
-def test_expressions_of_pyarrow_are_refused() -> None:
+def test_pyarrow_expressions_are_refused() -> None:
     with pytest.raises(TypeError, match=r"numparq\.col"):
-        read_parquet(file_of(WORDS), filters=pc.field("x") == "a")
+        read_parquet(write_values(WORDS), filters=pc.field("x") == "a")

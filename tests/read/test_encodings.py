@@ -1,4 +1,4 @@
-"""Files in the delta encodings and BYTE_STREAM_SPLIT: those that pyarrow writes, and those that only we can make."""
+"""Delta encodings and BYTE_STREAM_SPLIT: files of pyarrow and DuckDB, and hand-built ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ROWS = 3000
 
 
 def columns(missing: np.ndarray | None) -> dict[str, tuple]:
-    """Columns of every type that the encodings hold: (encodings, values)."""
+    """Return (encodings, values) for a column of every type that the encodings support."""
     rng = np.random.default_rng(8)
     small = rng.integers(-100, 100, ROWS)
     large = rng.integers(-(2**62), 2**62, ROWS)
@@ -67,7 +67,7 @@ def columns(missing: np.ndarray | None) -> dict[str, tuple]:
         return pa.array(values, kind, mask=missing)
 
     numbers, text, fixed = (NUMBERS, STREAMS), (LENGTHS, STRINGS), (STRINGS, STREAMS)
-    made = {
+    typed_columns = {
         "int8": (numbers, array(small.astype("i1"), pa.int8())),
         "uint16": (numbers, array(abs(small).astype("u2"), pa.uint16())),
         "int32": (numbers, array((large >> 31).astype("i4"), pa.int32())),
@@ -88,23 +88,23 @@ def columns(missing: np.ndarray | None) -> dict[str, tuple]:
         "binary": (text, array(octets, pa.binary())),
     }
     if missing is not None:  # numparq does not round these to float64, as pandas does
-        del made["large"], made["uint64"]
-    return made
+        del typed_columns["large"], typed_columns["uint64"]
+    return typed_columns
 
 
 def tables(nulls: bool):
-    """Two tables, with the encoding of each column: every column of `columns` in every encoding that it may have."""
+    """Yield two tables with the encoding of each column. Together they cover the encodings of each type."""
     missing = np.random.default_rng(1).random(ROWS) < 0.2 if nulls else None
-    made = columns(missing)
+    typed_columns = columns(missing)
     for choice in (0, -1):
-        encodings = {name: NAMES[choices[choice]] for name, (choices, _) in made.items()}
-        yield pa.table({name: values for name, (_, values) in made.items()}), encodings
+        encodings = {name: NAMES[choices[choice]] for name, (choices, _) in typed_columns.items()}
+        yield pa.table({name: values for name, (_, values) in typed_columns.items()}), encodings
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("nulls", [False, True])
-def test_what_pyarrow_writes(nulls, version, dtype_backend):
+def test_pyarrow_files(nulls, version, dtype_backend):
     for number, (table, encodings) in enumerate(tables(nulls)):
         codec = ("none", "snappy", "zstd")[(number + nulls + (version == "2.0")) % 3]
         data = write_by_pyarrow(
@@ -116,20 +116,20 @@ def test_what_pyarrow_writes(nulls, version, dtype_backend):
             data_page_size=3000,
             row_group_size=1700,
         )
-        used = {column.path_in_schema: column.encodings for column in columns_of(data)}
+        used = {column.path_in_schema: column.encodings for column in chunk_metadata(data)}
         assert all(name in used[column] for column, name in encodings.items())
         for threads in (1, 2):
             expected = read_by_pandas(data, **backend_options(dtype_backend))
             assert_frames_equal(read_parquet(data, threads=threads, **backend_options(dtype_backend)), expected)
 
 
-def columns_of(data):
+def chunk_metadata(data):
     metadata = pq.ParquetFile(pa.BufferReader(data)).metadata
     return [metadata.row_group(0).column(number) for number in range(metadata.num_columns)]
 
 
 @pytest.mark.parametrize("nulls", [False, True])
-def test_rows_and_columns(nulls):
+def test_row_ranges_and_projected_columns(nulls):
     for table, encodings in tables(nulls):
         data = write_by_pyarrow(
             table, use_dictionary=False, column_encoding=encodings, data_page_size=2000, row_group_size=1700
@@ -143,28 +143,28 @@ def test_rows_and_columns(nulls):
         assert read_parquet(data, categories=["words"])["words"].tolist() == read_by_pandas(data)["words"].tolist()
 
 
-def test_required_columns_and_empty_ones():
+def test_required_and_null_columns():
     for table, encodings in tables(False):
         schema = pa.schema([field.with_nullable(False) for field in table.schema])
         for rows in (0, 1, 2, 33, 200):
             data = write_by_pyarrow(table.slice(0, rows).cast(schema), use_dictionary=False, column_encoding=encodings)
             assert_equal_to_pandas(data)
             assert_equal_to_pandas(data, dtype_backend="pyarrow")
-        nothing = pa.table({field.name: pa.nulls(50, field.type) for field in table.schema})
+        nulls = pa.table({field.name: pa.nulls(50, field.type) for field in table.schema})
         for version in ("1.0", "2.0"):
-            data = write_by_pyarrow(nothing, use_dictionary=False, column_encoding=encodings, data_page_version=version)
+            data = write_by_pyarrow(nulls, use_dictionary=False, column_encoding=encodings, data_page_version=version)
             assert_equal_to_pandas(data, dtype_backend="pyarrow")
 
 
-# --- files that we make ------------------------------------------------------------------------------------
+# --- hand-built files --------------------------------------------------------------------------------------
 
 
 def read(pages, physical, rows, repetition=0, **more):
-    """Read a file of one column, by one thread and by two."""
-    made = build_file([rows], [FileColumn("a", physical, [pages], repetition, **more)]).stored()
-    got = read_parquet(made, threads=1)["a"]
-    pd.testing.assert_series_equal(read_parquet(made, threads=2)["a"], got)
-    return made, got.tolist()
+    """Build a file with one column and read it with one thread and with two."""
+    data = build_file([rows], [FileColumn("a", physical, [pages], repetition, **more)]).stored()
+    got = read_parquet(data, threads=1)["a"]
+    pd.testing.assert_series_equal(read_parquet(data, threads=2)["a"], got)
+    return data, got.tolist()
 
 
 def test_pages_of_a_chunk_in_all_encodings():
@@ -190,23 +190,23 @@ def test_pages_of_a_chunk_in_all_encodings():
         data_page(4, delta.encode_byte_array(words), STRINGS),
         data_page(4, encode_plain(BYTE_ARRAY, words), PLAIN),
     ]
-    made, got = read(pages, BYTE_ARRAY, 20, element={"converted_type": 0})
+    data, got = read(pages, BYTE_ARRAY, 20, element={"converted_type": 0})
     assert got == [word.decode() for word in words] * 5
-    assert read_parquet(made, categories=["a"])["a"].tolist() == got
+    assert read_parquet(data, categories=["a"])["a"].tolist() == got
 
 
-def test_values_that_need_another_target():
-    """Pages are decoded once more where a value or a null does not fit: their rows of the page table still stand."""
+def test_pages_decoded_again_for_another_output_type():
+    """A value or null that does not fit the output type decodes the pages again, by the same page table."""
     values = [1, 2**60 + 1, 3]
     present = [data_page(4, encode_levels([1, 1, 0, 1]) + delta.encode(values, 64), NUMBERS)]
     statistics = {"statistics": extended_idl().Statistics(null_count=0)}
-    made, got = read(present * 2, INT64, 8, OPTIONAL, facts=statistics)
+    data, got = read(present * 2, INT64, 8, OPTIONAL, facts=statistics)
     assert [None if value is pd.NA else value for value in got] == [1, 2**60 + 1, None, 3] * 2
-    assert read_parquet(made, row_range=(0, 2))["a"].tolist() == [1, 2**60 + 1]
+    assert read_parquet(data, row_range=(0, 2))["a"].tolist() == [1, 2**60 + 1]
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_where_the_damage_is(damaged):
+def test_damage_names_the_page(damaged):
     words = [b"one", b"", b"onerous", b"two"]
     cases = (
         (INT64, NUMBERS, delta.encode([1, 2, 3, 2**40], 64), "the data ends too early"),
@@ -219,15 +219,15 @@ def test_where_the_damage_is(damaged):
         if encoding == NUMBERS:
             bodies[damaged] = body[:20]
         pages = [data_page(4, each, encoding) for each in bodies]
-        made = build_file([12], [FileColumn("x", physical, [pages])]).stored()
+        data = build_file([12], [FileColumn("x", physical, [pages])]).stored()
         for options in ({}, {"threads": 2}, {"row_range": (4 * damaged + 1, 4 * damaged + 2)}):
             with pytest.raises(CorruptPageError, match=message) as caught:
-                read_parquet(made, **options)
+                read_parquet(data, **options)
             assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "x", "page": damaged}
 
 
 @pytest.mark.parametrize("encoding", [LENGTHS, STRINGS])
-def test_strings_that_are_not_utf8(encoding):
+def test_invalid_utf8_names_the_page(encoding):
     encode = delta.encode_length if encoding == LENGTHS else delta.encode_byte_array
     good, bad = [b"one", b"two"], [b"one", b"\xff"]
     pages = [data_page(2, encode(words), encoding) for words in (good, bad, good)]
@@ -237,8 +237,8 @@ def test_strings_that_are_not_utf8(encoding):
     assert caught.value.where["page"] == 1
 
 
-def test_deltas_of_duckdb(tmp_path):
-    """Its differences of INT32 values have up to 34 bits, which pyarrow does not read."""
+def test_duckdb_deltas_wider_than_32_bits(tmp_path):
+    """DuckDB's INT32 deltas have up to 34 bits, which pyarrow does not read."""
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "deltas.parquet"
     numbers = "case i % 3 when 0 then -2147483648 when 1 then 2147483647 - i else i end"
@@ -252,7 +252,7 @@ def test_deltas_of_duckdb(tmp_path):
         assert got[name].tolist() == expected[name].tolist()
 
 
-def test_pyarrow_reads_what_we_write():
+def test_pyarrow_reads_encoded_pages():
     rng = np.random.default_rng(0)
     numbers = rng.integers(-1000, 1000, 1000).cumsum()
     words = [b"word %d" % number for number in abs(numbers)]
@@ -281,7 +281,7 @@ def test_pyarrow_reads_what_we_write():
     ]
     encodings = (NUMBERS, NUMBERS, LENGTHS, STRINGS, STREAMS)
     physical = (INT32, INT64, BYTE_ARRAY, BYTE_ARRAY, INT64)
-    made = build_file(
+    data = build_file(
         [1000],
         [
             FileColumn(str(place), kind, [[data_page(1000, out[place][: ends_at[place]].tobytes(), encoding)]])
@@ -289,7 +289,7 @@ def test_pyarrow_reads_what_we_write():
         ],
     ).stored()
     expected = [small.tolist(), numbers.tolist(), words, words, numbers.tolist()]
-    table = pq.read_table(pa.BufferReader(made))
+    table = pq.read_table(pa.BufferReader(data))
     for place, values in enumerate(expected):
         assert table.column(place).to_pylist() == values
-        assert read_parquet(made, columns=[str(place)])[str(place)].tolist() == values
+        assert read_parquet(data, columns=[str(place)])[str(place)].tolist() == values

@@ -1,4 +1,4 @@
-"""Files with ALP pages: written by ``column_encoding="ALP"``, and read back bit by bit."""
+"""ALP pages: written with ``column_encoding="ALP"`` and read back bit by bit."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def test_round_trip(missing, codec, version):
         assert_same_bits(got, df.iloc[start:stop].reset_index(drop=True))
 
 
-def test_decimals_become_small():
+def test_alp_compresses_decimals():
     sizes = [len(to_parquet(frame()[["price"]], column_encoding=name, compression=None)) for name in ("ALP", "PLAIN")]
     assert sizes[0] < 0.3 * sizes[1]
 
 
-def test_by_column_and_for_floats_only():
+def test_column_encoding_accepts_alp_for_floats_only():
     df = frame()
     data = to_parquet(df, column_encoding={"price": "alp"})
     assert [name for name, used in encodings(data).items() if Encoding.ALP in used] == ["price"]
@@ -116,8 +116,8 @@ def test_nested_columns(version):
     assert [{"x": value["x"], "y": list(value["y"])} for value in got["structs"]] == structs
 
 
-def test_the_file_of_the_conformance_suite(parquet_testing):
-    """Each column in ALP, of vectors of any size, has the bits of the column in PLAIN. Older copies lack the file."""
+def test_conformance_suite_file(parquet_testing):
+    """ALP columns with any vector size have the bits of the PLAIN column. Older copies of the suite lack the file."""
     path = parquet_testing / "data" / "alp_extended.zstd.parquet"
     if not path.exists():
         pytest.skip("this copy of parquet-testing has no ALP file")
@@ -131,7 +131,7 @@ def test_the_file_of_the_conformance_suite(parquet_testing):
 
 
 def extremes(size: int) -> list[bytes]:
-    """What a conformance file has: decimals, some with exceptions, many of them, more digits, a constant, the rest."""
+    """Return values as in the conformance file: decimals with few and many exceptions, noise, a constant."""
     rng = np.random.default_rng(7)
     base, noise = np.round(rng.uniform(-10, 10, 8000), 2), rng.random(8000)
     parts = [base[:1024].copy() for _ in range(3)]
@@ -148,17 +148,17 @@ def extremes(size: int) -> list[bytes]:
 
 @pytest.mark.parametrize("log", [3, 5, 10, 12, 15])
 @pytest.mark.parametrize("size", [4, 8])
-def test_pages_of_other_writers(size, log):
-    """Vectors of any size, as the twin makes them."""
+def test_vector_sizes_of_other_writers(size, log):
+    """The oracle encodes vectors of any size."""
     values = extremes(size)
     vectors = -(-len(values) // (1 << log))
     section = alp.encode(values, size, [(6, 4) if size == 4 else (14, 12)] * vectors, log)
     pages = [[data_page(len(values), section, ALP)]]
-    made = build_file([len(values)], [FileColumn("a", FLOAT if size == 4 else DOUBLE, pages)]).stored()
-    assert read_parquet(made)["a"].to_numpy().tobytes() == b"".join(values)
+    data = build_file([len(values)], [FileColumn("a", FLOAT if size == 4 else DOUBLE, pages)]).stored()
+    assert read_parquet(data)["a"].to_numpy().tobytes() == b"".join(values)
 
 
-def test_columns_of_nothing_and_of_nulls():
+def test_empty_and_null_columns():
     df = pd.DataFrame({"a": pd.array([None] * 10, "Float64"), "b": pd.array([1.5] + [None] * 9, "Float32")})
     for version in ("1.0", "2.0"):
         for rows in (0, 1, 10):
@@ -166,15 +166,15 @@ def test_columns_of_nothing_and_of_nulls():
             pd.testing.assert_frame_equal(read_parquet(data), df[:rows])
 
 
-def test_categories_are_written_without_their_dictionary():
+def test_categories_are_written_without_a_dictionary():
     df = pd.DataFrame({"a": pd.Categorical([1.5, 2.5, 1.5, None])})
     data = to_parquet(df, column_encoding="ALP")
     assert Encoding.ALP in encodings(data)["a"]
     pd.testing.assert_frame_equal(read_parquet(data), df)
 
 
-def test_many_small_pages_beside_others():
-    """Pages in several encodings, one after the other, each made PLAIN by what knows it."""
+def test_alp_pages_between_other_encodings():
+    """Each page is transcoded to PLAIN by the decoder of its encoding."""
     values = [1.25, -0.0, 3e300, 7.0]
     octets = [encode_plain(DOUBLE, [value]) for value in values]
     section = alp.encode(octets, 8, [(2, 0)])
@@ -186,17 +186,17 @@ def test_many_small_pages_beside_others():
         data_page_v2(4, 0, b"", section, ALP),
         data_page(4, section, ALP),
     ]
-    made = build_file([20], [FileColumn("a", DOUBLE, [pages])]).stored()
-    assert read_parquet(made)["a"].to_numpy().tobytes() == b"".join(octets) * 5
+    data = build_file([20], [FileColumn("a", DOUBLE, [pages])]).stored()
+    assert read_parquet(data)["a"].to_numpy().tobytes() == b"".join(octets) * 5
     nulls = [data_page(5, encode_levels([1, 1, 0, 1, 1]) + section, ALP)] * 2
-    made = build_file([10], [FileColumn("a", DOUBLE, [nulls], OPTIONAL)]).stored()
-    got = read_parquet(made)["a"].tolist()
+    data = build_file([10], [FileColumn("a", DOUBLE, [nulls], OPTIONAL)]).stored()
+    got = read_parquet(data)["a"].tolist()
     assert [value for value in got if not math.isnan(value)] == values * 2
     assert math.isnan(got[2])
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_where_the_damage_is(damaged):
+def test_damage_names_the_page(damaged):
     section = alp.encode([encode_plain(FLOAT, [1.5])] * 20, 4, [(1, 0)])
     for body, kind, message in (
         (section[:-1], CorruptPageError, "ends too early"),
@@ -204,19 +204,19 @@ def test_where_the_damage_is(damaged):
         (b"\x01" + section[1:], UnsupportedError, "does not read yet"),
     ):
         pages = [data_page(20, body if number == damaged else section, ALP) for number in range(3)]
-        made = build_file([60], [FileColumn("x", FLOAT, [pages])]).stored()
+        data = build_file([60], [FileColumn("x", FLOAT, [pages])]).stored()
         with pytest.raises(kind, match=message) as caught:
-            read_parquet(made)
+            read_parquet(data)
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "x", "page": damaged}
 
 
-def test_integers_are_not_alp():
-    made = build_file([4], [FileColumn("x", INT64, [[data_page(4, bytes(40), ALP)]])]).stored()
+def test_alp_pages_of_integers_are_refused():
+    data = build_file([4], [FileColumn("x", INT64, [[data_page(4, bytes(40), ALP)]])]).stored()
     with pytest.raises(UnsupportedError, match="does not read yet"):
-        read_parquet(made)
+        read_parquet(data)
 
 
-def test_its_kernels_are_loaded_for_its_pages_only(tmp_path):
+def test_alp_kernels_are_loaded_only_for_alp_pages(tmp_path):
     for name, encoding in (("alp", "ALP"), ("split", "BYTE_STREAM_SPLIT")):
         to_parquet(frame(), tmp_path / name, column_encoding=encoding)
     code = """
@@ -225,17 +225,17 @@ from numparq.kernels import alp_kernels, alp_writing_kernels
 numparq.read_parquet(sys.argv[1])
 print(bool(alp_kernels.mode), bool(alp_writing_kernels.mode))
 """
-    said = [
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / name)], capture_output=True, text=True, check=True
         ).stdout.split()
         for name in ("split", "alp")
     ]
-    assert said[0][:2] == ["False", "False"]
-    assert said[1][:2] == ["True", "False"]
+    assert outputs[0][:2] == ["False", "False"]
+    assert outputs[1][:2] == ["True", "False"]
 
 
-def test_metadata_shows_it(tmp_path, capsys):
+def test_metadata_shows_alp(tmp_path, capsys):
     from numparq.cli import main
 
     path = tmp_path / "a.parquet"

@@ -1,4 +1,4 @@
-"""Collections as rows: Impala's three queries, columns and their names, index, old forms of lists, refusals."""
+"""``explode``: Impala's queries, columns and their names, index, legacy list schemas, errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.oracles.explode import frame_to_python
 
 LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
 
-# --- the queries of Impala's document ---------------------------------------------------------------------------
+# --- queries of Impala's documentation --------------------------------------------------------------------------
 
 NESTED = [None, [], [None], [[]], [[None]], [[1, None], [2]], [[3]]]
 PAIRS = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (4, 2), (5, 1), (5, 0)]
@@ -58,17 +58,17 @@ def impala(request):
     return impala_file(**request.param)
 
 
-def test_the_level_pairs_are_the_nine_of_the_document(impala, monkeypatch):
-    seen = []
+def test_levels_match_impala_documentation(impala, monkeypatch):
+    recorded = []
 
-    def pieces(self, *read):
-        seen.extend(whole(self, *read).values())
-        return dict(zip([leaf.index for leaf in self.column.leaves], seen, strict=True))
+    def record(self, *read):
+        recorded.extend(original(self, *read).values())
+        return dict(zip([leaf.index for leaf in self.column.leaves], recorded, strict=True))
 
-    whole = NestedOutput.leaf_pieces
-    monkeypatch.setattr(NestedOutput, "leaf_pieces", pieces)
+    original = NestedOutput.leaf_pieces
+    monkeypatch.setattr(NestedOutput, "leaf_pieces", record)
     read_parquet(impala, explode="array_col.list.item.list.item")
-    (piece,) = seen
+    (piece,) = recorded
     assert list(zip(piece.definition.tolist(), piece.repetition.tolist(), strict=True)) == PAIRS
 
 
@@ -76,15 +76,15 @@ ROWS = [(4, None), (5, 1), (5, None), (5, 2), (6, 3)]
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_query_1_id_and_the_items_of_both_levels(impala, dtype_backend):
+def test_query_1_id_with_nested_items(impala, dtype_backend):
     got = read_parquet(impala, explode="array_col.list.item.list.item", **backend_options(dtype_backend))
     assert got.columns.tolist() == ["id", "array_col"]
     assert list(zip(*frame_to_python(got), strict=True)) == ROWS
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_query_2_the_items_alone(impala, dtype_backend):
-    """Nine pairs of levels, five rows: nothing comes of lists that are null or empty."""
+def test_query_2_items_alone(impala, dtype_backend):
+    """Nine pairs of levels, five rows: null and empty lists have no row."""
     path = "array_col.list.item.list.item"
     got = read_parquet(impala, explode=path, columns=[path], **backend_options(dtype_backend))
     expected = pd.DataFrame({"array_col": [None, 1, None, 2, 3]}, dtype="float64")
@@ -94,20 +94,20 @@ def test_query_2_the_items_alone(impala, dtype_backend):
     pd.testing.assert_frame_equal(got, expected)
 
 
-def test_query_3_the_items_of_the_inner_lists_with_id(impala):
+def test_query_3_inner_items_with_id(impala):
     got = read_parquet(impala, columns=["id", "array_col"], explode=("array_col", "list", "item", "list", "item"))
     assert list(zip(*frame_to_python(got), strict=True)) == ROWS
     assert got["id"].dtype == "int64"
     assert isinstance(got.index, pd.RangeIndex)
 
 
-def test_only_the_outer_lists(impala):
+def test_outer_lists_only(impala):
     for path in ("array_col", "array_col.list", "array_col.list.item"):
         got = read_parquet(impala, explode=path, include=["position"])
         assert frame_to_python(got) == [[2, 3, 4, 5, 5, 6], [None, [], [None], [1, None], [2], [3]], [0, 0, 0, 0, 1, 0]]
 
 
-# --- which columns ----------------------------------------------------------------------------------------------
+# --- columns and their names ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -192,19 +192,19 @@ TAX = {"net": 1.5, "tax": 0.5}
         ),
     ],
 )
-def test_columns(orders, explode, columns, names, values):
+def test_columns_and_their_names(orders, explode, columns, names, values):
     got = read_parquet(orders, columns=columns, explode=explode)
     assert got.columns.tolist() == names
     assert frame_to_python(got) == values
 
 
-def test_all_columns_in_the_order_of_the_file(orders):
+def test_all_columns_in_file_order(orders):
     got = read_parquet(orders, explode="order.lines")
     assert got.columns.tolist() == ["id", "by", f"{ELEMENT}.id", "tags", "price", "note", "a.b"]
     assert frame_to_python(got)[-1] == [["x"], ["x"], ["y"]]
 
 
-def test_parts_of_one_column_stay_together(orders):
+def test_leaves_of_a_nested_list_stay_together(orders):
     got = read_parquet(
         write_by_pyarrow(pa.table({"c": [[{"l": [{"x": 1, "y": 2, "z": 3}]}]]})),
         explode="c",
@@ -213,7 +213,7 @@ def test_parts_of_one_column_stay_together(orders):
     assert frame_to_python(got) == [[[{"x": 1, "z": 3}]]]
 
 
-def test_nothing_but_rows(orders):
+def test_no_columns(orders):
     got = read_parquet(orders, explode="order.lines", columns=[])
     assert got.shape == (3, 0)
     assert isinstance(got.index, pd.RangeIndex)
@@ -229,7 +229,7 @@ def test_virtual_columns(orders):
     assert frame_to_python(got) == [[1, 1], [0, 1]]
 
 
-def test_rows_are_those_of_the_file(orders):
+def test_row_selection_counts_file_rows(orders):
     read = {"explode": "order.lines", "columns": ["id"]}
     assert read_parquet(orders, nrows=1, **read)["id"].tolist() == [1, 1]
     assert read_parquet(orders, row_range=(1, 4), **read)["id"].tolist() == [4]
@@ -241,7 +241,7 @@ def test_rows_are_those_of_the_file(orders):
     assert nothing["by"].dtype == "str"
 
 
-def test_only_the_leaves_asked_for_are_fetched():
+def test_only_projected_leaves_are_fetched():
     values = [[{"small": 1, "large": "x" * 100 + str(number)}] for number in range(3000)]
     data = write_by_pyarrow(pa.table({"c": values, "n": range(3000)}), compression="none", use_dictionary=False)
     for columns in (["c.list.element.small"], ["n"]):
@@ -267,20 +267,20 @@ def test_the_index_is_repeated():
         assert read_parquet(data, explode="c", columns=["c"]).index.equals(expected.index)
 
 
-def test_a_range_is_numbered_anew():
+def test_range_index_is_renumbered():
     frame = pd.DataFrame({"c": [[1], [2], [3]]}, index=pd.RangeIndex(5, 8, name="r"))
     got = read_parquet(numparq.to_parquet(frame), explode="c")
     pd.testing.assert_index_equal(got.index, pd.RangeIndex(3))
 
 
-def test_labels_that_are_no_strings():
+def test_non_string_labels():
     frame = pd.DataFrame({3: [1, 2], 4: [[5, 6], [7]]})
     got = read_parquet(numparq.to_parquet(frame), explode="4")
     assert got.columns.tolist() == [3, 4]
     assert frame_to_python(got) == [[1, 1, 2], [5, 6, 7]]
 
 
-# --- old forms of lists -----------------------------------------------------------------------------------------
+# --- legacy list schemas ----------------------------------------------------------------------------------------
 
 
 def leaf(name, repetition=REQUIRED):
@@ -315,7 +315,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))
-def test_forms(number):
+def test_legacy_list_schemas(number):
     node, values, paths, expected = FORMS[number]
     frame = pd.DataFrame({"c": pd.Series(object_series(values))})
     data = numparq.to_parquet(frame, schema=[node], store_schema=False)
@@ -324,32 +324,32 @@ def test_forms(number):
         assert dict(zip(got.columns, frame_to_python(got), strict=True)) == expected
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("explode", "message"),
     [
-        ("id", r"explode='id': the column is no list or map"),
-        ("order", r"explode='order': that is no list or map; the column has 'order.lines.list.element', "),
-        (ELEMENT + ".price", "no list or map"),
-        ("note.key_value.key", r"no list or map; the column has 'note.key_value', "),
+        ("id", r"explode='id': the column is not a list or map"),
+        ("order", r"explode='order': the path is not a list or map; .*of the column: 'order.lines.list.element', "),
+        (ELEMENT + ".price", "not a list or map"),
+        ("note.key_value.key", r"not a list or map; lists and maps of the column: 'note.key_value', "),
         ("orders", r"no column 'orders'; did you mean 'order'"),
         ("order.lines.list.item", r"no column .*did you mean 'order.lines.list.element'"),
         (ELEMENT + ".tags.list.element.x", "no column"),
-        ("id.x", "no list or map"),
+        ("id.x", "not a list or map"),
         (("a", "b"), "no column"),
         ("", "no column ''"),
     ],
 )
-def test_what_is_no_collection(orders, explode, message):
+def test_explode_needs_a_list_or_map(orders, explode, message):
     with pytest.raises(SchemaError, match=message):
         read_parquet(orders, explode=explode)
 
 
-def test_arguments_that_are_of_no_use(orders):
+def test_invalid_arguments(orders):
     for wrong in (3, ["note"], {"note": 1}):
-        with pytest.raises(TypeError, match="explode is the path of one list or map"):
+        with pytest.raises(TypeError, match="explode must be the path of one list or map"):
             read_parquet(orders, explode=wrong)
     with pytest.raises(ValueError, match="needs explode"):
         read_parquet(orders, include=["position"])
@@ -364,8 +364,8 @@ def test_arguments_that_are_of_no_use(orders):
         read_parquet(data, explode="c", include=["position"])
 
 
-def test_leaves_that_do_not_agree():
-    """Each leaf of the elements tells how many there are, and they have to tell the same."""
+def test_inconsistent_leaves_are_an_error():
+    """Every leaf of the elements states how many there are, and all must agree."""
     from support.files.builder import parse_file
 
     one = {"x": 1, "y": 2}
@@ -392,18 +392,18 @@ def test_leaves_that_do_not_agree():
             assert read_parquet(data, explode=path, columns=[f"{path}.{name}"])[name].notna().any()
 
 
-def test_strings_that_are_more_than_an_arrow_array_holds(monkeypatch):
-    """pyarrow refuses to take more than 2 GiB of strings at once; they are taken in parts."""
+def test_take_beyond_arrow_string_capacity(monkeypatch):
+    """pyarrow refuses to take more than 2 GiB of strings at once, so they are taken in parts."""
     data = write_by_pyarrow(pa.table({"n": [1, 2], "s": ["a", "b"], "c": [[[1], [2, 3]], [[4, 5], [6]]]}))
     expected = read_parquet(data, explode="c.list.element.list.element", dtype_backend="pyarrow")
 
     def limited(take):
-        def taken(self, indices, *more, **options):
+        def limited_take(self, indices, *more, **options):
             if len(indices) > 2:
                 raise pa.ArrowInvalid("Take operation overflowed binary array capacity")
             return take(self, indices, *more, **options)
 
-        return taken
+        return limited_take
 
     monkeypatch.setattr(pd.DataFrame, "take", limited(pd.DataFrame.take))
     got = read_parquet(data, explode="c.list.element.list.element", dtype_backend="pyarrow")

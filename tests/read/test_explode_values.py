@@ -1,4 +1,4 @@
-"""What comes of exploded collections: what Python's loops give, dtypes of flat columns, annotated types, damage."""
+"""Values of exploded columns: comparison with Python loops, dtypes, annotated types, damage."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ OPTIONS = [
 
 
 def assert_every_path(data, name, **options):
-    """Explode a column in all ways that there are, and hold what comes against Python's loops."""
+    """Explode a column by each of its paths and compare with Python loops. Return the number of paths."""
     array = pq.read_table(io.BytesIO(data), columns=[name]).column(name).combine_chunks()
     with numparq.ParquetFile(data) as file:
         paths = list(collection_paths(resolve_nested_type(file.schema, file.schema.columns.index(name))))
-        found = list(explode_paths(array.type, ()))
-        assert len(paths) == len(found)
-        for path, way in zip(paths, found, strict=True):
+        expected_paths = list(explode_paths(array.type, ()))
+        assert len(paths) == len(expected_paths)
+        for path, expected_path in zip(paths, expected_paths, strict=True):
             got = file.read(columns=[name], explode=path, include=["row_number"], **options)
-            expected = explode_column(array, way)
+            expected = explode_column(array, expected_path)
             columns = frame_to_python(got)
             assert (columns[-1:] + columns[:-1] == expected) if expected else not len(got), path
     return len(paths)
@@ -49,17 +49,17 @@ def scalars():
 
 
 @st.composite
-def typed(draw, depth):
+def types_and_values(draw, depth):
     """Draw a type and a strategy for its values."""
     kind = draw(st.sampled_from(["scalar", "list", "list", "struct", "map"])) if depth else "scalar"
     if kind == "scalar":
         data_type, values = draw(scalars())
         return data_type, st.none() | values
     if kind == "struct":
-        fields = {name: draw(typed(depth - 1)) for name in draw(st.sampled_from(["a", "ab"]))}
+        fields = {name: draw(types_and_values(depth - 1)) for name in draw(st.sampled_from(["a", "ab"]))}
         values = st.fixed_dictionaries({name: values for name, (_, values) in fields.items()})
         return pa.struct([(name, data_type) for name, (data_type, _) in fields.items()]), st.none() | values
-    data_type, values = draw(typed(depth - 1))
+    data_type, values = draw(types_and_values(depth - 1))
     if kind == "list":
         return pa.list_(data_type), st.none() | st.lists(values, max_size=3)
     entries = st.tuples(st.text("xy", max_size=2), values)
@@ -69,7 +69,7 @@ def typed(draw, depth):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_random_collections(data):
-    data_type, values = data.draw(typed(4))
+    data_type, values = data.draw(types_and_values(4))
     array = pa.array(data.draw(st.lists(values, min_size=1, max_size=6)), data_type)
     options = data.draw(st.sampled_from(OPTIONS))
     assert_every_path(
@@ -79,7 +79,7 @@ def test_random_collections(data):
     )
 
 
-def test_rows_that_go_on_in_the_next_page():
+def test_rows_that_span_pages():
     values = [[list(range(n)) for n in range(k)] for k in range(12)]
     data = write_by_pyarrow(pa.table({"c": values}), data_page_size=8, write_batch_size=1, use_dictionary=False)
     with numparq.ParquetFile(data) as file:
@@ -109,18 +109,18 @@ def test_files_of_other_writers(parquet_testing):
         if path.exists():
             count += sum(assert_every_path(path.read_bytes(), column) for column in columns)
     assert count >= 17
-    with pytest.raises(SchemaError, match="no list or map"):
+    with pytest.raises(SchemaError, match="not a list or map"):
         read_parquet(parquet_testing / "data" / "nulls.snappy.parquet", explode="b_struct")
 
 
 # --- dtypes -----------------------------------------------------------------------------------------------------
 
-_NO_LISTS = ("list of views", "dictionaries")  # pyarrow makes no frame of views; dictionaries are read as values
+_NO_LISTS = ("list of views", "dictionaries")  # pyarrow cannot convert views; dictionaries are read as values
 _LISTS = [name for name, (_, kind) in ARROW.items() if not pa.types.is_struct(kind) and name not in _NO_LISTS]
 
 
 def flat_table(array):
-    """Give what pyarrow flattens lists, and the structs or entries in them, to."""
+    """Return the columns that pyarrow flattens a list to, with its structs or entries."""
     if pa.types.is_map(array.type):
         array = array.drop_null()
         return pa.table({"key": array.keys, "value": array.items})
@@ -132,8 +132,8 @@ def flat_table(array):
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 @pytest.mark.parametrize("name", _LISTS)
-def test_items_are_as_flat_columns(name, dtype_backend):
-    """Whatever is in a list is read as pandas with pyarrow reads a column of it."""
+def test_items_read_as_flat_columns(name, dtype_backend):
+    """List items are read as pandas with pyarrow reads a flat column of them."""
     values, kind = ARROW[name]
     array = pa.array(values, kind)
     for options in ({}, OPTIONS[1]):
@@ -165,7 +165,7 @@ def test_parents_are_repeated(dtype_backend):
     assert got["c"].tolist() == [1, 2, 3]
 
 
-def test_integers_that_floats_do_not_hold():
+def test_large_integers_stay_exact():
     big = (1 << 60) + 1
     got = read_parquet(write_by_pyarrow(pa.table({"c": [[big, None], None]})), explode="c")
     assert got["c"].dtype == "Int64"
@@ -190,8 +190,8 @@ def test_categories():
 # --- annotated structs --------------------------------------------------------------------------------------------
 
 
-def test_variants_are_values_of_their_own():
-    """A VARIANT is no struct to be taken apart, though it is stored as one."""
+def test_variants_are_not_expanded():
+    """A VARIANT is one value, though it is stored as a struct."""
     fields = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
     items = [dict(zip(("metadata", "value"), variant.encode(value), strict=True)) for value in ({"a": 1}, [2])]
 
@@ -204,11 +204,11 @@ def test_variants_are_values_of_their_own():
     assert got["c"].tolist() == [{"a": 1}, None, [2]]
     assert read_parquet(data, explode="c", variants="bytes")["c"].tolist() == [items[0], None, items[1]]
     for path in ("c.list.element.value", "c.list.element.metadata"):
-        with pytest.raises(SchemaError, match=r"that is no list or map; the column has 'c\.list\.element'"):
+        with pytest.raises(SchemaError, match=r"the path is not a list or map; .* of the column: 'c\.list\.element'"):
             read_parquet(data, explode=path)
 
 
-def test_files_are_values_of_their_own():
+def test_file_references_are_not_expanded():
     fields = pa.struct([("uri", pa.string()), ("inline", pa.binary())])
     items = [{"uri": None, "inline": b"one"}, None, {"uri": None, "inline": b"two"}]
 
@@ -221,8 +221,8 @@ def test_files_are_values_of_their_own():
     assert frame_to_python(got) == [[b"one", None, b"two"], [0, 0, 2]]
 
 
-def test_geometries():
-    """What is in lists becomes geometries, too."""
+def test_exploded_geometries():
+    """List items become geometries, too."""
     pytest.importorskip("geopandas")
     shapely = pytest.importorskip("shapely")
     points = [shapely.Point(1, 2), shapely.Point(3, 4)]
@@ -240,8 +240,8 @@ def test_geometries():
 # --- damage -------------------------------------------------------------------------------------------------------
 
 
-def test_damaged_files():
-    """Whatever is damaged, there is a frame or numparq's own error."""
+def test_damaged_files_are_read_or_refused():
+    """Any damage ends in a frame or a ParquetError."""
     rng = np.random.default_rng(3)
     values = [[[{"x": n, "y": [str(n)] * (n % 3)}] * (n % 4)] * (n % 3) for n in range(60)]
     data = write_by_pyarrow(
@@ -266,8 +266,8 @@ def test_damaged_files():
     assert min(outcomes.values()) > 40
 
 
-def test_what_is_whole_of_damaged_files():
-    """Rows that lost something are left out before they are exploded; so are columns that lost all."""
+def test_on_error_skip_with_explode():
+    """Damaged rows are dropped before exploding, as are columns without any rows left."""
     table = pa.table({"n": range(6), "c": [[k] * k for k in range(6)], "t": ["x"] * 6})
     data = write_by_pyarrow(table, row_group_size=3, compression="none", use_dictionary=False)
     chunks = pq.ParquetFile(io.BytesIO(data)).metadata

@@ -1,4 +1,4 @@
-"""Column chunks in other files, and files that are nothing but metadata."""
+"""External column chunks (``file_path``) and files with metadata only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.files.external_files import numbered_frame, write_parts
 NUMBERS = [3, 1, 2**62, -5]
 
 
-def same(got: pd.DataFrame, expected: pd.DataFrame) -> None:
+def assert_same(got: pd.DataFrame, expected: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(
         got.drop(columns="l"), expected.drop(columns="l"), check_dtype=False, check_categorical=False
     )
@@ -39,12 +39,12 @@ def parts(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 1}, {"threads": 3}, {"categories": ["s", "c"]}], ids=str)
-def test_chunks_in_other_files(parts, options):
+def test_external_column_chunks(parts, options):
     folder, expected = parts
-    same(read_parquet(folder / "_metadata", external_files=True, **options), expected)
+    assert_same(read_parquet(folder / "_metadata", external_files=True, **options), expected)
 
 
-def test_without_asking(parts):
+def test_external_files_are_off_by_default(parts):
     folder, _ = parts
     with pytest.raises(UnsupportedError, match=r"another file, 'part\.0'; with external_files=True.*column 'a'"):
         read_parquet(folder / "_metadata")
@@ -57,7 +57,7 @@ def test_without_asking(parts):
         assert opened.read(nrows=0)["s"].dtype == "str"
 
 
-def test_rows_and_columns(parts):
+def test_row_and_column_selection(parts):
     folder, expected = parts
     with ParquetFile(folder / "_metadata", external_files=True) as opened:
         got = opened.read(["f", "a"], row_range=(8, 23), include=["file", "row_group", "row_number"])
@@ -65,34 +65,37 @@ def test_rows_and_columns(parts):
         assert got["row_number"].tolist() == list(range(8, 23))
         assert set(got["file"]) == {str(folder / "_metadata")}
         assert len(opened.source._sources()) == 3
-        same(opened.read(row_groups=[8, 0]), expected.iloc[[28, 29, 0, 1, 2, 3]].reset_index(drop=True))
+        assert_same(opened.read(row_groups=[8, 0]), expected.iloc[[28, 29, 0, 1, 2, 3]].reset_index(drop=True))
         with ThreadPoolExecutor(4) as pool:
             for frame in pool.map(lambda _: opened.read(), range(8)):
-                same(frame, expected)
+                assert_same(frame, expected)
     assert not opened.source._sources()
 
 
-def test_more_files_than_are_open_at_once(tmp_path, monkeypatch):
+def test_open_sibling_files_are_bounded(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 3)
     expected = write_parts(tmp_path, [f"part.{number}" for number in range(12)])
     for threads in (1, 3):
         with ParquetFile(tmp_path / "_metadata", external_files=True) as opened:
-            same(opened.read(threads=threads), expected)
+            assert_same(opened.read(threads=threads), expected)
             assert len(opened.source._sources()) <= 3 + threads
 
 
-def test_files_without_a_folder(parts):
+def test_external_files_need_a_named_file(parts):
     folder, _ = parts
     data = (folder / "_metadata").read_bytes()
-    with pytest.raises(UnsupportedError, match="needs the name of a file"):
+    with pytest.raises(UnsupportedError, match="needs the path of a local file"):
         read_parquet(data, external_files=True)
-    with open(folder / "_metadata", "rb") as opened, pytest.raises(UnsupportedError, match="needs the name of a file"):
+    with (
+        open(folder / "_metadata", "rb") as opened,
+        pytest.raises(UnsupportedError, match="needs the path of a local file"),
+    ):
         read_parquet(opened, external_files=True)
 
 
 @pytest.mark.parametrize("writer", ["metadata_collector", "write_to_dataset"])
-def test_files_that_pyarrow_makes(tmp_path, writer):
+def test_pyarrow_metadata_files(tmp_path, writer):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     tables = [pa.Table.from_pandas(numbered_frame(10, 10 * number), preserve_index=False) for number in range(3)]
     collector: list = []
@@ -106,7 +109,7 @@ def test_files_that_pyarrow_makes(tmp_path, writer):
     pq.write_metadata(tables[0].schema, tmp_path / "_metadata", metadata_collector=collector)
     pq.write_metadata(tables[0].schema, tmp_path / "_common_metadata")
     got = read_parquet(tmp_path / "_metadata", external_files=True)
-    same(got, pd.concat([numbered_frame(10, 10 * number) for number in range(3)], ignore_index=True))
+    assert_same(got, pd.concat([numbered_frame(10, 10 * number) for number in range(3)], ignore_index=True))
     assert got["c"].dtype == "category"
     got = read_parquet(tmp_path / "_common_metadata")
     assert len(got) == 0
@@ -115,7 +118,7 @@ def test_files_that_pyarrow_makes(tmp_path, writer):
 
 
 @pytest.mark.parametrize("partition_on", [[], ["s"]])
-def test_files_that_fastparquet_makes(tmp_path, partition_on):
+def test_fastparquet_metadata_files(tmp_path, partition_on):
     fastparquet = pytest.importorskip("fastparquet")
     data = numbered_frame(20)[["a", "s", "f"]]
     fastparquet.write(
@@ -128,18 +131,18 @@ def test_files_that_fastparquet_makes(tmp_path, partition_on):
     pd.testing.assert_frame_equal(empty, expected[:0], check_index_type=False)
 
 
-def two_columns(folder, change) -> None:
-    """Write a file of the columns a and b, and its copy "other" beside it; `change` edits the first one's footer."""
+def write_two_columns(folder, change) -> None:
+    """Write a file with columns a and b, and its copy "other" beside it; `change` edits the first file's footer."""
     texts = [b"x", b"", b"zz", b"y"]
     columns = [
         FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]]),
         FileColumn("b", BYTE_ARRAY, [[data_page(4, encode_plain(BYTE_ARRAY, texts))]]),
     ]
-    made = build_file([4], columns)
-    (folder / "other").write_bytes(made.stored())
-    made.chunks[0, 0] = [data_page(4, encode_plain(INT64, [1, 2, 3, 4]))]
-    made.chunks[0, 1] = [data_page(4, encode_plain(BYTE_ARRAY, [b"own"] * 4))]
-    (folder / "file").write_bytes(made.stored(lambda footer: change(*footer.row_groups[0].columns)))
+    file = build_file([4], columns)
+    (folder / "other").write_bytes(file.stored())
+    file.chunks[0, 0] = [data_page(4, encode_plain(INT64, [1, 2, 3, 4]))]
+    file.chunks[0, 1] = [data_page(4, encode_plain(BYTE_ARRAY, [b"own"] * 4))]
+    (folder / "file").write_bytes(file.stored(lambda footer: change(*footer.row_groups[0].columns)))
 
 
 def read_both(folder, **options):
@@ -147,59 +150,60 @@ def read_both(folder, **options):
     return got["a"].tolist(), got["b"].tolist()
 
 
-def test_chunks_of_one_row_group_in_two_files(tmp_path):
+def test_row_group_in_two_files(tmp_path):
     def change(a, b):
         b.file_path = "other"
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     assert read_both(tmp_path) == ([1, 2, 3, 4], [b"x", b"", b"zz", b"y"])
-    assert read_parquet(tmp_path / "file", columns=["a"])["a"].tolist() == [1, 2, 3, 4]  # the other is not needed
+    # Does not open the sibling file.
+    assert read_parquet(tmp_path / "file", columns=["a"])["a"].tolist() == [1, 2, 3, 4]
     with pytest.raises(UnsupportedError, match="external_files=True"):
         read_parquet(tmp_path / "file")
 
     def change(a, b):
         a.file_path = "other"
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     assert read_both(tmp_path) == (NUMBERS, [b"own"] * 4)
 
 
-def test_an_empty_path_is_the_file_itself(tmp_path):
+def test_empty_path_is_the_file_itself(tmp_path):
     def change(a, b):
         a.file_path = ""
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     assert read_parquet(tmp_path / "file")["a"].tolist() == [1, 2, 3, 4]
     assert read_both(tmp_path)[0] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 3, 10**6, 2**44, 2**45 + 4, 2**62, 2**63 - 1])
-def test_offsets_are_held_against_the_size_of_the_other_file(tmp_path, offset):
+def test_offsets_beyond_the_sibling_file(tmp_path, offset):
     def change(a, b):
         a.file_path, a.meta_data.data_page_offset = "other", offset
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     with pytest.raises(InvalidFileError, match=r"lies outside.*column 'a'"):
         read_both(tmp_path)
 
 
 @pytest.mark.parametrize("size", [-1, 10**6, 2**44, 2**63 - 1])
-def test_sizes_are_held_against_the_size_of_the_other_file(tmp_path, size):
+def test_sizes_beyond_the_sibling_file(tmp_path, size):
     def change(a, b):
         a.file_path, a.meta_data.total_compressed_size = "other", size
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     with pytest.raises(InvalidFileError, match=r"lies outside.*column 'a'"):
         read_both(tmp_path)
 
 
-def test_the_other_file_is_longer_or_shorter(tmp_path):
-    """What counts is the file that the chunk is in, not the one that names it."""
+def test_bounds_are_those_of_the_sibling_file(tmp_path):
+    """The file that stores the chunk counts, not the one that names it."""
 
     def change(a, b):
         a.file_path, a.meta_data.data_page_offset = "long", a.meta_data.data_page_offset + 1000
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     (tmp_path / "long").write_bytes(bytes(1000) + (tmp_path / "other").read_bytes())
     assert read_both(tmp_path)[0] == NUMBERS
     (tmp_path / "long").write_bytes(bytes(1000))
@@ -207,11 +211,11 @@ def test_the_other_file_is_longer_or_shorter(tmp_path):
         read_both(tmp_path)
 
 
-def test_damage_in_the_other_file_is_said_to_be_there(tmp_path):
+def test_damage_names_the_sibling_file(tmp_path):
     def change(a, b):
         b.file_path = "other"
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     data = bytearray((tmp_path / "other").read_bytes())
     place = data.index(b"x")
     data[place - 4] = 200
@@ -223,23 +227,23 @@ def test_damage_in_the_other_file_is_said_to_be_there(tmp_path):
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../secret", "x/../../secret", "C:\\x", "link", "a\\..\\secret", "pipe", "", "\0", b"\xff"]
 )
-def test_hostile_paths_read_nothing_else(tmp_path, path):
+def test_hostile_paths_are_refused(tmp_path, path):
     if not hasattr(os, "mkfifo"):
-        pytest.skip("of POSIX")
+        pytest.skip("needs POSIX")
     folder = tmp_path / "data"
     folder.mkdir()
 
     def change(a, b):
         a.file_path = path
 
-    two_columns(folder, change)
+    write_two_columns(folder, change)
     (folder / "other").rename(tmp_path / "secret")
     (folder / "link").symlink_to("../secret")
     os.mkfifo(folder / "pipe")
     if path == "":
         assert read_both(folder)[0] == [1, 2, 3, 4]
         return
-    with pytest.raises(InvalidFileError, match=r"names another file as .*row group 0, column 'a'"):
+    with pytest.raises(InvalidFileError, match=r"refers to sibling file .*row group 0, column 'a'"):
         read_both(folder)
 
 
@@ -248,27 +252,27 @@ def test_urls_are_not_opened(tmp_path, path):
     def change(a, b):
         a.file_path = path
 
-    two_columns(tmp_path, change)
+    write_two_columns(tmp_path, change)
     with pytest.raises(UnsupportedError, match="is a URL"):
         read_both(tmp_path)
 
 
-def test_a_file_that_has_lost_its_paths(tmp_path):
-    """Footers put together without saying which file each is of: all chunks lie outside."""
+def test_missing_file_paths(tmp_path):
+    """Footers merged without file paths: every chunk lies outside of the file."""
     pytest.importorskip("pyarrow")
     write_parts(tmp_path, ["part.0"])
-    made = parse_file((tmp_path / "part.0").read_bytes())
-    (tmp_path / "_metadata").write_bytes(with_footer(b"PAR1", made.footer))
+    file = parse_file((tmp_path / "part.0").read_bytes())
+    (tmp_path / "_metadata").write_bytes(with_footer(b"PAR1", file.footer))
     for external_files in (False, True):
         with pytest.raises(InvalidFileError, match="lies outside of the file's data"):
             read_parquet(tmp_path / "_metadata", external_files=external_files)
 
 
-def test_a_part_that_is_missing_costs_its_rows_alone(parts):
+def test_missing_sibling_file_loses_only_its_rows(parts):
     folder, expected = parts
     (folder / "p=1" / "part.1").unlink()
     with pytest.raises(InvalidFileError, match=r"'p=1/part\.1', which cannot be opened.*row group 3"):
         read_parquet(folder / "_metadata", external_files=True)
     got = read_parquet(folder / "_metadata", external_files=True, on_error="skip")
-    same(got.reset_index(drop=True), expected.drop(range(10, 20)).reset_index(drop=True))
+    assert_same(got.reset_index(drop=True), expected.drop(range(10, 20)).reset_index(drop=True))
     assert {lost.row_group for lost in got.attrs["numparq.lost"]} == {3, 4, 5}

@@ -1,4 +1,4 @@
-"""The FILE type in files: references as columns, and the bytes they stand for."""
+"""FILE references: columns of references, and the bytes that they refer to."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def full(reference):
+def full_reference(reference):
     return reference and {name: reference.get(name) for name in TYPES}
 
 
 def test_references_are_dicts(folder):
     got = read_parquet(folder / "file")["f"].tolist()
-    assert got == [full(reference) for reference in REFERENCES]
+    assert got == [full_reference(reference) for reference in REFERENCES]
     assert read_parquet(folder / "file", files="references")["f"].tolist() == got
 
 
@@ -54,15 +54,15 @@ def test_bytes_of_one_reference(folder):
             if reference is not None:
                 assert opened.file_bytes(reference) == expected
                 assert file_bytes(folder / "file", reference, external_files=True) == expected
-    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*file '.*file'"):
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; pass external_files=True.*file '.*file'"):
         file_bytes(folder / "file", {"uri": "side"})
     data = (folder / "file").read_bytes()
     assert file_bytes(data, {"offset": 0, "size": 4}) == b"PAR1"
     assert file_bytes(data, {"offset": len(data) - 4, "size": 4}) == b"PAR1"
 
 
-def test_other_files_only_when_asked(folder):
-    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*reference 3 .*'f'"):
+def test_external_references_are_off_by_default(folder):
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; pass external_files=True.*reference 3 .*'f'"):
         read_parquet(folder / "file", files="bytes")
 
 
@@ -76,9 +76,9 @@ def test_urls_are_never_opened(folder, uri, external_files):
 @pytest.mark.parametrize(
     "uri", ["/etc/passwd", "../secret", "//host/x", "link", "pipe", "below", "nothing", "a\\b", "\0"]
 )
-def test_hostile_uris_read_nothing_else(folder, uri):
+def test_hostile_uris_are_refused(folder, uri):
     if not hasattr(os, "mkfifo"):
-        pytest.skip("of POSIX")
+        pytest.skip("needs POSIX")
     (folder.parent / "secret").write_bytes(b"secret")
     (folder / "link").symlink_to("../secret")
     os.mkfifo(folder / "pipe")
@@ -87,14 +87,14 @@ def test_hostile_uris_read_nothing_else(folder, uri):
         lambda: file_bytes(folder / "file", {"uri": uri}, external_files=True),
         lambda: read_parquet(folder / "hostile", files="bytes", external_files=True),
     ):
-        with pytest.raises(InvalidFileError, match="names another file as"):
+        with pytest.raises(InvalidFileError, match="refers to sibling file"):
             call()
 
 
 @pytest.mark.parametrize(
     ("offset", "size"), [(5, 0), (0, 5), (4, 1), (2**63 - 1, 2**63 - 1), (0, 2**63 - 1), (2**62, 0)]
 )
-def test_ranges_beyond_the_end(folder, offset, size):
+def test_ranges_beyond_the_end_of_the_file(folder, offset, size):
     with pytest.raises(InvalidFileError, match=r"of 'side', which has only 4"):
         file_bytes(folder / "file", {"uri": "side", "offset": offset, "size": size}, external_files=True)
     length = (folder / "file").stat().st_size
@@ -102,9 +102,9 @@ def test_ranges_beyond_the_end(folder, offset, size):
         file_bytes(folder / "file", {"offset": offset + length, "size": max(size, 1)})
 
 
-def test_a_wrong_reference_is_said_where(folder):
+def test_error_locates_the_invalid_reference(folder):
     (folder / "wrong").write_bytes(write_references([{"inline": b"x"}, None, {"offset": 3}]))
-    with pytest.raises(InvalidFileError, match=r"an offset and no size, in reference 2 of the column.*column 'f'"):
+    with pytest.raises(InvalidFileError, match=r"an offset but no size, in reference 2 of the column.*column 'f'"):
         read_parquet(folder / "wrong", files="bytes")
     assert read_parquet(folder / "wrong")["f"][2]["offset"] == 3
     (folder / "wrong").write_bytes(write_references([{"inline": b"x", "checksum": "CRC32:00000000"}]))
@@ -139,7 +139,7 @@ def test_references_within_lists_and_structs(folder):
     (folder / "lists").write_bytes(write_references(references, wrap=lists))
     got = read_parquet(folder / "lists", files="bytes")["f"]
     assert [item.tolist() for item in got] == [[BYTES[0]], [], BYTES[1:3]]
-    assert read_parquet(folder / "lists")["f"][0].tolist() == [full(REFERENCES[0])]
+    assert read_parquet(folder / "lists")["f"][0].tolist() == [full_reference(REFERENCES[0])]
     got = read_parquet(folder / "lists", files="bytes", dtype_backend="pyarrow")["f"]
     assert got.dtype == pd.ArrowDtype(pa.list_(pa.binary()))
     (folder / "structs").write_bytes(write_references(references, wrap=structs))
@@ -148,8 +148,8 @@ def test_references_within_lists_and_structs(folder):
         assert got.tolist() == [{"f": data, "n": n} for n, data in enumerate(expected, start=1)]
 
 
-def test_a_field_of_a_reference_alone(folder):
-    """What is left of a reference is none any more: no bytes are looked for."""
+def test_projected_field_is_no_reference(folder):
+    """A field of a reference alone is returned as it is, and no bytes are read."""
     got = read_parquet(folder / "file", columns=["f.uri"], files="bytes")
     assert got["uri"].tolist()[3:5] == ["side", "below/side"]
 
@@ -157,14 +157,14 @@ def test_a_field_of_a_reference_alone(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not of the type"),
-        ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not of the type"),
-        ({"name": "inline", "converted_type": 0}, "inline .* not of the type"),
-        ({"name": "size", "converted_type": 10}, "size .* not of the type"),
+        ({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not have the type"),
+        ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not have the type"),
+        ({"name": "inline", "converted_type": 0}, "inline .* not have the type"),
+        ({"name": "size", "converted_type": 10}, "size .* not have the type"),
     ],
 )
-def test_fields_of_other_types(folder, change, message):
-    """They are read as what they are, but they are no references."""
+def test_fields_with_wrong_types(folder, change, message):
+    """Such groups cannot be resolved to bytes."""
 
     def edit(schema):
         for element in schema:
@@ -177,14 +177,14 @@ def test_fields_of_other_types(folder, change, message):
         read_parquet(data, files="bytes")
 
 
-def test_the_schema_names_it():
+def test_schema_shows_the_file_type():
     text = str(ParquetFile(write_references([None])).schema)
     assert "optional group f (FILE) {" in text
     assert "optional binary uri (STRING);" in text
 
 
-def test_wrong_arguments(folder):
+def test_invalid_arguments(folder):
     with pytest.raises(ValueError, match="files is one of 'references', 'bytes'"):
         read_parquet(folder / "file", files="content")
-    with pytest.raises(TypeError, match="FILE reference is a dict"):
+    with pytest.raises(TypeError, match="FILE reference must be a dict"):
         numparq.file_bytes(folder / "file", "side")

@@ -1,4 +1,4 @@
-"""Filtered reads: floats, nulls, decimals, cut bounds, literals and errors."""
+"""Filtered reads: floats, nulls, decimals, truncated bounds, literals, errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NAN = math.nan
 
 
 def one(values, arrow_type=None, **options):
-    """A file by pyarrow of one column ``x``, in pages of a few rows."""
+    """Write a column ``x`` with pyarrow, in pages of a few rows."""
     table = pa.table({"x": pa.array(values, arrow_type)})
     few = {"write_page_index": True, "write_batch_size": 2, "data_page_size": 1, "row_group_size": 6}
     return write_by_pyarrow(table, **(few | options))
 
 
 def own(values, **options):
-    """The same by numparq."""
+    """Write a column ``x`` with numparq, in pages of a few rows."""
     frame = pd.DataFrame({"x": values if hasattr(values, "dtype") else pd.array(values)})
     return to_parquet(frame, **({"max_rows_per_page": 2, "row_group_size": 6} | options))
 
@@ -64,7 +64,7 @@ FLOATS = [3.0, 3.0, 3.0, NAN, NAN, NAN, 4.0, 5.0, None, None, 2.0, -0.0]
 @pytest.mark.parametrize("order", ["type", "ieee754"])
 @pytest.mark.parametrize("sizes", [(12, 2), (6, 3), (3, 3), (2, 1)])
 def test_floats_with_nans_and_nulls(filters, rows, bloom, order, sizes):
-    """A NaN is unequal to everything and not out of any range; bounds do not speak of it."""
+    """A NaN is unequal to everything and in no range. Bounds do not cover it."""
     column = pd.arrays.ArrowExtensionArray(pa.array(FLOATS, from_pandas=False))
     groups, few = sizes
     data = own(
@@ -80,7 +80,7 @@ def test_floats_with_nans_and_nulls(filters, rows, bloom, order, sizes):
 @pytest.mark.parametrize("zero", [0.0, -0.0, 0])
 @pytest.mark.parametrize("stored", [0.0, -0.0])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_both_zeros_are_asked_of_bloom_filters(zero, stored, dtype):
+def test_bloom_filters_are_probed_for_both_zeros(zero, stored, dtype):
     values = np.array([-1, stored, 1, 2], dtype)
     for order in ("type", "ieee754"):
         data = own(pd.Series(values), bloom_filter_options={"x": {"fpp": 1e-9}}, column_order=order)
@@ -96,7 +96,7 @@ def test_both_zeros_are_asked_of_bloom_filters(zero, stored, dtype):
         ([1, 10**9, None, 86_400 * 10**9 * 9], pa.timestamp("ns"), {"use_deprecated_int96_timestamps": True}),
     ],
 )
-def test_bloom_filters_that_tell_nothing(values, arrow_type, options):
+def test_unusable_bloom_filters_are_ignored(values, arrow_type, options):
     table = pa.table({"x": pa.array(values, arrow_type)})
     data = write_by_pyarrow(table, bloom_filter_options={"x": True}, **options)
     for row, value in enumerate(table["x"].to_pylist()):
@@ -104,8 +104,8 @@ def test_bloom_filters_that_tell_nothing(values, arrow_type, options):
             assert matching_row_numbers(data, x == value) == [row]
 
 
-def test_decimals_of_any_length():
-    """The same number may be stored in several lengths, so that no Bloom filter has them all."""
+def test_decimals_stored_in_several_lengths():
+    """Bytes of several lengths may store one number, so no Bloom filter has them all."""
     from support.files import builder as h
 
     stored = [b"\x01", b"\x00\x01", b"\x00\x00\x02", b"", b"\xff\xff"]
@@ -119,12 +119,12 @@ def test_decimals_of_any_length():
     assert matching_row_numbers(data, x < 0) == [4]
 
 
-WITHOUT = [1, None, 3, 4, None, 6]
+WITH_NULLS = [1, None, 3, 4, None, 6]
 
 
 @pytest.mark.parametrize("forgery", ["no null counts", "no statistics", "no orders", "unset orders", "one bound"])
-def test_a_count_that_is_not_there_is_not_zero(forgery):
-    data = forge(own(pd.array(WITHOUT, "Int64")), (forgery,))
+def test_missing_null_counts_are_not_zero(forgery):
+    data = forge(own(pd.array(WITH_NULLS, "Int64")), (forgery,))
     assert matching_row_numbers(data, x.is_null()) == [1, 4]
     assert matching_row_numbers(data, x.is_not_null()) == [0, 2, 3, 5]
     assert matching_row_numbers(data, x >= 0) == [0, 2, 3, 5]
@@ -140,8 +140,8 @@ def test_unsigned_bounds_without_an_order(kind, forgery):
     assert matching_row_numbers(data, x == high) == [1]
 
 
-def test_what_is_null_in_structs_and_lists():
-    """The null count of a leaf in them counts more than the nulls that are asked for."""
+def test_is_null_in_structs_and_lists():
+    """The null count of a nested leaf includes the nulls of its parents."""
     struct = pa.array([{"a": 1}, {"a": None}, None, {"a": 4}], pa.struct([("a", pa.int64())]))
     lists = pa.array([[1, None], [], None, [None]], pa.list_(pa.int64()))
     data = write_by_pyarrow(pa.table({"s": struct, "l": lists}), row_group_size=2, write_page_index=True)
@@ -155,7 +155,7 @@ def test_what_is_null_in_structs_and_lists():
     assert matching_row_numbers(data, ~col("l").contains(1)) == [1, 3]
 
 
-def test_null_pages_are_outside_of_the_order():
+def test_null_pages_between_ordered_pages():
     values = [None, None, 1, 2, None, None, 3, 4, None, None, 5, 6, None, None]
     for column in (values, [None if value is None else -value for value in values]):
         data = own(pd.array(column, "Int64"), row_group_size=100)
@@ -166,7 +166,7 @@ def test_null_pages_are_outside_of_the_order():
         assert matching_row_numbers(data, (x > 2) | (x < -2)) == [6, 7, 10, 11]
 
 
-def test_pages_in_order_may_overlap():
+def test_ordered_pages_may_overlap():
     values = [0, 50, 10, 60, 20, 70, 30, 80]  # pages [0, 50], [10, 60], ...: both bounds ascend
     data = own(np.array(values), row_group_size=100)
     for row, value in enumerate(values):
@@ -176,8 +176,8 @@ def test_pages_in_order_may_overlap():
 
 
 @pytest.mark.parametrize("forgery", [(), ("no encoding stats",)])
-def test_dictionaries_that_do_not_have_all_values(forgery):
-    """The writer falls back to PLAIN behind a full dictionary: what is not in it may be there all the same."""
+def test_dictionaries_without_all_values(forgery):
+    """The writer falls back to PLAIN after a full dictionary, so a value missing from it may still be stored."""
     values = [f"value {number:04d}" for number in range(400)]
     data = forge(
         one(values, dictionary_pagesize_limit=100, row_group_size=400, write_statistics=False, write_page_index=False),
@@ -192,8 +192,8 @@ LONG = "p" * 80
 
 
 @pytest.mark.parametrize("writer", [one, own])
-def test_bounds_that_were_cut(writer):
-    """Bounds of strings are cut; those of the last code points cannot be made larger."""
+def test_truncated_bounds(writer):
+    """String bounds are truncated. Those with only the last code point cannot be incremented."""
     values = [LONG + end for end in "cab"] + ["\U0010ffff" * 30, "\U0010ffff" * 30 + "a", "\uffff"]
     data = writer(values)
     for row, value in enumerate(values):
@@ -237,7 +237,7 @@ def test_bounds_that_were_cut(writer):
     ],
     ids=repr,
 )
-def test_literals(values, kind, filters, rows):
+def test_literals_of_each_type(values, kind, filters, rows):
     assert matching_row_numbers(one(values, kind), filters) == rows
 
 
@@ -255,7 +255,7 @@ def test_literals(values, kind, filters, rows):
         ([b"a" * 16], pa.uuid(), "no uuid"),
     ],
 )
-def test_literals_that_cannot_be_compared(values, kind, literal):
+def test_incomparable_literals(values, kind, literal):
     with pytest.raises(SchemaError, match="cannot be compared with the column 'x'") as raised:
         read_parquet(one(values, kind), filters=x == literal)
     assert repr(literal) in str(raised.value)
@@ -263,7 +263,7 @@ def test_literals_that_cannot_be_compared(values, kind, literal):
         read_parquet(one(values, kind), filters=[("x", "in", [literal])])
 
 
-def test_errors():
+def test_invalid_filters():
     data = own(np.arange(5))
     with pytest.raises(SchemaError, match="no column 'y'"):
         read_parquet(data, filters=col("y") == 1)
@@ -285,7 +285,7 @@ def test_errors():
             file.read(filters=filters)
 
 
-def test_a_list_is_asked_for_simple_values_only():
+def test_contains_needs_a_list_of_simple_values():
     data = write_by_pyarrow(pa.table({"l": [[{"a": 1}], []], "m": [[1], [2]], "n": [1, 2]}))
     for filters in (col("l").contains(1), col("m") == 1, col("n").contains(1), col("l.list.element.a") == 1):
         with pytest.raises(SchemaError):

@@ -1,4 +1,4 @@
-"""Filtered reads beside the other arguments of `read_parquet`."""
+"""Filtered reads combined with the other options of `read_parquet`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from support.io.recorded_reads import file_regions
 
 
 @pytest.mark.parametrize("columns", [["value"], ["key", "value"]])
-def test_what_statistics_decide_is_not_fetched_to_be_asked(columns):
-    """No byte of a remote file: neither of a column that nobody wants, nor twice of one that is wanted, too."""
+def test_filters_decided_by_statistics_fetch_no_extra_bytes(columns):
+    """Unprojected filter columns are not fetched, and projected ones only once."""
     pytest.importorskip("fsspec")
     from support.io.object_store import ObjectStore
 
     store = ObjectStore()
-    # With something long behind the rows, for these not to come along with the footer.
+    # Long metadata after the rows keeps them out of the footer's first read.
     store.pipe("/a", to_parquet(FRAME, key_value_metadata={"long": "x" * 100_000}, **OPTIONS))
     options = {"filesystem": store, "coalescing": Coalescing(gap=0, max_bytes=1 << 20)}
     sizes = []
@@ -56,16 +56,16 @@ MIXED = pd.DataFrame(
 @pytest.mark.parametrize(
     "filters", [col("n") > 100, col("n") == 4.5, (col("s") == "bb") & (col("n") >= 0), col("n").isin([])]
 )
-def test_nothing_left(options, writer, filters):
-    """The dtypes are those of the whole."""
+def test_no_rows_match(options, writer, filters):
+    """An empty result has the dtypes of the whole file."""
     data = to_parquet(MIXED, row_group_size=8) if writer == "numparq" else write_by_pyarrow(MIXED, row_group_size=8)
     got, whole = read_parquet(data, filters=filters, **options), read_parquet(data, **options)
     assert_frames_equal(got, whole[:0])
     assert list(got.columns) == list(MIXED)
 
 
-def test_dtypes_are_those_of_the_whole():
-    """Integers beside nulls are floats, whatever rows are left."""
+def test_dtypes_do_not_depend_on_matching_rows():
+    """Integers with nulls in the file are floats, whichever rows match."""
     data = write_by_pyarrow(
         pa.table({"i": pa.array([1, None, 3, 4]), "b": [True, None, False, True], "n": [0, 1, 2, 3]})
     )
@@ -74,14 +74,14 @@ def test_dtypes_are_those_of_the_whole():
         assert got.dtypes.tolist() == read_parquet(data).dtypes.tolist() == [np.float64, object, np.int64]
 
 
-def test_a_column_that_is_not_read():
+def test_filter_on_an_unprojected_column():
     got = read_parquet(DATA, ["note", "value"], key.isin([2, 1998]))
     assert_frames_equal(got, filtered_frame([1, 999], ["note", "value"]))
     assert list(read_parquet(DATA, [], key < 10).index) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("writer", ["numparq", "pandas"])
-def test_a_filter_on_the_index(writer):
+def test_filter_on_the_index(writer):
     frame = MIXED.set_index(pd.Index(np.arange(20)[::-1] ** 2, name="n"))[["f", "s"]]
     data = to_parquet(frame, row_group_size=6) if writer == "numparq" else _by_pandas(frame)
     whole = read_parquet(data)
@@ -98,8 +98,8 @@ def _by_pandas(frame):
     return buffer.getvalue()
 
 
-def test_two_columns_of_the_same_name():
-    """As without filters: a name stands for the same one of them."""
+def test_duplicate_column_names():
+    """A name resolves to the same column as without filters."""
     table = pa.table([pa.array([1, 2, 3]), pa.array(["a", "b", "c"]), pa.array([6, 5, 4])], ["x", "y", "x"])
     data = write_by_pyarrow(table)
     first = read_parquet(data, ["x"]).iloc[:, 0].tolist()
@@ -109,7 +109,7 @@ def test_two_columns_of_the_same_name():
 
 
 def test_names_with_dots():
-    """A top-level column of just that name comes first; a tuple is a path."""
+    """A top-level column with the exact name comes first. A tuple is always a path."""
     struct = pa.array([{"y": 10}, {"y": 20}, {"y": 30}])
     data = write_by_pyarrow(pa.table({"x.y": [3, 2, 1], "x": struct}))
     assert matching_row_numbers(data, col("x.y") == 3) == [0]
@@ -125,7 +125,7 @@ def test_categories():
     )
 
 
-def test_categories_of_our_own_stay():
+def test_stored_categories_are_preserved():
     data = to_parquet(MIXED, row_group_size=8)
     got = read_parquet(data, filters=col("c") == "z")
     assert got["c"].cat.categories.tolist() == ["x", "y", "z"]
@@ -133,20 +133,20 @@ def test_categories_of_our_own_stay():
 
 
 @pytest.mark.parametrize("groups", [[2, 0], [4], [], [1, 1], [3, 1, 3]])
-def test_row_groups(groups):
-    """In the order wanted, also twice."""
+def test_row_groups_in_requested_order(groups):
+    """A row group may be requested twice."""
     keep = key.isin([0, 10, 2 * 399, 2 * 400, 2 * 401, 2 * 799, 2 * 999])
     whole = read_parquet(DATA, row_groups=groups)
-    wanted = whole[whole["key"].isin([0, 10, 798, 800, 802, 1598, 1998])].reset_index(drop=True)
-    assert_frames_equal(read_parquet(DATA, filters=keep, row_groups=groups), wanted)
-    assert_frames_equal(read_parquet(DATA, filters=keep, row_groups=groups, nrows=2), wanted[:2])
+    expected = whole[whole["key"].isin([0, 10, 798, 800, 802, 1598, 1998])].reset_index(drop=True)
+    assert_frames_equal(read_parquet(DATA, filters=keep, row_groups=groups), expected)
+    assert_frames_equal(read_parquet(DATA, filters=keep, row_groups=groups, nrows=2), expected[:2])
     assert_frames_equal(
         read_parquet(DATA, filters=col("note").like("%9"), row_groups=groups, threads=3),
         whole[whole["note"].str.endswith("9")].reset_index(drop=True),
     )
 
 
-def test_rows_are_chosen_before_filters_and_counted_behind_them():
+def test_row_range_applies_before_filters_and_nrows_after():
     keep = col("word") == "w07"
     rows = [row for row in range(101, 750) if FRAME["word"][row] == "w07"]
     got = read_parquet(DATA, ["key"], keep, row_range=(101, 750), nrows=7, include=["row_group", "row_number"])
@@ -157,27 +157,27 @@ def test_rows_are_chosen_before_filters_and_counted_behind_them():
     assert len(read_parquet(DATA, ["key"], keep, nrows=0)) == 0
 
 
-def test_damage_is_not_skipped():
-    """What is lost answers no filter; so on_error="skip" is refused, before anything is read."""
+def test_on_error_skip_is_refused_with_filters():
+    """A lost value cannot be tested, so this is refused before anything is read."""
     with pytest.raises(UnsupportedError, match="on_error='skip' does not support filters"):
         read_parquet(DATA, ["value"], key == 8, on_error="skip")
     start, stop = file_regions(DATA)["page", 1, "key", 2]
     with pytest.raises(ParquetError, match="column 'key'"):
-        read_parquet(_spoilt(start, stop), ["value"], key == 500)
+        read_parquet(_damaged(start, stop), ["value"], key == 500)
 
 
-def _spoilt(start, stop):
+def _damaged(start, stop):
     return DATA[:start] + b"\xff" * (stop - start) + DATA[stop:]
 
 
-def test_damage_where_no_row_is_wanted():
+def test_damage_outside_matching_rows_is_ignored():
     start, stop = file_regions(DATA)["page", 1, "value", 2]
-    frame = read_parquet(_spoilt(start, stop), filters=key.between(2 * 300, 2 * 310))
+    frame = read_parquet(_damaged(start, stop), filters=key.between(2 * 300, 2 * 310))
     assert_frames_equal(frame, filtered_frame(FRAME["key"].between(600, 620)))
 
 
-def test_explode():
-    """The filter chooses rows of the file; their elements follow."""
+def test_filters_with_explode():
+    """The filter selects rows of the file, then their elements are exploded."""
     table = pa.table({"n": [1, 2, 3, 4], "l": [[1, 2], None, [], [5, None, 7]]})
     data = write_by_pyarrow(table, row_group_size=2)
     whole = read_parquet(data, explode="l")
@@ -187,42 +187,42 @@ def test_explode():
     assert_frames_equal(got, whole[whole["n"] == 4].reset_index(drop=True), loose=True)
 
 
-class Telling(io.BytesIO):
-    """A file object that does something when it is read for the n-th time."""
+class CallbackFile(io.BytesIO):
+    """A file object that runs a callback at its n-th read."""
 
-    def __init__(self, data, number, what):
+    def __init__(self, data, number, callback):
         super().__init__(data)
-        self.left, self.what = number, what
+        self.remaining, self.callback = number, callback
 
     def readinto(self, out):
-        self.left -= 1
-        if self.left == 0:
-            self.what()
+        self.remaining -= 1
+        if self.remaining == 0:
+            self.callback()
         return super().readinto(out)
 
 
 @pytest.mark.parametrize("filters", [None, key >= 100, col("note").like("%7%")], ids=repr)
 @pytest.mark.parametrize("given", [{"values": [2 * 50, 2 * 450, 2 * 451, 7, None]}, {"low": 800, "high": 2 * 450}])
-def test_a_runtime_filter_that_arrives_meanwhile(filters, given):
-    """From then on rows that do not pass are left out; those that pass are all there, in their order."""
+def test_runtime_filter_arrives_during_the_read(filters, given):
+    """Later rows that do not pass are dropped. All passing rows are returned in order."""
     whole = read_parquet(DATA, filters=filters)["key"].tolist()
     late = RuntimeFilter("key")
     assert read_parquet(DATA, filters=filters, runtime_filters=[late])["key"].tolist() == whole
-    known = read_parquet(DATA, filters=filters, runtime_filters=[RuntimeFilter("key", **given)])["key"].tolist()
+    passing = read_parquet(DATA, filters=filters, runtime_filters=[RuntimeFilter("key", **given)])["key"].tolist()
     passes = (lambda value: value in given["values"]) if "values" in given else lambda value: 800 <= value <= 900
-    assert known == [value for value in whole if passes(value)]
+    assert passing == [value for value in whole if passes(value)]
     for number in (1, 2, 3, 4, 5, 7, 9, 12, 20):
         for threads in (1, 3):
             late = RuntimeFilter("key")
-            source = Telling(DATA, number, partial(late.arrive, **given))
+            source = CallbackFile(DATA, number, partial(late.arrive, **given))
             got = read_parquet(source, ["key"], filters, runtime_filters=[late], threads=threads)["key"].tolist()
-            assert [value for value in got if passes(value)] == known
+            assert [value for value in got if passes(value)] == passing
             assert set(got) <= set(whole)
             assert got == sorted(got)
 
 
-def test_one_file_read_many_times():
-    """What was read of the indexes stays with the file."""
+def test_page_indexes_are_cached_with_the_file():
+    """A second look-up fetches no more than the first."""
     source = io.BytesIO(DATA)
     with ParquetFile(source) as file:
         for row in (250, 251, 999, 0):
@@ -242,7 +242,7 @@ def test_files_without_rows():
         assert_frames_equal(read_parquet(data, ["key"], (key > 3) | key.is_null()), whole[["key"]])
 
 
-def test_an_index_that_contradicts_the_pages():
-    """An offset index is taken at its word only if the pages agree."""
+def test_offset_index_that_contradicts_the_pages():
+    """An offset index is used only if the page headers agree."""
     data = forge(DATA, ("lie: moved",))
     assert read_parquet(data, filters=key == 500)["key"].tolist() == [500]

@@ -1,6 +1,6 @@
-"""A filtered read is reading everything, then filtering: random tables, writers, predicates, reads and statistics.
+"""A filtered read equals a full read that is filtered: random tables, writers, predicates, options and statistics.
 
-What a row is worth, and what a predicate says of it, `support.filters.predicates` knows in plain Python.
+The oracle in `support.filters.predicates` evaluates predicates in plain Python.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from support.filters.literals import Literal
 from support.filters.predicates import COMPARE, AllOf, AnyOf, Comparison, NotOf
 from support.filters.reads import filtered_frame
 
-FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
+FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # factor for the number of cases of the slow tests
 OWN = ("numparq", "pyarrow")
 QUICK, MANY = 15, 150
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_filtered_reads(part):
+def test_random_filtered_reads(part):
     for seed in range(part * QUICK, part * QUICK + QUICK):
         check_seed(seed, OWN)
 
@@ -38,7 +38,7 @@ def test_files_of_other_writers(writer):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_statistics_that_help_less(part):
+def test_weakened_statistics(part):
     for seed in range(2000 + part * QUICK, 2000 + part * QUICK + QUICK):
         check_seed(seed, OWN, forging=True)
 
@@ -50,7 +50,7 @@ def test_each_forgery(name):
 
 
 def check_lies(seed, names):
-    """Look that a file whose statistics lie is read, or refused in so many words."""
+    """Check that files with wrong statistics are read, or refused with a ParquetError."""
     for number, case in enumerate(random_cases(seed, OWN, asks=3)):
         lying = replace(case, forgeries=tuple(names))
         try:
@@ -63,12 +63,12 @@ def check_lies(seed, names):
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_lies(name):
+def test_wrong_statistics(name):
     for seed in range(4000, 4002):
         check_lies(seed, [name])
 
 
-# --- more of the same -------------------------------------------------------------------------------------------------
+# --- more seeds -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -89,14 +89,14 @@ def test_many_files_of_other_writers(part, writer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3 * FUZZ))
-def test_many_statistics_that_help_less(part):
+def test_many_weakened_statistics(part):
     for seed in range(300_000 + part * MANY, 300_000 + part * MANY + MANY):
         check_seed(seed, (*OWN, "polars"), forging=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(FUZZ))
-def test_many_lies(part):
+def test_many_wrong_statistics(part):
     for seed in range(400_000 + part * MANY, 400_000 + part * MANY + MANY):
         rng = np.random.default_rng(seed)
         check_lies(seed, rng.permutation(list(LIES))[: int(rng.integers(1, 4))].tolist())
@@ -105,10 +105,10 @@ def test_many_lies(part):
 # --- the oracle and the generators themselves -------------------------------------------------------------------------
 
 
-def ask(op, said=None):
-    if isinstance(said, tuple):
-        return Comparison("x", op, tuple(Literal(part, part) for part in said))
-    return Comparison("x", op, None if said is None else Literal(said, said))
+def comparison(op, literal=None):
+    if isinstance(literal, tuple):
+        return Comparison("x", op, tuple(Literal(part, part) for part in literal))
+    return Comparison("x", op, None if literal is None else Literal(literal, literal))
 
 
 NAN = float("nan")
@@ -118,45 +118,45 @@ THREE = {"x": [1, 3.0, NAN, None]}
 @pytest.mark.parametrize(
     ("question", "truths"),
     [
-        (ask("!=", 3), [True, False, True, None]),
-        (NotOf(ask(">", 2)), [True, False, True, None]),
-        (ask("<=", 3), [True, True, False, None]),
-        (ask("isin", (1, NAN, None)), [True, False, False, None]),
-        (ask("not_in", (1, NAN, None)), [False, True, True, None]),
-        (ask("not_in", ()), [True, True, True, None]),
-        (ask("is_null"), [False, False, False, True]),
-        (NotOf(ask("is_null")), [True, True, True, False]),
-        (AnyOf((ask("is_null"), ask("==", 1))), [True, False, False, True]),
-        (AllOf((ask("is_null"), ask("==", 1))), [False, False, False, None]),
-        (ask("between", (1, 2.5)), [True, False, False, None]),
+        (comparison("!=", 3), [True, False, True, None]),
+        (NotOf(comparison(">", 2)), [True, False, True, None]),
+        (comparison("<=", 3), [True, True, False, None]),
+        (comparison("isin", (1, NAN, None)), [True, False, False, None]),
+        (comparison("not_in", (1, NAN, None)), [False, True, True, None]),
+        (comparison("not_in", ()), [True, True, True, None]),
+        (comparison("is_null"), [False, False, False, True]),
+        (NotOf(comparison("is_null")), [True, True, True, False]),
+        (AnyOf((comparison("is_null"), comparison("==", 1))), [True, False, False, True]),
+        (AllOf((comparison("is_null"), comparison("==", 1))), [False, False, False, None]),
+        (comparison("between", (1, 2.5)), [True, False, False, None]),
     ],
 )
-def test_what_the_oracle_says(question, truths):
+def test_oracle_truths_per_row(question, truths):
     assert question.truths(THREE) == truths
 
 
 @pytest.mark.parametrize(
     ("question", "value", "truth"),
     [
-        (ask("like", ("a_c%",)), "abc\nd", True),
-        (ask("like", ("a_c",)), "a\U00010348c", True),
-        (ask("like", (b"a_c",)), "a\U00010348c".encode(), False),
-        (ask("like", ("a!%c", "!")), "a%c", True),
-        (ask("like", ("a!%c", "!")), "abc", False),
-        (ask("like", ("",)), "", True),
-        (ask("<", "\U00010348"), "\uffff", True),
-        (ask("contains", 3), [None, 3], True),
-        (ask("contains", 3), [None], False),
-        (ask("contains", NAN), [NAN], False),
-        (ask("startswith", ""), "", True),
+        (comparison("like", ("a_c%",)), "abc\nd", True),
+        (comparison("like", ("a_c",)), "a\U00010348c", True),
+        (comparison("like", (b"a_c",)), "a\U00010348c".encode(), False),
+        (comparison("like", ("a!%c", "!")), "a%c", True),
+        (comparison("like", ("a!%c", "!")), "abc", False),
+        (comparison("like", ("",)), "", True),
+        (comparison("<", "\U00010348"), "\uffff", True),
+        (comparison("contains", 3), [None, 3], True),
+        (comparison("contains", 3), [None], False),
+        (comparison("contains", NAN), [NAN], False),
+        (comparison("startswith", ""), "", True),
     ],
 )
-def test_what_the_oracle_says_of_a_value(question, value, truth):
+def test_oracle_truth_for_one_value(question, value, truth):
     assert question.truths({"x": [value]}) == [truth]
 
 
-def test_everything_is_drawn():
-    """Kinds, writers, shapes of predicates and of reads."""
+def test_random_cases_cover_all_features():
+    """Column kinds, operators, options and sources all occur."""
     kinds, ops, options, sources = set(), set(), set(), set()
 
     def walk(predicate):

@@ -1,4 +1,4 @@
-"""Filtered reads: the bytes that are fetched, by each way of skipping."""
+"""Filtered reads: which bytes are fetched with each kind of metadata."""
 
 from __future__ import annotations
 
@@ -18,116 +18,116 @@ from support.filters.reads import assert_frames_equal
 from support.io.recorded_reads import data_pages_of, file_regions, read_regions
 
 
-def test_row_groups_are_skipped_by_statistics():
-    """And those that satisfy as a whole are not asked: neither their indexes nor the filter's column."""
-    frame, found = read_regions(DATA, columns=["value"], filters=key >= 2 * 600)
+def test_row_groups_are_pruned_by_statistics():
+    """Row groups that match as a whole read neither page indexes nor filter columns."""
+    frame, regions = read_regions(DATA, columns=["value"], filters=key >= 2 * 600)
     assert_frames_equal(frame, filtered_frame(FRAME["key"] >= 1200, ["value"]))
-    assert {region[1] for region in found} == {3, 4}
-    assert found == {("page", group, "value", page) for group in (3, 4) for page in range(10)}
+    assert {region[1] for region in regions} == {3, 4}
+    assert regions == {("page", group, "value", page) for group in (3, 4) for page in range(10)}
 
 
-def test_pages_are_skipped_by_the_column_index():
-    frame, found = read_regions(DATA, columns=["key", "value", "word"], filters=key == 2 * 250)
+def test_pages_are_pruned_by_the_column_index():
+    frame, regions = read_regions(DATA, columns=["key", "value", "word"], filters=key == 2 * 250)
     assert_frames_equal(frame, filtered_frame(FRAME["key"] == 500, ["key", "value", "word"]))
-    assert data_pages_of(found) == {(1, name, 2) for name in ("key", "value", "word")}
-    assert {region for region in found if region[0] == "dictionary"} == {("dictionary", 1, "word")}
-    assert {region[1] for region in found} == {1}
-    assert ("column index", 1, "value") not in found, "nothing is asked of it"
+    assert data_pages_of(regions) == {(1, name, 2) for name in ("key", "value", "word")}
+    assert {region for region in regions if region[0] == "dictionary"} == {("dictionary", 1, "word")}
+    assert {region[1] for region in regions} == {1}
+    assert ("column index", 1, "value") not in regions, "it has no conjunct to evaluate"
 
 
-def test_ranges_over_several_columns_are_intersected():
+def test_row_ranges_of_filter_columns_are_intersected():
     filters = (key < 2 * 450) & (col("value") > 390 / 7)
-    frame, found = read_regions(DATA, columns=["note"], filters=filters)
+    frame, regions = read_regions(DATA, columns=["note"], filters=filters)
     assert_frames_equal(frame, filtered_frame((FRAME["key"] < 900) & (FRAME["value"] > 390 / 7), ["note"]))
-    assert data_pages_of(found, "note") == {(1, 9), (2, 0), (2, 1), (2, 2)}
+    assert data_pages_of(regions, "note") == {(1, 9), (2, 0), (2, 1), (2, 2)}
 
 
-def test_either_of_two_ranges():
-    frame, found = read_regions(DATA, columns=["note"], filters=(key < 10) | (key > 2 * 990))
+def test_or_unites_row_ranges():
+    frame, regions = read_regions(DATA, columns=["note"], filters=(key < 10) | (key > 2 * 990))
     assert_frames_equal(frame, filtered_frame((FRAME["key"] < 10) | (FRAME["key"] > 1980), ["note"]))
-    assert data_pages_of(found, "note") == {(0, 0), (4, 9)}
+    assert data_pages_of(regions, "note") == {(0, 0), (4, 9)}
 
 
-def test_a_bloom_filter_knows_what_is_absent():
+def test_bloom_filter_prunes_absent_values():
     data = to_parquet(FRAME, bloom_filter_options={"key": {"fpp": 1e-6}}, **OPTIONS)
-    frame, found = read_regions(data, filters=key == 501)
+    frame, regions = read_regions(data, filters=key == 501)
     assert_frames_equal(frame, filtered_frame([]))
-    assert {region[0] for region in found} <= {"bloom"}
-    assert found
-    assert {region[1] for region in found} == {1}, "statistics come first"
-    frame, found = read_regions(data, filters=key.isin([501, 700, 703]))
+    assert {region[0] for region in regions} <= {"bloom"}
+    assert regions
+    assert {region[1] for region in regions} == {1}, "statistics come first"
+    frame, regions = read_regions(data, filters=key.isin([501, 700, 703]))
     assert_frames_equal(frame, filtered_frame(FRAME["key"] == 700))
-    assert {group for group, _, _ in data_pages_of(found)} == {1}
+    assert {group for group, _, _ in data_pages_of(regions)} == {1}
 
 
-def test_a_dictionary_knows_what_is_absent():
+def test_dictionary_prunes_absent_values():
     data = to_parquet(FRAME, **OPTIONS | {"write_page_index": False})
     where = {name: place for name, place in file_regions(data).items() if name[0] in ("dictionary", "chunk")}
-    frame, found = read_regions(data, where, filters=col("word") == "w07a")
+    frame, regions = read_regions(data, where, filters=col("word") == "w07a")
     assert_frames_equal(frame, filtered_frame([]))
-    assert {region[0] for region in found} == {"dictionary"}
+    assert {region[0] for region in regions} == {"dictionary"}
 
 
-def test_a_null_count_knows_that_there_are_none():
-    frame, found = read_regions(DATA, filters=col("note").is_null())
+def test_null_count_prunes_is_null():
+    frame, regions = read_regions(DATA, filters=col("note").is_null())
     assert_frames_equal(frame, filtered_frame([]))
-    assert not found
+    assert not regions
 
 
-def test_other_columns_are_read_where_rows_are_left():
-    """Without statistics of any kind: first the filter's column, then the row groups that have something left."""
+def test_projected_columns_are_read_for_matching_row_groups():
+    """Without statistics, the filter column comes first, then the row groups with matching rows."""
     data = to_parquet(FRAME, **OPTIONS | {"write_statistics": False, "write_page_index": False})
-    frame, found = read_regions(data, columns=["value"], filters=key == 2 * 250)
+    frame, regions = read_regions(data, columns=["value"], filters=key == 2 * 250)
     assert_frames_equal(frame, filtered_frame(FRAME["key"] == 500, ["value"]))
-    assert found == {("chunk", group, "key") for group in range(5)} | {("chunk", 1, "value")}
+    assert regions == {("chunk", group, "key") for group in range(5)} | {("chunk", 1, "value")}
 
 
-def test_other_columns_are_read_page_by_page():
-    """An offset index stands alone: it has the places of the pages that the rows left over are in."""
+def test_projected_columns_are_read_for_matching_pages():
+    """An offset index without a column index locates the pages of the matching rows."""
     data = forge(DATA, ("no null counts", "no statistics"))
     data = forge(data, ("no column index",) * 10)
-    frame, found = read_regions(data, columns=["value"], filters=col("note") == FRAME["note"][250])
+    frame, regions = read_regions(data, columns=["value"], filters=col("note") == FRAME["note"][250])
     assert_frames_equal(frame, filtered_frame(FRAME.index == 250, ["value"]))
-    assert data_pages_of(found, "value") == {(1, 2)}
+    assert data_pages_of(regions, "value") == {(1, 2)}
 
 
-def test_a_read_of_everything_touches_no_index():
+def test_full_reads_fetch_no_index():
     data = to_parquet(FRAME, bloom_filter_options={"key": True, "word": True}, **OPTIONS)
     for options in ({}, {"filters": key >= 0}, {"filters": key.is_not_null() & (col("note") != "x")}):
-        frame, found = read_regions(data, **options)
+        frame, regions = read_regions(data, **options)
         assert_frames_equal(frame, FRAME)
-        assert {region[0] for region in found} == {"page", "dictionary"}
+        assert {region[0] for region in regions} == {"page", "dictionary"}
 
 
-def test_a_range_of_rows_is_read_page_by_page():
-    frame, found = read_regions(DATA, columns=["value", "note"], row_range=(250, 265))
+def test_row_ranges_fetch_only_their_pages():
+    frame, regions = read_regions(DATA, columns=["value", "note"], row_range=(250, 265))
     assert_frames_equal(frame, FRAME.loc[250:264, ["value", "note"]].reset_index(drop=True))
-    assert data_pages_of(found) == {(1, name, page) for name in ("value", "note") for page in (2, 3)}
-    frame, found = read_regions(DATA, columns=["value"], nrows=5)
-    assert data_pages_of(found) == {(0, "value", 0)}
+    assert data_pages_of(regions) == {(1, name, page) for name in ("value", "note") for page in (2, 3)}
+    frame, regions = read_regions(DATA, columns=["value"], nrows=5)
+    assert data_pages_of(regions) == {(0, "value", 0)}
 
 
-def test_the_first_rows_that_satisfy():
+def test_nrows_stops_after_matching_rows():
     filters = col("word") == "w07"
-    frame, found = read_regions(DATA, columns=["value"], filters=filters, nrows=2)
+    frame, regions = read_regions(DATA, columns=["value"], filters=filters, nrows=2)
     assert_frames_equal(frame, filtered_frame(FRAME["word"] == "w07", ["value"])[:2])
-    assert {group for group, _ in data_pages_of(found, "value")} == {0}
+    assert {group for group, _ in data_pages_of(regions, "value")} == {0}
 
 
 @pytest.mark.parametrize("limit", [50, 1 << 20])
 @pytest.mark.parametrize("size", [60, 200, 1000])
-def test_windows_without_a_wanted_row(size, limit):
-    """Of strings that nobody says who wrote, pages that are not wanted may be needed by later ones."""
+def test_windows_without_selected_rows(size, limit):
+    """Strings of an unknown writer may need values from unselected pages before them."""
     values = ["v" * 80 + str(number % 3) for number in range(13)]
     data = write_by_pyarrow(pa.table({"x": values}), write_batch_size=10, dictionary_pagesize_limit=limit)
-    for made in (data, forge(data, ("by nobody",))):
+    for file in (data, forge(data, ("by nobody",))):
         with mock.patch.object(column_pages, "WINDOW_BYTES", size):
-            assert matching_row_numbers(made, x == values[0], row_range=(12, 13)) == [12]
-            assert read_parquet(made, filters=x == values[2])["x"].tolist() == [values[2]] * 4
-            assert read_parquet(made, row_range=(12, 13))["x"].tolist() == values[12:]
+            assert matching_row_numbers(file, x == values[0], row_range=(12, 13)) == [12]
+            assert read_parquet(file, filters=x == values[2])["x"].tolist() == [values[2]] * 4
+            assert read_parquet(file, row_range=(12, 13))["x"].tolist() == values[12:]
 
 
-def test_a_look_up_in_an_object_store():
+def test_look_up_in_an_object_store():
     pytest.importorskip("fsspec")
     from support.io.object_store import ObjectStore
 
@@ -151,26 +151,27 @@ def test_a_look_up_in_an_object_store():
 
 @pytest.mark.parametrize("filters", [None, (col("a") > 0.5) | (col("c") > 0.5)])
 def test_gaps_between_columns_are_not_fetched(filters):
-    """Where the reader was told to fetch over no gap, chunks are not read over one either, which would fetch anew."""
+    """With a gap limit of 0, chunks are not read across gaps either, which would fetch the bytes twice."""
     pytest.importorskip("fsspec")
     from support.io.object_store import ObjectStore
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(8000), "b": rng.integers(0, 99, 8000, "i1"), "c": rng.random(8000)})
-    # With something long behind the rows, for these not to come along with the footer.
+    # Long metadata after the rows keeps them out of the footer's first read.
     data = to_parquet(
         frame, compression=None, use_dictionary=False, row_group_size=1000, key_value_metadata={"long": "x" * 100_000}
     )
     store = ObjectStore()
     store.pipe("/a", data)
     store.reset()
-    found = read_parquet("/a", ["a", "c"], filters, filesystem=store, coalescing=Coalescing(0, 1 << 20))
-    kept = frame[["a", "c"]]
+    got = read_parquet("/a", ["a", "c"], filters, filesystem=store, coalescing=Coalescing(0, 1 << 20))
+    expected = frame[["a", "c"]]
     assert_frames_equal(
-        found, kept if filters is None else kept[(kept["a"] > 0.5) | (kept["c"] > 0.5)].reset_index(drop=True)
+        got,
+        expected if filters is None else expected[(expected["a"] > 0.5) | (expected["c"] > 0.5)].reset_index(drop=True),
     )
     with ParquetFile(data) as file:
         chunks = [chunk.meta_data for group in file.metadata.row_groups for chunk in group.columns]
-    wanted = sum(chunk.total_compressed_size for chunk in chunks if chunk.path_in_schema != ["b"])
-    behind = max(chunk.data_page_offset + chunk.total_compressed_size for chunk in chunks)
-    assert sum(stop - start for start, stop in store.requests if stop <= behind) == wanted
+    expected_bytes = sum(chunk.total_compressed_size for chunk in chunks if chunk.path_in_schema != ["b"])
+    end = max(chunk.data_page_offset + chunk.total_compressed_size for chunk in chunks)
+    assert sum(stop - start for start, stop in store.requests if stop <= end) == expected_bytes

@@ -1,4 +1,4 @@
-"""GEOMETRY and GEOGRAPHY: what the footer says of them, and what geopandas gets."""
+"""GEOMETRY and GEOGRAPHY columns: metadata in the footer, and conversion to geopandas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numparq.format.geospatial import BoundingBox, merge_bounding_boxes
 
 pa = pytest.importorskip("pyarrow")
 
-# What the folder data/geospatial of the suite says: kind, CRS, algorithm, box and codes of the column behind.
+# Geometry columns in data/geospatial of the suite: kind, CRS, algorithm, bounding box and geospatial types.
 FILES = {
     "crs-default": ("GEOMETRY", "OGC:CRS84", None, (-111.0, -104.0, 41.0, 45.0), (3,)),
     "crs-geography": ("GEOGRAPHY", "OGC:CRS84", "SPHERICAL", None, None),
@@ -28,7 +28,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_the_footer_says(parquet_testing, name):
+def test_geospatial_metadata_of_the_suite(parquet_testing, name):
     kind, crs, algorithm, box, codes = FILES[name]
     with ParquetFile(parquet_testing / f"data/geospatial/{name}.parquet") as file:
         (column,) = file.geospatial.values()
@@ -39,8 +39,8 @@ def test_what_the_footer_says(parquet_testing, name):
         assert column.geospatial_types == codes
 
 
-def test_row_groups_of_all_kinds_of_geometries(parquet_testing):
-    """The second holds empty ones, the third nothing but nulls: nobody knows what the whole column lies in."""
+def test_geospatial_statistics_of_row_groups(parquet_testing):
+    """The second row group has empty geometries, the third only nulls, so the column has no bounding box."""
     with ParquetFile(parquet_testing / "data/geospatial/geospatial.parquet") as file:
         column = file.geospatial["geometry"]
     every = tuple(sorted(axes + kind for axes in (0, 1000, 2000, 3000) for kind in range(1, 8)))
@@ -57,7 +57,7 @@ def test_row_groups_of_all_kinds_of_geometries(parquet_testing):
 
 @pytest.mark.parametrize("dtype_backend", ["numpy", "pyarrow"])
 @pytest.mark.parametrize("name", ["crs-arbitrary-value", "crs-default", "crs-geography", "crs-projjson", "geospatial"])
-def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backend):
+def test_geometries_match_their_wkt(parquet_testing, name, dtype_backend):
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     path = parquet_testing / f"data/geospatial/{name}.parquet"
     plain = read_parquet(path)
@@ -74,7 +74,7 @@ def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backen
     assert got.attrs["numparq.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
 
 
-def test_columns_and_rows_of_geometries(parquet_testing):
+def test_projected_columns_and_row_ranges(parquet_testing):
     geopandas = pytest.importorskip("geopandas")
     path = parquet_testing / "data/geospatial/geospatial.parquet"
     whole = read_parquet(path, geometries="geopandas")
@@ -88,7 +88,7 @@ def test_columns_and_rows_of_geometries(parquet_testing):
 
 
 def _points(crs_notes, values=None):
-    """A file as GeoParquet's writers make it: WKB without a logical type, and the key ``geo``."""
+    """Write a file as GeoParquet's writers do: WKB without a logical type, and the key ``geo``."""
     shapely = pytest.importorskip("shapely")
     values = values or [shapely.Point(1, 2).wkb, None, shapely.Point(3, 4).wkb]
     frame = pd.DataFrame({"name": ["a", "b", "c"], "other": values, "place": values})
@@ -97,7 +97,7 @@ def _points(crs_notes, values=None):
     return numparq.to_parquet(frame, key_value_metadata={"geo": json.dumps(geo)})
 
 
-def test_geoparquet():
+def test_geoparquet_metadata():
     pytest.importorskip("geopandas")
     data = _points({})
     assert ParquetFile(data).geospatial["place"].bbox == BoundingBox(1, 3, 2, 4)
@@ -110,7 +110,7 @@ def test_geoparquet():
     assert spherical.attrs["numparq.geospatial"]["place"]["algorithm"] == "SPHERICAL"
 
 
-def test_geopandas_own_files(tmp_path):
+def test_files_written_by_geopandas(tmp_path):
     geopandas, testing = pytest.importorskip("geopandas"), pytest.importorskip("geopandas.testing")
     import shapely
 
@@ -125,7 +125,7 @@ def test_geopandas_own_files(tmp_path):
 @pytest.mark.parametrize(
     "geo", ["", "[]", "{", '{"columns": 3}', '{"columns": {"place": 3, "none": {}}}', "null", "[" * 10**5]
 )
-def test_what_is_no_geoparquet(geo):
+def test_malformed_geo_metadata_is_ignored(geo):
     frame = pd.DataFrame({"place": [b"x"]})
     assert ParquetFile(numparq.to_parquet(frame, key_value_metadata={"geo": geo})).geospatial == {}
 
@@ -133,20 +133,20 @@ def test_what_is_no_geoparquet(geo):
 @pytest.mark.parametrize(
     "bbox", [None, [1, 2, 3], "abc", [1, 2, "x", 4], [math.nan, 0, 1, 1], [0, 5, 1, 4], [10**400, 0, 1, 1]]
 )
-def test_boxes_that_are_none(bbox):
+def test_invalid_bbox_is_ignored(bbox):
     assert ParquetFile(_points({"bbox": bbox})).geospatial["place"].bbox is None
 
 
-def test_a_value_that_is_no_geometry():
+def test_invalid_wkb_names_the_row():
     data = _points({}, [b"nonsense", None, b"\x01\x01\x00\x00\x00"])
-    with pytest.raises(InvalidFileError, match=r"the value of row 0 of those read is not well-known binary") as caught:
+    with pytest.raises(InvalidFileError, match=r"row 0 of the result is not well-known binary") as caught:
         read_parquet(data, geometries="geopandas")
-    assert not isinstance(caught.value, CorruptPageError)  # which would name the page
+    assert not isinstance(caught.value, CorruptPageError)  # that error would name the page
     assert read_parquet(data)["place"][0] == b"nonsense"
 
 
 @pytest.mark.parametrize("crs", ["EPSG:999999", "srid:x", "projjson:missing", "{", "projjson:geo2"])
-def test_a_crs_that_is_not_understood(crs):
+def test_unknown_crs_warns(crs):
     pytest.importorskip("geopandas")
     with pytest.warns(UserWarning, match="the CRS of column"):
         got = read_parquet(_points({"crs": crs}), geometries="geopandas")
@@ -155,15 +155,15 @@ def test_a_crs_that_is_not_understood(crs):
 
 
 @pytest.mark.parametrize("crs", ["+init={}:1", "init={}:1", " +proj=longlat +nadgrids={}"])
-def test_a_crs_that_names_a_file_opens_none(tmp_path, crs):
+def test_crs_never_opens_files(tmp_path, crs):
     pytest.importorskip("geopandas")
     named = tmp_path / "definitions"
     named.write_text("<1> +proj=longlat +datum=WGS84 +no_defs <>\n")
-    with pytest.warns(UserWarning, match="strings of PROJ may name files"):
+    with pytest.warns(UserWarning, match="PROJ strings are not in the specification"):
         assert read_parquet(_points({"crs": crs.format(named)}), geometries="geopandas").crs is None
 
 
-def test_what_a_crs_and_the_primary_column_should_not_be():
+def test_deeply_nested_crs_and_invalid_primary_column():
     geopandas = pytest.importorskip("geopandas")
     notes = {"encoding": "WKB", "crs": "projjson:deep"}
     frame = pd.DataFrame({"place": [b"\1\1\0\0\0" + np.array([1.0, 2.0]).tobytes()]})
@@ -176,7 +176,7 @@ def test_what_a_crs_and_the_primary_column_should_not_be():
 
 
 @pytest.mark.parametrize(("crs", "number"), [("srid:4326", 4326), ("EPSG:3857", 3857), ("srid:0", None), ("", None)])
-def test_ways_to_say_a_crs(crs, number):
+def test_crs_notations(crs, number):
     pytest.importorskip("geopandas")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -184,8 +184,8 @@ def test_ways_to_say_a_crs(crs, number):
     assert (got.crs and got.crs.to_epsg()) == number
 
 
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="geometries is one of 'wkb', 'geopandas', not 'shapely'"):
+def test_invalid_geometries_option():
+    with pytest.raises(ValueError, match="geometries must be 'wkb' or 'geopandas', not 'shapely'"):
         read_parquet(_points({}), geometries="shapely")
 
 
@@ -193,8 +193,8 @@ def _covers(box, x):
     return box.xmin <= x <= box.xmax if box.xmin <= box.xmax else x >= box.xmin or x <= box.xmax
 
 
-def test_boxes_united():
-    """Whatever lies in one of them lies in what they make, across the antimeridian too."""
+def test_merge_bounding_boxes():
+    """The merged box covers every box, also across the antimeridian."""
     rng = np.random.default_rng(5)
     for _ in range(300):
         boxes = [BoundingBox(*rng.integers(-180, 181, 2).tolist(), 0, 1) for _ in range(rng.integers(1, 5))]

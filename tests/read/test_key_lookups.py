@@ -1,4 +1,4 @@
-"""Look-ups of keys, as callers see them: arguments, strings, files that change, threads."""
+"""Key look-ups through the public API: arguments, strings, changed files, threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.data.keyed_table import ROWS, keyed_file, keyed_frame
 
 
 @pytest.mark.parametrize("threads", [0, -1, "2", True])
-def test_arguments_are_checked(threads) -> None:
+def test_threads_argument_is_checked(threads) -> None:
     data = keyed_file()
     for _ in range(3):
         with pytest.raises((ValueError, TypeError), match="threads"):
@@ -22,7 +22,7 @@ def test_arguments_are_checked(threads) -> None:
         numparq.read_parquet(data, filters=col("key") == 30)
 
 
-def test_strings_are_checked() -> None:
+def test_invalid_utf8_is_an_error() -> None:
     frame = keyed_frame()
     data = keyed_file(frame[["key", "text"]], compression=None, write_page_checksum=False)
     data = data.replace(b"name 03210", b"name \xff3210")
@@ -33,7 +33,7 @@ def test_strings_are_checked() -> None:
         assert numparq.read_parquet(data, filters=col("key") == 3 * 3220)["text"].tolist() == ["name 03220"]
 
 
-def test_a_file_that_changes(tmp_path) -> None:
+def test_changed_file_is_an_error(tmp_path) -> None:
     path = tmp_path / "file.parquet"
     path.write_bytes(keyed_file())
     with numparq.ParquetFile(path) as file:
@@ -45,16 +45,16 @@ def test_a_file_that_changes(tmp_path) -> None:
             file.read(filters=col("key") == 30)
 
 
-def test_threads_at_once(tmp_path) -> None:
+def test_concurrent_lookups(tmp_path) -> None:
     path, failures = tmp_path / "file.parquet", []
-    stored_at = keyed_file()
-    path.write_bytes(stored_at)
+    data = keyed_file()
+    path.write_bytes(data)
 
     def work(seed: int) -> None:
         for row in np.random.default_rng(seed).integers(0, ROWS, 60).tolist():
-            found = numparq.read_parquet(path, ["key", "text"], filters=col("key") == 3 * row)
-            if found.to_numpy().tolist() != [[3 * row, f"name {row:05}"]]:
-                failures.append((row, found))
+            got = numparq.read_parquet(path, ["key", "text"], filters=col("key") == 3 * row)
+            if got.to_numpy().tolist() != [[3 * row, f"name {row:05}"]]:
+                failures.append((row, got))
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:

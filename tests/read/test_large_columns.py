@@ -1,4 +1,4 @@
-"""Columns of more bytes or values in one row group than 31 bits count; all but the slow tests lower the limits."""
+"""Columns with 2**31 bytes or values and more in a row group: only slow tests are so large, others lower the limits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(array, **options):
 
 @pytest.mark.usefixtures("low_limits")
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()], ids=str)
-def test_lists_of_many_bytes(kind):
+def test_lists_with_too_many_bytes_use_large_values(kind):
     texts = pa.array(TEXTS, pa.list_(pa.string())).cast(pa.list_(kind))
     got = read(texts)
     assert got.dtype.pyarrow_dtype.value_type == (pa.large_binary() if kind == pa.binary() else pa.large_string())
@@ -57,7 +57,7 @@ def test_lists_of_many_bytes(kind):
 
 
 @pytest.mark.usefixtures("low_limits")
-def test_json_of_many_bytes():
+def test_json_with_too_many_bytes():
     texts = ['{"a": 1}', None, '{"bcdefgh": 2}']
     array = pa.StructArray.from_arrays([pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts))], ["j"])
     got = read(array).array.__arrow_array__()
@@ -65,7 +65,7 @@ def test_json_of_many_bytes():
 
 
 @pytest.mark.usefixtures("low_limits")
-def test_lists_of_many_elements():
+def test_lists_with_too_many_elements_use_large_list():
     numbers = [[1, 2], [], None, [3, None, 5], [6]]
     got = read(pa.array(numbers, pa.list_(pa.int32())))
     assert got.dtype == pd.ArrowDtype(pa.large_list(pa.field("element", pa.int32())))
@@ -75,7 +75,7 @@ def test_lists_of_many_elements():
 
 
 @pytest.mark.usefixtures("low_limits")
-def test_structs_and_maps_of_many_bytes():
+def test_structs_and_maps_with_too_many_bytes():
     structs = [{"s": text, "n": number} for number, text in enumerate(["abcdef", None, "ghijkl", "mn"])]
     got = read(pa.array(structs, pa.struct([("s", pa.string()), ("n", pa.int64())])))
     assert got.dtype.pyarrow_dtype.field("s").type == pa.large_string()
@@ -86,14 +86,14 @@ def test_structs_and_maps_of_many_bytes():
     assert got.array.__arrow_array__().to_pylist() == maps
     maps = [[("a", 1), ("b", 2), ("c", 3)], [("d", 4), ("e", 5), ("f", 6)]]
     got = read(pa.array(maps, pa.map_(pa.string(), pa.int64())))
-    assert pa.types.is_large_list(got.dtype.pyarrow_dtype)  # Arrow has no maps of so many
+    assert pa.types.is_large_list(got.dtype.pyarrow_dtype)  # Arrow has no map with 64-bit offsets
     pairs = [[(item["key"], item["value"]) for item in row] for row in got.array.__arrow_array__().to_pylist()]
     assert pairs == maps
 
 
 @pytest.mark.usefixtures("low_limits")
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary()], ids=str)
-def test_flat_columns_of_many_bytes(kind):
+def test_flat_columns_with_too_many_bytes_keep_their_type(kind):
     texts = ["abcdef", None, "ghijklmnopqrs", "", "tuvwx", "yz", None, "0123456789abcdef", "x"]
     array = pa.array(texts).cast(kind)
     got = read(array)
@@ -102,8 +102,8 @@ def test_flat_columns_of_many_bytes(kind):
 
 
 @pytest.mark.usefixtures("low_limits")
-def test_dictionary_columns_of_many_bytes_without_a_dictionary():
-    """ARROW:schema has a dictionary, but the pages have none."""
+def test_dictionary_type_without_dictionary_pages():
+    """ARROW:schema has a dictionary type, but the chunk has no dictionary page."""
     texts = pa.array(["abcdef", "ghijkl", None, "abcdef", "mnopqr"]).dictionary_encode()
     data = stored(texts, use_dictionary=False)
     got = read_parquet(data, dtype_backend="pyarrow")["a"]
@@ -112,8 +112,8 @@ def test_dictionary_columns_of_many_bytes_without_a_dictionary():
 
 
 @pytest.mark.parametrize("lengths", [[6, 6, 6], [20, 1], [1, 20], [4, 4, 4, 4, 20, 0, 0, 3]], ids=str)
-def test_parts_begin_at_zero(monkeypatch, lengths):
-    """A part of one value is counted from its own beginning, too, wherever it is."""
+def test_split_at_31_bits_starts_each_part_at_zero(monkeypatch, lengths):
+    """This holds for a part with a single long value, too."""
     monkeypatch.setattr(arrow, "_MAX_OFFSET", 10)
     offsets = np.cumsum([0, *lengths])
     data = np.arange(offsets[-1], dtype=np.uint8)
@@ -131,7 +131,7 @@ TEXT = 1 << 20
 
 
 def texts_of_a_dictionary() -> bytes:
-    """Make a small file of one column of lists, whose 2,148 strings of a MiB each come from a dictionary of two."""
+    """Build a small file with one column of lists: 2,148 strings of 1 MiB from a dictionary with two entries."""
     count = SIZE // TEXT
     lengths = [0, 1, 3] * (count // 4)
     codes = [number % 2 for number in range(sum(lengths))]
@@ -159,8 +159,8 @@ EXPECTED = [(TEXT, "x", "y"), (TEXT, "z", "z")]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_lists_of_more_than_two_gibibytes(backend):
-    """Written in few bytes by a dictionary; a string of each of the last lists lies beyond 2 GiB."""
+def test_lists_beyond_2_gib(backend):
+    """The file is small by its dictionary. Strings of the last lists lie beyond 2 GiB."""
     got = read_parquet(texts_of_a_dictionary(), dtype_backend=backend)
     lengths = [0, 1, 3] * (SIZE // TEXT // 4)
     if backend == "pyarrow":
@@ -182,8 +182,8 @@ def test_lists_of_more_than_two_gibibytes(backend):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flat", "nested"])
-def test_what_numparq_writes_of_more_than_two_gibibytes(tmp_path, kind):
-    """One row group of strings, flat or in lists, that zstd makes small."""
+def test_round_trip_beyond_2_gib(tmp_path, kind):
+    """One row group of strings, flat or in lists, that zstd compresses well."""
     count = SIZE // TEXT
     text = "w" * (TEXT - 1) + "v"
     frame = pd.DataFrame({"a": pd.Series([text if kind == "flat" else [text]] * count, dtype=object)})
@@ -195,11 +195,11 @@ def test_what_numparq_writes_of_more_than_two_gibibytes(tmp_path, kind):
         got = read_parquet(tmp_path / "file", dtype_backend=backend)["a"]
         assert len(got) == count
         for row in (0, count // 2, count - 1):
-            found = got.iloc[row]
-            assert first_and_last(found if kind == "flat" else found[0]) == (TEXT, "w", "v")
+            value = got.iloc[row]
+            assert first_and_last(value if kind == "flat" else value[0]) == (TEXT, "w", "v")
         if backend == "pyarrow" and kind == "flat":
-            assert got.array.__arrow_array__().num_chunks > 1  # of 31-bit offsets each
+            assert got.array.__arrow_array__().num_chunks > 1  # each with 31-bit offsets
         elif backend == "pyarrow":
             assert got.dtype.pyarrow_dtype.value_type == pa.large_string()
-        del got, found
+        del got, value
         gc.collect()

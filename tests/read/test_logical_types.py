@@ -1,4 +1,4 @@
-"""Logical types in files: read as pyarrow reads them, and with their limits."""
+"""Logical types: read as by pyarrow, and their limits."""
 
 from __future__ import annotations
 
@@ -100,30 +100,30 @@ FILES = {
 
 @pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable", "pyarrow"])
 @pytest.mark.parametrize("name", FILES)
-def test_files_read_as_pyarrow_reads_them(name, dtype_backend):
+def test_logical_types_match_pyarrow(name, dtype_backend):
     arrow_type, values, element = FILES[name]
     data = write_annotated_column(pa.array(values, arrow_type), **element)
     options = {"dtype_backend": dtype_backend} if dtype_backend else {}
     assert_frames_equal(read_parquet(data, **options), pd.read_parquet(io.BytesIO(data), engine="pyarrow", **options))
 
 
-def test_a_decimal_too_long_for_its_type_names_the_column():
+def test_decimal_precision_beyond_physical_type_names_the_column():
     data = write_annotated_column(pa.array([1], pa.int32()), logicalType=logical_type("DECIMAL", precision=10, scale=0))
     with pytest.raises(InvalidFileError, match=r"DECIMAL\(10, 0\) does not fit .*column 'a'"):
         read_parquet(data)
 
 
-def test_decimals_longer_than_arrows():
+def test_decimals_beyond_arrow_precision():
     data = write_annotated_column(
         pa.array([b"\1" * 40, b"\xff" * 40], pa.binary(40)), logicalType=logical_type("DECIMAL", precision=90, scale=3)
     )
     unscaled = int.from_bytes(b"\1" * 40, "big")
     assert read_parquet(data)["a"].tolist() == [decimal.Decimal(f"{unscaled}E-3"), decimal.Decimal("-0.001")]
-    with pytest.raises(NotImplementedError, match="no decimals of 90 digits"):
+    with pytest.raises(NotImplementedError, match="cannot hold decimals of 90 digits"):
         read_parquet(data, dtype_backend="pyarrow")
 
 
-def test_a_decimal_of_no_bytes_is_an_error():
+def test_empty_decimal_is_an_error():
     data = write_annotated_column(pa.array([b"\1", b""]), logicalType=logical_type("DECIMAL", precision=5, scale=0))
     for dtype_backend in ("numpy_nullable", "pyarrow"):
         with pytest.raises(InvalidFileError, match="has no bytes"):

@@ -1,4 +1,4 @@
-"""`memory_limit` of one read: what would take more is refused before memory is taken, and it is said what to do."""
+"""``memory_limit`` of a read: larger reads are refused before memory is allocated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def data():
 
 
 @pytest.mark.parametrize("options", [{}, {"columns": ["a", "b"]}, {"filters": col("b") >= 0}, {"nrows": 150_000}])
-def test_refused(data, options):
+def test_reads_above_the_limit_are_refused(data, options):
     numparq.read_parquet(data, **options)
     tracemalloc.start()
     try:
@@ -49,12 +49,12 @@ def test_refused(data, options):
         {"row_range": (5, 9000), "columns": ["s"]},
     ],
 )
-def test_allowed(data, options):
+def test_reads_below_the_limit_succeed(data, options):
     frame = numparq.read_parquet(data, memory_limit=3_000_000, **options)
     pd.testing.assert_frame_equal(frame, numparq.read_parquet(data, **options))
 
 
-def test_the_estimate_is_about_right(data):
+def test_estimate_is_close(data):
     frame = numparq.read_parquet(data)
     size = frame.memory_usage(deep=True).sum()
     numparq.read_parquet(data, memory_limit=int(size * 1.5) + (4 << 20), threads=1)
@@ -70,7 +70,7 @@ def test_objects_are_counted():
         numparq.read_parquet(buffer, memory_limit=12_000_000)
 
 
-def test_of_many_files(data, tmp_path):
+def test_limit_counts_all_files(data, tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.parquet").write_bytes(data)
     with pytest.raises(numparq.LimitError, match="600,000 rows"):
@@ -81,6 +81,6 @@ def test_of_many_files(data, tmp_path):
 @pytest.mark.parametrize(
     ("limit", "error"), [(0, ValueError), (-5, ValueError), ("1 GB", TypeError), (True, TypeError)]
 )
-def test_limits_of_no_use(data, limit, error):
+def test_invalid_limits(data, limit, error):
     with pytest.raises(error):
         numparq.read_parquet(data, memory_limit=limit)

@@ -1,4 +1,4 @@
-"""Nested columns read: what pyarrow reads of random ones, old forms of lists and maps, paths, rows, damage."""
+"""Nested columns: comparison with pyarrow, legacy list and map schemas, paths, row selection, damage."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ OPTIONS = [
 ]
 
 
-def plain(value):
-    """Give plain Python values: arrays as lists."""
+def as_python(value):
+    """Convert arrays to lists and NaN to None, recursively."""
     if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
+        return [as_python(item) for item in value.tolist()]
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: as_python(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(plain(item) for item in value)
+        return type(value)(as_python(item) for item in value)
     return None if isinstance(value, float) and value != value else value
 
 
-# --- as pyarrow reads them ----------------------------------------------------------------------------------
+# --- comparison with pyarrow ----------------------------------------------------------------------------------
 
 
 def arrow_table():
@@ -61,19 +61,19 @@ def arrow_table():
         {
             name: pa.array(values + [None] * (rows - len(values)), data_type)
             for name, (values, data_type) in ARROW.items()
-            if name != "list of views"  # which pyarrow makes no frame of
+            if name != "list of views"  # pyarrow cannot convert list views to pandas
         }
     )
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_arrow_data(options, dtype_backend):
+def test_pyarrow_files_read_as_by_pandas(options, dtype_backend):
     for name, column in zip(arrow_table().column_names, arrow_table().columns, strict=True):
         data = write_by_pyarrow(pa.table({name: column}), **options)
         got = read_parquet(data, **backend_options(dtype_backend))
-        if name == "binaries":  # pyarrow makes no objects of them, when they are of a fixed size and in lists
-            assert [plain(item) for item in got[name].tolist()[:2]] == [[b"ab", None], [b"cd"]]
+        if name == "binaries":  # pyarrow cannot convert fixed-size binary in lists
+            assert [as_python(item) for item in got[name].tolist()[:2]] == [[b"ab", None], [b"cd"]]
             continue
         expected = read_by_pandas(data, **backend_options(dtype_backend))
         assert_frames_equal(got, expected)
@@ -82,7 +82,7 @@ def test_arrow_data(options, dtype_backend):
 
 
 @pytest.mark.parametrize("options", [{}, {"row_group_size": 2}, {"data_page_size": 8, "data_page_version": "2.0"}])
-def test_objects_there_and_back(options):
+def test_object_columns_round_trip(options):
     for name, values in COLUMNS.items():
         data = numparq.to_parquet(pd.DataFrame({"c": pd.Series(object_series(values))}), **options)
         assert_frames_equal(read_parquet(data), read_by_pandas(data))
@@ -93,7 +93,7 @@ def test_objects_there_and_back(options):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_random_objects(data):
+def test_random_nested_lists_round_trip(data):
     values = data.draw(
         st.lists(st.none() | st.lists(data.draw(nested_strategies(3)), max_size=4), min_size=1, max_size=30)
     )
@@ -112,11 +112,11 @@ def test_random_objects(data):
     part = read_parquet(written_by_us, dtype_backend="pyarrow", row_range=(first, stop))["c"].tolist()
     assert part == arrow.slice(first, stop - first).to_pylist() or pd.NA in part
     assert len(part) == stop - first
-    assert [plain(item) for item in read_parquet(written_by_us)["c"]] == arrow.to_pylist()
+    assert [as_python(item) for item in read_parquet(written_by_us)["c"]] == arrow.to_pylist()
 
 
-def test_many_lists():
-    """More than are cut out one by one, some of them long."""
+def test_many_short_and_long_lists():
+    """More lists than are sliced one by one."""
     rng = np.random.default_rng(0)
     for longest in (3, 60):
         values = [None if rng.random() < 0.1 else rng.integers(0, 9, rng.integers(0, longest)) for _ in range(2000)]
@@ -124,7 +124,7 @@ def test_many_lists():
         assert_frames_equal(read_parquet(data), read_by_pandas(data))
 
 
-def test_integers_that_floats_do_not_hold():
+def test_large_integers_beside_nulls_stay_exact():
     data = write_by_pyarrow(pa.table({"a": [[2**62 + 1, None], [1]], "s": [{"x": 2**62 + 1}, {"x": None}]}))
     got = read_parquet(data)
     assert got["a"][0].tolist() == [2**62 + 1, None]
@@ -132,13 +132,13 @@ def test_integers_that_floats_do_not_hold():
     assert got["s"].tolist() == [{"x": 2**62 + 1}, {"x": None}]
 
 
-def test_structs_of_many_fields():
+def test_struct_with_300_fields():
     rows = [{f"f{number}": number + row for number in range(300)} for row in range(3)]
     data = write_by_pyarrow(pa.table({"s": rows}))
     assert read_parquet(data)["s"].tolist() == rows
 
 
-def test_flat_columns_beside_them():
+def test_flat_columns_beside_nested_columns():
     table = pa.table(
         {"n": [1, None, 3], "l": [[1], None, []], "t": ["a", "b", None], "s": [{"x": 1}] * 3, "b": [True] * 3}
     )
@@ -152,10 +152,10 @@ def test_flat_columns_beside_them():
         assert_frames_equal(read_parquet(data, include=["row_number"]).drop(columns="row_number"), read_by_pandas(data))
 
 
-# --- rows -----------------------------------------------------------------------------------------------------
+# --- row selection --------------------------------------------------------------------------------------------
 
 
-def test_rows_and_row_groups():
+def test_row_ranges_and_row_groups():
     rng = random.Random(0)
     values = [
         None if rng.random() < 0.2 else [rng.choice(["", "a", None]) for _ in range(rng.randint(0, 4))]
@@ -168,18 +168,18 @@ def test_rows_and_row_groups():
         whole = read_parquet(data)
         for first, stop in ((0, 1), (12, 14), (13, 26), (5, 45), (49, 50), (20, 20), (0, 50)):
             got = read_parquet(data, row_range=(first, stop))
-            assert [plain(item) for item in got["a"]] == [plain(item) for item in whole["a"][first:stop]]
-            assert [plain(item) for item in got["s"]] == [plain(item) for item in whole["s"][first:stop]]
-        assert [plain(item) for item in read_parquet(data, row_groups=[3, 0])["a"]] == values[39:] + values[:13]
-        assert [plain(item) for item in read_parquet(data, nrows=3)["a"]] == values[:3]
+            assert [as_python(item) for item in got["a"]] == [as_python(item) for item in whole["a"][first:stop]]
+            assert [as_python(item) for item in got["s"]] == [as_python(item) for item in whole["s"][first:stop]]
+        assert [as_python(item) for item in read_parquet(data, row_groups=[3, 0])["a"]] == values[39:] + values[:13]
+        assert [as_python(item) for item in read_parquet(data, nrows=3)["a"]] == values[:3]
         assert len(read_parquet(data, nrows=0)) == 0
         texts = pa.list_(pa.string())
         types = [texts, pa.struct([("l", texts), ("n", pa.int64())])]
-        nothing = read_parquet(data, nrows=0, dtype_backend="pyarrow")
-        assert nothing.dtypes.tolist() == list(map(pd.ArrowDtype, types))
+        empty = read_parquet(data, nrows=0, dtype_backend="pyarrow")
+        assert empty.dtypes.tolist() == list(map(pd.ArrowDtype, types))
 
 
-# --- old forms ------------------------------------------------------------------------------------------------
+# --- legacy list and map schemas ------------------------------------------------------------------------------
 
 
 def leaf(name, repetition=REQUIRED):
@@ -198,20 +198,20 @@ def repeated(name, *children, logical=None):
     return group(name, *children, repetition=REPEATED, logical=logical)
 
 
-def nothing(name):
-    """As what Spark writes of ``array()`` and ``map()``: nulls of which there is none."""
+def null_leaf(name):
+    """Build a leaf that is always null, as Spark writes for ``array()`` and ``map()``."""
     return SchemaNode(name, REQUIRED, INT32, logical=LogicalType("UNKNOWN"))
 
 
-# A schema, what is written, and what is read where that is not the same.
+# Schema, values written, and values read (None: the same).
 FORMS = {
     "lists of nothing": (
-        group("c", repeated("list", group("e", repeated("list", nothing("element")), logical=LIST)), logical=LIST),
+        group("c", repeated("list", group("e", repeated("list", null_leaf("element")), logical=LIST)), logical=LIST),
         [[[]], None, []],
         None,
     ),
     "maps of nothing": (
-        group("c", repeated("key_value", nothing("key"), nothing("value")), logical=MAP),
+        group("c", repeated("key_value", null_leaf("key"), null_leaf("value")), logical=MAP),
         [[], None],
         None,
     ),
@@ -253,17 +253,17 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_forms(name, version):
+def test_legacy_list_and_map_schemas(name, version):
     node, values, expected = FORMS[name]
     frame = pd.DataFrame({"c": pd.Series(object_series(values))})
     data = numparq.to_parquet(frame, schema=[node], data_page_version=version, store_schema=False)
-    assert [plain(item) for item in read_parquet(data)["c"]] == (expected or values)
+    assert [as_python(item) for item in read_parquet(data)["c"]] == (expected or values)
     arrow = read_parquet(data, dtype_backend="pyarrow")["c"].array.__arrow_array__()
     arrow.validate(full=True)
     assert arrow.to_pylist() == (expected or values)
 
 
-def test_map_key_value():
+def test_map_key_value_converted_type():
     node = group("c", repeated("map", text("key"), leaf("value", OPTIONAL)), logical=MAP)
     values = [[("a", None), ("a", 2)], None, []]
     data = numparq.to_parquet(pd.DataFrame({"c": pd.Series(object_series(values))}), schema=[node], store_schema=False)
@@ -271,11 +271,10 @@ def test_map_key_value():
     def edit(footer):
         footer.schema[1].converted_type, footer.schema[1].logicalType = 2, None
 
-    assert [plain(item) for item in read_parquet(rewritten(data, edit))["c"]] == values
+    assert [as_python(item) for item in read_parquet(rewritten(data, edit))["c"]] == values
 
 
-def test_maps_without_values():
-    """They are lists of their keys."""
+def test_maps_without_values_are_lists_of_keys():
     data = numparq.to_parquet(
         pd.DataFrame({"c": pd.Series(object_series([["a", "b"], None, []]))}),
         schema=[group("c", repeated("key_value", text("key")), logical=LIST)],
@@ -285,11 +284,10 @@ def test_maps_without_values():
     def edit(footer):
         footer.schema[1].converted_type, footer.schema[1].logicalType = 1, None
 
-    assert [plain(item) for item in read_parquet(rewritten(data, edit))["c"]] == [["a", "b"], None, []]
+    assert [as_python(item) for item in read_parquet(rewritten(data, edit))["c"]] == [["a", "b"], None, []]
 
 
-def test_annotations_that_do_not_fit():
-    """What is no list or map is a struct."""
+def test_list_and_map_annotations_on_structs_are_ignored():
     table = pa.table({"c": [{"x": 1, "y": [2]}, None]})
     for converted in (1, 2, 3):
 
@@ -297,7 +295,7 @@ def test_annotations_that_do_not_fit():
             footer.schema[1].converted_type = converted
 
         data = write_with_footer(table, edit)
-        assert [plain(item) for item in read_parquet(data)["c"]] == [{"x": 1, "y": [2]}, None]
+        assert [as_python(item) for item in read_parquet(data)["c"]] == [{"x": 1, "y": [2]}, None]
 
 
 def rewritten(data, edit):
@@ -307,7 +305,7 @@ def rewritten(data, edit):
     return parse_file(data).stored(edit)
 
 
-# --- parts of columns -----------------------------------------------------------------------------------------
+# --- paths into columns ---------------------------------------------------------------------------------------
 
 
 def nested_file():
@@ -329,27 +327,27 @@ def nested_file():
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 @pytest.mark.parametrize("columns", [["a.c.d"], ["a.c"], ["z", "a.c.e", "a.t"], ["a.c.d", "a.c.e", "a"]])
-def test_fields_of_structs(columns, dtype_backend):
-    """A field is a column of its own, of the dtype that it would have."""
+def test_struct_fields_are_read_as_columns(columns, dtype_backend):
+    """A projected field has the dtype that it would have as a flat column."""
     options = {"columns": columns, **backend_options(dtype_backend)}
     assert_frames_equal(read_parquet(nested_file(), **options), read_by_pandas(nested_file(), **options))
 
 
-def test_paths():
+def test_dotted_and_tuple_paths():
     data = nested_file()
-    assert read_parquet(data, columns=["a.b"])["a.b"].tolist() == [7, 8, 9]  # a column of just that name
+    assert read_parquet(data, columns=["a.b"])["a.b"].tolist() == [7, 8, 9]  # the column with this exact name
     assert read_parquet(data, columns=[("a", "b")])["b"].tolist()[0] == 1
     got = read_parquet(data, columns=["l.list.element.x"])
-    assert [plain(item) for item in got["l"]] == [[{"x": 1}, None], [], None]
+    assert [as_python(item) for item in got["l"]] == [[{"x": 1}, None], [], None]
     got = read_parquet(data, columns=["l.list.element.y", "z", ("l", "list", "element", "x")])
     assert got.columns.tolist() == ["l", "z"]
-    assert [plain(item) for item in got["l"]] == [[{"x": 1, "y": 2}, None], [], None]
-    assert [plain(item) for item in read_parquet(data, columns=["m.key_value.key"])["m"]] == [["k"], None, []]
+    assert [as_python(item) for item in got["l"]] == [[{"x": 1, "y": 2}, None], [], None]
+    assert [as_python(item) for item in read_parquet(data, columns=["m.key_value.key"])["m"]] == [["k"], None, []]
     with pytest.raises(SchemaError, match=r"did you mean .*'a\.c\.d'"):
         read_parquet(data, columns=["a.c.f"])
 
 
-def test_only_the_leaves_asked_for_are_fetched():
+def test_only_projected_leaves_are_fetched():
     rows = [{"small": 1, "large": "x" * 100 + str(number)} for number in range(3000)]
     data = write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False)
     with numparq.ParquetFile(io.BytesIO(data)) as file:
@@ -358,7 +356,7 @@ def test_only_the_leaves_asked_for_are_fetched():
         assert file.source.num_bytes - before < 50_000 < len(data)
 
 
-# --- what is a struct in the file only -------------------------------------------------------------------------
+# --- pandas types stored as structs ---------------------------------------------------------------------------
 
 _ARRAYS = pd.arrays.IntervalArray
 INTERVALS = {
@@ -374,7 +372,7 @@ COMPLEX = {name: np.array([1 + 2j, complex("nan")], name) for name in ("complex6
 
 
 @pytest.mark.parametrize("name", [*INTERVALS, *COMPLEX])
-def test_pairs(name):
+def test_intervals_and_complex_numbers_round_trip(name):
     values = {**INTERVALS, **COMPLEX}[name]
     index = pd.Index(values, name="i")
     for frame in (
@@ -388,8 +386,8 @@ def test_pairs(name):
             assert_frames_equal(read_parquet(data), read_by_pandas(data))
 
 
-def test_pairs_that_are_none():
-    """Structs of the same fields, and intervals that end before they begin, stay structs."""
+def test_lookalike_structs_stay_structs():
+    """Structs with the same fields, and intervals that end before they begin, are not converted."""
     rows = [{"real": 1.0, "imag": 2.0}]
     assert read_parquet(write_by_pyarrow(pa.table({"c": rows})))["c"].tolist() == rows
     frame = pd.DataFrame({"c": INTERVALS["integers"]})
@@ -405,8 +403,8 @@ def test_pairs_that_are_none():
 # --- damage -----------------------------------------------------------------------------------------------------
 
 
-def test_leaves_that_do_not_agree():
-    """Each leaf of a group tells where the group is null, and they have to tell the same."""
+def test_inconsistent_leaves_are_an_error():
+    """Every leaf of a group states where the group is null, and all must agree."""
     good = [{"x": 1, "y": 2}, {"x": 1, "y": 2}, None]
     files = [
         write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
@@ -429,7 +427,7 @@ def test_leaves_that_do_not_agree():
         read_parquet(first.stored())
 
 
-def test_other_rows_than_the_footer_has():
+def test_row_count_that_contradicts_the_footer():
     data = write_by_pyarrow(pa.table({"a": [[1], [2, 3]]}), store_schema=False)
 
     def edit(footer):
@@ -439,7 +437,7 @@ def test_other_rows_than_the_footer_has():
         read_parquet(rewritten(data, edit))
 
 
-def test_columns_that_are_nested_too_deep():
+def test_nesting_depth_limit():
     deep = pa.int32()
     for _ in range(60):
         deep = pa.list_(deep)
@@ -447,7 +445,7 @@ def test_columns_that_are_nested_too_deep():
     for _ in range(60):
         value = [value]
     data = write_by_pyarrow(pa.table({"a": pa.array([value, None], deep)}), store_schema=False)
-    assert plain(read_parquet(data)["a"][0]) == value
+    assert as_python(read_parquet(data)["a"][0]) == value
     node = leaf("x", OPTIONAL)
     for number in range(120):
         node = group(f"g{number}", node)
@@ -458,7 +456,7 @@ def test_columns_that_are_nested_too_deep():
         read_parquet(data)
 
 
-def test_names_that_are_no_text():
+def test_field_names_with_invalid_utf8():
     data = write_by_pyarrow(pa.table({"s": [{"x": 1}]}), store_schema=False)
 
     def edit(footer):
@@ -469,14 +467,14 @@ def test_names_that_are_no_text():
     assert list(read_parquet(damaged, dtype_backend="pyarrow")["s"][0]) == ["\ufffd"]
 
 
-def test_moments_that_datetime_does_not_know():
-    """They are the numbers that they are stored as, as in pyarrow where there is no time zone."""
+def test_timestamps_beyond_datetime_are_integers():
+    """The stored integers are returned, as by pyarrow for timestamps without a time zone."""
     far = 9_000_000_000_000_000_000
     kind = pa.struct([("z", pa.timestamp("us", "Europe/Paris")), ("n", pa.timestamp("us"))])
     data = write_by_pyarrow(pa.table({"s": pa.array([{"z": far, "n": far}, None], kind)}))
     assert read_parquet(data)["s"].tolist() == [{"z": far, "n": far}, None]
 
 
-def test_objects_are_compared_in_full():
+def test_nested_values_equal_compares_types_and_values():
     assert not nested_values_equal(object_series([{"a": np.array([1])}]), object_series([{"a": np.array([2])}]))
     assert not nested_values_equal(object_series([[1]]), object_series([(1,)]))

@@ -1,4 +1,4 @@
-"""``on_error="skip"``: which rows and columns are left by which damage, and what the list of losses says."""
+"""``on_error="skip"``: the rows and columns that remain after each kind of damage, and the reported losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.files.page_damage import (
 
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
 @pytest.mark.parametrize("options", [{}, {"row_range": (350, 900)}, {"row_groups": [2, 0]}, {"nrows": 0}])
-def test_a_whole_file_is_read_as_ever(backend: str, options: dict) -> None:
+def test_undamaged_file_loses_nothing(backend: str, options: dict) -> None:
     data = written_file()
     options = {**options, "dtype_backend": None if backend == "numpy" else backend}
     frame, lost = read_skipping_damage(data, **options)
@@ -33,7 +33,7 @@ def test_a_whole_file_is_read_as_ever(backend: str, options: dict) -> None:
     pd.testing.assert_frame_equal(frame, numparq.read_parquet(data, **options))
 
 
-def test_the_list_of_losses_is_an_attribute_beside_the_others() -> None:
+def test_losses_are_added_to_attrs() -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     frame.attrs = {"made by": "us"}
     data = numparq.to_parquet(frame)
@@ -44,12 +44,12 @@ def test_the_list_of_losses_is_an_attribute_beside_the_others() -> None:
         assert "numparq.lost" not in file.read().attrs
 
 
-def test_the_argument_is_checked() -> None:
+def test_invalid_on_error() -> None:
     with pytest.raises(ValueError, match="on_error must be 'raise' or 'skip', not 'ignore'"):
         numparq.read_parquet(written_file(), on_error="ignore")
 
 
-def test_conformance_files_are_read_as_ever(parquet_testing) -> None:
+def test_conformance_files_lose_nothing(parquet_testing) -> None:
     num_read = 0
     for path in sorted((parquet_testing / "data").glob("*.parquet")):
         if path.name == "large_string_map.brotli.parquet":
@@ -68,45 +68,43 @@ def test_conformance_files_are_read_as_ever(parquet_testing) -> None:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_a_damaged_page_costs_its_rows(leaf: str, index: bool, version: str) -> None:
+def test_damaged_page_loses_its_rows(leaf: str, index: bool, version: str) -> None:
     data = written_file(data_page_version=version, write_page_index=index)
     repeated = "." in leaf and not leaf.startswith("struct")
     page = data_pages(data, 1, leaf)[2]
     damaged = damage_body(data, page)
-    unknown = repeated and not index and version == "1.0"  # how many rows the page had
-    found = assert_only_lost(damaged, data, [(1, leaf, (599, 800) if unknown else (600, 700))])
-    assert found[0].reason == CRC
+    unknown = repeated and not index and version == "1.0"  # the page's row count is unknown
+    losses = assert_only_lost(damaged, data, [(1, leaf, (599, 800) if unknown else (600, 700))])
+    assert losses[0].reason == CRC
 
 
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_a_damaged_page_header_costs_the_rest_of_the_chunk_or_its_page(leaf: str, index: bool) -> None:
+def test_damaged_page_header_loses_its_page_or_the_rest_of_the_chunk(leaf: str, index: bool) -> None:
     data = written_file(write_page_index=index)
     damaged = damage_header(data, data_pages(data, 1, leaf)[1])
     repeated = "." in leaf and not leaf.startswith("struct")
     lost = (500, 600) if index else (499, 800) if repeated else (500, 800)
-    found = assert_only_lost(damaged, data, [(1, leaf, lost)])
-    assert "wrong type" in found[0].reason
+    losses = assert_only_lost(damaged, data, [(1, leaf, lost)])
+    assert "wrong type" in losses[0].reason
 
 
 @pytest.mark.parametrize("place", [1, 3])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_a_page_of_no_known_type_costs_the_rest_of_the_chunk_where_the_counts_do_not_add_up(
-    leaf: str, version: str, place: int
-) -> None:
-    """Readers pass over pages of types that they do not know; here that would move the rows of all pages behind."""
+def test_unknown_page_type_loses_the_rest_of_the_chunk(leaf: str, version: str, place: int) -> None:
+    """Readers skip pages of unknown types; here that would shift the rows of all later pages."""
     data = written_file(write_page_index=False, data_page_version=version)
     pages = data_pages(data, 1, leaf)
     damaged = edit_header(data, pages[place], lambda header: setattr(header, "type", 9))
     repeated = "." in leaf and not leaf.startswith("struct") and version == "1.0"
     lost = (GROUP + place * PAGE - repeated, 2 * GROUP)
     for bytes_of_file in (damaged, damage_header(damaged, pages[-1])):
-        frame, found = read_skipping_damage(bytes_of_file)
-        assert [item[1:4] for item in found] == [(1, leaf, lost)]
+        frame, losses = read_skipping_damage(bytes_of_file)
+        assert [item[1:4] for item in losses] == [(1, leaf, lost)]
         pd.testing.assert_frame_equal(frame, numparq.read_parquet(data).drop(index=range(*lost)))
-        frame, found = read_skipping_damage(bytes_of_file, row_range=(710, 790), columns=[leaf.split(".")[0]])
-        assert [item[1:4] for item in found] == [(1, leaf, (710, 790))]
+        frame, losses = read_skipping_damage(bytes_of_file, row_range=(710, 790), columns=[leaf.split(".")[0]])
+        assert [item[1:4] for item in losses] == [(1, leaf, (710, 790))]
         assert not frame.size
 
 
@@ -119,7 +117,7 @@ def test_other_backends(backend: str) -> None:
         )
 
 
-def test_damage_in_several_places() -> None:
+def test_damage_in_several_pages() -> None:
     data = damaged = written_file()
     for row_group, leaf, page in ((0, "int", 1), (0, "int", 2), (0, "text", 3), (2, "list.list.element", 0)):
         damaged = damage_body(damaged, data_pages(data, row_group, leaf)[page])
@@ -136,7 +134,7 @@ def test_damage_in_several_places() -> None:
     )
 
 
-def test_all_pages_of_a_chunk_but_one() -> None:
+def test_one_page_of_a_chunk_remains() -> None:
     data = damaged = written_file()
     for page in data_pages(data, 1, "struct.y")[:3]:
         damaged = damage_body(damaged, page)
@@ -144,7 +142,7 @@ def test_all_pages_of_a_chunk_but_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int", "text", "few", "list.list.element", "struct.y"])
-def test_rows_that_are_asked_for(kind: str) -> None:
+def test_losses_within_selected_rows(kind: str) -> None:
     data = written_file()
     damaged = damage_body(data, data_pages(data, 1, kind)[2])
     assert_only_lost(damaged, data, [(1, kind, (650, 700))], row_range=(650, 1000))
@@ -159,14 +157,14 @@ def test_rows_that_are_asked_for(kind: str) -> None:
     assert len(frame) == 600
 
 
-def test_columns_that_are_not_asked_for_cost_nothing() -> None:
+def test_damage_in_unprojected_columns_loses_nothing() -> None:
     data = written_file()
     damaged = damage_body(data, data_pages(data, 1, "int")[2])
     frame, lost = read_skipping_damage(damaged, columns=["text", "list"])
     assert (len(frame), lost) == (ROWS, [])
 
 
-def test_without_checksums_what_can_be_told_is_told() -> None:
+def test_zeroed_page_without_checksum_is_detected() -> None:
     frame = pd.DataFrame({"a": [f"text {n % 50}" for n in range(1000)], "b": np.arange(1000)})
     for compression in ("snappy", "gzip", "zstd", "brotli", "lz4"):
         data = numparq.to_parquet(
@@ -177,27 +175,27 @@ def test_without_checksums_what_can_be_told_is_told() -> None:
         assert_only_lost(damaged, data, [(0, "a", (250, 500))])
 
 
-def test_text_that_is_none_costs_its_page() -> None:
+def test_invalid_utf8_loses_its_page() -> None:
     frame = pd.DataFrame({"a": [f"text {n}" for n in range(1000)]})
     data = numparq.to_parquet(
         frame, compression=None, write_page_checksum=False, use_dictionary=False, max_rows_per_page=250
     )
     page = data_pages(data, 0, "a")[1]
-    found = assert_only_lost(flip_bytes(data, data.index(b"text", page.body), by=0x80), data, [(0, "a", (250, 500))])
-    assert "UTF-8" in found[0].reason
+    losses = assert_only_lost(flip_bytes(data, data.index(b"text", page.body), by=0x80), data, [(0, "a", (250, 500))])
+    assert "UTF-8" in losses[0].reason
 
 
-def test_checksums_are_not_looked_at_when_not_wanted() -> None:
+def test_verify_crc_false_ignores_checksums() -> None:
     frame = pd.DataFrame({"a": np.arange(1000)})
     data = numparq.to_parquet(frame, compression=None, use_dictionary=False, column_encoding="PLAIN")
     damaged = damage_body(data, data_pages(data, 0, "a")[0])
-    found, lost = read_skipping_damage(damaged, verify_crc=False)
+    got, lost = read_skipping_damage(damaged, verify_crc=False)
     assert lost == []
-    assert len(found) == 1000
+    assert len(got) == 1000
 
 
-def mixed(**options) -> tuple[bytes, pd.DataFrame]:
-    """A file of pyarrow's in which a column begins with a dictionary and goes on without."""
+def file_with_dictionary_fallback(**options) -> tuple[bytes, pd.DataFrame]:
+    """Return a pyarrow file whose columns fall back from dictionary to PLAIN pages, and its frame."""
     rows = 4000
     frame = pd.DataFrame({"n": np.arange(rows), "t": [f"{'a' if n < 1000 else n} text" for n in range(rows)]})
     out = io.BytesIO()
@@ -218,11 +216,11 @@ def mixed(**options) -> tuple[bytes, pd.DataFrame]:
 
 @pytest.mark.parametrize("categories", [None, ["t"]])
 @pytest.mark.parametrize("column", ["n", "t"])
-def test_pages_without_a_dictionary_survive_the_loss_of_it(column: str, categories: list | None) -> None:
-    data, _ = mixed()
+def test_plain_pages_survive_dictionary_damage(column: str, categories: list | None) -> None:
+    data, _ = file_with_dictionary_fallback()
     pages = data_pages(data, 0, column)
     coded = [page for page in pages if page.header.data_page_header.encoding == 8]
-    assert 0 < len(coded) < len(pages), "the file is not mixed"
+    assert 0 < len(coded) < len(pages), "the column has no PLAIN pages"
     first_plain = coded[-1].first_value + coded[-1].num_values
     damaged = damage_body(data, dictionary_page(data, 0, column))
     if categories is None:
@@ -236,7 +234,7 @@ def test_pages_without_a_dictionary_survive_the_loss_of_it(column: str, categori
 
 @pytest.mark.parametrize("leaf", ["few", "kind", "map.key_value.key"])
 @pytest.mark.parametrize("damage", [damage_body, damage_header])
-def test_a_damaged_dictionary_costs_the_chunk(leaf: str, damage) -> None:
+def test_damaged_dictionary_loses_the_chunk(leaf: str, damage) -> None:
     data = written_file(use_dictionary=True)
     damaged = damage(data, dictionary_page(data, 1, leaf))
     if leaf != "kind":
@@ -247,7 +245,7 @@ def test_a_damaged_dictionary_costs_the_chunk(leaf: str, damage) -> None:
         assert frame["kind"].tolist() == [f"kind {n % 9}" for n in range(ROWS) if not 400 <= n < 800]
 
 
-def test_a_column_of_which_nothing_is_left_is_left_out() -> None:
+def test_fully_lost_column_is_dropped() -> None:
     data = damaged = written_file()
     for row_group in range(3):
         damaged = damage_body(damaged, dictionary_page(data, row_group, "few"))
@@ -255,7 +253,7 @@ def test_a_column_of_which_nothing_is_left_is_left_out() -> None:
     assert_only_lost(damaged, data, lost, ["few"])
 
 
-def test_of_a_nested_column_all_leaves_count_together() -> None:
+def test_losses_of_all_leaves_add_up_for_nested_columns() -> None:
     data = damaged = written_file(write_page_index=False)
     for row_group, leaf in ((0, "struct.x"), (1, "struct.y"), (2, "struct.x")):
         damaged = damage_header(damaged, pages_of(data, row_group, leaf)[0])
@@ -265,12 +263,12 @@ def test_of_a_nested_column_all_leaves_count_together() -> None:
     assert (len(frame), [item[1:4] for item in lost]) == (800, [(1, "struct.y", (400, 800))])
 
 
-def test_one_row_group_and_one_damage() -> None:
+def test_column_lost_in_a_single_row_group() -> None:
     data = written_file(row_group_size=ROWS, write_page_index=False)
     assert_only_lost(damage_header(data, pages_of(data, 0, "time")[0]), data, [(0, "time", (0, ROWS))], ["time"])
 
 
-def test_columns_that_would_leave_no_row_are_left_out_the_least_damaged_ones_last() -> None:
+def test_most_damaged_columns_are_dropped_until_rows_remain() -> None:
     data = damaged = written_file(write_page_index=False)
     for row_group, leaf, page in ((0, "int", 0), (1, "int", 2), (1, "flag", 0), (2, "text", 1), (2, "day", 0)):
         damaged = damage_header(damaged, data_pages(data, row_group, leaf)[page])
@@ -284,9 +282,9 @@ def test_columns_that_would_leave_no_row_are_left_out_the_least_damaged_ones_las
     assert_only_lost(damaged, data, lost, ["int"])
 
 
-def test_all_columns_gone() -> None:
+def test_all_columns_lost() -> None:
     frame = pd.DataFrame({"a": np.arange(10)})
     data = numparq.to_parquet(frame, write_page_index=False)
-    found, lost = read_skipping_damage(damage_header(data, pages_of(data, 0, "a")[0]))
-    assert found.shape == (10, 0)
+    got, lost = read_skipping_damage(damage_header(data, pages_of(data, 0, "a")[0]))
+    assert got.shape == (10, 0)
     assert [item[1:4] for item in lost] == [(0, "a", (0, 10))]

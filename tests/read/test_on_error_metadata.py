@@ -1,4 +1,4 @@
-"""``on_error="skip"``: damage in the metadata of chunks, in footers and in indexes."""
+"""``on_error="skip"``: damage in chunk metadata, footers and indexes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WRONG_CHUNKS = {
 
 @pytest.mark.parametrize("lie", WRONG_CHUNKS)
 @pytest.mark.parametrize("column", [0, 5, 11])
-def test_wrong_metadata_of_a_chunk_cost_that_chunk(lie: str, column: int) -> None:
+def test_wrong_chunk_metadata_loses_that_chunk(lie: str, column: int) -> None:
     data = written_file()
     leaf = LEAVES[column]
     if (lie, leaf) in (("type", "text"), ("many values", "list.list.element")):
@@ -50,14 +50,14 @@ def test_wrong_metadata_of_a_chunk_cost_that_chunk(lie: str, column: int) -> Non
     assert_only_lost(damaged, data, [(1, leaf, (400, 800))])
 
 
-def test_a_wrong_codec_costs_that_chunk() -> None:
+def test_wrong_codec_loses_that_chunk() -> None:
     data = written_file()
     assert_only_lost(edit_footer(data, set_in_chunk(1, 0, codec=2)), data, [(1, "int", (400, 800))])
-    found = assert_only_lost(edit_footer(data, set_in_chunk(1, 0, codec=77)), data, [(1, "int", (400, 800))])
-    assert "codec" in found[0].reason
+    losses = assert_only_lost(edit_footer(data, set_in_chunk(1, 0, codec=77)), data, [(1, "int", (400, 800))])
+    assert "codec" in losses[0].reason
 
 
-def test_an_unknown_codec_everywhere_costs_the_column() -> None:
+def test_unknown_codec_in_all_chunks_loses_the_column() -> None:
     data = written_file()
 
     def edit(footer) -> None:
@@ -68,31 +68,31 @@ def test_an_unknown_codec_everywhere_costs_the_column() -> None:
     assert_only_lost(edit_footer(data, edit), data, lost, ["struct"])
 
 
-def test_a_chunk_without_metadata() -> None:
+def test_chunk_without_metadata() -> None:
     data = written_file()
 
     def edit(footer) -> None:
         footer.row_groups[2].columns[3].meta_data = None
 
-    found = assert_only_lost(edit_footer(data, edit), data, [(2, "whole", (800, 1200))])
-    assert "no metadata" in found[0].reason
+    losses = assert_only_lost(edit_footer(data, edit), data, [(2, "whole", (800, 1200))])
+    assert "no metadata" in losses[0].reason
 
 
-def test_chunk_metadata_that_cannot_be_read() -> None:
+def test_unreadable_chunk_metadata() -> None:
     data = written_file()
     footer = footer_start(data)
     name = data.index(b"int", footer + data[footer:].index(b"map"))  # path_in_schema of the first chunk
-    damaged = flip_bytes(data, name - 2, by=0x0F)  # the list's type
+    damaged = flip_bytes(data, name - 2, by=0x0F)  # the type of the list
     try:
         numparq.ParquetFile(damaged)
     except InvalidFileError:
-        pytest.skip("this flip costs the footer")
+        pytest.skip("this flip damages the footer")
     frame, lost = read_skipping_damage(damaged)
     assert {item.column for item in lost} <= {"int"}
     assert len(frame) in (ROWS, ROWS - GROUP)
 
 
-def test_a_type_that_breaks_the_specification_costs_its_column() -> None:
+def test_invalid_logical_type_loses_its_column() -> None:
     data = written_file()
 
     def edit(footer) -> None:
@@ -109,7 +109,7 @@ def test_a_type_that_breaks_the_specification_costs_its_column() -> None:
     assert [item[:4] for item in lost] == [("<bytes>", None, "price", None)]
 
 
-def test_a_damaged_footer_still_raises_and_names_the_way_out() -> None:
+def test_damaged_footer_raises_and_suggests_salvage() -> None:
     data = written_file()
     for damaged in (data[:-20], flip_bytes(data, footer_start(data) + 1), data[:4] + data[-8:]):
         with pytest.raises(InvalidFileError, match="numparq salvage"):
@@ -119,32 +119,32 @@ def test_a_damaged_footer_still_raises_and_names_the_way_out() -> None:
         assert "salvage" not in str(caught.value)
 
 
-def test_damaged_indexes_and_filters_cost_nothing() -> None:
+def test_damaged_page_indexes_and_bloom_filters_lose_nothing() -> None:
     data = written_file(bloom_filter_options={"int": True, "text": True})
     footer = footer_of(data)
     damaged = bytearray(data)
     for group in footer.row_groups:
         for chunk in group.columns:
-            facts = chunk.meta_data
+            metadata = chunk.meta_data
             for start, length in (
                 (chunk.offset_index_offset, chunk.offset_index_length),
                 (chunk.column_index_offset, chunk.column_index_length),
-                (facts.bloom_filter_offset, facts.bloom_filter_length),
+                (metadata.bloom_filter_offset, metadata.bloom_filter_length),
             ):
                 if start:
                     damaged[start : start + length] = b"\xff" * length
     frame, lost = read_skipping_damage(bytes(damaged))
     assert lost == []
     pd.testing.assert_frame_equal(frame, numparq.read_parquet(data))
-    # Without its help, a damaged header costs the rest of its chunk.
+    # Without an offset index, a damaged header loses the rest of its chunk.
     page = data_pages(data, 1, "int")[1]
     assert_only_lost(damage_header(bytes(damaged), page), data, [(1, "int", (500, 800))])
 
 
-def test_an_offset_index_that_cannot_be_right_is_not_followed() -> None:
+def test_implausible_offset_index_is_ignored() -> None:
     data = written_file()
-    place = footer_of(data).row_groups[1].columns[0].offset_index_offset
-    damaged = damage_header(flip_bytes(data, place + 3, place + 4, by=0x11), data_pages(data, 1, "int")[1])
+    position = footer_of(data).row_groups[1].columns[0].offset_index_offset
+    damaged = damage_header(flip_bytes(data, position + 3, position + 4, by=0x11), data_pages(data, 1, "int")[1])
     frame, lost = read_skipping_damage(damaged)
     expected = numparq.read_parquet(data)
     assert lost
@@ -152,7 +152,7 @@ def test_an_offset_index_that_cannot_be_right_is_not_followed() -> None:
     pd.testing.assert_frame_equal(frame, expected.loc[frame.index])
 
 
-def test_a_wrong_count_costs_its_page_by_the_index_and_else_the_chunk() -> None:
+def test_wrong_value_count_loses_its_page_or_the_chunk() -> None:
     for index, lost in ((True, (500, 600)), (False, (400, 800))):
         data = written_file(write_page_index=index)
         page = data_pages(data, 1, "int")[1]
@@ -161,17 +161,17 @@ def test_a_wrong_count_costs_its_page_by_the_index_and_else_the_chunk() -> None:
             def edit(header, wrong=wrong) -> None:
                 header.data_page_header.num_values = wrong
 
-            frame, found = read_skipping_damage(edit_header(data, page, edit))
-            assert [item.column for item in found] == ["int"]
-            first, stop = found[0].rows
+            frame, losses = read_skipping_damage(edit_header(data, page, edit))
+            assert [item.column for item in losses] == ["int"]
+            first, stop = losses[0].rows
             assert first <= 500
             assert stop == 800 or index
             assert first >= lost[0]
             pd.testing.assert_frame_equal(frame, numparq.read_parquet(data).drop(index=range(first, stop)))
 
 
-def test_pages_of_lists_whose_rows_no_header_counts() -> None:
-    """Writers in Go leave num_rows of version 2 at 0: the rows are known by the levels, up to the damage."""
+def test_list_pages_without_row_counts() -> None:
+    """Go writers leave num_rows of version 2 pages at 0: rows are counted by levels, up to the damage."""
     leaf = "list.list.element"
     data = written_file(write_page_index=False, data_page_version="2.0", max_rows_per_page=50)
     for page in data_pages(data, 1, leaf):
@@ -180,14 +180,14 @@ def test_pages_of_lists_whose_rows_no_header_counts() -> None:
     assert_only_lost(damage_body(data, data_pages(data, 1, leaf)[3]), data, [(1, leaf, (549, 800))])
 
 
-def test_an_encoding_that_the_chunk_does_not_have() -> None:
+def test_page_encoding_missing_from_chunk_metadata() -> None:
     frame = pd.DataFrame({"a": np.arange(1000.0)})
     data = numparq.to_parquet(frame, use_dictionary=False, max_rows_per_page=250)
 
     def edit(header) -> None:
-        header.data_page_header.encoding = 9  # BYTE_STREAM_SPLIT has values of just as many bytes
+        header.data_page_header.encoding = 9  # BYTE_STREAM_SPLIT values have the same size
 
     damaged = edit_header(data, data_pages(data, 0, "a")[2], edit)
-    found, lost = read_skipping_damage(damaged)
+    got, lost = read_skipping_damage(damaged)
     assert [item[1:4] for item in lost] == [(0, "a", (500, 750))]
-    pd.testing.assert_frame_equal(found, frame.drop(index=range(500, 750)))
+    pd.testing.assert_frame_equal(got, frame.drop(index=range(500, 750)))

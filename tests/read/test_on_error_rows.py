@@ -1,4 +1,4 @@
-"""``on_error="skip"``: the rows that are left, their labels, and what is never skipped."""
+"""``on_error="skip"``: the remaining rows, their labels, and errors that are always raised."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_rows_keep_their_labels(kind: str) -> None:
     assert_only_lost(damaged, data, [(0, "w", (450, 500))], row_range=(450, 900))
 
 
-def test_rows_of_other_writers_are_numbered_as_if_none_were_lost() -> None:
+def test_row_numbers_count_lost_rows() -> None:
     out = io.BytesIO()
     pq.write_table(
         pa.table({"a": pa.array(range(1000), pa.int64())}),
@@ -48,24 +48,24 @@ def test_rows_of_other_writers_are_numbered_as_if_none_were_lost() -> None:
     pages = data_pages(data, 0, "a")
     damaged = damage_body(data, pages[2])
     first, stop = pages[2].first_value, pages[3].first_value
-    found, lost = read_skipping_damage(damaged, include=["row_number", "row_group", "file"])
+    got, lost = read_skipping_damage(damaged, include=["row_number", "row_group", "file"])
     assert lost == [Lost("<bytes>", 0, "a", (first, stop), CRC)]
-    assert found["row_number"].tolist() == found.index.tolist() == found["a"].tolist()
-    assert len(found) == 1000 - (stop - first)
+    assert got["row_number"].tolist() == got.index.tolist() == got["a"].tolist()
+    assert len(got) == 1000 - (stop - first)
 
 
-def test_an_index_column_that_is_lost_is_left_out() -> None:
+def test_lost_index_column_is_dropped() -> None:
     frame = pd.DataFrame({"v": np.arange(1000)}, index=pd.Index(np.arange(1000.0), name="i"))
     data = numparq.to_parquet(frame, write_page_index=False)
-    found, lost = read_skipping_damage(damage_header(data, pages_of(data, 0, "i")[0]))
+    got, lost = read_skipping_damage(damage_header(data, pages_of(data, 0, "i")[0]))
     assert [item.column for item in lost] == ["i"]
-    pd.testing.assert_frame_equal(found, frame.reset_index(drop=True))
+    pd.testing.assert_frame_equal(got, frame.reset_index(drop=True))
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd"])
-def test_files_of_pyarrow(version: str, index: bool, codec: str) -> None:
+def test_pyarrow_files_lose_only_the_damaged_page(version: str, index: bool, codec: str) -> None:
     frame = table(2000)
     arrow = pa.Table.from_pandas(frame.drop(columns="map"))
     out = io.BytesIO()
@@ -85,7 +85,7 @@ def test_files_of_pyarrow(version: str, index: bool, codec: str) -> None:
     for leaf in ("int", "text", "few", "list.list.element", "struct.y"):
         pages = data_pages(data, 1, leaf)
         damaged = damage_body(data, pages[len(pages) // 2])
-        found, lost = read_skipping_damage(damaged)
+        got, lost = read_skipping_damage(damaged)
         assert {item[1:3] for item in lost} == {(1, leaf)}
         assert [item.reason for item in lost] == [CRC]
         ((first, stop),) = (item.rows for item in lost)
@@ -95,11 +95,11 @@ def test_files_of_pyarrow(version: str, index: bool, codec: str) -> None:
             assert (first, stop) == (1000 + page.first_value, 1000 + page.first_value + page.num_values)
         elif index or version == "2.0":
             assert stop - first < 300
-        pd.testing.assert_frame_equal(found, expected.drop(index=range(first, stop)))
+        pd.testing.assert_frame_equal(got, expected.drop(index=range(first, stop)))
 
 
-def test_rows_that_go_on_from_page_to_page() -> None:
-    """Without an offset index, pages of version 1 may end within a row: the row before a damaged page goes, too."""
+def test_rows_that_span_pages() -> None:
+    """Without an offset index, version 1 pages may end within a row: the row before a damaged page is lost, too."""
     lists = [list(range(n % 97)) for n in range(400)]
     out = io.BytesIO()
     pq.write_table(
@@ -114,23 +114,23 @@ def test_rows_that_go_on_from_page_to_page() -> None:
     pages = data_pages(data, 0, "l.list.element")
     starts = np.cumsum([0, *(max(len(item), 1) for item in lists)])
     for page in pages[1::7]:
-        found, lost = read_skipping_damage(damage_body(data, page))
+        got, lost = read_skipping_damage(damage_body(data, page))
         whole = int(np.searchsorted(starts, page.first_value, side="right")) - 1  # rows that end before the page
         assert whole - 1 <= lost[0].rows[0] <= whole
         assert lost[0].rows[1] == 400
-        assert found["n"].tolist() == list(range(lost[0].rows[0]))
-        assert [list(item) for item in found["l"]] == lists[: lost[0].rows[0]]
+        assert got["n"].tolist() == list(range(lost[0].rows[0]))
+        assert [list(item) for item in got["l"]] == lists[: lost[0].rows[0]]
 
 
-def test_exploded_lists() -> None:
+def test_explode_loses_only_damaged_rows() -> None:
     data = written_file()
     for leaf in ("list.list.element", "int"):
         damaged = damage_body(data, data_pages(data, 1, leaf)[2])
         frame, lost = read_skipping_damage(damaged, columns=["int"], explode="list.list.element")
         assert [item[1:4] for item in lost] == [(1, leaf, (600, 700))]
         expected = numparq.read_parquet(data, columns=["int"], explode="list.list.element")
-        gone = expected["int"].isin([number * 1_000_003 for number in range(600, 700)])
-        pd.testing.assert_frame_equal(frame, expected[~gone].reset_index(drop=True))
+        lost_rows = expected["int"].isin([number * 1_000_003 for number in range(600, 700)])
+        pd.testing.assert_frame_equal(frame, expected[~lost_rows].reset_index(drop=True))
     everything = data
     for row_group in range(3):
         everything = damage_header(everything, pages_of(everything, row_group, "list.list.element")[0])
@@ -161,8 +161,8 @@ SMALL = {
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("kind", SMALL)
-def test_a_flipped_byte_never_gives_a_wrong_value(kind: str, index: bool, version: str) -> None:
-    """The footer excepted: no checksum of the format covers it."""
+def test_flipped_byte_never_returns_a_wrong_value(kind: str, index: bool, version: str) -> None:
+    """Footer bytes are spared: the format has no checksum for them."""
     data = numparq.to_parquet(
         pd.DataFrame(SMALL[kind](np.arange(120))),
         max_rows_per_page=40,
@@ -190,7 +190,7 @@ def test_a_flipped_byte_never_gives_a_wrong_value(kind: str, index: bool, versio
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: str) -> None:
+def test_damage_without_checksums_never_raises(kind: str) -> None:
     data = numparq.to_parquet(
         pd.DataFrame(SMALL[kind](np.arange(120))),
         max_rows_per_page=40,
@@ -207,7 +207,7 @@ def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: s
 
 
 def test_io_errors_are_raised(monkeypatch) -> None:
-    monkeypatch.setattr("numparq.format.footer.tail.TAIL_BYTES", 100)  # the end of a file stays in memory
+    monkeypatch.setattr("numparq.format.footer.tail.TAIL_BYTES", 100)  # the end of a file is cached in memory
 
     class Broken(io.BytesIO):
         broken = False
@@ -217,14 +217,14 @@ def test_io_errors_are_raised(monkeypatch) -> None:
                 raise OSError("the disk is gone")
             return super().readinto(out)
 
-    frame = pd.DataFrame({"a": np.arange(50_000)})  # more than what is kept of a file's end
+    frame = pd.DataFrame({"a": np.arange(50_000)})  # larger than the cached end of the file
     file = numparq.ParquetFile(source := Broken(written_file(frame=frame, compression=None, use_dictionary=False)))
     source.broken = True
     with pytest.raises(OSError, match="the disk is gone"):
         file.read(on_error="skip")
 
 
-def test_what_takes_too_much_memory_is_raised(monkeypatch) -> None:
+def test_limit_errors_are_raised(monkeypatch) -> None:
     from numparq.column.read import decode, dictionary
 
     def refuse(*arguments):
@@ -236,18 +236,18 @@ def test_what_takes_too_much_memory_is_raised(monkeypatch) -> None:
         numparq.read_parquet(written_file(), columns=["text"], on_error="skip")
 
 
-def test_columns_that_the_file_does_not_have_are_no_loss() -> None:
+def test_unknown_columns_are_raised() -> None:
     with pytest.raises(numparq.errors.SchemaError):
         numparq.read_parquet(written_file(), columns=["nothing"], on_error="skip")
 
 
-def test_bad_data_of_the_conformance_suite(parquet_testing) -> None:
-    found = {}
+def test_conformance_suite_bad_data(parquet_testing) -> None:
+    results = {}
     for path in sorted((parquet_testing / "bad_data").glob("*.parquet")):
         frame = numparq.read_parquet(path, on_error="skip")
         assert {item.file for item in frame.attrs["numparq.lost"]} <= {str(path)}
-        found[path.stem] = frame.shape, [item[1:4] for item in frame.attrs["numparq.lost"]]
-    assert found == {
+        results[path.stem] = frame.shape, [item[1:4] for item in frame.attrs["numparq.lost"]]
+    assert results == {
         "ARROW-GH-41321": (
             (3, 78),
             [
@@ -257,7 +257,7 @@ def test_bad_data_of_the_conformance_suite(parquet_testing) -> None:
                 (1, "map_float32.key_value.value", (3, 5)),
             ],
         ),
-        "ARROW-GH-43605": ((21186, 1), []),  # its writer left a width of 0 where the dictionary has one entry
+        "ARROW-GH-43605": ((21186, 1), []),  # the writer wrote a bit width of 0 for a dictionary with one entry
         "ARROW-GH-47662": ((1000, 0), [(0, "flba_field", (0, 1000))]),
         "ARROW-RS-GH-6229-DICTHEADER": (
             (25, 0),
@@ -267,7 +267,7 @@ def test_bad_data_of_the_conformance_suite(parquet_testing) -> None:
     }
 
 
-def test_ranges_that_follow_each_other_for_one_reason_are_one() -> None:
+def test_adjacent_losses_are_merged() -> None:
     bad, worse = InvalidFileError("bad"), InvalidFileError("worse")
     losses = Losses("f", [0, 100])
     losses.add(1, 0, [LostRows(30, 40, bad), LostRows(0, 10, bad), LostRows(10, 20, bad), LostRows(20, 30, worse)])

@@ -1,4 +1,4 @@
-"""Columns, rows and other choices of a read: what they give, and what is said of those that there are not."""
+"""Options of a read: columns, rows, virtual columns, categories and threads, and their errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def whole(data):
     ],
     ids=str,
 )
-def test_columns_in_the_order_asked_for(data, columns):
+def test_columns_in_requested_order(data, columns):
     got = read_parquet(data, columns=columns)
     assert got.columns.tolist() == list(columns)
     assert_frames_equal(got, read_by_pandas(data, columns=list(columns)))
@@ -68,7 +68,7 @@ def test_columns_from_an_iterator(data):
     assert got.columns.tolist() == ["text", "flag"]
 
 
-def test_a_column_twice(data, whole):
+def test_duplicate_columns(data, whole):
     got = read_parquet(data, columns=["text", "number", "text"])
     assert got.columns.tolist() == ["text", "number", "text"]
     assert_frames_equal(got, whole[["text", "number", "text"]])
@@ -97,7 +97,7 @@ def test_columns_by_path(data, whole):
         (b"text", "'text'"),
     ],
 )
-def test_a_column_that_is_not_there(data, name, suggestion):
+def test_unknown_column_suggests_a_name(data, name, suggestion):
     with pytest.raises(SchemaError) as caught:
         read_parquet(data, columns=["number", name])
     hint = (
@@ -107,29 +107,29 @@ def test_a_column_that_is_not_there(data, name, suggestion):
     assert isinstance(caught.value, ValueError)
 
 
-def test_what_there_is_instead():
+def test_unknown_column_lists_existing_names():
     many = write_by_pyarrow(pa.table({f"c{number}": [1] for number in range(12)}))
     with pytest.raises(SchemaError, match=r"; its columns are 'c0', .*'c7' and 4 more \("):
         read_parquet(many, columns=["zzzzzz"])
-    for table, said in ((pa.table({"n": [1]}), "its column is 'n'"), (pa.table({}), "it has no columns")):
-        with pytest.raises(SchemaError, match=f"'zzzzzz'; {said} "):
+    for table, message in ((pa.table({"n": [1]}), "its column is 'n'"), (pa.table({}), "it has no columns")):
+        with pytest.raises(SchemaError, match=f"'zzzzzz'; {message} "):
             read_parquet(write_by_pyarrow(table), columns=["zzzzzz"])
 
 
-def test_an_unhashable_column_is_not_there_either(data):
+def test_unhashable_column_name(data):
     with pytest.raises((SchemaError, TypeError)):
         read_parquet(data, columns=[["text"]])
 
 
 @pytest.mark.parametrize("columns", ["text", b"text"])
-def test_one_name_is_no_list_of_names(data, columns):
+def test_single_name_is_rejected_as_columns(data, columns):
     with pytest.raises(TypeError, match="list of names"):
         read_parquet(data, columns=columns)
     with pytest.raises(TypeError):
         read_parquet(data, columns=5)
 
 
-def test_fields_that_there_are_not():
+def test_unknown_nested_fields():
     nested = write_by_pyarrow(pa.table({"l": [[1]], "s": [{"x": 1}], "n": [1]}))
     for column in ("s.y", ("s", "x", "y"), "l.x", "n.x", ("n", "x"), "z.x", ("z",), "", ()):
         with pytest.raises(SchemaError, match="the file has no column"):
@@ -141,8 +141,8 @@ def test_fields_that_there_are_not():
 # --- row groups and rows --------------------------------------------------------------------------------
 
 
-def rows_of(whole, groups, first=0, stop=ROWS, most=ROWS):
-    """The rows that a selection gives, by the plainest of ways."""
+def expected_rows(whole, groups, first=0, stop=ROWS, most=ROWS):
+    """Return the selected rows, chosen one by one."""
     rows = [row for group in groups for row in range(*GROUPS[group]) if first <= row < stop][:most]
     return whole.iloc[rows].reset_index(drop=True)
 
@@ -151,23 +151,23 @@ def rows_of(whole, groups, first=0, stop=ROWS, most=ROWS):
     "groups", [[0], [3], [0, 1, 2, 3], [2, 0], [1, 1], [3, 3, 0, 3], [], (1, 2), range(1, 3)], ids=str
 )
 @pytest.mark.parametrize("threads", [1, 3])
-def test_row_groups_in_the_order_asked_for(data, whole, groups, threads):
+def test_row_groups_in_requested_order(data, whole, groups, threads):
     got = read_parquet(data, row_groups=groups, threads=threads)
-    pd.testing.assert_frame_equal(got, rows_of(whole, groups))
+    pd.testing.assert_frame_equal(got, expected_rows(whole, groups))
 
 
-def test_row_groups_of_numpy_integers(data, whole):
-    pd.testing.assert_frame_equal(read_parquet(data, row_groups=np.array([2, 1])), rows_of(whole, [2, 1]))
+def test_row_groups_as_numpy_integers(data, whole):
+    pd.testing.assert_frame_equal(read_parquet(data, row_groups=np.array([2, 1])), expected_rows(whole, [2, 1]))
 
 
 @pytest.mark.parametrize("groups", [[4], [-1], [0, 99], [2**70]], ids=str)
-def test_row_groups_that_are_not_there(data, groups):
+def test_unknown_row_groups(data, groups):
     with pytest.raises(ValueError, match=r"row group .* does not exist; the file has 4, counted from 0"):
         read_parquet(data, row_groups=groups)
 
 
 @pytest.mark.parametrize("groups", [1, "0", [0.0], [None], ["0"]], ids=str)
-def test_row_groups_are_a_list_of_ordinals(data, groups):
+def test_invalid_row_groups(data, groups):
     with pytest.raises(TypeError, match="row_groups"):
         read_parquet(data, row_groups=groups)
 
@@ -193,22 +193,22 @@ RANGES = [
 @pytest.mark.parametrize("groups", [None, [2, 0], [1, 1]], ids=str)
 def test_row_range(data, whole, rows, groups):
     first, stop = rows[0] or 0, ROWS if rows[1] is None else rows[1]
-    expected = rows_of(whole, range(4) if groups is None else groups, first, stop)
+    expected = expected_rows(whole, range(4) if groups is None else groups, first, stop)
     for threads in (1, 2):
         got = read_parquet(data, row_range=rows, row_groups=groups, threads=threads)
         pd.testing.assert_frame_equal(got, expected, check_dtype=len(expected) == ROWS)
 
 
-def test_every_row_range_of_every_column(data, whole):
+def test_every_row_range(data, whole):
     for first in range(ROWS):
         for stop in range(first, ROWS + 1, 5):
             got = read_parquet(data, row_range=(first, stop), threads=1)
-            pd.testing.assert_frame_equal(got, rows_of(whole, range(4), first, stop), check_dtype=False)
+            pd.testing.assert_frame_equal(got, expected_rows(whole, range(4), first, stop), check_dtype=False)
 
 
 def test_row_range_as_a_range_or_a_slice(data, whole):
     for rows in (range(5, 9), slice(5, 9), slice(5, 9, 1), [5, 9], np.array([5, 9])):
-        pd.testing.assert_frame_equal(read_parquet(data, row_range=rows), rows_of(whole, range(4), 5, 9))
+        pd.testing.assert_frame_equal(read_parquet(data, row_range=rows), expected_rows(whole, range(4), 5, 9))
     with pytest.raises(ValueError, match="step"):
         read_parquet(data, row_range=range(0, 9, 2))
 
@@ -228,7 +228,7 @@ def test_row_range_as_a_range_or_a_slice(data, whole):
     ],
     ids=str,
 )
-def test_row_ranges_that_make_no_sense(data, rows, kind):
+def test_invalid_row_ranges(data, rows, kind):
     with pytest.raises(kind, match="row_range"):
         read_parquet(data, row_range=rows)
 
@@ -236,22 +236,22 @@ def test_row_ranges_that_make_no_sense(data, rows, kind):
 @pytest.mark.parametrize("most", [0, 1, 6, 7, 8, 22, 23, 24, 10**9, np.int64(3)], ids=str)
 def test_nrows(data, whole, most):
     got = read_parquet(data, nrows=most)
-    pd.testing.assert_frame_equal(got, rows_of(whole, range(4), most=most), check_dtype=False)
+    pd.testing.assert_frame_equal(got, expected_rows(whole, range(4), most=most), check_dtype=False)
 
 
-def test_nrows_counts_what_the_others_leave(data, whole):
+def test_nrows_limits_rows_after_other_selections(data, whole):
     got = read_parquet(data, row_groups=[2, 0], row_range=(3, 18), nrows=6)
-    pd.testing.assert_frame_equal(got, rows_of(whole, [2, 0], 3, 18, 6), check_dtype=False)
+    pd.testing.assert_frame_equal(got, expected_rows(whole, [2, 0], 3, 18, 6), check_dtype=False)
     assert got["number"].tolist() == [14, 15, 16, 17, 3, 4]
 
 
 @pytest.mark.parametrize(("most", "kind"), [(-1, ValueError), (1.5, TypeError), ("3", TypeError)])
-def test_nrows_that_make_no_sense(data, most, kind):
+def test_invalid_nrows(data, most, kind):
     with pytest.raises(kind, match="nrows"):
         read_parquet(data, nrows=most)
 
 
-def test_rows_of_a_frame_with_an_index():
+def test_row_selection_keeps_the_index():
     frame = pd.DataFrame({"a": range(10), "i": list("abcdefghij")}).set_index("i")
     data = write_by_pyarrow(frame, row_group_size=4)
     pd.testing.assert_frame_equal(read_parquet(data, row_range=(3, 6)), frame.iloc[3:6])
@@ -262,7 +262,7 @@ def test_rows_of_a_frame_with_an_index():
 # --- virtual columns ---------------------------------------------------------------------------------------
 
 
-def test_include(data, whole):
+def test_include_virtual_columns(data, whole):
     got = read_parquet(data, columns=["number"], include=["row_number", "file", "row_group"])
     assert got.columns.tolist() == ["number", "row_number", "file", "row_group"]
     assert got["row_number"].tolist() == list(range(ROWS))
@@ -273,7 +273,7 @@ def test_include(data, whole):
     assert got["file"].dtype == "str"
 
 
-def test_include_counts_over_the_whole_file(data):
+def test_virtual_columns_count_over_the_whole_file(data):
     got = read_parquet(data, row_groups=[2, 0], row_range=(5, 16), include=["row_number", "row_group"])
     assert got["row_number"].tolist() == got["number"].tolist() == [14, 15, 5, 6]
     assert got["row_group"].tolist() == [2, 2, 0, 0]
@@ -288,13 +288,13 @@ def test_include_without_columns_and_rows(data):
     assert read_parquet(data, include="file").columns[-1] == "file"
 
 
-def test_include_the_name_of_the_file(tmp_path, data):
+def test_include_file_path(tmp_path, data):
     path = tmp_path / "grün.parquet"
     path.write_bytes(data)
     assert set(read_parquet(path, include=["file"])["file"]) == {str(path)}
 
 
-def test_include_what_there_is_not(data):
+def test_invalid_include_names(data):
     with pytest.raises(ValueError, match="include must name one of 'file', 'row_group', 'row_number', not 'line'"):
         read_parquet(data, include=["line"])
     with pytest.raises(TypeError):
@@ -328,14 +328,14 @@ def test_categories(data, whole, kind):
     assert got["text"].cat.categories.tolist() == ["t0", "t2", "t3", "t4", "t1"]
 
 
-def test_categories_of_some_rows(data, whole):
+def test_categories_with_row_ranges(data, whole):
     for rows in RANGES:
         got = read_parquet(data, row_range=rows, categories=["text"])["text"]
         expected = whole["text"].iloc[slice(*rows)]
         assert got.astype("object").fillna("-").tolist() == expected.fillna("-").tolist()
 
 
-def test_categories_that_are_not_read(data):
+def test_categories_of_unread_columns_are_ignored(data):
     assert read_parquet(data, columns=["number"], categories=["text"])["number"].dtype == np.int64
     with pytest.raises(TypeError, match="categories"):
         read_parquet(data, categories="text")
@@ -354,7 +354,7 @@ def test_threads(data, whole, threads):
 @pytest.mark.parametrize(
     ("threads", "kind"), [(0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError), ("2", TypeError)]
 )
-def test_threads_that_make_no_sense(data, threads, kind):
+def test_invalid_threads(data, threads, kind):
     with pytest.raises(kind, match="threads"):
         read_parquet(data, threads=threads)
 
@@ -387,19 +387,19 @@ def test_dtype_backend(data):
             read_parquet(data, dtype_backend=wrong)
 
 
-def test_what_is_not_there_yet_is_said(data):
+def test_decryption_is_not_supported(data):
     with pytest.raises(UnsupportedError, match=r"read_parquet\(decryption=.*not supported") as caught:
         read_parquet(data, decryption={})
     assert isinstance(caught.value, NotImplementedError)
 
 
 @pytest.mark.parametrize("option", [{"schema": {}}, {"resolve": "field_id"}], ids=lambda option: next(iter(option)))
-def test_what_goes_with_names_of_files(data, option):
+def test_dataset_options_need_named_files(data, option):
     with pytest.raises(TypeError, match="need a path or a list of paths, not bytes"):
         read_parquet(data, **option)
 
 
-def test_defaults_of_what_is_not_there_yet(data, whole):
+def test_default_options(data, whole):
     options = {
         "filters": None,
         "storage_options": {},
@@ -416,18 +416,18 @@ def test_defaults_of_what_is_not_there_yet(data, whole):
         read_parquet(data, no_such_option=1)
 
 
-def test_many_reads_of_one_open_file(data, whole):
+def test_repeated_reads_of_an_open_file(data, whole):
     with ParquetFile(data) as file:
         assert (file.num_rows, file.num_row_groups) == (ROWS, 4)
         assert file.schema.columns == list(whole.columns)
         assert_frames_equal(file.read(), whole)
-        assert_frames_equal(file.read(["text"], row_groups=[1]), rows_of(whole, [1])[["text"]])
+        assert_frames_equal(file.read(["text"], row_groups=[1]), expected_rows(whole, [1])[["text"]])
         assert_frames_equal(file.read(), whole)
         assert "23 rows, 6 columns, 4 row groups" in repr(file)
 
 
-def test_a_frame_is_its_owners(data, whole):
-    """Columns of a frame can be written to, and neither the file's bytes nor another frame change."""
+def test_frames_own_their_memory(data, whole):
+    """Writing to a frame changes neither the file's bytes nor another frame."""
     untouched = bytes(data)
     got = read_parquet(data)
     got.loc[:, "number"] = -1

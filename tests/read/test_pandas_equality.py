@@ -1,4 +1,4 @@
-"""What numparq reads equals what pandas reads with pyarrow: dtypes, index, labels, the objects themselves."""
+"""Frames equal those of pandas with pyarrow: dtypes, index, labels, objects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_type(name, nulls, store_schema, dtype_backend):
     ids=str,
 )
 @pytest.mark.parametrize("nulls", ["none", "some"])
-def test_every_type_together(nulls, options):
+def test_all_types_in_one_file(nulls, options):
     names = [name for name in VALUES if len(VALUES[name][1]) >= 3]
     if options.get("store_decimal_as_integer"):
         names = [name for name in names if name not in ("decimal-widest",)]
@@ -86,14 +86,14 @@ def test_required_columns(dtype_backend):
     assert_equal_to_pandas(write_by_pyarrow(table), **backend_options(dtype_backend))
 
 
-def test_a_null_column():
+def test_null_column():
     data = write_by_pyarrow(pa.table({"a": pa.nulls(3), "b": [1, 2, 3]}))
     for dtype_backend in BACKENDS:
         assert_equal_to_pandas(data, **backend_options(dtype_backend))
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_dictionaries_of_several_row_groups_become_one(dtype_backend):
+def test_dictionaries_of_row_groups_are_merged(dtype_backend):
     values = ["b", "a", "c", "a", "d", None, None, None, "a"]
     column = pa.array(values).dictionary_encode()
     assert_equal_to_pandas(
@@ -106,7 +106,7 @@ def test_many_categories_have_wider_codes():
     assert_equal_to_pandas(write_by_pyarrow(pa.table({"a": column})))
 
 
-def test_unused_and_ordered_categories_stay():
+def test_unused_and_ordered_categories_are_preserved():
     frame = pd.DataFrame({"a": pd.Categorical(["b", "a", None], categories=["z", "b", "a"], ordered=True)})
     assert_equal_to_pandas(write_by_pandas(frame))
 
@@ -118,7 +118,7 @@ def test_categories_argument():
 
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable"])
-def test_categories_of_what_is_no_string(dtype_backend, statistics):
+def test_categories_of_non_string_columns(dtype_backend, statistics):
     values = {
         "i": pa.array([5, 3, 5]),
         "n": pa.array([5, None, 5]),
@@ -145,17 +145,17 @@ def test_categories_of_what_is_no_string(dtype_backend, statistics):
 @pytest.mark.parametrize("name", INDEXES)
 def test_every_index(name, dtype_backend):
     if (name, dtype_backend) == ("period", "numpy_nullable"):
-        pytest.skip("pyarrow forgets that these integers are periods")
+        pytest.skip("pyarrow does not restore the period dtype")
     assert_equal_to_pandas(write_by_pandas(BASE.set_index(INDEXES[name])), **backend_options(dtype_backend))
 
 
 @pytest.mark.parametrize("columns", [None, [], ["a"], ["b"], ["b", "a"], ["a", "a"]], ids=str)
 @pytest.mark.parametrize("name", ["range", "range-named", "int", "int-named", "multi", "datetime-tz"])
-def test_every_index_is_read_along_with_columns(name, columns):
+def test_projection_keeps_every_index(name, columns):
     assert_equal_to_pandas(write_by_pandas(BASE.set_index(INDEXES[name])), columns=columns)
 
 
-def test_index_columns_may_be_asked_for():
+def test_index_columns_can_be_projected():
     data = write_by_pandas(BASE.set_index(INDEXES["int-named"]))
     assert_equal_to_pandas(data, columns=["n"])
     assert_equal_to_pandas(data, columns=["b", "n"])
@@ -193,7 +193,7 @@ def test_every_kind_of_label(name):
     "options", [{}, {"store_schema": False}, {"version": "1.0"}, {"use_deprecated_int96_timestamps": True}], ids=str
 )
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_every_dtype_of_pandas(name, options, dtype_backend):
+def test_every_pandas_dtype(name, options, dtype_backend):
     if name == "Int64-large" and "store_schema" in options and dtype_backend is None:
         pytest.skip("pyarrow rounds these integers")
     assert_equal_to_pandas(
@@ -221,7 +221,7 @@ def test_row_groups_of_an_index_column():
     assert_frames_equal(read_parquet(data, row_groups=[1]), expected)
 
 
-def test_a_wide_frame():
+def test_wide_frame_has_few_blocks():
     values = np.arange(300 * 7, dtype="f4").reshape(7, 300)
     frame = pd.DataFrame(values, columns=[f"c{i}" for i in range(300)])
     frame["i"] = np.arange(7)
@@ -231,12 +231,12 @@ def test_a_wide_frame():
 
 
 @pytest.mark.parametrize(("value", "dtype"), [(1 << 40, "Float64"), ((1 << 60) + 1, "Int64")])
-def test_integers_that_the_metadata_call_floats_are_not_rounded(value, dtype):
+def test_integers_with_float_metadata_are_not_rounded(value, dtype):
     floats = pa.Table.from_pandas(pd.DataFrame({"a": pd.array([1.5, None], "Float64")}))
     table = pa.table({"a": pa.array([value, None], pa.int64())}).replace_schema_metadata(floats.schema.metadata)
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    found = read_parquet(buffer)["a"]
-    assert found.dtype == dtype
-    assert int(found[0]) == value
-    assert found[1] is pd.NA
+    got = read_parquet(buffer)["a"]
+    assert got.dtype == dtype
+    assert int(got[0]) == value
+    assert got[1] is pd.NA

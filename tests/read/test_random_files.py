@@ -1,4 +1,4 @@
-"""Random tables, written in random ways and read in random ways, against what pyarrow makes of the same rows."""
+"""Random tables, written and read with random options, compared with pyarrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.compare import write_by_pyarrow
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
+FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # factor for the number of cases of the slow tests
 SIZES = (
     (page_walk, "WINDOW_BYTES"),
     (decompress, "BATCH_BYTES"),
@@ -56,7 +56,7 @@ TYPES = {
 
 
 def random_column(rng, kind, rows):
-    """Make a column, with runs and repeats as often as not, and nulls here and there, or in stretches."""
+    """Build a column with random runs and repeats, and scattered or consecutive nulls."""
     arrow_type, make = TYPES[kind]
     numbers = rng.integers(0, rng.choice([2, 30, 2**21]), rows)
     repeat = int(rng.choice([1, 1, 3, 100]))
@@ -83,7 +83,7 @@ def random_table(rng):
     return pa.table(list(columns.values()), schema=schema)
 
 
-def random_way_to_write(rng, table):
+def random_write_options(rng, table):
     def pick(*choices):
         return choices[int(rng.integers(0, len(choices)))]
 
@@ -118,30 +118,30 @@ def random_selection(rng, table):
     return options
 
 
-def pandas_of(table, dtype_backend=None):
-    """What pandas makes of a table; the same that it would make of a file with these rows."""
+def to_pandas_by_pyarrow(table, dtype_backend=None):
+    """Return the frame that pandas reads from a file with these rows."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return pd.read_parquet(buffer, engine="pyarrow", **({"dtype_backend": dtype_backend} if dtype_backend else {}))
 
 
-def plain(frame):
-    """The values of categories, which are those of all rows or of some."""
+def categories_as_objects(frame):
+    """Convert categories to objects: which categories exist depends on the rows read."""
     names = [name for name in frame if "dictionary" in str(frame[name].dtype) or frame[name].dtype == "category"]
     return frame.astype(dict.fromkeys(names, "object"))
 
 
 def random_sizes(rng, monkeypatch):
-    """Make windows, batches and parts small, so that files as small as these are divided as large ones are."""
+    """Shrink windows, batches and jobs, so that small files are divided as large ones are."""
     for module, name in SIZES:
         monkeypatch.setattr(module, name, int(rng.choice([1, 50, 400, 5000, 1 << 20])))
 
 
-def check(seed, monkeypatch):
+def check_seed(seed, monkeypatch):
     rng = np.random.default_rng([seed, 0])
     table = random_table(rng)
-    writing = random_way_to_write(rng, table)
-    data = write_by_pyarrow(table, **writing)
+    write_options = random_write_options(rng, table)
+    data = write_by_pyarrow(table, **write_options)
     stored = pq.read_table(io.BytesIO(data))
     for number in range(4):
         if number == 2:
@@ -149,13 +149,13 @@ def check(seed, monkeypatch):
         options = random_selection(rng, table)
         first, stop = options.get("row_range", (0, table.num_rows))
         rows = stored.select(options.get("columns", table.column_names)).slice(first, stop - first)
-        expected = pandas_of(rows, options.get("dtype_backend"))
+        expected = to_pandas_by_pyarrow(rows, options.get("dtype_backend"))
         try:
             got = read_parquet(data, **options)
-            pd.testing.assert_frame_equal(plain(got), plain(expected), check_exact=True)
+            pd.testing.assert_frame_equal(categories_as_objects(got), categories_as_objects(expected), check_exact=True)
         except Exception as error:
             sizes = [getattr(*size) for size in SIZES]
-            error.add_note(f"seed {seed}: {table.num_rows} rows, {writing}, {options}, {sizes}")
+            error.add_note(f"seed {seed}: {table.num_rows} rows, {write_options}, {options}, {sizes}")
             raise
     monkeypatch.undo()
 
@@ -163,11 +163,11 @@ def check(seed, monkeypatch):
 @pytest.mark.parametrize("part", range(8))
 def test_random_files(part, monkeypatch):
     for seed in range(part * 25, part * 25 + 25):
-        check(seed, monkeypatch)
+        check_seed(seed, monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4 * FUZZ))
 def test_many_random_files(part, monkeypatch):
     for seed in range(10_000 + part * 200, 10_200 + part * 200):
-        check(seed, monkeypatch)
+        check_seed(seed, monkeypatch)

@@ -1,4 +1,4 @@
-"""What reviews and fuzzing found in filtered reads, each kept as a test."""
+"""Regressions of filtered reads, found by reviews and fuzzing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numparq.column.read.take import ValueIndices, take_array
 from numparq.errors import CorruptPageError, UnsupportedError
 
 
-def test_a_row_group_asked_for_twice():
+def test_repeated_row_groups():
     frame = pd.DataFrame({"k": np.arange(30), "s": [f"{row % 7}" for row in range(30)]})
     data = to_parquet(frame, row_group_size=10, max_rows_per_page=3)
     twice = pd.concat([frame[:10], frame[:10]], ignore_index=True)
@@ -33,7 +33,7 @@ def test_a_row_group_asked_for_twice():
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_rows_of_nested_fields_are_looked_through_in_one_piece(threads, monkeypatch):
+def test_filters_on_struct_fields_with_small_jobs(threads, monkeypatch):
     monkeypatch.setattr(schedule_selection, "MIN_ROWS_PER_JOB", 4)
     number = np.arange(400)
     frame = pd.DataFrame({"k": number, "st": [{"x": int(row % 7), "y": f"{row % 5}"} for row in number]})
@@ -45,7 +45,7 @@ def test_rows_of_nested_fields_are_looked_through_in_one_piece(threads, monkeypa
     assert [value["y"] for value in got["st"]] == ["2"] * len(got)
 
 
-def test_scattered_rows_of_nested_columns_in_pages_without_any():
+def test_nested_rows_around_pages_without_matches():
     number = np.arange(6000)
     middle = np.where((number >= 2000) & (number < 4000), np.where(number % 2, 0, 2), number % 2)
     frame = pd.DataFrame({"k": np.where(number < 1000, 9, middle), "l": [[int(row)] for row in number]})
@@ -53,7 +53,7 @@ def test_scattered_rows_of_nested_columns_in_pages_without_any():
     assert [value[0] for value in got["l"]] == frame.index[frame["k"] == 1].tolist()
 
 
-def test_columns_of_runtime_filters_are_looked_up_before_they_arrive():
+def test_runtime_filter_columns_are_checked_before_arrival():
     data = to_parquet(pd.DataFrame({"st": [{"x": 1}], "l": [[1]], "k": [1]}))
     for name in ("st", "l", "l.list.element"):
         with pytest.raises(SchemaError, match="simple values"):
@@ -62,41 +62,41 @@ def test_columns_of_runtime_filters_are_looked_up_before_they_arrive():
 
 
 @pytest.mark.parametrize(("nrows", "error"), [(-1, ValueError), ("x", TypeError), (2.5, TypeError)])
-def test_numbers_of_rows_are_checked_beside_filters(nrows, error):
+def test_nrows_is_checked_with_filters(nrows, error):
     data = to_parquet(pd.DataFrame({"a": range(10)}))
     for filters in (None, col("a") > 1):
         with pytest.raises(error, match="nrows"):
             read_parquet(data, filters=filters, nrows=nrows)
 
 
-def test_dictionaries_of_which_little_is_left_are_not_kept():
+def test_sparse_dictionaries_leave_the_predicate_cache():
     frame = pd.DataFrame({"s": [f"{row % 900:04d}" for row in range(2000)], "n": np.arange(2000)})
     data = to_parquet(frame, use_dictionary=["s"])
-    taken = []
-    make = numparq.column.jobs.predicate_cache.CachedBinaryJob.__call__
+    pieces = []
+    original = numparq.column.jobs.predicate_cache.CachedBinaryJob.__call__
 
-    def noted(job):
-        taken.append(job.cached.piece)
-        make(job)
+    def record(job):
+        pieces.append(job.cached.piece)
+        original(job)
 
-    with mock.patch.object(numparq.column.jobs.predicate_cache.CachedBinaryJob, "__call__", noted):
+    with mock.patch.object(numparq.column.jobs.predicate_cache.CachedBinaryJob, "__call__", record):
         got = read_parquet(data, filters=col("s") == "0123")
         assert got["n"].tolist() == [123, 1023, 1923]
-        assert not hasattr(taken.pop(), "codes")
+        assert not hasattr(pieces.pop(), "codes")
         got = read_parquet(data, filters=col("s") == "0123", categories=["s"])
     assert len(got["s"].cat.categories) == 900
-    assert hasattr(taken.pop(), "codes")
+    assert hasattr(pieces.pop(), "codes")
 
 
-def test_places_are_those_of_the_mask():
+def test_value_indices_from_mask():
     mask = np.array([0, 1, 1, 0, 1], np.uint8)
     assert ValueIndices.from_mask(mask).indices.tolist() == [1, 2, 4]
     assert take_array(np.arange(5), ValueIndices.from_mask(mask)).tolist() == [1, 2, 4]
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY"])
-def test_strings_that_are_none_are_of_a_page(encoding):
-    """Found by the fuzz target of whole files: a string that was kept, and is no UTF-8, was in no page."""
+def test_invalid_utf8_in_filter_columns_names_the_page(encoding):
+    """Found by fuzzing: the error for a cached string named no page."""
     frame = pd.DataFrame({"s": [f"abc{row}" for row in range(100)], "k": range(100)})
     data = bytearray(to_parquet(frame, column_encoding={"s": encoding}, compression=None, write_page_checksum=False))
     data[data.index(b"abc50")] = 0xFF
@@ -106,8 +106,8 @@ def test_strings_that_are_none_are_of_a_page(encoding):
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "s", "page": 0}
 
 
-def test_int96_values_that_are_no_timestamps():
-    """Found by the fuzz target of whole files: what is read as bytes cannot be filtered by, and the column is named."""
+def test_filter_on_invalid_int96_names_the_column():
+    """Found by fuzzing: values that are read as bytes cannot be filtered."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     stored = io.BytesIO()
     table = pa.table({"t": pa.array([datetime(2020, 1, 1), datetime(2021, 1, 1)])})

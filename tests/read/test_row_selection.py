@@ -1,4 +1,4 @@
-"""Rows here and there of column chunks: those of the whole read, however pages are found, and by any threads."""
+"""Row selections of column chunks equal a full read's rows, however pages are located and with any threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from support.row_selection import (
 
 
 def some_columns(row_group, leaf, locations):
-    """Some chunks have an offset index, and others none."""
+    """Locate the pages of every other chunk."""
     return locations if (row_group + leaf) % 2 else None
 
 
@@ -37,7 +37,7 @@ WAYS = (by_offset_index, whole_chunks, some_columns)
 
 
 def assert_selection(data, rng, repetitions=4, masked=False, **options):
-    """Hold random rows of a file, as ranges or as a mask, against those of the whole read with the same options."""
+    """Compare random rows, as ranges or as a mask, with those of a full read with the same options."""
     counts = rows_of_file(data)
     for number in range(repetitions):
         groups = rng.permutation(len(counts))[: int(rng.integers(1, len(counts) + 1))].tolist()
@@ -46,7 +46,7 @@ def assert_selection(data, rng, repetitions=4, masked=False, **options):
         for way in WAYS:
             with small_read_sizes(**SMALL[int(rng.integers(0, len(SMALL)))]):
                 got = read_rows(data, rows, way, masked=masked, threads=(1, 3)[number % 2], **options)
-            loose = options.get("dtype_backend") is None  # which dtypes there are may follow from the nulls found
+            loose = options.get("dtype_backend") is None  # dtypes may depend on the nulls among the rows
             assert_frames_equal(got, expected, loose=loose)
 
 
@@ -56,8 +56,8 @@ FILES = write_matrix.group_by_file(write_matrix.covering_subset(MATRIX, 2, seed=
 
 @pytest.mark.parametrize("about", FILES, ids=lambda about: "-".join(map(str, about)))
 @pytest.mark.parametrize("backend", [None, "pyarrow"])
-def test_matrix(about, backend):
-    """All dtypes, encodings, nestings, codecs and kinds of nulls."""
+def test_write_matrix(about, backend):
+    """All dtypes, encodings, nestings, codecs and null patterns."""
     data, _, _ = write_matrix.write(FILES[about])
     assert_selection(data, np.random.default_rng(len(data)), **({} if backend is None else {"dtype_backend": backend}))
 
@@ -80,8 +80,8 @@ def test_alp(version):
     assert_selection(data, rng)
 
 
-def test_dictionaries_that_are_given_up():
-    """Chunks whose first pages have codes and the others values, of strings and of fixed sizes, as categories too."""
+def test_dictionary_fallback():
+    """Chunks begin with dictionary pages and continue with PLAIN: strings and fixed sizes, also as categories."""
     rng = np.random.default_rng(2)
     few, many = rng.integers(0, 9, 900), rng.integers(0, 1 << 40, 600)
     numbers = np.concatenate([few, many])
@@ -114,7 +114,7 @@ def test_dictionaries_that_are_given_up():
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_pyarrow(codec, version, dictionary):
+def test_pyarrow_files(codec, version, dictionary):
     data = write_by_pyarrow(
         arrow_table(),
         compression=codec,
@@ -128,7 +128,7 @@ def test_pyarrow(codec, version, dictionary):
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_encodings_of_pyarrow(version):
+def test_pyarrow_encodings(version):
     encodings = {
         "i4": "DELTA_BINARY_PACKED",
         "i8": "DELTA_BINARY_PACKED",
@@ -155,8 +155,8 @@ def test_files_without_offset_indexes():
 
 @pytest.mark.parametrize("statistics", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_columns_whose_dtype_follows_from_what_is_found(statistics, masked):
-    """Nulls that no footer tells of, and numbers beyond what floats hold exactly: chunks are decoded a second time."""
+def test_dtypes_that_depend_on_values(statistics, masked):
+    """Nulls without a null count, and integers beyond float64: chunks are decoded a second time."""
     rng, rows = np.random.default_rng(13), 400
     nulls, few = rng.random(rows) < 0.3, np.arange(rows) % 97 == 96
     numbers = np.where(np.arange(rows) % 50 == 7, (1 << 53) + 1, np.arange(rows))
@@ -175,14 +175,14 @@ def test_columns_whose_dtype_follows_from_what_is_found(statistics, masked):
         data = write_by_pyarrow(table, write_statistics=statistics, **options)
         assert_selection(data, rng, repetitions=4, masked=masked)
         assert_selection(data, rng, repetitions=2, masked=masked, dtype_backend="numpy_nullable")
-        for places in ([7, 57, 300], [*range(100, 140)], [96, 193], [*range(7, 400, 50)], [*range(1, 400, 2)]):
-            chosen = {0: [row for row in places if row < 220], 1: [row - 220 for row in places if row >= 220]}
-            wanted = {group: some for group, some in chosen.items() if some}
-            got = read_rows(data, wanted, whole_chunks, masked=masked)
-            expected = table.take(places).to_pandas(integer_object_nulls=True)
+        for indices in ([7, 57, 300], [*range(100, 140)], [96, 193], [*range(7, 400, 50)], [*range(1, 400, 2)]):
+            by_group = {0: [row for row in indices if row < 220], 1: [row - 220 for row in indices if row >= 220]}
+            selection = {group: some for group, some in by_group.items() if some}
+            got = read_rows(data, selection, whole_chunks, masked=masked)
+            expected = table.take(indices).to_pandas(integer_object_nulls=True)
             for name in table.column_names:
-                found = [None if pd.isna(value) else value for value in got[name].tolist()]
-                assert found == [None if pd.isna(value) else value for value in expected[name].tolist()]
+                values = [None if pd.isna(value) else value for value in got[name].tolist()]
+                assert values == [None if pd.isna(value) else value for value in expected[name].tolist()]
 
 
 def test_required_columns():
@@ -198,7 +198,7 @@ def test_required_columns():
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_masks(version, nested):
-    """Scattered rows are handed over as a mask of a range of them."""
+    """Scattered rows are passed as a mask over a row range."""
     table, rng = arrow_table(), np.random.default_rng(12)
     table = table.select([name for name in table.column_names if pa.types.is_nested(table[name].type) == nested])
     for dictionary in (False, True):
@@ -206,8 +206,8 @@ def test_masks(version, nested):
         assert_selection(data, rng, repetitions=8, masked=True)
 
 
-def test_a_mask_that_leaves_a_page_out():
-    """By a filter, of a sound file: a range of rows, scattered ones of it, and none of some pages in its middle."""
+def test_mask_without_rows_in_some_pages():
+    """A filter leaves a row range, scattered rows, and pages without any between them."""
     rows = np.arange(1200)
     odd = rows % 2
     key = np.where(rows < 200, 9, np.where((rows >= 400) & (rows < 800), np.where(odd, 0, 2), odd))

@@ -1,4 +1,4 @@
-"""Rows here and there of files that are damaged, that lie about their pages, or that were written by old parquet-mr."""
+"""Row selections in damaged files, with wrong offset indexes, and in files of old parquet-mr."""
 
 from __future__ import annotations
 
@@ -52,90 +52,90 @@ def leaves_of(data):
         return [file.schema.leaf(index).name for index in range(file.schema.num_leaves)]
 
 
-# --- offset indexes that lie ------------------------------------------------------------------------------------------
+# --- wrong offset indexes ---------------------------------------------------------------------------------------------
 
 
-def swapped_places(rng, told):
-    one, other = rng.integers(0, len(told), 2)
-    told[[one, other], :PAGE_ROW] = told[[other, one], :PAGE_ROW]
-    return told
+def swapped_places(rng, locations):
+    one, other = rng.integers(0, len(locations), 2)
+    locations[[one, other], :PAGE_ROW] = locations[[other, one], :PAGE_ROW]
+    return locations
 
 
-def other_sizes(rng, told):
-    told[rng.integers(0, len(told)), PAGE_SIZE] += rng.choice([-1, 1])
-    return told
+def other_sizes(rng, locations):
+    locations[rng.integers(0, len(locations)), PAGE_SIZE] += rng.choice([-1, 1])
+    return locations
 
 
-def other_starts(rng, told):
-    told[rng.integers(0, len(told)), PAGE_OFFSET] += rng.choice([-1, 1])
-    return told
+def other_starts(rng, locations):
+    locations[rng.integers(0, len(locations)), PAGE_OFFSET] += rng.choice([-1, 1])
+    return locations
 
 
-def other_rows(rng, told):
-    told[rng.integers(0, len(told)), PAGE_ROW] += rng.integers(-3, 4)
-    return told
+def other_rows(rng, locations):
+    locations[rng.integers(0, len(locations)), PAGE_ROW] += rng.integers(-3, 4)
+    return locations
 
 
-def any_rows(rng, told):
-    told[1:, PAGE_ROW] = np.sort(rng.integers(0, told[-1, PAGE_ROW] + 5, len(told) - 1))
-    return told
+def any_rows(rng, locations):
+    locations[1:, PAGE_ROW] = np.sort(rng.integers(0, locations[-1, PAGE_ROW] + 5, len(locations) - 1))
+    return locations
 
 
-def page_left_out(rng, told):
-    return np.delete(told, rng.integers(0, len(told)), axis=0)
+def page_left_out(rng, locations):
+    return np.delete(locations, rng.integers(0, len(locations)), axis=0)
 
 
-def first_left_out(rng, told):
-    told[1, PAGE_ROW] = 0
-    return told[1:]
+def first_left_out(rng, locations):
+    locations[1, PAGE_ROW] = 0
+    return locations[1:]
 
 
-def two_as_one(rng, told):
-    first = int(rng.integers(0, len(told) - 1))
-    told[first, PAGE_SIZE] += told[first + 1, PAGE_SIZE]
-    return np.delete(told, first + 1, axis=0)
+def two_as_one(rng, locations):
+    first = int(rng.integers(0, len(locations) - 1))
+    locations[first, PAGE_SIZE] += locations[first + 1, PAGE_SIZE]
+    return np.delete(locations, first + 1, axis=0)
 
 
 LIES = (swapped_places, other_sizes, other_starts, other_rows, any_rows, page_left_out, first_left_out, two_as_one)
 
 
-def is_plausible(told, num_rows, end):
+def is_plausible(locations, num_rows, end):
     try:
-        ChunkPages(0, end, num_rows, told)
+        ChunkPages(0, end, num_rows, locations)
     except InvalidFileError:
         return False
     return True
 
 
 def replace_locations(leaf, lying):
-    """Have other locations said of one leaf."""
-    return lambda _, index, said: lying if index == leaf else said
+    """Replace the page locations of one leaf."""
+    return lambda _, index, original: lying if index == leaf else original
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("dictionary", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_pages_are_held_against_the_index(version, dictionary, lie):
-    """What the headers do not bear out is an error with its place, or of pages that are not wanted."""
+def test_page_headers_are_checked_against_the_offset_index(version, dictionary, lie):
+    """A wrong location is an error that names the column, or concerns only unselected pages."""
     rng = np.random.default_rng(1)
     data = write_by_pyarrow(
         arrow_table(300).select(FLAT + NESTED[:3]), data_page_version=version, use_dictionary=dictionary
     )
-    (count, *_), told, names = rows_of_file(data), page_locations(data), leaves_of(data)
+    (count, *_), locations, names = rows_of_file(data), page_locations(data), leaves_of(data)
     full = expected_rows(data, {0: np.arange(count)})
     refused = 0
     for number in range(60):
         leaf = number % len(names)
-        lying = lie(rng, told[0, leaf].copy()) if len(told[0, leaf]) > 2 else told[0, leaf]
+        lying = lie(rng, locations[0, leaf].copy()) if len(locations[0, leaf]) > 2 else locations[0, leaf]
         rows = random_rows(rng, count)
-        if np.array_equal(lying, told[0, leaf]) or not is_plausible(lying, count, len(data)) or not len(rows):
+        if np.array_equal(lying, locations[0, leaf]) or not is_plausible(lying, count, len(data)) or not len(rows):
             continue
         try:
             with small_read_sizes(**SMALL[number % len(SMALL)]):
                 got = read_rows(data, {0: rows}, replace_locations(leaf, lying))
         except InvalidFileError as error:
             refused += 1
-            if "within the column chunk" not in str(error):  # that is said before anything is read
+            if "outside of the column chunk" not in str(error):  # this is checked before anything is read
                 assert error.where["row_group"] == 0
                 assert error.where["column"] == names[leaf]
             continue
@@ -144,17 +144,17 @@ def test_pages_are_held_against_the_index(version, dictionary, lie):
 
 
 @pytest.mark.parametrize("name", [*FLAT, *NESTED])
-def test_rows_that_lies_move_from_one_page_to_another(name):
-    """The numbers of rows of the pages that are read are right together, and each is wrong."""
+def test_moved_row_boundary_between_pages(name):
+    """The row counts of the pages are right in sum, and each is wrong."""
     data = write_by_pyarrow(
         arrow_table(300).select([name]), use_dictionary=False, row_group_size=300, write_batch_size=5, data_page_size=1
     )
-    told = page_locations(data)
-    second = told[0, 0][2, PAGE_ROW]
+    locations = page_locations(data)
+    second = locations[0, 0][2, PAGE_ROW]
 
-    def moved(_, __, said):
-        said[1:3, PAGE_ROW] -= 1
-        return said
+    def moved(_, __, original):
+        original[1:3, PAGE_ROW] -= 1
+        return original
 
     with pytest.raises(InvalidFileError) as caught:
         read_rows(data, {0: [0, second - 1]}, moved)
@@ -164,8 +164,8 @@ def test_rows_that_lies_move_from_one_page_to_another(name):
     assert_frames_equal(got, expected_rows(data, {0: [0, second - 1]}), loose=True)
 
 
-def test_pages_that_begin_within_a_row():
-    """There is no offset index of such pages: a list that goes on would become one of what is in front of a gap."""
+def test_offset_index_for_pages_that_begin_within_a_row():
+    """Such pages have no valid offset index: values of a skipped row would be appended to an earlier list."""
     stored = [([0, 1, 0], [1, 2, 3]), ([0, 0], [4, 5]), ([1, 0], [6, 7])]
     pages = [
         data_page(
@@ -177,26 +177,26 @@ def test_pages_that_begin_within_a_row():
     rows = [[1, 2], [3], [4], [5, 6], [7]]
     assert [list(row) for row in read_parquet(data)["a"]] == rows
 
-    def told(_, __, ___):
-        found = pages_of(data, 0, "a")
-        return np.array([(page.start, page.end - page.start, row) for page, row in zip(found, (0, 2, 4), strict=True)])
+    def locations(_, __, ___):
+        pages = pages_of(data, 0, "a")
+        return np.array([(page.start, page.end - page.start, row) for page, row in zip(pages, (0, 2, 4), strict=True)])
 
-    for wanted in itertools.product([False, True], repeat=5):
-        if wanted[3] and not wanted[4]:
-            continue  # the page that its list goes on in is not read
-        some = np.flatnonzero(wanted)
+    for selected in itertools.product([False, True], repeat=5):
+        if selected[3] and not selected[4]:
+            continue  # the page with the rest of its list is not read
+        some = np.flatnonzero(selected)
         try:
-            got = read_rows(data, {0: some}, told)["a"].tolist()
+            got = read_rows(data, {0: some}, locations)["a"].tolist()
         except InvalidFileError as error:
             assert error.where["column"] == "a"
-            assert wanted[4]
+            assert selected[4]
         else:
             assert [list(row) for row in got] == [rows[row] for row in some]
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-def test_files_that_lie(lie):
-    """In the file: an index that cannot be is not used; one that pages contradict is an error, or no matter."""
+def test_wrong_offset_indexes_in_files(lie):
+    """An impossible index is not used. One that the pages contradict is an error or has no effect."""
     rng = np.random.default_rng(2)
     sound = write_by_pyarrow(arrow_table(300).select(FLAT), row_group_size=300)
     full, names = read_parquet(sound), leaves_of(sound)
@@ -206,9 +206,9 @@ def test_files_that_lie(lie):
         leaf = number % len(names)
         index = parts.indexes[0, leaf]["OffsetIndex"]
         rows = [(one.offset, one.compressed_page_size, one.first_row_index) for one in index.page_locations]
-        made_of = type(index.page_locations[0])
+        location_type = type(index.page_locations[0])
         lying = lie(rng, np.array(rows, np.int64)).tolist() if len(rows) > 2 else rows
-        index.page_locations = [made_of(offset=o, compressed_page_size=s, first_row_index=r) for o, s, r in lying]
+        index.page_locations = [location_type(offset=o, compressed_page_size=s, first_row_index=r) for o, s, r in lying]
         start, stop = np.sort(rng.integers(0, 301, 2)).tolist()
         try:
             got = read_parquet(parts.data(), row_range=(start, stop))
@@ -221,21 +221,21 @@ def test_files_that_lie(lie):
             assert_frames_equal(got, full.iloc[start:stop].reset_index(drop=True), loose=True)
             num_read += 1
     assert num_read
-    assert num_refused or lie in (swapped_places, other_sizes, other_starts, page_left_out)  # indexes that are not used
+    assert num_refused or lie in (swapped_places, other_sizes, other_starts, page_left_out)  # such indexes are not used
 
 
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", [damage_header, damage_body])
-def test_damage_where_no_row_is_wanted(damage):
-    """Pages without wanted rows are not looked at where they are located; damage in the others has its place."""
+def test_damage_in_unselected_pages_is_ignored(damage):
+    """Located pages without selected rows are not read. Damage in the others names its page."""
     rng = np.random.default_rng(3)
     sound = write_by_pyarrow(arrow_table(300).select([*FLAT, "list"]), row_group_size=300, write_page_checksum=True)
-    told = page_locations(sound)
+    locations = page_locations(sound)
     for leaf, name in enumerate(leaves_of(sound)):
         pages = [page for page in pages_of(sound, 0, name) if not page.is_dictionary]
-        first_rows = [*told[0, leaf][:, PAGE_ROW].tolist(), 300]
+        first_rows = [*locations[0, leaf][:, PAGE_ROW].tolist(), 300]
         for number in rng.permutation(len(pages))[:4].tolist():
             bad = damage(sound, pages[number])
             inside, outside = np.arange(first_rows[number], first_rows[number + 1]), np.ones(300, bool)
@@ -251,8 +251,8 @@ def test_damage_where_no_row_is_wanted(damage):
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_strings_that_are_no_utf8(dictionary):
-    """Refused where they are wanted, whichever way the rows are taken."""
+def test_selected_invalid_utf8_is_an_error(dictionary):
+    """Located pages and whole chunks, masks and indices behave alike."""
     values = [b"text %d" % (row % 40) for row in range(300)]
     values[250] = b"\xff\xfe"
     stored = pa.array(values, pa.binary()).buffers()
@@ -260,7 +260,7 @@ def test_strings_that_are_no_utf8(dictionary):
     data = write_by_pyarrow(pa.table({"a": text}), row_group_size=300, use_dictionary=dictionary)
     for way in (by_offset_index, whole_chunks):
         for masked in (False, True):
-            if not dictionary:  # a dictionary is held against UTF-8 as a whole
+            if not dictionary:  # a dictionary is validated as a whole
                 assert read_rows(data, {0: [0, 3]}, way, masked=masked)["a"].tolist() == ["text 0", "text 3"]
             for rows in ([0, 250], [250], [*range(200, 300)], [*range(200, 300, 2)], [240, 249, 250, 299]):
                 with pytest.raises(InvalidFileError) as caught:
@@ -268,14 +268,14 @@ def test_strings_that_are_no_utf8(dictionary):
                 assert caught.value.where["column"] == "a"
 
 
-# --- strings that go on over pages (PARQUET-246) ----------------------------------------------------------------------
+# --- prefixes carried over pages (PARQUET-246) ------------------------------------------------------------------------
 
 OLD = "parquet-mr version 1.7.0 (build 1234567)"
 FIXED_PARTS = [[word.ljust(10, b".") for word in part] for part in PARTS]
 
 
 def by_headers(data):
-    """Give the locations of the pages of the only column, which has no offset index."""
+    """Build a locator that takes the pages of the only column from their headers."""
 
     def change(_, __, ___):
         pages = pages_of(data, 0, "a")
@@ -287,34 +287,34 @@ def by_headers(data):
 @pytest.mark.parametrize("make", [data_page, data_page_v2_of], ids=["v1", "v2"])
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("located", [False, True])
-def test_strings_that_go_on(located, fixed, make):
-    """All sets of rows: the pages in front of them are read, too, whatever an index says of their places."""
+def test_prefixes_carried_over_pages(located, fixed, make):
+    """Every set of rows: the pages before them are read, too, even if an index locates them."""
     parts, words = (FIXED_PARTS, [word.ljust(10, b".") for word in WORDS]) if fixed else (PARTS, WORDS)
     more = {"physical": FIXED_LEN_BYTE_ARRAY, "element": {"type_length": 10}} if fixed else {}
     data = carryover_file(pages_of_words(parts, make), len(words), OLD, **more)
     way = by_headers(data) if located else whole_chunks
-    for number, wanted in enumerate(itertools.product([False, True], repeat=len(words))):
-        rows = np.flatnonzero(wanted)
+    for number, selected in enumerate(itertools.product([False, True], repeat=len(words))):
+        rows = np.flatnonzero(selected)
         with small_read_sizes(**SMALL[number % len(SMALL)]):
             got = read_rows(data, {0: rows}, way, threads=1 + number % 2, masked=number % 3 == 0)
         assert got["a"].tolist() == [words[row] for row in rows.tolist()]
 
 
 @pytest.mark.parametrize("way", [whole_chunks, None], ids=["whole", "located"])
-def test_strings_that_do_not_go_on(way):
-    """Of other writers each page is read alone."""
+def test_prefixes_within_pages(way):
+    """Each page of another writer is read alone."""
     data = carryover_file([data_page(len(part), encode_prefixes(part), 7) for part in PARTS], len(WORDS), OTHER)
-    for wanted in itertools.product([False, True], repeat=len(WORDS)):
-        rows = np.flatnonzero(wanted)
+    for selected in itertools.product([False, True], repeat=len(WORDS)):
+        rows = np.flatnonzero(selected)
         got = read_rows(data, {0: rows}, way or by_headers(data))
         assert got["a"].tolist() == [WORDS[row] for row in rows.tolist()]
 
 
-# --- ranges of rows without filters -----------------------------------------------------------------------------------
+# --- row ranges without filters ---------------------------------------------------------------------------------------
 
 
 def read_counted(data, monkeypatch, **options):
-    """Read; give the frame, and how many bytes were fetched."""
+    """Return the frame and the number of bytes fetched."""
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 16)
     source = RecordingFile(data)
     frame = read_parquet(source, **options)
@@ -323,8 +323,8 @@ def read_counted(data, monkeypatch, **options):
 
 @pytest.mark.parametrize("writer", ["numparq", "pyarrow"])
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_ranges_of_rows(monkeypatch, writer, dictionary):
-    """Parts of row groups are located by their offset indexes: the rows of the whole read, of fewer bytes."""
+def test_row_ranges_fetch_fewer_bytes(monkeypatch, writer, dictionary):
+    """Offset indexes locate the pages of partly selected row groups."""
     table = arrow_table(2000).drop_columns(["deep", "no type"])
     if writer == "pyarrow":
         data = write_by_pyarrow(table, use_dictionary=dictionary, row_group_size=1000)
@@ -344,7 +344,7 @@ def test_ranges_of_rows(monkeypatch, writer, dictionary):
         assert num_bytes - footer < (0.4 if nrows < 100 else 0.8) * (all_bytes - footer)
 
 
-def test_ranges_of_rows_without_an_index(monkeypatch):
+def test_row_ranges_without_an_offset_index(monkeypatch):
     data = write_by_pyarrow(arrow_table(600).select(FLAT), write_page_index=False, row_group_size=300)
     full, _ = read_counted(data, monkeypatch)
     for first, stop in ((0, 600), (5, 6), (250, 350), (300, 600), (7, 7)):
@@ -352,7 +352,7 @@ def test_ranges_of_rows_without_an_index(monkeypatch):
         assert_frames_equal(got, full.iloc[first:stop].reset_index(drop=True), loose=True)
 
 
-def test_random_ranges_of_rows():
+def test_random_row_ranges():
     rng = np.random.default_rng(4)
     data = write_by_pyarrow(arrow_table(500), data_page_version="2.0")
     full = read_parquet(data)

@@ -1,4 +1,4 @@
-"""Where a file may come from: a path, bytes, an open file; and what is said of anything else."""
+"""Sources of a file: paths, bytes and file objects, and the errors for anything else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def path(tmp_path, data):
 
 
 class Named:
-    """PathLike, and nothing else."""
+    """A path-like object with no other methods."""
 
     def __init__(self, name):
         self.name = name
@@ -50,20 +50,20 @@ class Named:
         return self.name
 
 
-def test_paths(path, whole):
+def test_path_sources(path, whole):
     for source in (str(path), path, Named(os.fsencode(path)), Named(str(path)), f"file://{path}"):
         assert_frames_equal(read_parquet(source), whole)
 
 
-def test_a_relative_path_and_one_of_home(path, whole, monkeypatch):
+def test_relative_and_home_paths(path, whole, monkeypatch):
     monkeypatch.chdir(path.parent)
     assert_frames_equal(read_parquet(path.name), whole)
     monkeypatch.setenv("HOME", str(path.parent))
     assert_frames_equal(read_parquet(f"~/{path.name}"), whole)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
-def test_a_name_that_is_not_utf8(path, whole):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux allows names of any bytes")
+def test_path_that_is_not_utf8(path, whole):
     other = os.path.join(os.fsencode(path.parent), b"\xff.parquet")
     os.rename(path, other)
     name = os.fsdecode(other)
@@ -71,20 +71,20 @@ def test_a_name_that_is_not_utf8(path, whole):
     assert read_parquet(name, include=["file"])["file"].tolist() == [name] * len(whole)
 
 
-def test_a_missing_file(tmp_path):
+def test_missing_file(tmp_path):
     for source in (tmp_path / "none.parquet", str(tmp_path / "none.parquet"), "", f"file://{tmp_path}/none"):
         with pytest.raises(FileNotFoundError):
             read_parquet(source)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
-def test_a_file_that_may_not_be_read(path):
+def test_unreadable_file(path):
     path.chmod(0)
     with pytest.raises(PermissionError):
         read_parquet(path)
 
 
-def test_what_is_no_single_local_file(tmp_path, path):
+def test_sources_other_than_one_file_are_refused(tmp_path, path):
     for source in (tmp_path, str(tmp_path)):
         with pytest.raises(UnsupportedError, match="a directory"):
             ParquetFile(source)
@@ -94,11 +94,11 @@ def test_what_is_no_single_local_file(tmp_path, path):
     with pytest.raises(ValueError, match="list of files"):
         read_parquet([])
     for source in (None, 5, {}, object(), 1.5):
-        with pytest.raises(TypeError, match="path is a"):
+        with pytest.raises(TypeError, match="path must be a"):
             read_parquet(source)
 
 
-def test_a_device_and_a_pipe_are_refused(tmp_path):
+def test_device_and_pipe_are_refused(tmp_path):
     with pytest.raises(InvalidFileError):
         read_parquet(os.devnull)
     if hasattr(os, "mkfifo"):
@@ -114,31 +114,30 @@ def test_a_device_and_a_pipe_are_refused(tmp_path):
 # --- bytes -------------------------------------------------------------------------------------------------
 
 
-def test_bytes(data, whole):
+def test_bytes_like_sources(data, whole):
     padded = b"xx" + data + b"yy"
     for source in (data, bytearray(data), memoryview(data), memoryview(padded)[2:-2], memoryview(data).cast("b")):
         assert_frames_equal(read_parquet(source), whole)
 
 
-def test_memory_that_is_not_contiguous(data):
+def test_non_contiguous_memory(data):
     doubled = bytes(byte for byte in data for _ in range(2))
     with pytest.raises((TypeError, ValueError, BufferError)):
         read_parquet(memoryview(doubled)[::2])
 
 
-def test_memory_that_is_not_of_bytes():
+def test_memory_of_wider_items():
     files = (write_by_pyarrow(pa.table({"a" * length: [1, 2, 3]})) for length in range(1, 100))
     words = memoryview(next(data for data in files if len(data) % 4 == 0)).cast("I")
     assert read_parquet(words).iloc[:, 0].tolist() == [1, 2, 3]
 
 
-def test_bytes_stay_free_to_change(data, whole):
-    """What was read does not refer to the bytes that it was read from."""
+def test_frames_do_not_refer_to_the_source_bytes(data, whole):
     source = bytearray(data)
     got = read_parquet(source)
     source[:] = bytes(len(source))
     assert_frames_equal(got, whole)
-    source.clear()  # no buffer of it is held
+    source.clear()  # fails while a buffer is exported
 
 
 def test_mapped_memory(path, whole):
@@ -149,8 +148,8 @@ def test_mapped_memory(path, whole):
 # --- open files ----------------------------------------------------------------------------------------------
 
 
-class Counting(io.BytesIO):
-    """Notes what is read of it."""
+class RecordingBytesIO(io.BytesIO):
+    """A BytesIO that records its reads."""
 
     def __init__(self, data):
         super().__init__(data)
@@ -162,7 +161,7 @@ class Counting(io.BytesIO):
 
 
 class Minimal:
-    """An object as of fsspec, without ``readinto``; it gives at most so many bytes at once."""
+    """A file like fsspec's, without ``readinto``, that returns at most `most` bytes a read."""
 
     def __init__(self, data, most=1 << 30):
         self._file = io.BytesIO(data)
@@ -212,7 +211,7 @@ def test_fsspec(path, data, whole):
         assert_frames_equal(read_parquet(file), whole)
 
 
-def test_the_cursor_is_put_back(path, data):
+def test_file_position_is_restored(path, data):
     for source in (io.BytesIO(data), Minimal(data), open(path, "rb")):  # noqa: SIM115
         for position in (0, 17, len(data), len(data) + 5):
             source.seek(position)
@@ -225,14 +224,14 @@ def test_the_cursor_is_put_back(path, data):
     assert broken.tell() == 9
 
 
-def test_a_file_in_text_mode(path):
+def test_text_mode_file(path):
     with open(path, encoding="latin-1") as file, pytest.raises(TypeError, match="binary mode"):
         read_parquet(file)
     with pytest.raises(TypeError, match="binary mode"):
         read_parquet(io.StringIO("PAR1"))
 
 
-def test_a_closed_file(data):
+def test_closed_file(data):
     file = io.BytesIO(data)
     file.close()
     with pytest.raises(ValueError, match="closed"):
@@ -257,16 +256,16 @@ def test_errors_name_the_file(path, data):
     assert caught.value.where == {"file": str(path)}
 
 
-def test_a_file_that_shrinks_while_it_is_read(path, data, monkeypatch):
-    monkeypatch.setattr(ParquetFile, "check_unchanged", lambda file: None)  # it does so behind that
+def test_file_truncated_during_a_read(path, data, monkeypatch):
+    monkeypatch.setattr(ParquetFile, "check_unchanged", lambda file: None)  # the file shrinks after this check
     with ParquetFile(path) as file:
         path.write_bytes(data[:2000])
-        with pytest.raises(InvalidFileError, match="cut off"):
+        with pytest.raises(InvalidFileError, match="is truncated"):
             file.read()
 
 
-def test_only_what_is_asked_for_is_read(data):
-    file = Counting(data)
+def test_only_projected_chunks_are_read(data):
+    file = RecordingBytesIO(data)
     with ParquetFile(file) as parquet:
         file.reads.clear()
         chunk = parquet.metadata.row_groups[2].columns[0].meta_data
@@ -276,7 +275,7 @@ def test_only_what_is_asked_for_is_read(data):
     assert sum(length for _, length in file.reads) == chunk.total_compressed_size
 
 
-def test_a_file_is_closed(path, whole):
+def test_files_are_closed(path, whole):
     descriptors = pathlib.Path("/proc/self/fd")
     if not descriptors.exists():
         pytest.skip("this system does not list open files")
@@ -293,14 +292,14 @@ def test_a_file_is_closed(path, whole):
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["file", "dataset"])
-def test_a_file_that_is_written_over_while_it_is_open(tmp_path, many):
+def test_file_overwritten_while_open(tmp_path, many):
     path = tmp_path / "a.parquet"
     frame = pd.DataFrame({"a": np.random.default_rng(0).integers(0, 1 << 60, 50_000)})
     path.write_bytes(to_parquet(frame))
     with Dataset([path]) if many else ParquetFile(path) as file:
         file.read(row_range=(0, 10))
         written = path.stat().st_mtime_ns
-        path.write_bytes(to_parquet(frame[::-1].reset_index(drop=True)))  # in place: the file is the same one
+        path.write_bytes(to_parquet(frame[::-1].reset_index(drop=True)))  # in place: the same inode
         os.utime(path, ns=(written + 10**9, written + 10**9))
         with pytest.raises(InvalidFileError, match=r"has changed since it was opened.*a\.parquet"):
             file.read()

@@ -1,4 +1,4 @@
-"""Threads and windows: what comes out is the same however the work is divided."""
+"""Threads and windows: results do not depend on how the work is divided."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ TEXTS = ["", "x", "some words", "grün", "a longer text, of some forty bytes or 
 
 
 def table(rows=ROWS, nulls=True, seed=0):
-    """Columns of every way to be decoded: fixed, narrowed, widened, masked, strings, codes, objects."""
+    """Return columns for every way of decoding: fixed, narrowed, widened, masked, strings, codes, objects."""
     rng = np.random.default_rng(seed)
     missing = rng.random(rows) < 0.2 if nulls else np.zeros(rows, bool)
     if nulls:
-        missing[rows // 3 : rows // 2] = True  # pages of nothing but nulls
+        missing[rows // 3 : rows // 2] = True  # pages with nulls only
     numbers = rng.integers(-1000, 1000, rows)
     words = np.array(TEXTS, object)[rng.integers(0, len(TEXTS), rows)]
     distinct = np.array([f"{'v' * (n % 50)}{n}" for n in range(rows)], object)
@@ -45,7 +45,7 @@ def table(rows=ROWS, nulls=True, seed=0):
     return pa.table(
         {
             "int64": column(pa.int64(), numbers),
-            "digits": column(pa.int64(), numbers + 2**60),  # more than a float64 holds
+            "digits": column(pa.int64(), numbers + 2**60),  # not exact as float64
             "int8": column(pa.int8(), (numbers % 100).astype("i1")),
             "float": column(pa.float32(), numbers.astype("f4")),
             "bool": column(pa.bool_(), numbers > 0),
@@ -79,7 +79,7 @@ def data(request):
 
 @pytest.fixture(scope="module")
 def expected(data):
-    """What pyarrow reads, but for integers with nulls beyond what a float64 holds."""
+    """Return pyarrow's frame, but with exact integers where nulls would make them float64."""
     frame = read_by_pandas(data)
     if frame["digits"].dtype == "float64":
         frame["digits"] = read_by_pandas(data, dtype_backend="numpy_nullable")["digits"]
@@ -90,8 +90,8 @@ SIZES = [(1, 1, 1), (100, 50, 10), (3000, 700, 2000), (1 << 20, 1, 1 << 20)]
 
 
 @pytest.fixture(params=SIZES, ids=str)
-def small(request, monkeypatch):
-    """Windows, batches and parts smaller than chunks, and even than pages."""
+def small_sizes(request, monkeypatch):
+    """Shrink windows, batches and jobs below the size of column chunks, and even of pages."""
     window, batch, part = request.param
     monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", batch)
@@ -107,7 +107,7 @@ def test_any_number_of_threads(data, expected, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 5])
-def test_windows_smaller_than_chunks(data, expected, threads, small):
+def test_windows_smaller_than_chunks(data, expected, threads, small_sizes):
     assert_frames_equal(read_parquet(data, threads=threads), expected)
     first, stop = ROWS // 3 - 77, ROWS // 3 + 1234
     for source in (data, io.BytesIO(data)):
@@ -118,7 +118,7 @@ def test_windows_smaller_than_chunks(data, expected, threads, small):
         )
 
 
-def test_windows_smaller_than_chunks_by_other_backends(data, small):
+def test_small_windows_with_other_backends(data, small_sizes):
     for dtype_backend in ("numpy_nullable", "pyarrow"):
         assert_frames_equal(
             read_parquet(data, threads=2, dtype_backend=dtype_backend),
@@ -126,27 +126,27 @@ def test_windows_smaller_than_chunks_by_other_backends(data, small):
         )
 
 
-def test_one_column_alone(data, expected, small):
+def test_single_columns(data, expected, small_sizes):
     for column in ("int64", "digits", "bool", "distinct", "category"):
         assert_frames_equal(read_parquet(data, columns=[column], threads=3), expected[[column]])
 
 
 @pytest.mark.parametrize("column", ["int64", "text", "distinct", "category"])
 @pytest.mark.parametrize("nulls", [False, True])
-def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
-    """Its pages go to several threads, and come back in order."""
+def test_huge_chunk_is_split_between_threads(monkeypatch, column, nulls):
+    """Several threads decode its pages, whose rows stay in order."""
     big = write_by_pyarrow(table(200_000, nulls).select([column]), data_page_size=20_000, write_batch_size=500)
     counts = []
     monkeypatch.setattr(pages, "MIN_RUN_BYTES", 10_000)
     monkeypatch.setattr(schedule, "MIN_SHARE_BYTES", 1)
     split = pages.split_data_pages
 
-    def counting(*arguments):
-        found = split(*arguments)
-        counts.append(len(found))
-        return found
+    def split_counted(*arguments):
+        runs = split(*arguments)
+        counts.append(len(runs))
+        return runs
 
-    monkeypatch.setattr(job, "split_data_pages", counting)
+    monkeypatch.setattr(job, "split_data_pages", split_counted)
     got = read_parquet(big, threads=4)
     assert max(counts) > 4
     assert_frames_equal(got, read_by_pandas(big))
@@ -159,7 +159,7 @@ def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
 def test_chunks_larger_than_a_window(tmp_path, compression):
-    """As they are in large files, with nothing made smaller for the test."""
+    """Windows have their real size, as in reads of large files."""
     rng = np.random.default_rng(3)
     rows = page_walk.WINDOW_BYTES // 4
     big = pa.table(
@@ -182,7 +182,7 @@ def test_chunks_larger_than_a_window(tmp_path, compression):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_the_same_error_by_any_number_of_threads(threads):
+def test_first_error_does_not_depend_on_threads(threads):
     sound = write_by_pyarrow(
         table(), row_group_size=1000, compression="none", use_dictionary=False, write_page_checksum=True
     )
@@ -198,7 +198,7 @@ def test_the_same_error_by_any_number_of_threads(threads):
         assert caught.value.where["column"] == "distinct"
 
 
-def test_no_thread_is_left_behind(data):
+def test_reads_leave_no_thread(data):
     read_parquet(data, threads=5)
     with pytest.raises(CorruptPageError):
         read_parquet(_broken(data), threads=5)
@@ -218,23 +218,23 @@ def test_one_file_read_by_many_threads(tmp_path, data, expected):
     tasks = [(names[n % len(names) :][:3], 1 + n % 3) for n in range(24)]
     with open(path, "rb") as opened:
         for source in (path, data, opened):
-            with ParquetFile(source) as file, ThreadPoolExecutor(6) as users:
-                frames = list(users.map(lambda task: file.read(task[0], threads=task[1]), tasks))
+            with ParquetFile(source) as file, ThreadPoolExecutor(6) as pool:
+                frames = list(pool.map(lambda task: file.read(task[0], threads=task[1]), tasks))
             for (columns, _), got in zip(tasks, frames, strict=True):
                 pd.testing.assert_frame_equal(got, expected[columns])
 
 
-def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
-    """A chunk that a thread reads again is for a moment without facts to every other."""
+def test_chunk_metadata_is_parsed_once(data, monkeypatch):
+    """A thread that parses a chunk again would clear its metadata for the other threads."""
     reads = []
 
     def slowly(bytes_, starts, places, *rest):
         reads.extend(places.tolist())
-        time.sleep(0.002)  # the GIL is the others'
+        time.sleep(0.002)  # releases the GIL
         return kernels.read_thrift_structs(bytes_, starts, places, *rest)
 
     shared = ParquetFile(data).footer
-    footer = Footer(shared.data, shared.length)  # of which nobody has read anything
+    footer = Footer(shared.data, shared.length)  # nothing parsed yet
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
     expected = shared.chunks.read_table(groups, columns)
     monkeypatch.setattr(column_chunks, "kernels", SimpleNamespace(read_thrift_structs=slowly))
@@ -246,15 +246,15 @@ def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
             footer.chunks.read_table(groups, [column])
         return footer.chunks.read_table(groups, columns)
 
-    with ThreadPoolExecutor(6) as users:
-        for found in users.map(use, range(6)):
+    with ThreadPoolExecutor(6) as pool:
+        for table in pool.map(use, range(6)):
             for name, values in expected.items():
-                np.testing.assert_array_equal(found[name], values)
+                np.testing.assert_array_equal(table[name], values)
     assert len(reads) == len(set(reads)) == len(groups) * len(columns)
 
 
 def test_many_files_opened_by_many_threads(data, expected):
-    """Nothing is shared that is not meant to be: schemas, metadata and selections at once."""
+    """Schemas, metadata and selections are read concurrently."""
 
     def use(number):
         with ParquetFile(data) as file:
@@ -262,8 +262,8 @@ def test_many_files_opened_by_many_threads(data, expected):
             assert file.metadata.num_rows == ROWS
             return columns, file.read(columns, nrows=number * 50, include=["row_number"])
 
-    with ThreadPoolExecutor(8) as users:
-        for number, (columns, got) in enumerate(users.map(use, range(40))):
+    with ThreadPoolExecutor(8) as pool:
+        for number, (columns, got) in enumerate(pool.map(use, range(40))):
             assert got["row_number"].tolist() == list(range(number * 50))
             pd.testing.assert_frame_equal(
                 got[columns], expected[columns].iloc[: number * 50], check_dtype=False, check_categorical=False
@@ -302,11 +302,11 @@ sys.exit(any(statuses))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_reads_too(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_forked_children_read(tmp_path):
     path = tmp_path / "file.parquet"
     path.write_bytes(write_by_pyarrow(table(2000), row_group_size=500))
-    # Without warnings: Python itself warns of forks while there are threads.
+    # Without warnings: Python warns about forks while threads run.
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK, str(path)],
         timeout=300,

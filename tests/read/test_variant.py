@@ -1,4 +1,4 @@
-"""VARIANT columns of files: those of the conformance suite, random ones shredded in all ways, invalid ones, damage."""
+"""VARIANT columns: the conformance suite, random shredded values, invalid files, DuckDB's files."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from support.data.variants import (
     variant_node,
 )
 from support.files.edited_footers import THRIFT, write_with_footer
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
 # --- the conformance suite --------------------------------------------------------------------------------------------
 
-CONFLICT = "a variant has both a value and a typed_value, which is no object", "var", 0
-SHREDDED = "a variant's value has the field 'b', which is shredded", "var", 0
-NO_OBJECT = "a variant has a value that is no object beside shredded fields", "var", 0
-# The message, the column and the row. What the suite calls INVALID in a file's name may be read, or refused.
+CONFLICT = "a variant has both value and typed_value, but typed_value is not an object", "var", 0
+SHREDDED = "field 'b' of a variant is in value and also shredded in typed_value", "var", 0
+NO_OBJECT = "a variant has both value and typed_value, but value is not an object", "var", 0
+# Message, column and row. Files that the suite names INVALID may be read or refused.
 REFUSED = {
     "case-040.parquet": CONFLICT,
     "case-042.parquet": CONFLICT,
@@ -55,20 +55,20 @@ REFUSED = {
 
 
 def cases(folder):
-    """Give the cases whose files are there."""
+    """Return the cases whose files exist."""
     found = [case for case in json.loads((folder / "cases.json").read_text()) if "parquet_file" in case]
     return [case for case in found if (folder / case["parquet_file"]).exists()]
 
 
-def apart(data):
-    """Divide a file of metadata and value."""
+def split_variant(data):
+    """Split a file of the suite into metadata and value."""
     width = (data[0] >> 6) + 1
     first = 1 + width * (2 + int.from_bytes(data[1 : 1 + width], "little"))
     end = first + int.from_bytes(data[first - width : first], "little")
     return {"metadata": data[:end], "value": data[end:]}
 
 
-def test_the_cases_of_the_conformance_suite(parquet_testing):
+def test_conformance_suite_cases(parquet_testing):
     folder = parquet_testing / "shredded_variant"
     count = 0
     for case in cases(folder):
@@ -76,11 +76,11 @@ def test_the_cases_of_the_conformance_suite(parquet_testing):
         if path.name in REFUSED:
             continue
         names = case.get("variant_files", [case.get("variant_file")])
-        expected = [None if name is None else apart((folder / name).read_bytes()) for name in names]
+        expected = [None if name is None else split_variant((folder / name).read_bytes()) for name in names]
         assert read_parquet(path, variants="bytes")["var"].tolist() == expected, path.name
         arrow = read_parquet(path, dtype_backend="pyarrow")["var"]
         assert pa.array(arrow).to_pylist() == expected
-        decoded = [None if item is None else twin.decode(**item) for item in expected]
+        decoded = [None if item is None else oracle.decode(**item) for item in expected]
         assert exact_all(read_parquet(path)["var"]) == exact_all(decoded), path.name
         count += 1
     assert count >= 59
@@ -91,7 +91,7 @@ def exact_all(items):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_invalid_cases_of_the_conformance_suite(parquet_testing, name):
+def test_invalid_conformance_suite_cases(parquet_testing, name):
     folder = parquet_testing / "shredded_variant"
     path = folder / name
     if not path.exists():
@@ -105,21 +105,21 @@ def test_the_invalid_cases_of_the_conformance_suite(parquet_testing, name):
             read_parquet(path, **form)
         assert str(caught.value) == f"{message} ({place})"
     parts = [leaf.path for leaf in numparq.ParquetFile(path).schema][1:]
-    assert len(read_parquet(path, columns=["id", *parts])) == 1  # what is stored can be had
+    assert len(read_parquet(path, columns=["id", *parts])) == 1  # the stored leaves are readable
 
 
-def test_no_case_of_the_conformance_suite_is_left_out(parquet_testing):
+def test_conformance_suite_is_covered(parquet_testing):
     folder = parquet_testing / "shredded_variant"
     assert {case["parquet_file"] for case in cases(folder)} == {path.name for path in folder.glob("*.parquet")}
     refused = {case["parquet_file"] for case in cases(folder) if "error_message" in case or "notes" in case}
     assert refused <= set(REFUSED)
 
 
-# --- random values, shredded in random ways --------------------------------------------------------------------------
+# --- random values with random shredding ------------------------------------------------------------------------------
 
 
 def without_typed(parts, schema):
-    """Leave out the fields that a schema does not have, of what the twin makes."""
+    """Drop the typed fields that a schema lacks from the oracle's shredded value."""
     if schema is None:
         return {"value": parts["value"]}
     typed = parts["typed_value"]
@@ -131,34 +131,34 @@ def without_typed(parts, schema):
 
 
 def storable(value):
-    """Tell whether to_parquet takes a value as that of a leaf: not what is beyond the usual types."""
-    if isinstance(value, twin.TypedScalar):
+    """Whether to_parquet accepts a value for a leaf: no NumPy times and no NaT."""
+    if isinstance(value, oracle.TypedScalar):
         return not isinstance(value.value, (np.datetime64, np.timedelta64)) and value.value is not pd.NaT
     return all(map(storable, value.values() if isinstance(value, dict) else value))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | values.filter(storable), min_size=1, max_size=6), schemas, st.integers(1, 3))
-def test_what_the_twin_has_shredded(rows, schema, group_size):
-    metadata = twin.metadata(NAMES)
+def test_random_shredded_values(rows, schema, group_size):
+    metadata = oracle.metadata(NAMES)
     stored = [
-        row if row is None else {"metadata": metadata, **without_typed(twin.shred(row, schema, IDS), schema)}
+        row if row is None else {"metadata": metadata, **without_typed(oracle.shred(row, schema, IDS), schema)}
         for row in rows
     ]
     data = to_parquet(
         pd.DataFrame({"v": pd.Series(stored, dtype=object)}), schema=[variant_node(schema)], row_group_size=group_size
     )
-    expected = [None if row is None else twin.to_python(row) for row in rows]
+    expected = [None if row is None else oracle.to_python(row) for row in rows]
     assert exact_all(read_parquet(data)["v"]) == exact_all(expected)
-    kept = read_parquet(data, variants="bytes")["v"]
-    assert [item is None for item in kept] == [row is None for row in rows]
-    assert exact_all(None if item is None else twin.decode(**item) for item in kept) == exact_all(expected)
+    encoded = read_parquet(data, variants="bytes")["v"]
+    assert [item is None for item in encoded] == [row is None for row in rows]
+    assert exact_all(None if item is None else oracle.decode(**item) for item in encoded) == exact_all(expected)
     arrow = pa.array(read_parquet(data, dtype_backend="pyarrow")["v"])
-    assert arrow.to_pylist() == kept.tolist()
+    assert arrow.to_pylist() == encoded.tolist()
     raw = pq.read_table(io.BytesIO(data))["v"].to_pylist()
     for row, item in zip(raw, expected, strict=True):
         if row is not None and not has_uuid(schema):
-            rebuilt = twin.reassemble(row["metadata"], row["value"], row.get("typed_value"))
+            rebuilt = oracle.reassemble(row["metadata"], row["value"], row.get("typed_value"))
             assert plain(rebuilt) == plain(item)
 
 
@@ -169,7 +169,7 @@ def has_uuid(schema):
 
 
 def plain(value):
-    """Make NaN equal to itself."""
+    """Replace NaN by a string, which equals itself."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -178,32 +178,32 @@ def plain(value):
 
 
 @pytest.mark.parametrize(("precision", "kind"), [(9, 8), (18, 9), (38, 10), ("binary", 10)])
-def test_decimals(precision, kind):
+def test_shredded_decimals(precision, kind):
     numbers = [decimal.Decimal(f"{n}E-2") for n in (0, 1, -1, 123_456_789, -987_654_321)]
     if precision == "binary":
         typed, logical = pa.array([b"\0", b"\1", b"\xff", b"\0\7\x5b\xcd\x15", b"\xc5\x21\x97\x4f"]), True
     else:
         numbers[3:] = [decimal.Decimal(f"{sign}{'9' * precision}E-2") for sign in ("", "-")]
         typed, logical = pa.array(numbers, pa.decimal128(precision, 2)), None
-    data = shredded_by_hand(typed, [None] * 5, edit=as_decimal if logical else lambda footer: None)
+    data = write_shredded_column(typed, [None] * 5, edit=as_decimal if logical else lambda footer: None)
     assert exact_all(read_parquet(data)["v"]) == exact_all(numbers)
-    kept = read_parquet(data, variants="bytes")["v"].tolist()
-    assert {item["value"][0] for item in kept} == {kind << 2}
-    assert exact_all(twin.decode(**item) for item in kept) == exact_all(numbers)
+    encoded = read_parquet(data, variants="bytes")["v"].tolist()
+    assert {item["value"][0] for item in encoded} == {kind << 2}
+    assert exact_all(oracle.decode(**item) for item in encoded) == exact_all(numbers)
 
 
 def as_decimal(footer):
     footer.schema[4].logicalType = THRIFT.LogicalType(DECIMAL=THRIFT.DecimalType(precision=38, scale=2))
 
 
-def test_decimals_beyond_those_of_a_variant():
-    data = shredded_by_hand(pa.array([b"\1" + bytes(16)]), [None], edit=as_decimal)
+def test_decimals_beyond_128_bits():
+    data = write_shredded_column(pa.array([b"\1" + bytes(16)]), [None], edit=as_decimal)
     assert read_parquet(data)["v"].tolist() == [decimal.Decimal(f"{1 << 128}E-2")]
-    with pytest.raises(InvalidFileError, match="a decimal is beyond the 128 bits that a variant's have"):
+    with pytest.raises(InvalidFileError, match="a decimal exceeds the 128 bits of a VARIANT decimal"):
         read_parquet(data, variants="bytes")
 
 
-# --- beyond what Python's types hold ----------------------------------------------------------------------------------
+# --- beyond the range of Python types ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -217,29 +217,29 @@ def test_decimals_beyond_those_of_a_variant():
         (19, [2**63 - 1, -(2**63) + 1]),
     ],
 )
-def test_dates_and_times_beyond_those_of_python(kind, numbers):
-    """Shredded or not, they are the same; pyarrow writes them as plain numbers."""
+def test_dates_and_times_beyond_python_types(kind, numbers):
+    """Shredded and unshredded values are equal. pyarrow writes them as plain integers."""
     physical, logical, _ = LEAVES[kind]
     numbers_type = pa.int32() if physical == INT32 else pa.int64()
     typed = pa.array([*numbers, None], numbers_type)
     raw = [None] * len(numbers) + [
-        twin.TypedScalar(kind, numbers[1].to_bytes(4 if physical == INT32 else 8, "little", signed=True)).encoded
+        oracle.TypedScalar(kind, numbers[1].to_bytes(4 if physical == INT32 else 8, "little", signed=True)).encoded
     ]
-    data = shredded_by_hand(typed, raw, logical)
+    data = write_shredded_column(typed, raw, logical)
     width = 4 if physical == INT32 else 8
     expected = [
-        twin.primitive_to_python(kind, n.to_bytes(width, "little", signed=True)) for n in [*numbers, numbers[1]]
+        oracle.primitive_to_python(kind, n.to_bytes(width, "little", signed=True)) for n in [*numbers, numbers[1]]
     ]
     assert exact_all(read_parquet(data)["v"]) == exact_all(expected)
-    kept = read_parquet(data, variants="bytes")["v"]
-    assert exact_all(twin.decode(**item) for item in kept) == exact_all(expected)
+    encoded = read_parquet(data, variants="bytes")["v"]
+    assert exact_all(oracle.decode(**item) for item in encoded) == exact_all(expected)
 
 
 THRIFT_UNITS = {"MICROS": "MicroSeconds", "NANOS": "NanoSeconds"}
 
 
-def shredded_by_hand(typed, raw, logical=None, edit=lambda footer: None):
-    """Write a column ``v`` with a ``typed_value`` as pyarrow has it, annotated by hand."""
+def write_shredded_column(typed, raw, logical=None, edit=lambda footer: None):
+    """Write a column ``v`` whose ``typed_value`` is a pyarrow array, annotated in the footer."""
     fields = [
         pa.field("metadata", pa.binary(), False),
         pa.field("value", pa.binary()),
@@ -263,11 +263,11 @@ def shredded_by_hand(typed, raw, logical=None, edit=lambda footer: None):
     return write_with_footer(table, annotate, store_decimal_as_integer=True)
 
 
-# --- missing, null, and what is in between ----------------------------------------------------------------------------
+# --- missing values and nulls -----------------------------------------------------------------------------------------
 
 
-def test_nulls():
-    """SQL's null and a Variant null are both None; as bytes they are told apart. A missing value is a Variant null."""
+def test_sql_and_variant_nulls():
+    """Both nulls read as None, and differ as bytes. A missing value is a Variant null."""
     rows = [
         None,
         {"metadata": EMPTY, "value": b"\0", "typed_value": None},
@@ -276,9 +276,9 @@ def test_nulls():
     ]
     data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(6)])
     assert read_parquet(data)["v"].tolist() == [None, None, None, 0]
-    kept = read_parquet(data, variants="bytes")["v"].tolist()
+    encoded = read_parquet(data, variants="bytes")["v"].tolist()
     null = {"metadata": EMPTY, "value": b"\0"}
-    assert kept == [None, null, null, {"metadata": EMPTY, "value": b"\x18" + bytes(8)}]
+    assert encoded == [None, null, null, {"metadata": EMPTY, "value": b"\x18" + bytes(8)}]
     arrow = read_parquet(data, dtype_backend="pyarrow")["v"]
     assert arrow.isna().tolist() == [True, False, False, False]
     assert str(arrow.dtype) == "struct<metadata: binary not null, value: binary not null>[pyarrow]"
@@ -298,24 +298,24 @@ def test_missing_elements_are_nulls():
     ]
     data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node([6])])
     assert read_parquet(data)["v"].tolist() == [[1, None, None]]
-    kept = read_parquet(data, variants="bytes")["v"][0]
-    assert variant.decode(**kept) == [1, None, None]
+    encoded = read_parquet(data, variants="bytes")["v"][0]
+    assert variant.decode(**encoded) == [1, None, None]
 
 
-def test_fields_in_the_order_of_their_names():
+def test_object_fields_are_sorted_by_name():
     names = ["z", "é", "a"]
     ids = {name: number for number, name in enumerate(names)}
-    value = {"z": twin.TypedScalar(3, b"\1"), "é": twin.TypedScalar(3, b"\2"), "a": twin.TypedScalar(3, b"\3")}
-    parts = twin.shred(value, {"z": 3, "é": 3}, ids)
+    value = {"z": oracle.TypedScalar(3, b"\1"), "é": oracle.TypedScalar(3, b"\2"), "a": oracle.TypedScalar(3, b"\3")}
+    parts = oracle.shred(value, {"z": 3, "é": 3}, ids)
     data = to_parquet(
-        pd.DataFrame({"v": [{"metadata": twin.metadata(names), **parts}]}), schema=[variant_node({"z": 3, "é": 3})]
+        pd.DataFrame({"v": [{"metadata": oracle.metadata(names), **parts}]}), schema=[variant_node({"z": 3, "é": 3})]
     )
     assert list(read_parquet(data)["v"][0].items()) == [("a", 3), ("z", 1), ("é", 2)]
-    kept = read_parquet(data, variants="bytes")["v"][0]
-    assert list(variant.decode(**kept)) == ["a", "z", "é"]
+    encoded = read_parquet(data, variants="bytes")["v"][0]
+    assert list(variant.decode(**encoded)) == ["a", "z", "é"]
 
 
-# --- variants within other columns, parts of them, rows ---------------------------------------------------------------
+# --- nested variants, leaf paths, row ranges --------------------------------------------------------------------------
 
 
 def test_lists_of_variants():
@@ -325,10 +325,10 @@ def test_lists_of_variants():
     for rows in ((3, 30), (7, 14), (39, 40)):
         part = read_parquet(data, row_range=rows)["l"]
         assert [None if items is None else items.tolist() for items in part] == expected[slice(*rows)]
-    kept = read_parquet(data, variants="bytes")["l"]
+    encoded = read_parquet(data, variants="bytes")["l"]
     assert [
         None if items is None else [None if item is None else variant.decode(**item) for item in items]
-        for items in kept
+        for items in encoded
     ] == expected
     arrow = pa.array(read_parquet(data, dtype_backend="pyarrow")["l"])
     assert arrow.type == pa.list_(
@@ -336,20 +336,20 @@ def test_lists_of_variants():
             "element", pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
         )
     )
-    assert arrow.to_pylist() == [None if items is None else items.tolist() for items in kept]
+    assert arrow.to_pylist() == [None if items is None else items.tolist() for items in encoded]
 
 
-def test_parts_of_a_variant_are_what_is_stored():
+def test_leaf_paths_return_stored_values():
     data, expected = nested_file()
     got = read_parquet(data, columns=["l.list.element.typed_value.a.typed_value"])["l"]
-    for items, wanted in zip(got, expected, strict=True):
-        if wanted is not None:
+    for items, expected_items in zip(got, expected, strict=True):
+        if expected_items is not None:
             typed = [item and item["typed_value"] for item in items]
             assert [item and item["a"]["typed_value"] for item in typed] == [
-                item["a"] if isinstance(item, dict) else None for item in wanted
+                item["a"] if isinstance(item, dict) else None for item in expected_items
             ]
     schema = [variant_node({"a": 6})]
-    row = {"metadata": twin.metadata(["a"]), "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
+    row = {"metadata": oracle.metadata(["a"]), "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
     data = to_parquet(pd.DataFrame({"v": [row]}), schema=schema)
     assert read_parquet(data, columns=["v.typed_value.a.typed_value"]).iloc[0].tolist() == [5]
     assert read_parquet(data, columns=["v.typed_value"])["typed_value"].tolist() == [row["typed_value"]]
@@ -358,7 +358,7 @@ def test_parts_of_a_variant_are_what_is_stored():
         read_parquet(data, columns=["v.a"])
 
 
-def test_groups_without_the_annotation_stay_structs():
+def test_unannotated_groups_stay_structs():
     metadata, value = variant.encode({"a": 1})
     frame = pd.DataFrame({"v": [{"metadata": metadata, "value": value}]})
     got = read_parquet(to_parquet(frame))["v"][0]
@@ -366,14 +366,14 @@ def test_groups_without_the_annotation_stay_structs():
     assert variant.decode(**got) == {"a": 1}
 
 
-def test_without_rows():
+def test_no_rows_and_only_nulls():
     data = to_parquet(pd.DataFrame({"v": pd.Series([None], dtype=object)}), schema=[variant_node({"a": [6]})])
     for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}, {"dtype_backend": "numpy_nullable"}):
         assert len(read_parquet(data, nrows=0, **form)["v"]) == 0
         assert read_parquet(data, **form)["v"].isna().tolist() == [True]
 
 
-def test_other_forms():
+def test_invalid_variants_option():
     data = to_parquet(pd.DataFrame({"a": [1]}))
     with pytest.raises(ValueError, match="variants is one of 'values', 'bytes', not 'json'"):
         read_parquet(data, variants="json")
@@ -393,8 +393,8 @@ def test_other_forms():
         "'b': i % 2 = 0, 'x': 'y'::blob, 'h': i::hugeint}::variant v from range(300) t(i)",
     ],
 )
-def test_files_of_duckdb(tmp_path, query):
-    """DuckDB shreds by what it finds; what it reads is the oracle, but where its types are others."""
+def test_duckdb_files(tmp_path, query):
+    """DuckDB shreds by the values. It is the oracle except where its types differ."""
     connection = pytest.importorskip("duckdb").connect()
     for number, options in enumerate(["", ", row_group_size 100", ", shredding {v: 'struct(a bigint, q varchar)'}"]):
         path = str(tmp_path / f"{number}.parquet")
@@ -403,12 +403,12 @@ def test_files_of_duckdb(tmp_path, query):
         expected = [row[0] for row in connection.execute(f"select v from read_parquet('{path}')").fetchall()]
         got = read_parquet(path)["v"].tolist()
         assert list(map(loose, got)) == list(map(loose, expected))
-        kept = read_parquet(path, variants="bytes")["v"].tolist()
-        assert [item and variant.decode(**item) for item in kept] == got
+        encoded = read_parquet(path, variants="bytes")["v"].tolist()
+        assert [item and variant.decode(**item) for item in encoded] == got
 
 
 def loose(value):
-    """Give what is the same in DuckDB: numbers by value, moments without their time zone, UUIDs and dates as text."""
+    """Normalise what DuckDB returns differently: naive timestamps, UUIDs as strings."""
     if isinstance(value, dict):
         return {key: loose(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -419,12 +419,12 @@ def loose(value):
 
 
 def nullable(node):
-    """Make everything in a VARIANT optional."""
+    """Return a VARIANT node with all nodes optional."""
     return replace(node, repetition=OPTIONAL, children=tuple(nullable(child) for child in node.children))
 
 
-def test_metadata_and_groups_of_fields_that_are_optional():
-    """So some write the metadata, and DuckDB up to 1.5 the groups: what is null is missing."""
+def test_optional_metadata_and_field_groups():
+    """Some writers make the metadata optional, DuckDB up to 1.5 the field groups: a null group is a missing field."""
     field = {"value": None, "typed_value": 5}
     rows = [
         {"metadata": EMPTY, "value": None, "typed_value": {"a": field, "b": None}},

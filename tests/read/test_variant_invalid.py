@@ -1,4 +1,4 @@
-"""VARIANT columns that break the specification: groups, values, and damaged bytes; each refused with the reason."""
+"""VARIANT columns that break the specification: groups, values, damaged bytes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
 from numparq.format.schema_node import SchemaNode
 from support.data.variants import EMPTY, LIST, METADATA, NO_TYPE, STRING, VARIANT, nested_file, variant_node
 from support.files.schema_only_files import build_empty_file
-from support.oracles import variant as twin
+from support.oracles import variant as oracle
 
-# --- groups that break the specification ------------------------------------------------------------------------------
+# --- invalid groups ---------------------------------------------------------------------------------------------------
 
 BINARY = SchemaNode("value", OPTIONAL, BYTE_ARRAY)
 LEAF = SchemaNode("typed_value", OPTIONAL, INT64)
@@ -36,13 +36,17 @@ def array(element, name="element"):
     return SchemaNode("typed_value", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
 
 
-NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
-INNER = "a group of value, typed_value is wanted, each once, and no others"
+NO_OTHERS = "the node must be a group with the fields metadata, value, typed_value only"
+INNER = "the node must be a group with the fields value, typed_value only"
 GROUPS = [
-    (group(BINARY), "a VARIANT needs a field metadata, and that to be binary", "v"),
-    (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(SchemaNode("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(METADATA), "there is neither value nor typed_value", "v"),
+    (group(BINARY), "a VARIANT must have a binary field metadata", "v"),
+    (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT must have a binary field metadata", "v"),
+    (
+        group(SchemaNode("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY),
+        "a VARIANT must have a binary field metadata",
+        "v",
+    ),
+    (group(METADATA), "the group has neither value nor typed_value", "v"),
     (group(METADATA, SchemaNode("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
     (group(METADATA, SchemaNode("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
     (group(METADATA, BINARY, SchemaNode("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
@@ -62,7 +66,7 @@ GROUPS = [
     (group(METADATA, BINARY, obj(SchemaNode("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
     (
         group(METADATA, BINARY, obj(*[SchemaNode("a", REQUIRED, children=(BINARY,))] * 2)),
-        "two fields of a shredded object have one name",
+        "two fields of a shredded object have the same name",
         "v.typed_value",
     ),
     (
@@ -84,7 +88,7 @@ GROUPS = [
                 ),
             ),
         ),
-        "a VARIANT's values cannot be shredded as a MAP",
+        "a VARIANT cannot be shredded as a MAP",
         "v.typed_value",
     ),
     *[
@@ -110,7 +114,7 @@ GROUPS = [
 
 
 @pytest.mark.parametrize(("node", "message", "column"), GROUPS, ids=range(len(GROUPS)))
-def test_groups_that_break_the_specification(node, message, column):
+def test_invalid_groups(node, message, column):
     data = build_empty_file([SchemaNode("n", OPTIONAL, INT64), node])
     for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
         with pytest.raises(InvalidFileError, match=re.escape(message)) as caught:
@@ -119,7 +123,7 @@ def test_groups_that_break_the_specification(node, message, column):
     assert read_parquet(data, columns=["n"]).columns.tolist() == ["n"]
 
 
-def test_versions():
+def test_specification_versions():
     frame = pd.DataFrame({"n": [1], "v": [{"metadata": EMPTY, "value": b"\x0c\7"}]})
     for version in (None, 1):
         data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=version)})
@@ -128,50 +132,62 @@ def test_versions():
     assert "VARIANT(2)" in str(numparq.ParquetFile(data).schema)
     with pytest.raises(UnsupportedError) as caught:
         read_parquet(data)
-    assert caught.value.message == "the VARIANT is of version 2 of its specification, where numparq reads 1"
+    assert caught.value.message == "the VARIANT has specification version 2, but numparq supports version 1"
     assert caught.value.where["column"] == "v"
     assert read_parquet(data, columns=["n"])["n"].tolist() == [1]
     assert read_parquet(data, columns=["v.value"])["value"].tolist() == [b"\x0c\7"]
 
 
-# --- values that break it ---------------------------------------------------------------------------------------------
+# --- invalid values ---------------------------------------------------------------------------------------------------
 
-A, B = twin.metadata(["a"]), twin.metadata(["a", "b"], 1)
-OBJECT = twin.encode({"a": twin.TypedScalar(3, b"\1")}, {"a": 0})
+A, B = oracle.metadata(["a"]), oracle.metadata(["a", "b"], 1)
+OBJECT = oracle.encode({"a": oracle.TypedScalar(3, b"\1")}, {"a": 0})
 VALUES = [
-    (6, {"value": b"\0", "typed_value": 1}, "a variant has both a value and a typed_value, which is no object"),
-    ([6], {"value": b"\0", "typed_value": []}, "a variant has both a value and a typed_value, which is no object"),
+    (
+        6,
+        {"value": b"\0", "typed_value": 1},
+        "a variant has both value and typed_value, but typed_value is not an object",
+    ),
+    (
+        [6],
+        {"value": b"\0", "typed_value": []},
+        "a variant has both value and typed_value, but typed_value is not an object",
+    ),
     (
         [6],
         {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
-        "a variant has both a value and a typed_value, which is no object",
+        "a variant has both value and typed_value, but typed_value is not an object",
     ),
     (
         {"a": 6},
         {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
-        "a variant has a value that is no object beside shredded fields",
+        "a variant has both value and typed_value, but value is not an object",
     ),
     (
         {"a": 6},
         {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
-        "a variant's value has the field 'a', which is shredded",
+        "field 'a' of a variant is in value and also shredded in typed_value",
     ),
-    ({"a": 6}, {"value": OBJECT, "typed_value": None}, "a variant is an object, but has no typed_value, which is one"),
+    (
+        {"a": 6},
+        {"value": OBJECT, "typed_value": None},
+        "the value of a variant is an object, but its typed_value is null",
+    ),
     (
         {"b": 6},
         {"value": b"\2\0\0", "typed_value": None},
-        "a variant is an object, but has no typed_value, which is one",
+        "the value of a variant is an object, but its typed_value is null",
     ),
     (
         {"a": 6},
         {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
-        "a variant has both a value and a typed_value, which is no object",
+        "a variant has both value and typed_value, but typed_value is not an object",
     ),
 ]
 
 
 @pytest.mark.parametrize(("schema", "row", "message"), VALUES, ids=range(len(VALUES)))
-def test_values_that_break_the_specification(schema, row, message):
+def test_invalid_values(schema, row, message):
     fine = {"metadata": B, "value": None, "typed_value": None}
     rows = [None, fine, fine, {"metadata": B, **row}, fine]
     data = to_parquet(
@@ -184,8 +200,8 @@ def test_values_that_break_the_specification(schema, row, message):
         assert caught.value.where == {"file": "<bytes>", "column": "v", "row": 3} | {"file": caught.value.where["file"]}
 
 
-def test_a_value_in_a_list_that_breaks_the_specification():
-    """The row is named, not the place among the elements."""
+def test_invalid_value_in_a_list():
+    """The error names the row, not the position among the elements."""
     good, bad = {"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": EMPTY, "value": b"\x0c"}
     element = SchemaNode("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
     node = SchemaNode("l", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
@@ -194,28 +210,28 @@ def test_a_value_in_a_list_that_breaks_the_specification():
     with pytest.raises(InvalidFileError, match="ends at byte 2") as caught:
         read_parquet(data)
     assert caught.value.where["row"] == 3
-    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # what is not shredded is not looked at
+    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # unshredded values are not validated
 
 
-def test_metadata_that_are_damaged():
+def test_damaged_metadata():
     rows = [{"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": b"\x01\x05", "value": b"\x0c\1"}]
     data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node(None)])
-    with pytest.raises(InvalidFileError, match="metadata ends within the 5 names") as caught:
+    with pytest.raises(InvalidFileError, match="ends within the offsets of its 5 field names") as caught:
         read_parquet(data)
     assert (caught.value.where["column"], caught.value.where["row"]) == ("v", 1)
 
 
-def test_shredded_names_that_the_metadata_lack():
+def test_shredded_names_missing_from_metadata():
     row = {"metadata": EMPTY, "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
     data = to_parquet(pd.DataFrame({"v": [row]}), schema=[variant_node({"a": 6})])
     assert read_parquet(data)["v"].tolist() == [{"a": 5}]
-    with pytest.raises(InvalidFileError, match="a shredded field 'a' is none of the names") as caught:
+    with pytest.raises(InvalidFileError, match="shredded field 'a' is missing from") as caught:
         read_parquet(data, variants="bytes")
     assert caught.value.where["row"] == 0
 
 
-def test_damaged_files():
-    """Whatever byte is changed: a value of the column, or an error that says what is wrong."""
+def test_damaged_files_are_read_or_refused():
+    """A flipped bit ends in values or in an error with a message."""
     data, _ = nested_file()
     random.seed(9)
     num_read = num_refused = 0

@@ -1,4 +1,4 @@
-"""Look-ups of keys, which are prepared once: the rows, the bytes and the errors are those of any other read."""
+"""Point look-ups by prepared reads: rows, bytes and errors are those of other reads."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from support.io.recorded_reads import count_io
 
 
 class LookupCounter:
-    """Counts the look-ups that were answered, and those that were left to others though they are prepared."""
+    """Counts point look-ups that were answered (`done`), and those left to a scan though prepared (`left`)."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
         frame = PointLookup.to_frame
 
-        def watched(this, file, key, verify_crc):
-            found = None
+        def counted(this, file, key, verify_crc):
+            result = None
             try:
-                found = frame(this, file, key, verify_crc)
+                result = frame(this, file, key, verify_crc)
             finally:
-                self.done += found is not None
-                self.left += found is None
-            return found
+                self.done += result is not None
+                self.left += result is None
+            return result
 
-        monkeypatch.setattr(PointLookup, "to_frame", watched)
+        monkeypatch.setattr(PointLookup, "to_frame", counted)
 
 
 def read(data, columns, filters, **how):
-    """Read with all ways there are; gives the frame or error, and bytes and requests."""
+    """Read with point look-ups; return the frame or error, the bytes and the requests."""
     return count_io(data, lambda file: file.read(columns, filters=filters, **how))
 
 
-def read_else(data, columns, filters, **how):
-    """Read without look-ups of keys."""
+def read_by_scan(data, columns, filters, **how):
+    """Read without point look-ups."""
 
     def frame(file):
         with numparq.errors.error_context(file=file.source.name):
@@ -91,64 +91,64 @@ COLUMNS = (None, ["text", "key", "some"], ["any"], ["key"], ["when", "float", "m
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
-def test_rows_and_bytes_are_those_of_other_reads(monkeypatch, options, backend) -> None:
-    data, seen = keyed_file(**options), LookupCounter(monkeypatch)
+def test_rows_and_bytes_match_other_reads(monkeypatch, options, backend) -> None:
+    data, counter = keyed_file(**options), LookupCounter(monkeypatch)
     for columns in COLUMNS:
         for name in ("key", "small", "back"):
             prepare(data, columns, col(name) == 0, dtype_backend=backend)
-            seen.done = seen.left = 0
+            counter.done = counter.left = 0
             for row in (0, 1, 99, 100, 1499, 1500, 3210, ROWS - 1):
                 key = keyed_frame()[name].iloc[row]
                 for filters in (col(name) == key, [(name, "=", int(key))]):
                     check_same(
                         read(data, columns, filters, dtype_backend=backend),
-                        read_else(data, columns, filters, dtype_backend=backend),
+                        read_by_scan(data, columns, filters, dtype_backend=backend),
                     )
-            assert (seen.done, seen.left) == (16, 0)
+            assert (counter.done, counter.left) == (16, 0)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
-def test_columns_that_are_wanted_twice(monkeypatch, backend) -> None:
-    data, columns, seen = keyed_file(), ["text", "key", "some", "text", "key"], LookupCounter(monkeypatch)
+def test_duplicate_columns(monkeypatch, backend) -> None:
+    data, columns, counter = keyed_file(), ["text", "key", "some", "text", "key"], LookupCounter(monkeypatch)
     for name in ("key", "small"):
         for key in (-30, 30, 30, 4502, 3 * 1499):
             for filters in (col(name) == key, [(name, "=", key)]):
                 check_same(
                     read(data, columns, filters, dtype_backend=backend),
-                    read_else(data, columns, filters, dtype_backend=backend),
+                    read_by_scan(data, columns, filters, dtype_backend=backend),
                 )
-    assert seen.done > 10 > seen.left
+    assert counter.done > 10 > counter.left
 
 
-def test_several_rows_with_a_key_and_none(monkeypatch) -> None:
-    data, seen, columns = keyed_file(), LookupCounter(monkeypatch), ["text", "near", "maybe", "some", "key"]
+def test_keys_with_several_rows_and_without_any(monkeypatch) -> None:
+    data, counter, columns = keyed_file(), LookupCounter(monkeypatch), ["text", "near", "maybe", "some", "key"]
     prepare(data, columns, col("near") == 0)
     for near in (*range(210, 220), ROWS // 7):  # 214 is in two row groups
-        check_same(read(data, columns, col("near") == near), read_else(data, columns, col("near") == near))
-    assert (seen.done, seen.left) == (11, 0)
+        check_same(read(data, columns, col("near") == near), read_by_scan(data, columns, col("near") == near))
+    assert (counter.done, counter.left) == (11, 0)
     prepare(data, None, col("key") == 0)
-    seen.done = 0
+    counter.done = 0
     for key in (1, 3 * 1499 + 1, 3 * ROWS - 4):
         ours = read(data, None, col("key") == key)
-        check_same(ours, read_else(data, None, col("key") == key))
+        check_same(ours, read_by_scan(data, None, col("key") == key))
         assert len(ours[0]) == 0
-    assert seen.done == 2  # between row groups there is nothing to look up
-    seen.left = 0
+    assert counter.done == 2  # a key between row groups needs no look-up
+    counter.left = 0
     for key in (-1, 3 * ROWS, 1 << 63, -(1 << 63), 1 << 70):
         assert len(read(data, None, col("key") == key)[0]) == 0
 
 
-def test_nothing_is_prepared_for_the_first_one(monkeypatch) -> None:
-    data, made = keyed_file(key_value_metadata={"name": "first"}), []
-    monkeypatch.setattr(PointLookup, "prepare", lambda *arguments: made.append(1))
+def test_first_read_prepares_nothing(monkeypatch) -> None:
+    data, calls = keyed_file(key_value_metadata={"name": "first"}), []
+    monkeypatch.setattr(PointLookup, "prepare", lambda *arguments: calls.append(1))
     prepare(data, None, col("key") == 3)
-    assert not made
+    assert not calls
     for _ in range(3):
         prepare(data, None, col("key") == 3)
-    assert made == [1]
+    assert calls == [1]
 
 
-OTHERS = [
+OTHER_FILTERS = [
     col("key") > 5,
     col("key").isin([3]),
     ~(col("key") != 3),
@@ -177,31 +177,31 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(OTHERS)))
-def test_what_is_no_look_up_is_left_to_others(monkeypatch, number) -> None:
-    data, seen, filters = keyed_file(), LookupCounter(monkeypatch), OTHERS[number]
+@pytest.mark.parametrize("number", range(len(OTHER_FILTERS)))
+def test_other_filters_are_left_to_the_scan(monkeypatch, number) -> None:
+    data, counter, filters = keyed_file(), LookupCounter(monkeypatch), OTHER_FILTERS[number]
 
-    def outcome(read_so):
+    def outcome(reader):
         try:
-            return read_so(data, ["key", "text"], filters)[0]
+            return reader(data, ["key", "text"], filters)[0]
         except (TypeError, ValueError) as error:
             return str(error)
 
     for _ in range(3):
-        ours, theirs = outcome(read), outcome(read_else)
+        ours, theirs = outcome(read), outcome(read_by_scan)
         assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
-    assert not seen.done
+    assert not counter.done
 
 
-def test_forms_of_a_filter(monkeypatch) -> None:
-    data, seen = keyed_file(key_value_metadata={"of": "forms"}), LookupCounter(monkeypatch)
+def test_notations_of_an_equality_filter(monkeypatch) -> None:
+    data, counter = keyed_file(key_value_metadata={"of": "forms"}), LookupCounter(monkeypatch)
     prepare(data, ["text"], col("key") == 3)
     kinds = int, np.int8, np.int64, np.uint64
     triples = [("key", operator, kind(33)) for operator in ("=", "==") for kind in kinds]
     for triple in triples:
         for filters in (triple, [triple], [[triple]], col("key") == triple[2]):
             assert read(data, ["text"], filters)[0]["text"].tolist() == ["name 00011"]
-    assert (seen.done, seen.left) == (4 * len(triples), 0)
+    assert (counter.done, counter.left) == (4 * len(triples), 0)
 
 
 STORED_AS_INTEGERS = {
@@ -221,13 +221,13 @@ STORED_AS_INTEGERS = {
 
 
 @pytest.mark.parametrize("name", STORED_AS_INTEGERS)
-def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) -> None:
-    """An integer that is asked for is compared with what values mean, where it can be: 30 with 30.00, not with 0.30."""
+def test_logical_types_stored_as_integers(monkeypatch, name) -> None:
+    """An integer literal is compared with the logical value: 30 equals 30.00, not 0.30."""
     dtype, kind = STORED_AS_INTEGERS[name]
-    numbers = (np.arange(ROWS) // 50).astype(dtype)  # of unsigned ones the largest there are, in their order
+    numbers = (np.arange(ROWS) // 50).astype(dtype)  # unsigned types get their largest values, ascending
     column = pa.array(numbers + np.array([-120]).astype(dtype) if dtype[0] == "u" else numbers)
     column = column.cast(pa.decimal128(30, 2)).cast(kind) if pa.types.is_decimal(kind) else column.cast(kind)
-    buffer, seen = io.BytesIO(), LookupCounter(monkeypatch)
+    buffer, counter = io.BytesIO(), LookupCounter(monkeypatch)
     pq.write_table(
         pa.table({name: column, "text": keyed_frame()["text"]}),
         buffer,
@@ -242,8 +242,8 @@ def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) ->
     with numparq.ParquetFile(data) as file:
         assert file.schema.leaf(0).physical in (INT32, INT64)
     for key in (30, 30, 59, np.array([-61]).astype(dtype)[0]):
-        check_same(read(data, ["text"], col(name) == key), read_else(data, ["text"], col(name) == key))
-    assert not seen.done
+        check_same(read(data, ["text"], col(name) == key), read_by_scan(data, ["text"], col(name) == key))
+    assert not counter.done
 
 
 @pytest.mark.parametrize(
@@ -265,29 +265,29 @@ def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) ->
     ],
     ids=str,
 )
-def test_other_arguments_are_not_lost(monkeypatch, how) -> None:
-    data, seen = keyed_file(), LookupCounter(monkeypatch)
+def test_other_options_still_apply(monkeypatch, how) -> None:
+    data, counter = keyed_file(), LookupCounter(monkeypatch)
     prepare(data, ["key", "text"], col("key") == 30)
-    seen.done = 0
-    found = [numparq.read_parquet(data, ["key", "text"], filters=col("key") == 30, **how) for _ in range(3)]
-    pd.testing.assert_frame_equal(found[0], found[2])
-    assert not seen.done
-    without = {"nrows": 0}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)}  # that row is number 10
-    assert len(found[0]) == (how not in without)
+    counter.done = 0
+    frames = [numparq.read_parquet(data, ["key", "text"], filters=col("key") == 30, **how) for _ in range(3)]
+    pd.testing.assert_frame_equal(frames[0], frames[2])
+    assert not counter.done
+    without = {"nrows": 0}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)}  # row 10 is the match
+    assert len(frames[0]) == (how not in without)
 
 
-def test_every_choice_is_looked_at() -> None:
-    """A new one stands in the way of look-ups, or is added here: as one that they heed, or that cannot concern them."""
-    seen = set()
+def test_every_scan_option_is_considered() -> None:
+    """A new option must prevent look-ups, or be listed here as supported or as irrelevant to flat columns."""
+    accessed = set()
 
-    class Seen:
+    class AccessRecorder:
         def __getattr__(self, name: str):
-            seen.add(name)
+            accessed.add(name)
             return getattr(ScanOptions(), name)
 
-    assert ScanOptions.has_only_filters.fget(Seen())  # type: ignore[attr-defined]
-    heeded, of_nested_columns = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
-    assert {entry.name for entry in fields(ScanOptions)} == seen | heeded | of_nested_columns
+    assert ScanOptions.has_only_filters.fget(AccessRecorder())  # type: ignore[attr-defined]
+    supported, nested_only = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
+    assert {entry.name for entry in fields(ScanOptions)} == accessed | supported | nested_only
 
 
 @pytest.mark.parametrize(
@@ -305,40 +305,38 @@ def test_every_choice_is_looked_at() -> None:
     ],
     ids=str,
 )
-def test_other_files(options) -> None:
-    """Where pages would be fetched twice, that happens once at most."""
+def test_files_with_other_layouts(options) -> None:
+    """Look-ups may fetch more bytes than a scan once per projection."""
     data, more = keyed_file(**options), 0
     for row in (5, 1600, 3210, 3211, 5999):
         for columns in (None, ["back", "text"]):
             filters = col("key") == 3 * row
-            ours, theirs = read(data, columns, filters), read_else(data, columns, filters)
+            ours, theirs = read(data, columns, filters), read_by_scan(data, columns, filters)
             pd.testing.assert_frame_equal(ours[0], theirs[0])
             assert ours[1] >= theirs[1]
             more += ours[1] > theirs[1]
-    assert more <= 2  # once for either choice of columns
+    assert more <= 2  # once for each projection
     if "text" not in str(options) and "BYTE" not in str(options):
         assert not more
 
 
-def test_keys_that_are_not_together(monkeypatch) -> None:
+def test_unsorted_keys(monkeypatch) -> None:
     frame = keyed_frame().sample(frac=1, random_state=4, ignore_index=True)
     frame["near"] = frame["near"] % 40
     data = keyed_file(frame)
     for name in ("key", "near"):
         for key in (0, 6, 30, 39):
-            ours, theirs = read(data, None, col(name) == key), read_else(data, None, col(name) == key)
+            ours, theirs = read(data, None, col(name) == key), read_by_scan(data, None, col(name) == key)
             pd.testing.assert_frame_equal(ours[0], theirs[0])
 
 
-def test_rows_that_are_not_together_in_a_page(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "numparq.to_pandas.frame.allocate_array", np.zeros
-    )  # fresh memory that says of all rows that they are null
+def test_scattered_rows_within_a_page(monkeypatch) -> None:
+    monkeypatch.setattr("numparq.to_pandas.frame.allocate_array", np.zeros)  # zeroed memory marks all rows as null
     keys = np.arange(ROWS) * 3
     keys[[50, 52, 60, 61, 99, 100]] = 150, 150, 180, 180, 297, 297
     keys[51] = 149
     nulls = pd.array(np.arange(ROWS) // 7, "Int64")
-    nulls[[3, 6, 700, 706, 1405]] = pd.NA  # what stands for a null is no key
+    nulls[[3, 6, 700, 706, 1405]] = pd.NA  # the placeholder of a null is no key
     frame = pd.DataFrame({"key": keys, "nulls": nulls, "text": keyed_frame()["text"]})
     for number, (name, key) in enumerate(
         [("key", 150), ("key", 180), ("key", 297), ("nulls", 0), ("nulls", 100), ("nulls", 200)]
@@ -347,58 +345,60 @@ def test_rows_that_are_not_together_in_a_page(monkeypatch) -> None:
         prepare(data, None, col(name) == 21)
         for backend in ("numpy", "pyarrow"):
             for _ in range(2):
-                ours, theirs = (each(data, None, col(name) == key, dtype_backend=backend) for each in (read, read_else))
+                ours, theirs = (
+                    each(data, None, col(name) == key, dtype_backend=backend) for each in (read, read_by_scan)
+                )
                 check_same(ours[:1], theirs[:1])
             assert ours[0]["text"].tolist() == frame["text"][frame[name] == key].tolist()
 
 
-def test_runs_of_pages_in_no_order(monkeypatch) -> None:
-    """Pages whose bounds go up and down, one of them with nothing but nulls."""
+def test_unordered_pages(monkeypatch) -> None:
+    """The bounds of pages go up and down, and one page has only nulls."""
     numbers = np.arange(600)
     pages = [numbers[start : start + 100] for start in (300, 0, 500, 100)]
     keys = pd.array(np.concatenate([*pages, numbers[:100]]), "Int64")
     keys[400:] = pd.NA
     frame = pd.DataFrame({"key": keys, "text": [f"row {row}" for row in range(500)]})
-    data, seen = keyed_file(frame, row_group_size=1000), LookupCounter(monkeypatch)
+    data, counter = keyed_file(frame, row_group_size=1000), LookupCounter(monkeypatch)
     for backend in ("pyarrow", "numpy_nullable"):
         prepare(data, None, col("key") == 0, dtype_backend=backend)
         for key in (0, 99, 100, 399, 555):
             check_same(
                 read(data, None, col("key") == key, dtype_backend=backend),
-                read_else(data, None, col("key") == key, dtype_backend=backend),
+                read_by_scan(data, None, col("key") == key, dtype_backend=backend),
             )
-    assert seen.done == 10
+    assert counter.done == 10
 
 
-def test_row_groups_of_one_key(monkeypatch) -> None:
-    """Where statistics prove that all rows have it, what they say is not looked at."""
-    data, seen = keyed_file(keyed_frame().assign(near=np.arange(ROWS) // GROUP)), LookupCounter(monkeypatch)
+def test_row_groups_with_a_single_key(monkeypatch) -> None:
+    """Statistics prove that all rows match, so their pages are not looked up."""
+    data, counter = keyed_file(keyed_frame().assign(near=np.arange(ROWS) // GROUP)), LookupCounter(monkeypatch)
     for near in (0, 0, 1, 3):
-        check_same(read(data, ["text"], col("near") == near), read_else(data, ["text"], col("near") == near))
-    assert not seen.done
+        check_same(read(data, ["text"], col("near") == near), read_by_scan(data, ["text"], col("near") == near))
+    assert not counter.done
 
 
 @pytest.mark.parametrize(("most", "done"), [(2 * PAGE - 1, 0), (2 * PAGE, 1)])
-def test_pages_of_many_rows(monkeypatch, most, done) -> None:
+def test_row_limit_of_a_lookup(monkeypatch, most, done) -> None:
     monkeypatch.setattr(lookup, "MAX_ROWS", most)
-    data, seen = keyed_file(key_value_metadata={"most": str(most)}), LookupCounter(monkeypatch)
+    data, counter = keyed_file(key_value_metadata={"most": str(most)}), LookupCounter(monkeypatch)
     for _ in range(2):
         ours = read(data, None, col("near") == PAGE // 7)  # in two pages
-        check_same(ours, read_else(data, None, col("near") == PAGE // 7))
-    assert seen.done == done
+        check_same(ours, read_by_scan(data, None, col("near") == PAGE // 7))
+    assert counter.done == done
 
 
-def test_nested_columns_are_left_to_others(monkeypatch) -> None:
+def test_nested_columns_are_left_to_the_scan(monkeypatch) -> None:
     frame = keyed_frame()[["key", "text"]].assign(pair=[{"a": row, "b": str(row)} for row in range(ROWS)])
-    data, seen = keyed_file(frame), LookupCounter(monkeypatch)
+    data, counter = keyed_file(frame), LookupCounter(monkeypatch)
     for columns in (None, ["pair", "key"], ["pair.a"], ["text"]):
         for name in ("key", "pair.a"):
             for _ in range(2):
-                check_same(read(data, columns, col(name) == 33), read_else(data, columns, col(name) == 33))
-    assert seen.done == 1  # of the flat columns alone
+                check_same(read(data, columns, col(name) == 33), read_by_scan(data, columns, col(name) == 33))
+    assert counter.done == 1  # for the flat columns only
 
 
-def test_columns_that_are_neither_values_nor_strings() -> None:
+def test_categorical_and_null_columns() -> None:
     frame = keyed_frame()[["key", "text"]].assign(kind=pd.Categorical(np.arange(ROWS) % 7 // 2), nothing=None)
     frame["word"] = pd.Categorical([f"word {row % 5}" for row in range(ROWS)])
     data = keyed_file(frame, column_encoding=dict.fromkeys(["kind", "word"], "PLAIN"))
@@ -407,37 +407,37 @@ def test_columns_that_are_neither_values_nor_strings() -> None:
             for backend in ("numpy", "pyarrow"):
                 check_same(
                     read(data, [column, "key"], col("key") == key, dtype_backend=backend),
-                    read_else(data, [column, "key"], col("key") == key, dtype_backend=backend),
+                    read_by_scan(data, [column, "key"], col("key") == key, dtype_backend=backend),
                 )
 
 
 @pytest.mark.parametrize("column", ["key", "any", "text"])
 def test_columns_without_an_offset_index(monkeypatch, column) -> None:
-    parts, seen = FileParts(keyed_file(row_group_size=ROWS)), LookupCounter(monkeypatch)
+    parts, counter = FileParts(keyed_file(row_group_size=ROWS)), LookupCounter(monkeypatch)
     parts.indexes[0, [*keyed_frame()].index(column)]["OffsetIndex"] = None
     data, columns = parts.data(), ["any", "text"]
     for _ in range(3):
-        check_same(read(data, columns, col("key") == 6150), read_else(data, columns, col("key") == 6150))
-    assert not seen.done
+        check_same(read(data, columns, col("key") == 6150), read_by_scan(data, columns, col("key") == 6150))
+    assert not counter.done
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
-def test_nulls_that_nothing_tells_of(monkeypatch, backend) -> None:
-    """Chunks whose statistics have no counts of nulls: some rows have nulls, in the first row group or the second."""
-    frame, seen = keyed_frame()[["near", "some", "maybe", "float"]], LookupCounter(monkeypatch)
+def test_nulls_without_null_counts(monkeypatch, backend) -> None:
+    """The statistics have no null counts. Some nulls are in the first row group, some in the second."""
+    frame, counter = keyed_frame()[["near", "some", "maybe", "float"]], LookupCounter(monkeypatch)
     for first, column in ((1499, "some"), (1500, "some"), (1499, "maybe"), (1500, "maybe"), (1500, "float")):
         frame[column] = [None if row == first else value for row, value in enumerate(frame[column])]
     frame["some"] = frame["some"].astype("Int64")
     data = forge(keyed_file(frame), ("no null counts",))
     for near in (214, 214, 213, 215, 0):
-        ours, theirs = (each(data, None, col("near") == near, dtype_backend=backend) for each in (read, read_else))
+        ours, theirs = (each(data, None, col("near") == near, dtype_backend=backend) for each in (read, read_by_scan))
         check_same(ours[:1], theirs[:1])
-    assert seen.done
+    assert counter.done
 
 
 def test_dtypes_are_those_of_the_whole_file(monkeypatch) -> None:
-    """Though the nulls that they are chosen for are not among the rows."""
-    numbers, buffer, seen = np.arange(ROWS), io.BytesIO(), LookupCounter(monkeypatch)
+    """The nulls that decide the dtypes are not among the rows."""
+    numbers, buffer, counter = np.arange(ROWS), io.BytesIO(), LookupCounter(monkeypatch)
     kinds = pa.int16(), pa.int32(), pa.int64(), pa.bool_(), pa.float64(), pa.date32(), pa.string()
     columns = {str(kind): pa.array((numbers % 2).astype("i4"), mask=numbers == 7).cast(kind) for kind in kinds}
     pq.write_table(
@@ -451,14 +451,14 @@ def test_dtypes_are_those_of_the_whole_file(monkeypatch) -> None:
     for backend in ("numpy", "numpy_nullable", "pyarrow"):
         for key in (3000, 3000, 7, 3001):
             ours, theirs = (
-                each(buffer.getvalue(), None, col("key") == key, dtype_backend=backend) for each in (read, read_else)
+                each(buffer.getvalue(), None, col("key") == key, dtype_backend=backend) for each in (read, read_by_scan)
             )
             check_same(ours, theirs)
-    assert seen.done == 9
+    assert counter.done == 9
 
 
-def test_row_groups_of_other_codecs(tmp_path, monkeypatch) -> None:
-    path, seen = tmp_path / "file.parquet", LookupCounter(monkeypatch)
+def test_row_groups_with_different_codecs(tmp_path, monkeypatch) -> None:
+    path, counter = tmp_path / "file.parquet", LookupCounter(monkeypatch)
     for compression in ("snappy", None):
         numparq.to_parquet(
             keyed_frame().assign(key=lambda frame, more=compression is None: frame["key"] + more * 100_000),
@@ -469,12 +469,14 @@ def test_row_groups_of_other_codecs(tmp_path, monkeypatch) -> None:
             max_rows_per_page=PAGE,
         )
     for key in (30, 30, 100_030, 33, 100_033):
-        check_same(read(path, ["text", "any"], col("key") == key), read_else(path, ["text", "any"], col("key") == key))
-    assert (seen.done, seen.left) == (4, 0)
+        check_same(
+            read(path, ["text", "any"], col("key") == key), read_by_scan(path, ["text", "any"], col("key") == key)
+        )
+    assert (counter.done, counter.left) == (4, 0)
 
 
-def test_columns_in_another_file(tmp_path, monkeypatch) -> None:
-    parts, seen = FileParts(keyed_file()), LookupCounter(monkeypatch)
+def test_external_column_chunks(tmp_path, monkeypatch) -> None:
+    parts, counter = FileParts(keyed_file()), LookupCounter(monkeypatch)
     (tmp_path / "text.parquet").write_bytes(keyed_file())
     for _, place, chunk in parts.chunks():
         if place == [*keyed_frame()].index("text"):
@@ -483,40 +485,39 @@ def test_columns_in_another_file(tmp_path, monkeypatch) -> None:
     for external_files in (True, False, True):
         for row in (10, 11, 12):
             how = {"filters": col("key") == 3 * row, "external_files": external_files}
-            found = numparq.read_parquet(tmp_path / "file.parquet", ["any"], **how)
-            assert found["any"].tolist() == [keyed_frame()["any"][row]]
+            got = numparq.read_parquet(tmp_path / "file.parquet", ["any"], **how)
+            assert got["any"].tolist() == [keyed_frame()["any"][row]]
             if external_files:
-                found = numparq.read_parquet(tmp_path / "file.parquet", ["text"], **how)
-                assert found["text"].tolist() == [f"name {row:05}"]
+                got = numparq.read_parquet(tmp_path / "file.parquet", ["text"], **how)
+                assert got["text"].tolist() == [f"name {row:05}"]
                 continue
             with pytest.raises(ParquetError, match=r"another file, 'text\.parquet'"):
                 numparq.read_parquet(tmp_path / "file.parquet", ["text"], **how)
-    assert seen.done == 8
+    assert counter.done == 8
 
 
-def test_more_is_asked_of_a_file_at_once_than_column_by_column(monkeypatch) -> None:
-    """Where the user says what is fetched together, and where the file is remote."""
-    data, seen = keyed_file(), LookupCounter(monkeypatch)
+def test_coalesced_and_remote_reads_use_the_scan(monkeypatch) -> None:
+    """Explicit coalescing and remote files fetch the ranges of all columns together."""
+    data, counter = keyed_file(), LookupCounter(monkeypatch)
     fsspec.filesystem("memory").pipe("/key-look-ups.parquet", data)
     for how in ({"coalescing": numparq.Coalescing(0, 1 << 20)}, {"filesystem": fsspec.filesystem("memory")}):
         with numparq.ParquetFile("/key-look-ups.parquet" if "filesystem" in how else data, **how) as file:
             for row in (10, 11, 12):
                 assert file.read(["text"], filters=col("key") == 3 * row)["text"].tolist() == [f"name {row:05}"]
-    assert not seen.done
+    assert not counter.done
 
 
-def test_pages_and_row_groups_that_are_not_together() -> None:
-    """What lies between them is not read."""
+def test_gaps_between_matching_pages_are_not_read() -> None:
     starts = (0, 500, 0, 700, 900, 700)
     frame = pd.DataFrame({"key": np.concatenate([np.arange(start, start + PAGE) for start in starts])})
     for rows in (PAGE, 2 * PAGE, 3 * PAGE, 6 * PAGE):
         data = keyed_file(frame, row_group_size=rows)
         for key in (550, 550, 50, 551, 50, 950, 750):
-            check_same(read(data, ["key"], col("key") == key), read_else(data, ["key"], col("key") == key))
+            check_same(read(data, ["key"], col("key") == key), read_by_scan(data, ["key"], col("key") == key))
 
 
 def test_large_keys_beside_nulls() -> None:
-    """They are no float64, which a column with nulls otherwise becomes that says nothing of its dtype."""
+    """Such keys are not exact in float64, the dtype of integers with nulls."""
     numbers, buffer = np.arange(ROWS), io.BytesIO()
     key, small = (pa.array(values, mask=numbers % 400 == 7) for values in (numbers + (1 << 62), numbers))
     pq.write_table(
@@ -530,7 +531,7 @@ def test_large_keys_beside_nulls() -> None:
     data = buffer.getvalue()
     for columns in (None, ["key"], ["small"]):
         for name, key in (("key", (1 << 62) + 2051), ("small", 2051)) * 3:
-            ours, theirs = read(data, columns, col(name) == key), read_else(data, columns, col(name) == key)
+            ours, theirs = read(data, columns, col(name) == key), read_by_scan(data, columns, col(name) == key)
             check_same(ours[:1], theirs[:1])
     assert read(data, ["key"], col("key") == (1 << 62) + 2051)[0]["key"].tolist() == [(1 << 62) + 2051]
 
@@ -553,34 +554,34 @@ def test_large_keys_beside_nulls() -> None:
         list,
     ],
 )
-def test_columns_in_other_forms(columns) -> None:
-    def outcome(read_so):
+def test_forms_of_the_columns_argument(columns) -> None:
+    def outcome(reader):
         try:
-            return read_so(data, columns(), col("key") == 33)[0]
+            return reader(data, columns(), col("key") == 33)[0]
         except Exception as error:
             return repr(error)
 
     data = keyed_file()
     for _ in range(3):
-        ours, theirs = outcome(read), outcome(read_else)
+        ours, theirs = outcome(read), outcome(read_by_scan)
         assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_lies_are_taken_as_by_other_reads(lie) -> None:
+def test_wrong_metadata_has_the_effect_of_other_reads(lie) -> None:
     for rows in (100, 101):
         data = forge(keyed_file(row_group_size=ROWS // 2, max_rows_per_page=rows), (lie,))
         for name, key in (("key", 3 * 3210), ("near", 230), ("back", 17)):
             prepare(data, ["key", "near", "any"], col(name) == 1)
             ours, theirs = (
                 read(data, ["key", "near", "any"], col(name) == key),
-                read_else(data, ["key", "near", "any"], col(name) == key),
+                read_by_scan(data, ["key", "near", "any"], col(name) == key),
             )
             check_same(ours[:1], theirs[:1])
 
 
-def test_damage_is_told_as_by_other_reads() -> None:
-    """Each byte of a page of either column, and of the indexes, in turn; others of the same footer are whole."""
+def test_damage_raises_the_errors_of_other_reads() -> None:
+    """Damages each byte of a page of each column, and of the indexes, between reads of the sound file."""
     data, columns, filters = (
         keyed_file(compression=None, row_group_size=ROWS),
         ["key", "float", "text"],
@@ -593,21 +594,21 @@ def test_damage_is_told_as_by_other_reads() -> None:
         ]
         metadata = file.metadata.row_groups[0].columns[0]
     prepare(data, columns, filters)
-    told = 0
+    num_errors = 0
     places = [(page, 40) for page in pages] + [(metadata.column_index_offset, 30), (metadata.offset_index_offset, 30)]
     for start, length in places:
         for place in range(start, start + length):
             damaged = data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]
-            theirs = read_else(damaged, columns, filters)
+            theirs = read_by_scan(damaged, columns, filters)
             check_same(read(damaged, columns, filters)[:1], theirs[:1])
-            told += isinstance(theirs[0], str)
-            for _ in range(2):  # what damage has stopped goes on with the next kind
-                check_same(read(data, columns, filters)[:1], read_else(data, columns, filters)[:1])
-    assert told > 20
+            num_errors += isinstance(theirs[0], str)
+            for _ in range(2):  # a look-up after damage works again
+                check_same(read(data, columns, filters)[:1], read_by_scan(data, columns, filters)[:1])
+    assert num_errors > 20
 
 
-def with_damage(created_by: str) -> bytes:
-    """Give a file in which the number of row 10 is another one than its page's checksum is of."""
+def damaged_file(created_by: str) -> bytes:
+    """Build a file in which the value of row 10 does not match the checksum of its page."""
     parts = FileParts(keyed_file(compression=None, column_encoding={"any": "PLAIN"}))
     parts.footer.created_by = created_by
     with numparq.ParquetFile(parts.data()) as file:
@@ -628,41 +629,43 @@ def with_damage(created_by: str) -> bytes:
     ],
 )
 def test_checksums(monkeypatch, created_by, done) -> None:
-    """Also of writers whose checksums are none, and of one that packs levels in an order of its own."""
-    data, seen = with_damage(created_by), LookupCounter(monkeypatch)
-    prepare(data, ["any"], col("key") == 600)  # in a page that is whole
+    """Includes a writer without valid checksums, and one that packs levels in its own order."""
+    data, counter = damaged_file(created_by), LookupCounter(monkeypatch)
+    prepare(data, ["any"], col("key") == 600)  # in an undamaged page
     for verify_crc, times in zip((False, True), done, strict=True):
-        seen.done = 0
+        counter.done = 0
         for _ in range(2):
-            ours, theirs = (each(data, ["any"], col("key") == 30, verify_crc=verify_crc) for each in (read, read_else))
+            ours, theirs = (
+                each(data, ["any"], col("key") == 30, verify_crc=verify_crc) for each in (read, read_by_scan)
+            )
             check_same(ours[:1], theirs[:1])
             assert isinstance(ours[0], str) == (verify_crc and "jl" not in created_by)
-        assert seen.done == times
+        assert counter.done == times
 
 
-def test_strings_of_a_dictionary(monkeypatch) -> None:
-    """That it is one is seen before anything is read."""
+def test_dictionary_encoded_strings_use_the_scan(monkeypatch) -> None:
+    """The dictionary is noticed before anything is read."""
     frame = keyed_frame().assign(text=[f"word {row % 5}" for row in range(ROWS)])
-    data, seen = keyed_file(frame, column_encoding={"text": "RLE_DICTIONARY"}), LookupCounter(monkeypatch)
+    data, counter = keyed_file(frame, column_encoding={"text": "RLE_DICTIONARY"}), LookupCounter(monkeypatch)
     for _ in range(3):
-        check_same(read(data, ["text"], col("key") == 33), read_else(data, ["text"], col("key") == 33))
-    assert not seen.done
+        check_same(read(data, ["text"], col("key") == 33), read_by_scan(data, ["text"], col("key") == 33))
+    assert not counter.done
 
 
-def test_buffers_are_used_again(monkeypatch) -> None:
-    data, seen, made = keyed_file(key_value_metadata={"of": "buffers"}), LookupCounter(monkeypatch), []
+def test_buffers_are_reused(monkeypatch) -> None:
+    data, counter, allocations = keyed_file(key_value_metadata={"of": "buffers"}), LookupCounter(monkeypatch), []
     for _ in range(2):
         prepare(data, ["text"], col("key") == 33)
-    monkeypatch.setattr(scratch, "Scratch", lambda: made.append(1))
+    monkeypatch.setattr(scratch, "Scratch", lambda: allocations.append(1))
     for _ in range(3):
         prepare(data, ["text"], col("key") == 33)
-    assert seen.done == 4
-    assert not made
+    assert counter.done == 4
+    assert not allocations
 
 
-def test_files_of_one_footer(monkeypatch) -> None:
-    """Each has its own indexes and pages: nothing of them is taken from another one."""
-    seen = LookupCounter(monkeypatch)
+def test_files_with_equal_footers(monkeypatch) -> None:
+    """Indexes and pages of one file are never used for another."""
+    counter = LookupCounter(monkeypatch)
     first = keyed_file(compression=None, column_encoding={"any": "PLAIN"}, write_page_checksum=False)
     with numparq.ParquetFile(first) as file:
         chunk = file.plan(["any"], filters=col("key") == 30)[0].chunks[0]
@@ -672,13 +675,13 @@ def test_files_of_one_footer(monkeypatch) -> None:
     second = first[:at] + (keyed_frame()["any"].to_numpy()[:PAGE] + 1000).tobytes() + first[at + len(values) :]
     for _ in range(3):
         for data, more in ((first, 0), (second, 1000)):
-            found = numparq.read_parquet(data, ["any"], filters=col("key") == 30)
-            assert found["any"].tolist() == [keyed_frame()["any"][10] + more]
-    assert seen.done
+            got = numparq.read_parquet(data, ["any"], filters=col("key") == 30)
+            assert got["any"].tolist() == [keyed_frame()["any"][10] + more]
+    assert counter.done
 
 
-def test_an_open_file_reads_indexes_once(monkeypatch) -> None:
-    data, seen = keyed_file(), LookupCounter(monkeypatch)
+def test_open_file_reads_indexes_once(monkeypatch) -> None:
+    data, counter = keyed_file(), LookupCounter(monkeypatch)
     prepare(data, ["text"], col("key") == 30)
     with numparq.ParquetFile(data) as file:
 
@@ -690,18 +693,17 @@ def test_an_open_file_reads_indexes_once(monkeypatch) -> None:
         first, again, other = count(30), count(33), count(3 * 2000)
         assert other > again < first
         assert count(3 * 2000) < other
-    assert (seen.done, seen.left) == (4, 0)
+    assert (counter.done, counter.left) == (4, 0)
 
 
 @pytest.mark.parametrize("are_large", [True, False])
-def test_what_is_kept_of_indexes(tmp_path, monkeypatch, are_large) -> None:
-    """Of large ones nothing, once the file is closed; of small ones what was made of them the last time."""
+def test_only_small_indexes_stay_cached_after_close(tmp_path, monkeypatch, are_large) -> None:
     if are_large:
         monkeypatch.setattr("numparq.prune.index_reader._SHARED_BYTES", 0)
     path, alive = tmp_path / "file.parquet", weakref.WeakSet()
     path.write_bytes(keyed_file(key_value_metadata={"large": str(are_large)}))
     monkeypatch.setattr(
-        LookupPlanner, "_made", lambda *arguments, made=LookupPlanner._made: noted(alive, made(*arguments))
+        LookupPlanner, "_made", lambda *arguments, made=LookupPlanner._made: record(alive, made(*arguments))
     )
     for row in (10, 11, 2000, 3500):
         with numparq.ParquetFile(path) as file:
@@ -712,13 +714,13 @@ def test_what_is_kept_of_indexes(tmp_path, monkeypatch, are_large) -> None:
     assert [type(each) for each in alive] == [ColumnIndexPruner] * (0 if are_large else 3)
 
 
-def noted(alive: weakref.WeakSet, made: tuple) -> tuple:
+def record(alive: weakref.WeakSet, made: tuple) -> tuple:
     alive.add(made[1])
     return made
 
 
 def test_index_columns_and_labels(monkeypatch) -> None:
-    seen = LookupCounter(monkeypatch)
+    counter = LookupCounter(monkeypatch)
     for frame in (
         keyed_frame().set_index("near"),
         keyed_frame().set_index(["near", "key"]),
@@ -727,13 +729,13 @@ def test_index_columns_and_labels(monkeypatch) -> None:
         data = keyed_file(frame, index=None)
         prepare(data, None, col("key") == 33)
         for key in (33, 34):
-            check_same(read(data, None, col("key") == key), read_else(data, None, col("key") == key))
-    assert seen.done == 6
+            check_same(read(data, None, col("key") == key), read_by_scan(data, None, col("key") == key))
+    assert counter.done == 6
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_any_frame(data) -> None:
+def test_random_frames(data) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
     rows = data.draw(st.integers(1, 400))
     dtype = data.draw(st.sampled_from(["i8", "i4", "Int64", "Int32", "i2", "u4", "u8"]))
@@ -771,20 +773,19 @@ def test_any_frame(data) -> None:
             use_dictionary=False,
             compression=data.draw(st.sampled_from(["snappy", None, "zstd"])),
         )
-    stored_as, columns = buffer.getvalue(), data.draw(st.sampled_from([None, ["text"], ["key", "null"]]))
+    data_of_file, columns = buffer.getvalue(), data.draw(st.sampled_from([None, ["text"], ["key", "null"]]))
     backend = data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"]))
     for key in [*keys[:: max(rows // 5, 1)].tolist(), spread + 1, 1]:
         for _ in range(2):
-            ours = read(stored_as, columns, col("key") == key, dtype_backend=backend)
-        theirs = read_else(stored_as, columns, col("key") == key, dtype_backend=backend)
+            ours = read(data_of_file, columns, col("key") == key, dtype_backend=backend)
+        theirs = read_by_scan(data_of_file, columns, col("key") == key, dtype_backend=backend)
         check_same(ours[:1], theirs[:1])
 
 
-def test_bounds(monkeypatch) -> None:
-    """So many columns, and no more."""
+def test_column_limit_of_a_lookup(monkeypatch) -> None:
     frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(lookup.MAX_CHUNKS + 1)})
-    data, seen = keyed_file(frame), LookupCounter(monkeypatch)
+    data, counter = keyed_file(frame), LookupCounter(monkeypatch)
     for columns, done in ((None, 0), ([*frame][1:], 0), ([*frame][:-1], 1)):
         prepare(data, columns, col("c0") == 3)
         assert len(read(data, columns, col("c0") == 3)[0]) == 1
-        assert seen.done == done
+        assert counter.done == done

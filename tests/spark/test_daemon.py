@@ -1,4 +1,4 @@
-"""What Spark's workers are forked from: warmed up, without a thread, and with nothing said where Spark listens."""
+"""The daemon that forks Spark's workers: warmed up, single-threaded, silent on stdout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Spark has no daemon where there is no fork")
 
-# A daemon that does not go on as Spark's: it forks as that does, and says what its children find.
+# Forks as Spark's daemon does, and prints what its children report.
 WARM = """
 import json, os, random, sys
 import numparq
@@ -55,7 +55,7 @@ print(json.dumps({"threads": threads, "read": [child(read), child(read)], "drawn
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """A file, and a cache that has what reading it takes."""
+    """Write a file, and fill the kernel cache by reading it."""
     import pandas as pd
 
     import numparq
@@ -86,23 +86,23 @@ def test_no_thread_runs_before_the_fork(daemon_report):
     assert daemon_report["threads"] == 1
 
 
-def test_a_worker_has_all_that_it_reads_with(daemon_report):
-    """Nothing of numparq is imported by the first read, and no kernel is loaded."""
+def test_workers_import_nothing_more_to_read(daemon_report):
+    """The first read imports no numparq module and loads no kernel."""
     assert daemon_report["read"] == [[10, 5, "object", [], False]] * 2
 
 
-def test_workers_draw_numbers_of_their_own(daemon_report):
+def test_workers_have_different_random_seeds(daemon_report):
     (first, first_random), (second, second_random) = daemon_report["drawn"]
     assert first != second
     assert first_random != second_random
 
 
-def test_what_a_worker_forks_is_left_alone(daemon_report):
-    """A seed that the user sets holds for the processes that he forks, as it does without numparq."""
+def test_user_seed_survives_forks_of_a_worker(daemon_report):
+    """A seed set by the user holds in processes forked by the worker, as without numparq."""
     assert daemon_report["again"][0] == daemon_report["again"][1]
 
 
-def test_nothing_is_said_where_spark_listens():
+def test_warm_up_prints_nothing_to_stdout():
     code = """
 import subprocess, sys
 from numparq.spark import daemon
@@ -118,7 +118,7 @@ print("heard", flush=True)
 
 
 @pytest.mark.parametrize("fault", ["ImportError('no such symbol')", "RuntimeError('anything')"])
-def test_a_part_that_fails_is_left_to_the_workers(tmp_path, fault):
+def test_failed_warm_up_is_left_to_the_workers(tmp_path, fault):
     (tmp_path / "pyspark_of_a_kind.py").write_text(f"raise {fault}")
     code = """
 import sys
@@ -135,7 +135,7 @@ print("numpy" in sys.modules)
     assert "not.installed" not in done.stderr
 
 
-def test_settings_are_put_back(monkeypatch):
+def test_environment_is_restored(monkeypatch):
     from numparq.spark.daemon import _environment
 
     monkeypatch.setenv("A_SETTING", "own")
@@ -146,8 +146,8 @@ def test_settings_are_put_back(monkeypatch):
     assert "ANOTHER" not in os.environ
 
 
-def test_nothing_is_compiled_but_what_every_read_needs(tmp_path):
-    """With an empty cache: the first task would wait for all of it."""
+def test_warm_up_compiles_only_read_kernels(tmp_path):
+    """With an empty cache the first task would wait for every other kernel."""
     code = """
 from numparq.kernels.compile import bind
 compiled = []

@@ -1,4 +1,4 @@
-"""Options of ``spark.read.format("numparq")`` that are wrong: each message names the option; no Java."""
+"""Invalid options of ``spark.read.format("numparq")``: each error names the option. Needs no Java."""
 
 from __future__ import annotations
 
@@ -21,26 +21,37 @@ pytestmark = pytest.mark.pyspark
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two partitions of two rows, with a struct and a list."""
-    made = tmp_path_factory.mktemp("stored")
+    """Write two partitions of two rows, with a struct and a list."""
+    path_ = tmp_path_factory.mktemp("stored")
     table = pa.table({"a": [1, 2], "s": [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}], "l": [[1], [2, 3]], "t": ["u", "v"]})
     for key in (1, 2):
-        (made / f"k={key}").mkdir()
-        pq.write_table(table, made / f"k={key}" / "a.parquet")
-    return str(made)
+        (path_ / f"k={key}").mkdir()
+        pq.write_table(table, path_ / f"k={key}" / "a.parquet")
+    return str(path_)
 
 
 def count(path, **options):
-    """Load, as Spark would, and count the rows."""
+    """Load as Spark does and count the rows."""
     source = NumparqDataSource(options if "paths" in options else {"path": path, **options})
     reader = source.reader(source.schema())
     return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
 
 
-# What one option is, and what there is to say of it; each text is one that the option cannot be.
-SIZE, COUNT, TRUTH = "is bytes, as 67108864 or 64m, not", "is a number from 1 on, not", "is true or false, not"
-NAMES, PATHS, COLUMNS = "is names, separated by commas", "is a list of names, or of lists", "the dataset has no column"
-LEVELS, TYPES = "is hive, none, the names of levels", "is types of partition columns, .*and 'k' is of none"
+# By option: invalid texts and the error that each raises.
+SIZE, COUNT, TRUTH = (
+    "must be a number of bytes, such as 67108864",
+    "must be a whole number of at least 1, not",
+    "must be true or false, not",
+)
+NAMES, PATHS, COLUMNS = (
+    "must be a list of names, separated by commas",
+    "must be a list of names, or of lists",
+    "the dataset has no column",
+)
+LEVELS, TYPES = (
+    "must be hive, none, a list of distinct level names",
+    "must be a JSON object of types, .*the type of 'k' is unknown",
+)
 WRONG = {
     "splitBytes": dict.fromkeys(
         ["", "x", "0", "-1", "1x", "1e3", "1.5m", "1t", "nan", "1kk", "64mm", "gb", "9" * 25, "9" * 18 + "g"], SIZE
@@ -59,7 +70,7 @@ WRONG = {
         **dict.fromkeys(
             ["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null", "x.y"], COLUMNS
         ),
-        "a, a": "two columns are called so",
+        "a, a": "two columns have this name",
     },
     "filter": {
         **dict.fromkeys(
@@ -80,45 +91,46 @@ WRONG = {
         **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS),
         "hive,": NAMES,
         "[1]": PATHS,
-        "{": "is a JSON object, not",
-        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        "{": "must be a JSON object, not",
+        "none, k": "too few directories for the partition columns 'none', 'k'",
         **dict.fromkeys(
             ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
             TYPES,
         ),
         **dict.fromkeys(
-            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "partition value '[12]' is not a valid"
         ),
-        '{"j": "int32"}': "a type is given for the partition column 'j', and the files are partitioned by 'k'",
+        '{"j": "int32"}': "partitioning has a type for 'j', but the files are partitioned by 'k'",
     },
-    "resolve": {**dict.fromkeys(["", "luck"], "is name or position or field_id"), "field_id": "has no field id"},
+    "resolve": {**dict.fromkeys(["", "luck"], "must be name or position or field_id"), "field_id": "has no field id"},
     "include": {
         **dict.fromkeys(
-            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "is any of file, row_group, row_number"
+            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "must be any of file, row_group, row_number"
         ),
         "[": NAMES,
         "[1]": PATHS,
     },
-    "nanoseconds": dict.fromkeys(["", "luck"], "is exact or floor"),
+    "nanoseconds": dict.fromkeys(["", "luck"], "must be exact or floor"),
     "storageOptions": {
-        **dict.fromkeys(["", "[]", "{", "null", "1"], "is a JSON object"),
-        '{"anon": true}': "storage_options are for URLs",
+        **dict.fromkeys(["", "[]", "{", "null", "1"], "must be a JSON object"),
+        '{"anon": true}': "storage_options need a URL",
     },
     "paths": dict.fromkeys(
-        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"], 'is a JSON list of paths, as ["a", "b"]'
+        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"],
+        'must be a JSON list of paths, such as ["a", "b"]',
     ),
 }
-CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.items()]
+CASES = [(name, text, message) for name, texts in WRONG.items() for text, message in texts.items()]
 
 
-@pytest.mark.parametrize(("name", "text", "said"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
-def test_the_option_is_named(folder, name, text, said):
-    said = said if name != "paths" else r"is a JSON list of paths, as \[\"a\", \"b\"\], not"
-    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {said}"):
+@pytest.mark.parametrize(("name", "text", "message"), CASES, ids=[f"{name}={text}"[:40] for name, text, _ in CASES])
+def test_error_names_the_option(folder, name, text, message):
+    message = message if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
+    with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {message}"):
         count(folder, **{name: text})
 
 
-def test_every_option_is_here():
+def test_every_option_is_tested():
     assert {option.name for option in READ_OPTIONS} <= set(WRONG)
 
 
@@ -147,12 +159,12 @@ def test_every_option_is_here():
     ],
     ids=str,
 )
-def test_what_options_can_be(folder, options):
+def test_valid_options(folder, options):
     assert count(folder, **options) == 4
 
 
-def test_one_of_many_options_is_the_one(folder):
-    """The one without which the table can be planned; where that helps nothing, the message is as it was."""
+def test_error_names_the_wrong_one_of_many_options(folder):
+    """The error names the option without which planning succeeds; with none such it is unchanged."""
     good = {"columns": "a, k", "resolve": "position", "include": "file", "splitBytes": "1k"}
     with pytest.raises(SchemaError, match=r"^the option 'filter': the dataset has no column 'nope'"):
         count(folder, **good, filter="nope = 1")
@@ -162,13 +174,13 @@ def test_one_of_many_options_is_the_one(folder):
         count(folder, columns="nope")
     with pytest.raises(SchemaError, match=r"^the dataset has no column 'gone'"):
         count(folder, columns="nope", filter="gone = 1")
-    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options are for URLs"):
+    with pytest.raises(ValueError, match=r"^the option 'storage\.anon': storage_options need a URL"):
         count(folder, **{"storage.anon": "true"}, **good)
     with pytest.raises(ValueError, match=r"^the option 'columns': "):
         count(folder, COLUMNS="nope")
 
 
-def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
+def test_error_of_damaged_file_names_no_option(folder, tmp_path):
     numparq.to_parquet(pd.DataFrame({"a": np.arange(3)}), tmp_path / "a.parquet", index=False)
     (tmp_path / "b.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(InvalidFileError, match=r"^(?!the option).*b\.parquet"):
@@ -177,7 +189,8 @@ def test_a_damaged_file_is_no_matter_of_options(folder, tmp_path):
         count(str(tmp_path / "none"), columns="a", filter="a = 1")
 
 
-def test_spark_has_options_of_its_own_that_count_here_as_unknown(folder):
+def test_options_of_spark_sources_are_unknown(folder):
     for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        with pytest.raises(ValueError, match=rf"^numparq has no option '{name.lower()}' for reading; there are:\n  "):
+        said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
+        with pytest.raises(ValueError, match=said):
             count(folder, **{name: "x"})

@@ -1,4 +1,4 @@
-"""What a function of pandas gives, as what its schema says, exactly, or an error that says why not; no Java."""
+"""Results of pandas functions are converted to the schema exactly, or refused with a reason. Needs no Java."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def schema(**types):
     return T.StructType([T.StructField(name, kind) for name, kind in types.items()])
 
 
-def rows(frame, wanted, *, is_utc=True):
-    """Convert, check that the batches are as Spark has to have them, give the rows."""
-    batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).from_frame(frame))
-    assert all(batch.schema == worker_arrow_schema(wanted) for batch in batches)
+def rows(frame, result_schema, *, is_utc=True):
+    """Convert a frame, check that the batches have Spark's schema, and return the rows."""
+    batches = list(ResultBatchBuilder(result_schema, "the function", is_utc=is_utc).from_frame(frame))
+    assert all(batch.schema == worker_arrow_schema(result_schema) for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
@@ -82,14 +82,16 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("values", "kind", "wanted"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30])
-def test_values_arrive(values, kind, wanted):
-    assert column(values, kind) == wanted
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30]
+)
+def test_values_convert_to_the_schema(values, kind, expected):
+    assert column(values, kind) == expected
 
 
 UNFIT = [
-    (pd.Series(["1"]), T.LongType(), "is string, and the schema says bigint"),
-    (pd.Series([1]), T.StringType(), "is integer, and the schema says string"),
+    (pd.Series(["1"]), T.LongType(), "is string, but the schema has bigint"),
+    (pd.Series([1]), T.StringType(), "is integer, but the schema has string"),
     (pd.Series([1]), T.BooleanType(), "is integer"),
     (pd.Series([True]), T.LongType(), "is boolean"),
     (pd.Series([0.5]), T.DecimalType(10, 2), "is float"),
@@ -99,76 +101,76 @@ UNFIT = [
     (pd.Series([b"x"], dtype=object), T.StringType(), "is binary"),
 ]
 LOST = [
-    (pd.Series([1.5]), T.LongType(), "float64. has values that are not bigint"),
-    (pd.Series([2**31]), T.IntegerType(), "not int"),
-    (pd.Series([300]), T.ByteType(), "not tinyint"),
-    (pd.Series([2**53 + 1]), T.DoubleType(), "not double"),
-    (pd.Series([10**9]), T.DecimalType(5, 0), "not decimal"),
-    (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not decimal"),
-    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "times of the day"),
-    (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not timestamp_ntz"),
-    (pd.Series([1, "x"], dtype=object), T.LongType(), "not bigint"),
-    (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not array"),
-    (pd.Series([{"z": 1}], dtype=object), POINT, "a field 'z' besides"),
+    (pd.Series([1.5]), T.LongType(), "float64. has values that do not fit bigint"),
+    (pd.Series([2**31]), T.IntegerType(), "not fit int"),
+    (pd.Series([300]), T.ByteType(), "not fit tinyint"),
+    (pd.Series([2**53 + 1]), T.DoubleType(), "not fit double"),
+    (pd.Series([10**9]), T.DecimalType(5, 0), "not fit decimal"),
+    (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not fit decimal"),
+    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "has a time of day"),
+    (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not fit timestamp_ntz"),
+    (pd.Series([1, "x"], dtype=object), T.LongType(), "not fit bigint"),
+    (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not fit array"),
+    (pd.Series([{"z": 1}], dtype=object), POINT, "unexpected field 'z'"),
 ]
 
 
 @pytest.mark.parametrize(("values", "kind", "message"), UNFIT)
-def test_other_kinds_of_values_are_refused(values, kind, message):
+def test_incompatible_types_are_refused(values, kind, message):
     with pytest.raises(TypeError, match=message) as caught:
         column(values, kind)
-    assert "column 'a' of what the function gave" in str(caught.value)
+    assert "column 'a' in the result of the function" in str(caught.value)
 
 
 @pytest.mark.parametrize(("values", "kind", "message"), LOST)
-def test_nothing_is_cut_off_or_wrapped_around(values, kind, message):
+def test_lossy_conversions_are_refused(values, kind, message):
     with pytest.raises(ValueError, match=message) as caught:
         column(values, kind)
-    assert "column 'a' of what the function gave" in str(caught.value)
+    assert "column 'a' in the result of the function" in str(caught.value)
 
 
-def test_what_a_timestamp_without_a_zone_means_is_not_guessed():
-    """INT96 is decoded without one, and is UTC; Spark would take it for the session's."""
+def test_naive_timestamps_are_not_guessed():
+    """INT96 decodes without a zone and means UTC; Spark would assume the session's zone."""
     values = pd.Series([pd.Timestamp(NOON)])
     with pytest.raises(TypeError, match="without a time zone"):
         column(values, T.TimestampType(), is_utc=False)
     assert column(values.dt.tz_localize("UTC"), T.TimestampType(), is_utc=False)[0].hour == 12
 
 
-def test_columns_are_found_by_name_and_so_are_levels_of_the_index():
+def test_columns_and_index_levels_by_name():
     frame = pd.DataFrame({"b": [1, 2], "k": [3, 4], "a": ["x", "y"]})
-    wanted = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
-    assert rows(frame, wanted) == [("x", 1, 3), ("y", 2, 4)]
-    assert rows(frame.set_index("k"), wanted) == [("x", 1, 3), ("y", 2, 4)]
-    assert rows(frame.groupby(["k", "a"])[["b"]].sum(), wanted) == [("x", 1, 3), ("y", 2, 4)]
+    result_schema = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
+    assert rows(frame, result_schema) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.set_index("k"), result_schema) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.groupby(["k", "a"])[["b"]].sum(), result_schema) == [("x", 1, 3), ("y", 2, 4)]
     other_index = frame.set_axis(pd.Index([7, 8], name="other"))
-    assert rows(other_index, wanted) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(other_index, result_schema) == [("x", 1, 3), ("y", 2, 4)]
 
 
-def test_columns_that_are_missing_or_besides_or_twice():
+def test_missing_extra_and_duplicate_columns():
     frame = pd.DataFrame({"a": [1], "z": [2]})
-    with pytest.raises(ValueError, match="lacks 'b' and has besides 'z'; the schema is a bigint, b bigint"):
+    with pytest.raises(ValueError, match="lacks 'b' and has unexpected 'z'; the schema is a bigint, b bigint"):
         rows(frame, schema(a=T.LongType(), b=T.LongType()))
-    with pytest.raises(ValueError, match="has twice 'a'"):
+    with pytest.raises(ValueError, match="has duplicate 'a'"):
         rows(pd.DataFrame([[1, 2]], columns=["a", "a"]), schema(a=T.LongType()))
-    with pytest.raises(ValueError, match="lacks 'a' and has besides 0"):
+    with pytest.raises(ValueError, match="lacks 'a' and has unexpected 0"):
         rows(pd.DataFrame([[1]]), schema(a=T.LongType()))
 
 
 @pytest.mark.parametrize("result", [None, 3, pd.Series([1]), {"a": [1]}])
-def test_what_is_no_frame(result):
-    with pytest.raises(TypeError, match=r"the function is to give DataFrames, and gave (None|a )"):
+def test_results_other_than_frames_are_refused(result):
+    with pytest.raises(TypeError, match=r"the function must return DataFrames, not (None|a )"):
         rows(result, schema(a=T.LongType()))
 
 
-def test_frames_without_rows_give_nothing_but_are_checked():
+def test_empty_frames_are_checked():
     assert rows(pd.DataFrame({"a": []}), schema(a=T.StringType())) == []
     with pytest.raises(ValueError, match="lacks"):
         rows(pd.DataFrame(), schema(a=T.StringType()))
 
 
-def test_nulls_where_the_schema_has_none():
-    wanted = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
-    assert rows(pd.DataFrame({"a": [1]}), wanted) == [(1,)]
+def test_nulls_in_required_columns_are_refused():
+    result_schema = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
+    assert rows(pd.DataFrame({"a": [1]}), result_schema) == [(1,)]
     with pytest.raises(ValueError, match="has nulls"):
-        rows(pd.DataFrame({"a": pd.array([1, None], "Int64")}), wanted)
+        rows(pd.DataFrame({"a": pd.array([1, None], "Int64")}), result_schema)

@@ -1,4 +1,4 @@
-"""`optimize` without Spark, one step after the other in this process: what is put together, and what options do."""
+"""`optimize` in this process, without Spark: compaction and options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from numparq.tools.optimize.tune import ROW_GROUP_BYTES, SampledCardinality, Tri
 @pytest.fixture
 def optimize(monkeypatch):
     monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
-    return lambda path, **asked: optimization_optimize.optimize(None, path, **asked)
+    return lambda path, **options: optimization_optimize.optimize(None, path, **options)
 
 
 def files_of(path):
@@ -36,7 +36,7 @@ def files_of(path):
 
 
 @pytest.mark.parametrize("name", ["relative", "with a slash", "URL", "as Hadoop names it"])
-def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
+def test_forms_of_dataset_paths(optimize, tmp_path, monkeypatch, name):
     for number in range(3):
         (tmp_path / "ds" / "k=01").mkdir(parents=True, exist_ok=True)
         numparq.to_parquet(pd.DataFrame({"a": [number, 7]}), tmp_path / "ds" / "k=01" / f"{number}.parquet")
@@ -55,12 +55,12 @@ def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
     assert numparq.read_parquet("ds")["a"].tolist() == [0, 7, 1, 7, 2, 7]
 
 
-def test_columns_that_rows_cannot_be_sorted_by(optimize, tmp_path):
+def test_unsortable_columns_are_refused(optimize, tmp_path):
     pq.write_table(pa.table({"User": [1], "list": [[1]], "none": pa.nulls(1)}), tmp_path / "0.parquet")
     for name, words in (
         ("user", "no column 'user'; did you mean 'User'"),
         ("list", "nested values.*'list'"),
-        ("none", "values of the type null.*'none'"),
+        ("none", "values of Arrow type null.*'none'"),
     ):
         for what in ("sort_by", "cluster_by"):
             if (what, name) != ("cluster_by", "none"):
@@ -69,7 +69,7 @@ def test_columns_that_rows_cannot_be_sorted_by(optimize, tmp_path):
     assert files_of(tmp_path) == ["0.parquet"]
 
 
-def test_a_file_that_grew_is_not_laid_out_well_any_more(optimize, tmp_path):
+def test_appended_file_is_optimized_again(optimize, tmp_path):
     numparq.to_parquet(pd.DataFrame({"a": [3, 4]}), tmp_path / "0.parquet")
     assert optimize(tmp_path, compression="zstd").status == "done"
     (name,) = files_of(tmp_path)
@@ -79,21 +79,21 @@ def test_a_file_that_grew_is_not_laid_out_well_any_more(optimize, tmp_path):
 
 
 @pytest.mark.parametrize("out", ["ds", "ds/k=01", "./else/../ds/new", "link/new"])
-def test_not_into_the_dataset_itself(optimize, tmp_path, monkeypatch, out):
+def test_output_in_the_dataset_is_refused(optimize, tmp_path, monkeypatch, out):
     for name in ("ds", "else"):
         (tmp_path / name).mkdir()
     numparq.to_parquet(pd.DataFrame({"a": [1, 7]}), tmp_path / "ds" / "0.parquet")
     (tmp_path / "link").symlink_to("ds")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="out is in the dataset itself"):
+    with pytest.raises(ValueError, match="is inside the dataset"):
         optimize("ds", out=out)
     assert files_of(tmp_path / "ds") == ["0.parquet"]
     assert optimize("ds", out=f"file:{tmp_path}/ds2", force=True).after.rows == 2
     assert len(numparq.read_parquet("ds2")) == 2
 
 
-def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):
-    """REQUIRED, INT96, decimals as integers, field ids: new files store them as old ones do."""
+def test_stored_types_survive(optimize, tmp_path):
+    """REQUIRED, INT96, decimals as integers and field ids: new files store them like the old ones."""
     from numparq.format.logical_type import LogicalType
     from numparq.format.physical_type import INT32, INT64, INT96
     from numparq.format.schema import REQUIRED
@@ -125,7 +125,7 @@ def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), before)
 
 
-def test_row_groups_and_files_have_the_sizes_asked_for(optimize, tmp_path):
+def test_target_sizes_of_files_and_row_groups(optimize, tmp_path):
     random = np.random.default_rng(1)
     for number in range(10):
         frame = pd.DataFrame({"a": random.integers(0, 1 << 60, 20_000), "b": random.random(20_000)})
@@ -145,15 +145,15 @@ def test_row_groups_and_files_have_the_sizes_asked_for(optimize, tmp_path):
         assert [bool(chunk.meta_data.bloom_filter_offset) for chunk in group.columns] == [True, False]
 
 
-# --- what the data decide ---------------------------------------------------------------------------------------------
+# --- options chosen from the data -------------------------------------------------------------------------------------
 
 
 def leaf(name):
     return Leaf(0, 0, (name,), 2, None, None, 1, 0, 1, 1)
 
 
-def test_bloom_filters_of_columns_with_many_values():
-    pilots = [
+def test_bloom_filters_for_high_cardinality():
+    trials = [
         TrialWrite(
             5000,
             1,
@@ -168,26 +168,26 @@ def test_bloom_filters_of_columns_with_many_values():
         )
     ]
     flat = {name: leaf(name) for name in ("id", "kind", "few", "key")}
-    assert tune_options(TargetLayout(), pilots, flat, ()).bloom_filters == ("id", "key")
-    assert tune_options(TargetLayout(), pilots, flat, ("key", "id")).bloom_filters == ("id",)
-    assert tune_options(TargetLayout(), pilots, {}, ()).bloom_filters == ()
-    assert tune_options(TargetLayout(bloom_filters=("kind",)), pilots, flat, ()).bloom_filters == ("kind",)
-    assert tune_options(TargetLayout(bloom_filters=()), pilots, flat, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(), trials, flat, ()).bloom_filters == ("id", "key")
+    assert tune_options(TargetLayout(), trials, flat, ("key", "id")).bloom_filters == ("id",)
+    assert tune_options(TargetLayout(), trials, {}, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(bloom_filters=("kind",)), trials, flat, ()).bloom_filters == ("kind",)
+    assert tune_options(TargetLayout(bloom_filters=()), trials, flat, ()).bloom_filters == ()
 
 
-def test_encodings_that_make_columns_much_smaller():
+def test_encoding_choice_needs_large_savings():
     sizes = {
         "": {"a": 100, "b": 100, "c": 100},
         "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
         "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20},
     }
-    pilots = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
-    assert tune_options(TargetLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
+    trials = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
+    assert tune_options(TargetLayout(), trials, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
         "a": "BYTE_STREAM_SPLIT"
     }
 
 
-def test_row_groups_are_bounded_by_memory_and_by_files():
+def test_row_group_bytes_are_bounded():
     assert tune_options(TargetLayout(), [], {}, ()).row_group_bytes == 64 << 20
     assert tune_options(TargetLayout(), [TrialWrite(1, 100, 1000, 50)], {}, ()).row_group_bytes == ROW_GROUP_BYTES
     assert tune_options(TargetLayout(), [TrialWrite(1, 100, 1000, 50)], {}, ()).shrinkage == 0.5
@@ -197,21 +197,21 @@ def test_row_groups_are_bounded_by_memory_and_by_files():
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("128MB", 128 << 20), ("1.5 g", 3 << 29), ("64k", 65536)])
-def test_sizes(text, number):
+def test_parse_size(text, number):
     assert parse_size(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "MB", "-1", "0", "1 TB", "1e999", "x"])
-def test_no_sizes(text):
-    with pytest.raises(ValueError, match="no number of bytes"):
+def test_parse_size_refuses_invalid_text(text):
+    with pytest.raises(ValueError, match="must be a number of bytes"):
         parse_size(text)
 
 
 @pytest.mark.parametrize("kind", ["flat", "nested"])
-def test_nanoseconds_of_int96_are_not_cut_off(tmp_path, kind):
-    moments = pa.array([1_000, None, 1_234_567_890_123_456_789], pa.timestamp("ns"))
-    whole = pa.array([1_000, None, 1_234_567_890_123_456_000], pa.timestamp("ns"))
-    for name, values in (("fine", moments), ("coarse", whole)):
+def test_int96_nanoseconds_are_refused(tmp_path, kind):
+    nanoseconds = pa.array([1_000, None, 1_234_567_890_123_456_789], pa.timestamp("ns"))
+    microseconds = pa.array([1_000, None, 1_234_567_890_123_456_000], pa.timestamp("ns"))
+    for name, values in (("fine", nanoseconds), ("coarse", microseconds)):
         column = values if kind == "flat" else pa.array([values.to_pylist()], pa.list_(pa.timestamp("ns")))
         pq.write_table(pa.table({"t": column}), tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
 
@@ -220,19 +220,19 @@ def test_nanoseconds_of_int96_are_not_cut_off(tmp_path, kind):
         return checksum_pieces(table.reader, [RewritePiece("", split) for split in table.splits])
 
     assert summed("coarse").rows
-    with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut .*fine\.parquet"):
+    with pytest.raises(UnsupportedError, match=r"nanoseconds would be truncated .*fine\.parquet"):
         summed("fine")
 
 
-def test_samples_of_what_arrow_does_not_sort(tmp_path):
+def test_trial_write_of_unsortable_arrow_type(tmp_path):
     ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(5)], pa.binary(16)))
     pq.write_table(pa.table({"id": ids}), tmp_path / "a.parquet")
     table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
     assert trial_write(table.reader, {}, ["id"], RewritePiece("", table.splits[0])).rows == 5
 
 
-def test_chunks_with_nan_have_no_bounds_where_spark_would_skip_them(tmp_path):
-    # Spark places NaN above all numbers, and skips row groups and pages by bounds that leave it out.
+def test_nan_free_order_omits_bounds_of_nan_chunks(tmp_path):
+    # Spark sorts NaN above all numbers, and skips row groups and pages by bounds without NaN.
     table = pa.table({"x": [1.0, float("nan"), *map(float, range(6))]})
     numparq_files = {}
     for order in ("type", "nan_free"):

@@ -1,4 +1,4 @@
-"""Record batches for Spark of any stretch of a table's rows, and keys that Spark compares as numparq does; no Java."""
+"""Record batches for Spark from row ranges of a table, and join keys that compare alike in both. Needs no Java."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.pyspark
 
 @pytest.mark.parametrize("start", range(5))
 @pytest.mark.parametrize("rows", [1, 2, None])
-def test_stretches_that_begin_with_empty_lists(start, rows):
-    """Their offsets begin with 0, though not with the first one of the array."""
+def test_slices_that_begin_with_empty_lists(start, rows):
+    """Their offsets start at 0, but not at the array's first offset."""
     lists = [[], [], None, [], [1, None], None, [2]]
     maps = [value if value is None else [(str(each), each) for each in value] for value in lists]
     kinds = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
@@ -40,36 +40,36 @@ def test_stretches_that_begin_with_empty_lists(start, rows):
     assert [row for batch in batches for row in batch.to_pylist()] == table.slice(start).to_pylist()
 
 
-def test_two_columns_of_one_name(tmp_path):
-    """Fields of structs are called as they are in these."""
+def test_duplicate_column_names_are_refused(tmp_path):
+    """Struct fields keep the names that they have in the file."""
     table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(SchemaError, match=r"two columns are called so.*'x'"):
+    with pytest.raises(SchemaError, match=r"two columns have this name.*'x'"):
         SparkScan.plan(ReadRequest(str(tmp_path), ["t.x", "x"]))
     assert find_fields(["x", "x"], ["x", "x"]) == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "message"),
+    ("options", "error", "message"),
     [
         ({"nanoseconds": "round"}, ValueError, "'exact' or 'floor', not 'round'"),
         ({"rows_per_batch": 0}, ValueError, "rows_per_batch must be at least 1"),
-        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch is a whole number"),
+        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch must be an int"),
     ],
 )
-def test_what_cannot_be_asked_for(wrong, error, message):
-    """It is told before any task runs."""
+def test_invalid_read_requests_are_refused(options, error, message):
+    """The error is raised before any task runs."""
     with pytest.raises(error, match=message):
-        ReadRequest("a", **wrong)
+        ReadRequest("a", **options)
 
 
 @pytest.mark.parametrize("name", ["columns", "storageOptions"])
-def test_options_that_are_nested_too_deeply(name):
+def test_deeply_nested_options_are_refused(name):
     with pytest.raises(ValueError, match=f"the option '{name}' is"):
         parse_read_options({"path": "a", name: "[" * 100_000})
 
 
-def test_a_text_is_no_list_of_columns(tmp_path):
+def test_string_of_columns_is_refused(tmp_path):
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
     for read in (split_table, partial(numparq.spark.read, None), partial(plan_job_splits, None, filters=None)):
         with pytest.raises(TypeError, match="write \\['ab'\\] for one column"):
@@ -106,6 +106,6 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("first", "second"), SAME + OTHERS, ids=str)
-def test_types_that_are_compared_value_by_value(first, second):
-    wanted = (first, second) in SAME
-    assert compares_exactly(first, second) == compares_exactly(second, first) == wanted
+def test_join_key_types_that_compare_exactly(first, second):
+    expected = (first, second) in SAME
+    assert compares_exactly(first, second) == compares_exactly(second, first) == expected

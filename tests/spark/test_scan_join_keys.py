@@ -1,4 +1,4 @@
-"""Keys of a join as filters of a column: which literals, ranges and hashes they become; no Java."""
+"""Join keys as filters of a column: their literals, ranges and hashes. Needs no Java."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONG = column(INT64)
 DURATION = column(INT64, origin=ArrowType("duration", unit="ms"))
 UUIDS = column(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16)
 PARIS = pa.timestamp("us", "Europe/Paris")
-# The column, the keys, and how the filter for a set of them is shown.
+# Column, keys, and part of the filter's repr.
 SETS = {
     "integers": (LONG, keys(3, 1), "isin([3, 1])"),
     "of a partition column": (PARTITION, keys("a"), "isin(['a'])"),
@@ -57,36 +57,34 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_sets(name):
-    known, given, shown = SETS[name]
-    (made,) = value_filters("x", cast_keys(given, known), known)
-    assert shown in repr(made)
+def test_filters_of_key_sets(name):
+    known, given, expected = SETS[name]
+    (runtime_filter,) = value_filters("x", cast_keys(given, known), known)
+    assert expected in repr(runtime_filter)
 
 
 @pytest.mark.parametrize("known", [column(INT96), moments("NANOS", utc=False), moments("NANOS", utc=True)])
-def test_a_microsecond_is_a_range_of_nanoseconds(known):
+def test_microsecond_keys_become_nanosecond_ranges(known):
     is_utc = known.leaf.logical is not None and known.leaf.logical.utc
     compared = cast_keys(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
     zone = compared[0].as_py().tzinfo
     assert (zone is not None) == is_utc
-    first, behind = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
+    first, end = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
     assert (
-        repr(value_filters("x", compared, known))
-        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {behind}))>]"
+        repr(value_filters("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {end}))>]"
     )
     assert (
-        repr(range_filters("x", compared, known))
-        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {behind}))>]"
+        repr(range_filters("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {end}))>]"
     )
     many = keys(*(MOMENT + each * MICROSECOND for each in range(0, 1000, 2)))
-    (made,) = value_filters("x", many, known)  # whose ranges would be too many
-    assert repr(made).count("col") == 2
+    (runtime_filter,) = value_filters("x", many, known)  # too many ranges: low and high only
+    assert repr(runtime_filter).count("col") == 2
 
 
-def test_dates_are_moments_of_a_finer_column():
+def test_date_keys_of_timestamp_columns():
     known = moments("NANOS", utc=False)
-    (made,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
-    assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(made)
+    (runtime_filter,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
+    assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(runtime_filter)
 
 
 BOUNDED = [
@@ -101,13 +99,13 @@ BOUNDED = [
 
 
 @pytest.mark.parametrize("given", BOUNDED, ids=str)
-def test_bounds(given):
-    (made,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
+def test_range_filters_of_keys(given):
+    (runtime_filter,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
     low, high = min(given.to_pylist()), max(given.to_pylist())
-    assert repr(made) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
+    assert repr(runtime_filter) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
 
 
-def test_keys_of_which_there_is_no_filter():
+def test_keys_without_filters():
     for known in (None, PARTITION, LONG):
         assert cast_keys(keys(1.0, float("nan")), known) is None
     assert cast_keys(keys(MOMENT.replace(tzinfo=UTC)), None) is None
@@ -119,7 +117,7 @@ def test_keys_of_which_there_is_no_filter():
     for name, given in beyond.items():
         assert value_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
         assert range_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
-    assert value_filters("x", keys(-(1 << 63)), DURATION) == []  # which would be NaT
+    assert value_filters("x", keys(-(1 << 63)), DURATION) == []  # would be NaT
 
 
 HASHED = [
@@ -131,19 +129,18 @@ HASHED = [
 
 
 @pytest.mark.parametrize(("known", "given", "plain"), HASHED)
-def test_hashes(known, given, plain):
+def test_plain_bytes_of_keys(known, given, plain):
     assert [each.tolist() for each in plain_keys(known, given)] == [plain.tolist()]
     assert plain_keys(known, given)[0].dtype == plain.dtype
 
 
-def test_hashes_of_texts():
-    """In whatever pieces they come."""
+def test_hashes_of_chunked_strings():
     texts = pa.array(["none", "a", "", "bc"])
     given = pa.chunked_array([texts[1:2], texts[2:]])
     plain, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1, 1]), np.array([1, 1, 3])
     for known, kind in ((column(BYTE_ARRAY, LogicalType("STRING")), pa.string()), (column(BYTE_ARRAY), pa.binary())):
-        made = hash_values(known.leaf, *plain_keys(known, given.cast(kind)))
-        assert made.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
+        runtime_filter = hash_values(known.leaf, *plain_keys(known, given.cast(kind)))
+        assert runtime_filter.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
 
 
 NOT_HASHED = [
@@ -161,5 +158,5 @@ NOT_HASHED = [
 
 
 @pytest.mark.parametrize(("known", "given"), NOT_HASHED)
-def test_what_is_stored_in_several_ways_is_not_hashed(known, given):
+def test_keys_without_unique_bytes_are_not_hashed(known, given):
     assert plain_keys(known, given) is None

@@ -1,4 +1,4 @@
-"""Types of partition columns, by the names of directories alone, as Spark has them; no Java."""
+"""Partition column types inferred from directory names as in Spark. Needs no Java."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (t
 pytestmark = pytest.mark.pyspark
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-# As Spark 4.3 infers them, but for what Java alone takes for numbers, and for moments: that is text.
+# As Spark 4.3 infers them, except timestamps and numbers valid only in Java, which stay text.
 INFERRED = {
     "int32": [["5"], ["-5", "05"], ["-2147483648", NULL], ["2020"]],
     "int64": [["2147483648"], ["1", "-9223372036854775808"]],
@@ -74,27 +74,27 @@ def listing(folder, values):
 
 
 @pytest.mark.parametrize(("kind", "values"), CASES, ids=[f"{kind}: {', '.join(values)}" for kind, values in CASES])
-def test_inferred(tmp_path, kind, values):
+def test_inferred_partition_types(tmp_path, kind, values):
     found = listing(tmp_path, values)
     assert infer_partition_types(found, {}, {}) == {"k": kind}
     assert infer_partition_types(found, {}, {}, infers=False) == {"k": "str"}
 
 
-def test_given_and_asked_for(tmp_path):
+def test_user_types_override_inference(tmp_path):
     found = listing(tmp_path, ["1", "2"])
     assert infer_partition_types(found, {"k": "int8"}, {"k": "int64", "other": "str"}) == {"k": "int8"}
     for infers in (True, False):
         assert infer_partition_types(found, {}, {"k": "int64", "other": "str"}, infers=infers) == {"k": "int64"}
-    with pytest.raises(ValueError, match="the partition column 'j', and the files are partitioned by 'k'"):
+    with pytest.raises(ValueError, match="partitioning has a type for 'j', but the files are partitioned by 'k'"):
         infer_partition_types(found, {"j": "int8"}, {})
 
 
-def test_one_file_has_no_partition(tmp_path):
+def test_single_file_has_no_partition_columns(tmp_path):
     (tmp_path / "a").write_bytes(b"PAR1")
     assert infer_partition_types(list_files(tmp_path / "a"), {"k": "int8"}, {}) == {}
 
 
-def test_types_of_a_schema():
+def test_partition_types_of_user_schema():
     kinds = {
         "a": T.StringType(),
         "b": T.ByteType(),

@@ -1,4 +1,4 @@
-"""`numparq.spark.configure`: what it sets, and that each setting of the user's own stays; no Java is started."""
+"""`numparq.spark.configure`: the settings it adds, and the user's settings it keeps. Starts no Java."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CACHE = "spark.executorEnv.NUMPARQ_CACHE_DIR"
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch, tmp_path):
-    """No settings but those of the test; nothing that a test sets stays."""
+    """Clear Spark settings before each test and restore them afterwards."""
     for name in ("PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "NUMPARQ_CACHE_DIR"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -39,25 +39,25 @@ def options(builder):
     return dict(builder._options)
 
 
-def test_what_is_set():
+def test_configure_settings():
     builder = SparkSession.builder.master("local[2]")
     assert configure(builder) is builder
     assert options(builder) == {"spark.master": "local[2]", **OURS}
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_the_cache_is_that_of_the_driver_or_the_one_given(monkeypatch, tmp_path):
+def test_cache_directory_of_driver_or_argument(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMPARQ_CACHE_DIR", "/shared/kernels")
     assert options(configure(SparkSession.builder))[CACHE] == "/shared/kernels"
     assert options(configure(SparkSession.builder, cache_dir=tmp_path))[CACHE] == str(tmp_path)
 
 
-def test_the_python_is_the_one_given():
+def test_python_argument():
     configure(SparkSession.builder, python="./environment/bin/python")
     assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
 
 
-def test_settings_of_the_builder_stay():
+def test_builder_settings_take_precedence():
     own = dict.fromkeys(OURS, "mine") | {"spark.pyspark.python": "/their/python", CACHE: "/their/cache"}
     builder = SparkSession.builder
     for name, value in own.items():
@@ -66,7 +66,7 @@ def test_settings_of_the_builder_stay():
     assert os.environ["PYSPARK_PYTHON"] == "/their/python"
 
 
-def test_settings_from_outside_stay(monkeypatch, tmp_path):
+def test_settings_of_files_and_environment_take_precedence(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text(
         "# a comment\n\nspark.python.daemon.module   their.daemon\nspark.executorEnv.NUMPARQ_THREADS=4\nalone\n"
     )
@@ -77,7 +77,7 @@ def test_settings_from_outside_stay(monkeypatch, tmp_path):
     assert os.environ["PYSPARK_PYTHON"] == "/their/python"
 
 
-def test_sessions_of_spark_connect_stay_as_they_are(monkeypatch):
+def test_spark_connect_sessions_are_unchanged(monkeypatch):
     remote = SparkSession.builder.remote("sc://somewhere")
     assert options(configure(remote)) == {"spark.remote": "sc://somewhere"}
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
@@ -90,7 +90,7 @@ def test_importing_numparq_spark_does_not_import_pyspark():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 
 
-def test_a_spark_that_does_not_start_is_an_error_of_one_line(monkeypatch, capsys, tmp_path):
+def test_failed_spark_start_prints_one_line(monkeypatch, capsys, tmp_path):
     sql = pytest.importorskip("pyspark.sql")
     from numparq.cli import main
 

@@ -1,4 +1,4 @@
-"""Errors of workers, found again in what Spark raises on the driver; needs no Spark."""
+"""Worker errors parsed from the exceptions that Spark raises on the driver. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = [
     errors.SchemaError,
     errors.LimitError,
 ]
-PLACES = [
+LOCATIONS = [
     {},
     {"file": "/data/a.parquet"},
     {"file": "s3://bucket/it's (1).parquet", "row_group": 3, "column": "x, y", "page": 2},
@@ -32,7 +32,7 @@ MESSAGES = ["the checksum does not match", "two\nlines", "", "ends (file 'x')", 
 
 
 def raised(error, frame="", after=""):
-    """Spark's exception, with the traceback as text, as it is made in a worker."""
+    """Return Spark's exception with the worker's traceback as text."""
     try:
         try:
             raise KeyError("before")
@@ -43,9 +43,9 @@ def raised(error, frame="", after=""):
     return RuntimeError(f"{frame}An exception was thrown from the Python worker:\n{text}{after}")
 
 
-@pytest.mark.parametrize("where", PLACES, ids=str)
+@pytest.mark.parametrize("where", LOCATIONS, ids=str)
 @pytest.mark.parametrize("message", MESSAGES)
-def test_the_class_the_text_and_the_place_are_those_of_the_worker(message, where):
+def test_class_and_message_of_worker_errors(message, where):
     for kind in KINDS:
         found = parse_parquet_error(raised(kind(message, **where)))
         assert type(found) is kind
@@ -53,7 +53,7 @@ def test_the_class_the_text_and_the_place_are_those_of_the_worker(message, where
         assert type(pickle.loads(pickle.dumps(found))) is kind
 
 
-def test_the_place_is_data_again():
+def test_where_is_parsed():
     where = {"file": "/data/it's.parquet", "row_group": 3, "column": "a", "page": 2}
     found = parse_parquet_error(raised(errors.CorruptPageError("damaged", **where)))
     assert found.where == where
@@ -61,13 +61,13 @@ def test_the_place_is_data_again():
 
 
 @pytest.mark.parametrize("after", ["\n\tat org.apache.spark.X(X.scala:3)\n\tat java.Y\nCaused by: z", "\n"])
-def test_what_java_says_below_is_left_out(after):
+def test_java_stack_trace_is_dropped(after):
     found = parse_parquet_error(raised(errors.SchemaError("no", column="a"), "[X] ", after))
     assert found.where == {"column": "a"}
     assert found.message == "no"
 
 
-def test_notes_stay():
+def test_notes_survive():
     error = errors.CorruptPageError("damaged", column="a")
     error.add_note("and a note")
     found = parse_parquet_error(raised(error))
@@ -86,14 +86,14 @@ def test_notes_stay():
         errors.SchemaError("is one itself"),
     ],
 )
-def test_what_failed_otherwise_is_left_alone(failure):
+def test_other_errors_are_unchanged(failure):
     assert parse_parquet_error(failure) is None
     with pytest.raises(type(failure)) as caught, raise_worker_errors():
         raise failure
     assert caught.value is failure
 
 
-def test_an_error_of_the_user_that_was_caused_by_ours_is_the_users():
+def test_user_error_caused_by_ours_is_unchanged():
     try:
         try:
             raise errors.SchemaError("ours")
@@ -104,7 +104,7 @@ def test_an_error_of_the_user_that_was_caused_by_ours_is_the_users():
     assert parse_parquet_error(RuntimeError(text)) is None
 
 
-def test_it_is_raised_with_sparks_as_the_cause():
+def test_worker_error_has_spark_error_as_cause():
     failure = raised(errors.LimitError("too large", file="/a"))
     with pytest.raises(errors.LimitError, match="too large") as caught, raise_worker_errors():
         raise failure

@@ -1,1 +1,1 @@
-"""Helpers of the tests; test modules import from here, never from each other."""
+"""Test helpers; test modules import from here, never from each other."""

@@ -1,4 +1,4 @@
-"""Scale, threads and helpers of the benchmarks' tests."""
+"""Scale, threads and helpers for the benchmark tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def made(settings, name):
 
 
 def encodings(path):
-    """Per column of the first row group: the codec and whether there is a dictionary page."""
+    """Return (codec, has dictionary page) of each column in the first row group."""
     group = pq.ParquetFile(path).metadata.row_group(0)
     chunks = [group.column(i) for i in range(group.num_columns)]
     return {(chunk.compression, chunk.dictionary_page_offset is not None) for chunk in chunks}

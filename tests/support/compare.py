@@ -1,4 +1,4 @@
-"""What end-to-end tests share: how frames are compared, and what pandas reads with pyarrow."""
+"""Comparison of frames in end-to-end tests, and reads by pandas with pyarrow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BACKENDS = (None, "numpy_nullable", "pyarrow")
 
 
 def backend_options(name):
-    """Give the keyword argument for a ``dtype_backend``, which pandas does not want to see where it is the default."""
+    """Return the keyword arguments for a ``dtype_backend``; none for the default, which pandas refuses by name."""
     return {} if name is None else {"dtype_backend": name}
 
 
 def read_by_pandas(source, **options):
-    """Read as pandas does with pyarrow."""
+    """Read with pandas and pyarrow."""
     source = io.BytesIO(source) if isinstance(source, bytes) else source
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -25,7 +25,7 @@ def read_by_pandas(source, **options):
 
 
 def assert_frames_equal(got, expected):
-    """Hold a frame against the one expected: values, dtypes, index, labels, the types of objects."""
+    """Check that frames are equal in values, dtypes, index, labels and object types."""
     nested = [place for place in range(expected.shape[1]) if is_nested(expected.iloc[:, place])]
     for place in nested:
         assert nested_values_equal(got.iloc[:, place].to_numpy(), expected.iloc[:, place].to_numpy()), got.columns[
@@ -54,15 +54,14 @@ def assert_frames_equal(got, expected):
 
 
 def is_nested(column):
-    """Tell whether a column holds lists, dicts and the like."""
+    """Whether a column holds lists, dicts or the like."""
     return column.dtype == object and any(isinstance(value, (np.ndarray, dict, list)) for value in column)
 
 
 def nested_values_equal(got, expected):
-    """Tell whether nested values are the same, in all that they are made of.
+    """Whether nested values are equal, recursively.
 
-    What pyarrow makes of integers beside nulls in a struct depends on what else is in the file; an equal number will
-    do. So does the dtype of lists of them and of booleans.
+    pyarrow's types for integers and booleans beside nulls depend on the rest of the file, so equal numbers suffice.
     """
     if isinstance(expected, np.ndarray):
         known = got.dtype == expected.dtype or {got.dtype.kind, expected.dtype.kind} <= set("iufbO")
@@ -85,7 +84,7 @@ def nested_values_equal(got, expected):
 
 
 def write_by_pyarrow(table, **options):
-    """Give the bytes of the file that pyarrow makes of a table or a frame."""
+    """Return the file that pyarrow writes for a table or a frame."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,7 +94,7 @@ def write_by_pyarrow(table, **options):
 
 
 def write_by_pandas(frame, **options):
-    """Give the bytes of the file that pandas makes of a frame with pyarrow."""
+    """Return the file that pandas writes for a frame with pyarrow."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,7 +103,7 @@ def write_by_pandas(frame, **options):
 
 
 def assert_equal_to_pandas(data, oracle_options=None, **options):
-    """Hold numparq's answer against pandas' own; give it."""
+    """Check that numparq reads the file as pandas does; return the frame."""
     from numparq import read_parquet
 
     got = read_parquet(data, **options)

@@ -1,4 +1,4 @@
-"""A file to be damaged, and reads of it with ``on_error="skip"``."""
+"""A file to damage, and its reads with ``on_error="skip"``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS, GROUP, PAGE = 1200, 400, 100
 
 
 def table(rows: int = ROWS) -> pd.DataFrame:
-    """A frame of all kinds of columns."""
+    """Return a frame with every kind of column."""
     numbers = np.arange(rows)
     text = [f"some text {number * 7919 % 1000}" for number in range(rows)]
     days = datetime.date(2020, 1, 1)
@@ -79,7 +79,7 @@ def read_skipping_damage(data: bytes, **options) -> tuple[pd.DataFrame, list[Los
 
 
 def assert_only_lost(damaged: bytes, whole: bytes, lost: list[tuple], gone: list[str] = (), **options) -> list[Lost]:
-    """Hold what is left of a file against the whole one: exactly the rows and columns that were not lost."""
+    """Check that exactly the lost rows and columns are missing from the damaged file."""
     frame, found = read_skipping_damage(damaged, **options)
     assert [item[1:4] for item in found] == [(group, column, rows) for group, column, rows in lost]
     assert all(item.file == "<bytes>" and item.reason for item in found)

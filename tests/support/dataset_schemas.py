@@ -1,4 +1,4 @@
-"""Schemas of files that are never written, to be merged."""
+"""Schemas of files that are never written, for schema merges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NamedSource(io.BytesIO):
 
 
 def open_table(table: Any, name: str = "file", **options: Any) -> OpenFile:
-    """A file of pyarrow's, of a table or a dict of columns."""
+    """Open a file that pyarrow writes from a table or a dict of columns."""
     buffer = NamedSource(name)
     pq.write_table(table if isinstance(table, pa.Table) else pa.table(table), buffer, **options)
     return OpenFile(buffer)
@@ -36,7 +36,7 @@ def open_column(kind: Any, name: str = "file", **options: Any) -> OpenFile:
 
 
 def open_nodes(*nodes: SchemaNode, name: str = "file") -> OpenFile:
-    """A file of no rows with a schema of any sort."""
+    """Open a file without rows and with any schema."""
     from numparq.format.schema_node import to_schema_elements
     from numparq.format.thrift.encode import encode_struct
 
@@ -53,7 +53,7 @@ def match_columns(schema: DatasetSchema, file: OpenFile, columns: Any = None) ->
 
 
 def first_column_line(schema: DatasetSchema) -> str:
-    """The line of the schema that tells of its first column."""
+    """Return the line of the schema's text about its first column."""
     return str(schema.schema).split("\n")[1].strip()
 
 

@@ -1,4 +1,4 @@
-"""The least of partitions, listings and schemas that filters of datasets want to have."""
+"""Minimal partitions, listings and schemas for tests of dataset filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numparq.util.worker_pool import WorkerPool
 
 
 class StubPartitionKeys:
-    """Partition keys whose types are given: a leaf and what makes a value of a text, by key."""
+    """Partition keys with given types: by key, a leaf and the parser of its text."""
 
     def __init__(self, **keys: tuple[Leaf, Any]) -> None:
         self.keys = tuple(keys)
@@ -37,7 +37,7 @@ def stub_partition(*values: str | None, name: str = "part.parquet", size: int | 
 
 
 def matching_row_numbers(file: OpenFile, condition: Any) -> list[int]:
-    """Give the numbers of the rows of a file that satisfy a condition."""
+    """Return the numbers of the rows that satisfy a condition."""
     rows = FileRowReader(file, [], select_row_slices(file.footer.row_group_num_rows.tolist()), condition)
     with WorkerPool(1) as crew:
         rows.open(crew, True)
@@ -47,7 +47,7 @@ def matching_row_numbers(file: OpenFile, condition: Any) -> list[int]:
 
 
 class StubSchemaByName:
-    """A schema of many files whose columns are found by their names."""
+    """A dataset schema whose columns are resolved by name."""
 
     def __init__(self, prototype: OpenFile) -> None:
         self.schema_file = prototype

@@ -1,4 +1,4 @@
-"""Buffers to pyarrow arrays: values, validity, and whose memory they are."""
+"""Decoded buffers become pyarrow arrays: values, validity and memory ownership."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def fixed(arrow_type, values, validity=None):
     return array
 
 
-def binary(arrow_type, *pieces, storage="binary"):
-    array = arrow.to_arrow(OutputType(storage, "arrow", arrow_type), DecodedColumn(arrays=list(pieces)), 0)
+def binary(arrow_type, *arrays, storage="binary"):
+    array = arrow.to_arrow(OutputType(storage, "arrow", arrow_type), DecodedColumn(arrays=list(arrays)), 0)
     array.validate(full=True)
     return array
 
 
-def piece(*values, slack=b""):
+def binary_array(*values, slack=b""):
     offsets = np.concatenate([[0], np.cumsum([len(value or b"") for value in values])]).astype(np.int64)
     data = np.frombuffer(b"".join(value or b"" for value in values) + slack, np.uint8)
     return BinaryArray(offsets, data, np.array([value is not None for value in values], np.uint8))
@@ -68,47 +68,49 @@ def test_fixed_values_are_not_copied():
         assert storage.buffers()[1].address == values.__array_interface__["data"][0]
 
 
-def test_validity_and_booleans_are_bits():
+def test_validity_and_booleans_are_bit_packed():
     rng = np.random.default_rng(0)
     for count in (0, 1, 7, 8, 9, 1000):
         values, present = rng.integers(0, 2, count).astype(bool), rng.integers(0, 2, count)
         got = fixed(ArrowType("bool"), values, present.tolist())
-        assert got.to_pylist() == [bool(value) if there else None for value, there in zip(values, present, strict=True)]
+        assert got.to_pylist() == [bool(value) if valid else None for value, valid in zip(values, present, strict=True)]
 
 
-def test_without_nulls_there_is_no_bitmap():
+def test_no_validity_bitmap_without_nulls():
     assert fixed(ArrowType("int", 64), np.arange(3), [1, 1, 1]).chunk(0).buffers()[0] is None
 
 
 @pytest.mark.parametrize("kind", ["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"])
-def test_strings_and_bytes(kind):
-    got = binary(ArrowType(kind), piece(b"a", None, "grün".encode(), slack=b"rest"), piece(), piece(b""))
+def test_strings_and_bytes_of_every_layout(kind):
+    got = binary(
+        ArrowType(kind), binary_array(b"a", None, "grün".encode(), slack=b"rest"), binary_array(), binary_array(b"")
+    )
     text = "utf8" in kind
     assert got.to_pylist() == (["a", None, "grün", ""] if text else [b"a", None, "grün".encode(), b""])
     assert got.type == pyarrow.type_to_pyarrow(ArrowType(kind))
 
 
 def test_large_strings_are_not_copied():
-    made = piece(b"abc", None)
-    buffers = binary(ArrowType("large_utf8"), made).chunk(0).buffers()
-    assert buffers[1].address == made.offsets.__array_interface__["data"][0]
-    assert buffers[2].address == made.data.__array_interface__["data"][0]
+    array_ = binary_array(b"abc", None)
+    buffers = binary(ArrowType("large_utf8"), array_).chunk(0).buffers()
+    assert buffers[1].address == array_.offsets.__array_interface__["data"][0]
+    assert buffers[2].address == array_.data.__array_interface__["data"][0]
 
 
 def test_json_is_an_extension_type():
-    got = binary(ArrowType("utf8", extension="arrow.json"), piece(b"{}", None))
+    got = binary(ArrowType("utf8", extension="arrow.json"), binary_array(b"{}", None))
     assert got.type == pa.json_()
     assert got.to_pylist() == ["{}", None]
 
 
-def test_an_extension_that_pyarrow_does_not_know_is_its_storage():
+def test_unknown_extension_becomes_its_storage():
     assert pyarrow.type_to_pyarrow(ArrowType("int", 8, extension="nobody.knows")) == pa.int8()
 
 
-def test_strings_are_split_where_32_bits_do_not_reach(monkeypatch):
+def test_strings_beyond_32_bit_offsets_are_chunked(monkeypatch):
     monkeypatch.setattr(arrow, "_MAX_OFFSET", 10)
     values = [b"abcd", None, b"efgh", b"", b"ijk", b"0123456789", b"z"]
-    got = binary(ArrowType("utf8"), piece(*values))
+    got = binary(ArrowType("utf8"), binary_array(*values))
     assert got.to_pylist() == [None if value is None else value.decode() for value in values]
     assert got.num_chunks > 2
 
@@ -116,19 +118,19 @@ def test_strings_are_split_where_32_bits_do_not_reach(monkeypatch):
 @pytest.mark.parametrize(
     "index", [DictionaryIndex(), DictionaryIndex(8, True, True), DictionaryIndex(16, False, False)], ids=str
 )
-def test_dictionaries(index):
+def test_dictionaries_of_every_index_type(index):
     arrow_type = ArrowType("utf8", dictionary=index)
-    coded = DictionaryArray(np.array([1, -1, 0], np.int32), piece(b"a", b"b"))
-    full = DictionaryArray(np.array([0], np.int32), piece(b"c"))
-    got = binary(arrow_type, coded, full, piece(b"d", None), storage="dictionary")
+    coded = DictionaryArray(np.array([1, -1, 0], np.int32), binary_array(b"a", b"b"))
+    full = DictionaryArray(np.array([0], np.int32), binary_array(b"c"))
+    got = binary(arrow_type, coded, full, binary_array(b"d", None), storage="dictionary")
     assert got.to_pylist() == ["b", None, "a", "c", "d", None]
     assert got.type == pyarrow.type_to_pyarrow(arrow_type)
     assert got.type.ordered == index.ordered
 
 
-def test_a_dictionary_longer_than_its_codes_can_count():
+def test_dictionary_too_long_for_its_index_type():
     arrow_type = ArrowType("utf8", dictionary=DictionaryIndex(8))
-    coded = DictionaryArray(np.array([0], np.int32), piece(*(b"%d" % i for i in range(200))))
+    coded = DictionaryArray(np.array([0], np.int32), binary_array(*(b"%d" % i for i in range(200))))
     with pytest.raises(UnsupportedError, match="200 values is too long for int8"):
         binary(arrow_type, coded, storage="dictionary")
 
@@ -152,33 +154,33 @@ def test_decimals_of_every_width(bits, precision, dtype):
 
 @pytest.mark.parametrize(("bits", "precision"), [(128, 38), (256, 76)])
 @pytest.mark.parametrize("width", [16, 17, 32, 33])
-def test_wide_decimals(bits, precision, width):
+def test_largest_decimals(bits, precision, width):
     largest = 10 ** (precision - 1) if bits // 8 <= width else 10**37
     for value in (largest, -largest):
         encoded = np.array([value.to_bytes(width, "big", signed=True)], f"V{width}")
         assert fixed(decimal_of(bits, precision, 0), encoded).to_pylist() == [decimal.Decimal(value)]
-        assert binary(decimal_of(bits, precision, 0), piece(encoded[0].tobytes())).to_pylist() == [
+        assert binary(decimal_of(bits, precision, 0), binary_array(encoded[0].tobytes())).to_pylist() == [
             decimal.Decimal(value)
         ]
 
 
 @pytest.mark.parametrize("value", [2**127, -(2**127) - 1, 2**130, -(2**140)])
-def test_a_value_beyond_its_decimal_is_an_error(value):
+def test_decimal_beyond_its_precision_is_refused(value):
     encoded = value.to_bytes(20, "big", signed=True)
     for read in (
         lambda: fixed(decimal_of(128, 38), np.array([encoded], "V20")),
-        lambda: binary(decimal_of(128, 38), piece(encoded)),
+        lambda: binary(decimal_of(128, 38), binary_array(encoded)),
     ):
         with pytest.raises(InvalidFileError, match=r"does not fit DECIMAL\(38, 2\)"):
             read()
 
 
-def test_a_small_decimal_does_not_wrap():
+def test_int32_decimal_overflow_is_refused():
     with pytest.raises(InvalidFileError, match="does not fit"):
         fixed(decimal_of(32, 9), np.array([2**31], np.int64))
 
 
-def test_nulls():
+def test_null_type():
     got = arrow.to_arrow(OutputType("null", "arrow", ArrowType("null")), DecodedColumn(), 3)
     assert got.type == pa.null()
     assert len(got) == 3

@@ -1,4 +1,4 @@
-"""Strings and bytes within nested columns that come out of dictionaries: made once for each entry, and right."""
+"""Dictionary-encoded strings and bytes in nested columns: each entry is converted once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROWS = 3000
 
 
 def word(rng: np.random.Generator, row: int) -> str:
-    """A word of few; in the middle rows, of many, so that the dictionary grows too large; others in the last rows."""
+    """Return one of few words; in the middle rows one of many, so that the dictionary overflows; others at the end."""
     if ROWS // 3 < row < ROWS // 2:
         return f"{row} is met once"
     return f"wörd {rng.integers(20)}{'!' if row > 2 * ROWS // 3 else ''}"
 
 
 def table() -> pa.Table:
-    """Strings and bytes at several depths, nulls at every level."""
+    """Return strings and bytes at several depths, with nulls at every level."""
     rng = np.random.default_rng(5)
 
     def one(row, make, chance=0.2):
@@ -87,7 +87,7 @@ def window(request, monkeypatch):
 @pytest.mark.usefixtures("window")
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 @pytest.mark.parametrize("name", FILES)
-def test_same_as_pandas(name: str, dtype_backend: str | None) -> None:
+def test_nested_dictionaries_match_pandas(name: str, dtype_backend: str | None) -> None:
     data = written(TABLE, **FILES[name])
     expected = read_by_pandas(data, **backend_options(dtype_backend))
     assert_frames_equal(read_parquet(data, **backend_options(dtype_backend)), expected)
@@ -96,7 +96,7 @@ def test_same_as_pandas(name: str, dtype_backend: str | None) -> None:
 @pytest.mark.usefixtures("window")
 @pytest.mark.parametrize("rows", [(0, 1), (499, 502), (700, 1600), (2990, 3000), (5, 5)])
 @pytest.mark.parametrize("name", FILES)
-def test_some_rows(name: str, rows: tuple[int, int]) -> None:
+def test_row_ranges_match_pandas(name: str, rows: tuple[int, int]) -> None:
     got = read_parquet(written(TABLE, **FILES[name]), row_range=rows)
     expected = read_by_pandas(written(TABLE)).iloc[slice(*rows)]
     for column in expected:
@@ -108,20 +108,22 @@ def plain(value):
 
 
 @pytest.mark.usefixtures("window")
-def test_an_object_for_each_entry() -> None:
+def test_one_object_per_dictionary_entry() -> None:
     strings = pa.array([[f"string {number % 7}", None] for number in range(600)])
     got = read_parquet(written(pa.table({"c": strings}), row_group_size=300))["c"]
     assert len({id(value) for row in got for value in row[:1]}) == 2 * 7
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_fields_and_elements_of_their_own(dtype_backend: str | None) -> None:
-    """What becomes a flat column."""
+def test_struct_fields_and_exploded_elements(dtype_backend: str | None) -> None:
+    """These become flat columns."""
     data, options = written(TABLE), backend_options(dtype_backend)
-    wanted = TABLE.column("struct").combine_chunks().flatten()[0].to_pylist()
-    assert read_parquet(data, columns=["struct.s"], **options).iloc[:, 0].isna().tolist() == [s is None for s in wanted]
+    expected = TABLE.column("struct").combine_chunks().flatten()[0].to_pylist()
+    assert read_parquet(data, columns=["struct.s"], **options).iloc[:, 0].isna().tolist() == [
+        s is None for s in expected
+    ]
     assert read_parquet(data, columns=["struct.s"], **options).iloc[:, 0].dropna().tolist() == list(
-        filter(None, wanted)
+        filter(None, expected)
     )
     elements = read_parquet(data, columns=["list"], explode="list", **options).iloc[:, 0].dropna().tolist()
     assert elements == [s for row in TABLE.column("list").to_pylist() if row for s in row if s is not None]
@@ -131,7 +133,7 @@ def test_fields_and_elements_of_their_own(dtype_backend: str | None) -> None:
     ]
 
 
-def test_damage_is_skipped() -> None:
+def test_damaged_page_is_skipped() -> None:
     strings = [[f"string {number % 9}"] * (number % 3) or None for number in range(3000)]
     frame = pd.DataFrame({"c": strings, "n": range(3000)})
     data = numparq.to_parquet(frame, row_group_size=1000, max_rows_per_page=100, data_page_version="1.0")
@@ -149,20 +151,20 @@ def test_damage_is_skipped() -> None:
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 @pytest.mark.parametrize("number", [0, 3, 9])
-def test_damage_is_found_in_its_page(number: int, dtype_backend: str | None) -> None:
-    """By the checks that there are without CRCs; codes beyond the dictionary among them."""
+def test_damage_without_crc_names_its_page(number: int, dtype_backend: str | None) -> None:
+    """Checks besides the CRC find it, such as codes beyond the dictionary."""
     frame = pd.DataFrame({"c": [[f"string {number % 9}"] for number in range(1000)]})
     data = numparq.to_parquet(frame, max_rows_per_page=100, data_page_version="1.0", compression=None)
     page = data_pages(data, 0, "c.list.element")[number]
-    for position in (page.body, page.end - 5):  # the size of the levels; codes
+    for position in (page.body, page.end - 5):  # length of the levels; codes
         damaged = data[:position] + b"\xff" + data[position + 1 :]
         with pytest.raises(CorruptPageError) as caught:
             read_parquet(damaged, verify_crc=False, **backend_options(dtype_backend))
         assert caught.value.where["page"] == number + 1  # the dictionary is page 0
 
 
-def test_columns_beside_a_damaged_one() -> None:
-    """The rows that another column lost are taken out of codes."""
+def test_rows_lost_in_another_column_leave_codes() -> None:
+    """Rows that another column lost are removed from the codes as well."""
     strings = [[f"string {number % 9}"] * (number % 3) or None for number in range(3000)]
     frame = pd.DataFrame({"c": strings, "n": range(3000)})
     data = numparq.to_parquet(frame, row_group_size=1000, max_rows_per_page=100, data_page_version="1.0")
@@ -171,25 +173,25 @@ def test_columns_beside_a_damaged_one() -> None:
     assert plain(got["c"].tolist()) == [strings[row] for row in kept]
 
 
-# --- made_by_entries --------------------------------------------------------------------------------------------------
+# --- objects_by_entry -------------------------------------------------------------------------------------------------
 
 
-def items(pieces: list[BinaryArray]) -> np.ndarray:
-    MADE.append(sum(map(len, pieces)))
+def byte_objects(pieces: list[BinaryArray]) -> np.ndarray:
+    CONVERTED.append(sum(map(len, pieces)))
     found = [
         piece.data[a:b].tobytes() for piece in pieces for a, b in zip(piece.offsets, piece.offsets[1:], strict=False)
     ]
     return np.array([*found, None], object)[:-1]
 
 
-MADE: list[int] = []
+CONVERTED: list[int] = []
 
 
 def coded(codes: list[int], dictionary: BinaryArray) -> DictionaryArray:
     return DictionaryArray(np.array(codes, np.int32), dictionary)
 
 
-def test_entries_are_made_once() -> None:
+def test_entries_are_converted_once() -> None:
     first, second = from_byte_strings([b"a", b"bb", b""]), from_byte_strings([b"c", b"a"])
     values = [
         coded([2, 0, 1, 1], first),
@@ -197,8 +199,8 @@ def test_entries_are_made_once() -> None:
         from_byte_strings([b"x", b"y"]),
         coded([1, 0, 1], second),
     ]
-    MADE.clear()
-    assert objects_by_entry(values, items).tolist() == [
+    CONVERTED.clear()
+    assert objects_by_entry(values, byte_objects).tolist() == [
         b"",
         b"a",
         b"bb",
@@ -212,39 +214,42 @@ def test_entries_are_made_once() -> None:
         b"c",
         b"a",
     ]
-    assert MADE == [3, 2, 2]
+    assert CONVERTED == [3, 2, 2]
 
 
-def test_only_entries_that_are_used_are_made() -> None:
+def test_only_used_entries_are_converted() -> None:
     large = from_byte_strings([b"%d" % number for number in range(1000)])
     values = [coded([999, 5, 999], large), coded([7], large), coded([8], large), coded([], large)]
-    MADE.clear()
-    assert objects_by_entry(values, items).tolist() == [b"999", b"5", b"999", b"7", b"8"]
-    assert MADE == [2, 1, 1, 0]
+    CONVERTED.clear()
+    assert objects_by_entry(values, byte_objects).tolist() == [b"999", b"5", b"999", b"7", b"8"]
+    assert CONVERTED == [2, 1, 1, 0]
 
 
-def test_without_codes() -> None:
-    assert objects_by_entry([], items).tolist() == []
-    assert objects_by_entry([from_byte_strings([b"a"]), from_byte_strings([b"b"])], items).tolist() == [b"a", b"b"]
+def test_values_without_dictionary() -> None:
+    assert objects_by_entry([], byte_objects).tolist() == []
+    assert objects_by_entry([from_byte_strings([b"a"]), from_byte_strings([b"b"])], byte_objects).tolist() == [
+        b"a",
+        b"b",
+    ]
 
 
 @pytest.mark.parametrize("codes", [[], [1], [2, 0, 2, 1]])
-def test_decoded(codes: list[int]) -> None:
+def test_dictionary_decode(codes: list[int]) -> None:
     words = [b"a", b"bb", b""]
     piece = dictionary_decode(coded(codes, from_byte_strings(words)))
-    assert items([piece]).tolist() == [words[code] for code in codes]
+    assert byte_objects([piece]).tolist() == [words[code] for code in codes]
     assert dictionary_decode(piece) is piece
 
 
-def test_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the dictionary is small; of columns that are wanted as Python objects."""
-    seen = []
+def test_small_dictionaries_stay_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only small dictionaries stay encoded until objects are built."""
+    array_types = []
     values = NestedObjectBuilder._values
     monkeypatch.setattr(
         NestedObjectBuilder,
         "_values",
-        lambda maker, array: (seen.extend(map(type, array.values)), values(maker, array))[1],
+        lambda builder, array: (array_types.extend(map(type, array.values)), values(builder, array))[1],
     )
     few, many = pa.array([["a", "b"]] * 50), pa.array([[f"{number}", "b"] for number in range(50)])
     read_parquet(written(pa.table({"few": few, "many": many})))
-    assert seen == [DictionaryArray, BinaryArray]
+    assert array_types == [DictionaryArray, BinaryArray]

@@ -1,4 +1,4 @@
-"""Layouts and frames made of buffers by hand: which memory becomes which block, and what the labels are."""
+"""Blocks and frames from hand-made buffers: memory sharing, index, labels, strings and categories."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def choose(physical, annotation=None, optional=True, length=None, **options):
     return types_choose.choose_output_type(leaf, **options)
 
 
-def piece(*values):
-    """Make a BinaryPiece of bytes and Nones."""
+def binary_array(*values):
+    """Build a `BinaryArray` of bytes and Nones."""
     lengths = [len(value or b"") for value in values]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     data = np.frombuffer(b"".join(value or b"" for value in values), np.uint8)
@@ -53,10 +53,10 @@ def frame_of(targets, columns, metadata=None, separate=(), extra=()):
     return assemble(layout, buffers, [f"c{place}" for place in range(len(targets))], metadata, extra), layout
 
 
-# --- memory ----------------------------------------------------
+# --- blocks ----------------------------------------------------
 
 
-def test_columns_of_a_dtype_share_one_block_of_the_frame():
+def test_columns_of_one_dtype_share_a_block():
     ints, floats = choose(INT64, optional=False), choose(FLOAT)
     frame, layout = frame_of([ints, floats, ints], [([1, 2],), ([0.5, np.nan],), ([3, 4],)])
     assert [block.shape for block in layout.blocks] == [(2, 2), (1, 2)]
@@ -68,7 +68,7 @@ def test_columns_of_a_dtype_share_one_block_of_the_frame():
         assert np.shares_memory(frame.iloc[:, place].to_numpy(), layout.values[place])
 
 
-def test_every_array_has_room_behind_it():
+def test_every_array_has_slack():
     layout = allocate_blocks([choose(INT64), choose(BOOLEAN, null_count=1), choose(7, length=3)], 5)
     for array in [*layout.blocks, *filter(lambda item: item is not None, layout.values + layout.validity)]:
         base = array
@@ -78,20 +78,20 @@ def test_every_array_has_room_behind_it():
         assert last - (first + array.nbytes) >= SLACK
 
 
-def test_only_masked_columns_have_a_validity():
+def test_only_masked_columns_have_validity():
     layout = allocate_blocks([choose(INT64), choose(INT64, dtype_backend="numpy_nullable"), choose(BYTE_ARRAY)], 3)
     assert [item is not None for item in layout.validity] == [False, True, False]
     assert [item is not None for item in layout.values] == [True, True, False]
 
 
-def test_more_rows_than_memory():
-    with pytest.raises(LimitError, match="more than there is memory for"):
+def test_allocation_beyond_memory_is_refused():
+    with pytest.raises(LimitError, match="not enough memory for"):
         allocate_blocks([choose(INT64)] * 4, 1 << 58)
     with pytest.raises(MemoryError):
         allocate_blocks([choose(7, length=2**31 - 1)], 1 << 40)
 
 
-def test_a_column_that_moves_leaves_its_block():
+def test_reallocated_column_leaves_its_block():
     target = choose(INT64)
     layout = allocate_blocks([target] * 4, 3)
     for place in range(4):
@@ -109,9 +109,9 @@ def test_a_column_that_moves_leaves_its_block():
     assert np.shares_memory(frame["d"].to_numpy(), layout.blocks[0])
 
 
-def test_integers_widened_in_vain_go_back():
+def test_widened_integers_without_nulls_go_back():
     wide, small = choose(INT64, null_count=1), choose(INT32, null_count=1)
-    assert wide.finish == small.finish == "widened"
+    assert wide.array_kind == small.array_kind == "widened"
     frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]
     assert frame["c0"].tolist() == [1, -(2**53)]
@@ -119,7 +119,7 @@ def test_integers_widened_in_vain_go_back():
     assert np.shares_memory(frame["c0"].to_numpy(), layout.blocks[0])  # in place
 
 
-def test_a_masked_column_without_nulls():
+def test_masked_column_without_nulls():
     target = choose(INT64, dtype_backend="numpy_nullable")
     frame, layout = frame_of([target], [([1, 2],)])
     pd.testing.assert_frame_equal(frame, pd.DataFrame({"c0": [1, 2]}, dtype="Int64"))
@@ -139,7 +139,7 @@ def test_wide_frames_have_one_block():
 # --- index, labels, extra columns ----------------------------------------------------
 
 
-def test_index_columns_are_no_columns():
+def test_index_columns_become_the_index():
     metadata = PandasMetadata({"index_columns": ["c1"]})
     ints = choose(INT64, optional=False)
     for separate in ((), (1,)):
@@ -162,14 +162,14 @@ def test_rows_without_columns():
     assert isinstance(frame.index, pd.RangeIndex)
 
 
-def test_repeated_names():
+def test_duplicate_column_names():
     layout = allocate_blocks([choose(INT64, optional=False)] * 2, 1)
     frame = assemble(layout, [fixed(layout, 0, [1]), fixed(layout, 1, [2])], ["a", "a"])
     assert frame.columns.tolist() == ["a", "a"]
     assert frame.iloc[0].tolist() == [1, 2]
 
 
-def test_attrs():
+def test_attrs_from_metadata():
     metadata = PandasMetadata({"attributes": {"k": 1}})
     assert assemble(allocate_blocks([], 0), [], [], metadata).attrs == {"k": 1}
 
@@ -182,24 +182,26 @@ def binary_frame(target, *pieces):
     return assemble(layout, [DecodedColumn(arrays=list(pieces))], ["a"])["a"]
 
 
-def test_strings_in_pieces():
-    got = binary_frame(choose(BYTE_ARRAY, STRING), piece(b"a", None, "grün".encode()), piece(), piece(b"", b"zz"))
+def test_strings_from_several_arrays():
+    got = binary_frame(
+        choose(BYTE_ARRAY, STRING), binary_array(b"a", None, "grün".encode()), binary_array(), binary_array(b"", b"zz")
+    )
     assert got.dtype == "str"
     assert got.tolist()[0:1] + got.tolist()[2:] == ["a", "grün", "", "zz"]
     assert got.isna().tolist() == [False, True] + [False] * 3
 
 
-def test_no_pieces():
+def test_binary_columns_without_arrays():
     assert binary_frame(choose(BYTE_ARRAY, STRING)).tolist() == []
     assert binary_frame(choose(BYTE_ARRAY)).dtype == object
     assert binary_frame(choose(BYTE_ARRAY, STRING, categorical=True)).dtype == "category"
 
 
 def coded(codes, *values):
-    return DictionaryArray(np.array(codes, np.int32), piece(*values))
+    return DictionaryArray(np.array(codes, np.int32), binary_array(*values))
 
 
-def test_categories_of_one_piece_keep_its_dictionary():
+def test_categories_from_one_array_keep_its_dictionary():
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([1, -1, 1], b"z", b"y"))
     assert got.cat.categories.tolist() == ["z", "y"]
     assert got.cat.codes.tolist() == [1, -1, 1]
@@ -207,15 +209,15 @@ def test_categories_of_one_piece_keep_its_dictionary():
     assert not got.cat.ordered
 
 
-def test_categories_of_several_pieces_are_in_order_of_appearance():
-    pieces = coded([0, 1], b"b", b"a"), coded([1, 0, -1], b"c", b"a"), piece(b"d", None, b"b")
+def test_categories_from_several_arrays_in_order_of_appearance():
+    pieces = coded([0, 1], b"b", b"a"), coded([1, 0, -1], b"c", b"a"), binary_array(b"d", None, b"b")
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), *pieces)
     assert got.cat.categories.tolist() == ["b", "a", "c", "d"]
     assert got.tolist()[:4] == ["b", "a", "a", "c"]
     assert got.cat.codes.tolist() == [0, 1, 1, 2, -1, 3, -1, 0]
 
 
-def test_a_repeated_category_is_one():
+def test_duplicate_dictionary_entries_become_one_category():
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([0, 1, 2], b"b", b"b", b"a"))
     assert got.cat.categories.tolist() == ["b", "a"]
     assert got.cat.codes.tolist() == [0, 0, 1]
@@ -228,7 +230,7 @@ def test_categories_of_bytes():
 
 
 @pytest.mark.parametrize(("count", "dtype"), [(126, np.int8), (127, np.int16), (40_000, np.int32)])
-def test_codes_are_as_wide_as_they_need_be(count, dtype):
+def test_category_code_width(count, dtype):
     values = [str(i).encode() for i in range(count)]
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([count - 1, -1], *values))
     assert got.cat.codes.dtype == dtype
@@ -236,27 +238,27 @@ def test_codes_are_as_wide_as_they_need_be(count, dtype):
     assert got.cat.codes.dtype == pd.Categorical(list(map(str, range(count)))).codes.dtype
 
 
-def test_unify_gives_what_each_code_becomes():
-    shared = piece(b"x", b"y")
-    remaps, dictionary = merge_dictionaries([shared, piece(b"y", b"q"), shared])
+def test_merge_dictionaries_remaps_codes():
+    shared = binary_array(b"x", b"y")
+    remaps, dictionary = merge_dictionaries([shared, binary_array(b"y", b"q"), shared])
     assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
     assert bytes(dictionary.data) == b"xyq"
     assert dictionary.offsets.tolist() == [0, 1, 2, 3]
 
 
-def test_merge_of_a_dictionary_that_repeats_a_value():
-    remaps, dictionary = merge_dictionaries([piece(b"a", b"a"), piece(b"b")])
+def test_merge_of_dictionary_with_duplicate_value():
+    remaps, dictionary = merge_dictionaries([binary_array(b"a", b"a"), binary_array(b"b")])
     assert [remap.tolist() for remap in remaps] == [[0, 0, -1], [1, -1]]
     assert bytes(dictionary.data) == b"ab"
 
 
-def test_encode():
-    made = dictionary_encode(piece(b"x", None, b"", b"x"))
-    assert made.codes.tolist() == [0, -1, 1, 0]
-    assert bytes(made.dictionary.data) == b"x"
+def test_dictionary_encode():
+    encoded = dictionary_encode(binary_array(b"x", None, b"", b"x"))
+    assert encoded.codes.tolist() == [0, -1, 1, 0]
+    assert bytes(encoded.dictionary.data) == b"x"
 
 
-def test_int96_moves_to_microseconds():
+def test_int96_falls_back_to_microseconds():
     target = choose(INT96)
     layout = allocate_blocks([target, target], 2)
     layout.values[0].view("i8")[:] = [1, 2]

@@ -1,4 +1,4 @@
-"""Python objects for columns that NumPy has no dtype for, held against slow and obvious twins."""
+"""Python objects for values without a NumPy dtype, against slow references."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def masked(values, dtype, null=0):
     return filled, validity, int((validity == 0).sum())
 
 
-def piece_of(values):
+def binary_array(values):
     lengths = [len(value or b"") for value in values]
     validity = np.array([value is not None for value in values], np.uint8)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -46,9 +46,9 @@ def test_dates(days):
     assert got.tolist() == [None if day is None else datetime.date.fromordinal(day + EPOCH) for day in days]
 
 
-@pytest.mark.parametrize("spread", [100, 10**6])  # by the table of days, and one by one
+@pytest.mark.parametrize("spread", [100, 10**6])  # with a table of days, and without
 @pytest.mark.parametrize("with_nulls", [True, False])
-def test_many_dates(spread, with_nulls):
+def test_many_dates_with_narrow_and_wide_spread(spread, with_nulls):
     rng = np.random.default_rng(1)
     days = rng.integers(10_000, 10_000 + spread, 70_000).astype(np.int32)
     validity = (rng.random(len(days)) < 0.9).astype(np.uint8) if with_nulls else None
@@ -64,7 +64,7 @@ def test_many_dates(spread, with_nulls):
 
 
 @pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1, -(2**31)])
-def test_days_that_are_no_dates(day):
+def test_days_beyond_python_dates_stay_datetime64(day):
     got = temporal.date_objects(np.array([day, 0], np.int32), np.array([1, 0], np.uint8), 1)
     assert got.dtype == "M8[s]"
     assert np.isnat(got).tolist() == [False, True]
@@ -91,7 +91,7 @@ def test_times(data, kind):
 @pytest.mark.parametrize(
     ("unit", "value"), [("ms", 86_400_000), ("ms", -1), ("us", 86_400_000_000), ("ns", 1), ("ns", -1000)]
 )
-def test_values_that_are_no_times(unit, value):
+def test_invalid_times_stay_timedelta64(unit, value):
     dtype = np.int32 if unit == "ms" else np.int64
     got = temporal.time_objects(np.array([value, 0], dtype), unit, np.array([1, 0], np.uint8), 1)
     assert got.dtype == f"m8[{unit}]"
@@ -99,7 +99,7 @@ def test_values_that_are_no_times(unit, value):
     assert np.isnat(got[1])
 
 
-def test_repeated_values_are_one_object():
+def test_equal_times_share_one_object():
     values = np.tile(np.arange(10, dtype=np.int64), 3000) * 1_000_000
     got = temporal.time_objects(values, "us", None, 0)
     assert got.tolist() == [datetime.time(0, 0, second) for second in range(10)] * 3000
@@ -130,7 +130,7 @@ def test_uuids(values):
         lambda width: optional(st.binary(min_size=width, max_size=width)).map(lambda values: (width, values))
     )
 )
-def test_bytes_of_a_fixed_size(case):
+def test_fixed_length_bytes(case):
     width, values = case
     got = strings.fixed_bytes_objects(*masked(values, f"V{width}", b"\0" * width))
     assert got.tolist() == values
@@ -140,14 +140,14 @@ def test_bytes_of_a_fixed_size(case):
 @FEW
 @given(optional(st.binary(max_size=5)))
 def test_bytes(values):
-    assert strings.binary_objects([piece_of(values)] * 2, bytes_object_array, None).tolist() == values * 2
+    assert strings.binary_objects([binary_array(values)] * 2, bytes_object_array, None).tolist() == values * 2
 
 
 @FEW
 @given(optional(st.text(max_size=5)))
 def test_text(values):
     encoded = [None if value is None else value.encode() for value in values]
-    assert strings.binary_objects([piece_of(encoded)], str_object_array, None).tolist() == values
+    assert strings.binary_objects([binary_array(encoded)], str_object_array, None).tolist() == values
 
 
 # --- decimals ----------------------------------------------------
@@ -157,7 +157,7 @@ def exact(unscaled, scale):
     return decimal.Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
 
 
-def same(got, values, scale):
+def assert_decimals(got, values, scale):
     expected = [None if value is None else exact(value, scale) for value in values]
     assert [value and value.as_tuple() for value in got] == [value and value.as_tuple() for value in expected]
 
@@ -167,19 +167,19 @@ SCALES = st.integers(0, 40)
 
 @FEW
 @given(optional(st.integers(-(2**31), 2**31 - 1)), SCALES, st.sampled_from([np.int32, np.int64]))
-def test_decimals_of_integers(values, scale, dtype):
+def test_decimals_from_integers(values, scale, dtype):
     filled, validity, nulls = masked(values, dtype)
-    same(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
+    assert_decimals(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
 
 
 @FEW
 @given(st.data(), st.integers(1, 40), SCALES)
-def test_decimals_of_a_fixed_size(data, width, scale):
+def test_decimals_from_fixed_length_bytes(data, width, scale):
     limit = 1 << (8 * width - 1)
     values = data.draw(optional(st.integers(-limit, limit - 1) | st.integers(-min(limit, 300), min(limit - 1, 300))))
     encoded = [None if value is None else value.to_bytes(width, "big", signed=True) for value in values]
     filled, validity, nulls = masked(encoded, f"V{width}", b"\0" * width)
-    same(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
+    assert_decimals(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
     small = fixed_to_int64(filled)
     fits = all(-(2**63) <= (value or 0) < 2**63 for value in values)
     assert (small is not None) == fits
@@ -188,22 +188,22 @@ def test_decimals_of_a_fixed_size(data, width, scale):
 
 @FEW
 @given(st.data(), st.integers(1, 20), SCALES)
-def test_decimals_of_any_size(data, longest, scale):
+def test_decimals_from_byte_arrays(data, longest, scale):
     values = data.draw(optional(st.binary(min_size=1, max_size=longest)))
     unscaled = [None if value is None else int.from_bytes(value, "big", signed=True) for value in values]
-    piece = piece_of(values)
-    same(decimals.binary_decimal_objects([piece, piece], scale), unscaled * 2, scale)
+    piece = binary_array(values)
+    assert_decimals(decimals.binary_decimal_objects([piece, piece], scale), unscaled * 2, scale)
     integers = binary_to_integers(piece)
     assert list(integers) == [value or 0 for value in unscaled]
 
 
-def test_a_decimal_needs_a_byte():
-    assert binary_to_integers(piece_of([None, b"\1"])).tolist() == [0, 1]
+def test_empty_decimal_is_refused():
+    assert binary_to_integers(binary_array([None, b"\1"])).tolist() == [0, 1]
     with pytest.raises(InvalidFileError, match="has no bytes"):
-        binary_to_integers(piece_of([b"", b"\1"]))
+        binary_to_integers(binary_array([b"", b"\1"]))
 
 
-def test_no_context_rounds_decimals():
+def test_decimal_context_does_not_round():
     with decimal.localcontext() as context:
         context.prec = 3
         got = decimals.decimal_objects(np.array([123456789], np.int64), 4, None, 0)

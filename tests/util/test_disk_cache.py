@@ -87,7 +87,7 @@ def test_directory_writable_by_others_is_refused(cache_dir, mode):
     disk_cache.store("kernels", b"key", DATA)
     cache_dir.chmod(mode)
     assert disk_cache.load("kernels", b"key") is None
-    with pytest.warns(RuntimeWarning, match="others can write"):
+    with pytest.warns(RuntimeWarning, match="other users can write"):
         assert not disk_cache.store("kernels", b"key", DATA)
 
 

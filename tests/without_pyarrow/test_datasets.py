@@ -1,4 +1,4 @@
-"""Our own files of other schemas as one table; pyarrow need not be installed."""
+"""Datasets of files with different schemas; pyarrow is not needed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_columns_have_the_types_that_hold_all(folder: Path) -> None:
+def test_columns_have_the_common_type(folder: Path) -> None:
     frame = numparq.Dataset(folder).read()
     assert list(frame.columns) == ["n", "s", "d", "l", "c", "e", "t", "z"]
     assert frame["n"].dtype == "int64"
@@ -69,25 +69,29 @@ def test_columns_have_the_types_that_hold_all(folder: Path) -> None:
     assert frame["z"].isna().tolist() == [True, True, False]
 
 
-def test_categories_are_those_of_all_files(folder: Path) -> None:
+def test_categories_merge_over_files(folder: Path) -> None:
     words = numparq.Dataset(folder).read(["s"], categories=["s"])["s"]
     assert words.cat.categories.tolist() == ["x", "y"]
     assert words.isna().tolist() == [False, True, False]
 
 
-def test_a_schema_names_types(folder: Path) -> None:
-    asked = {"n": ArrowType("int", 64), "none": ArrowType("utf8"), "e": ArrowType("decimal", 128, precision=9, scale=4)}
-    frame = numparq.Dataset(folder, schema=asked).read()
-    assert list(frame.columns) == list(asked)
+def test_user_schema_sets_types(folder: Path) -> None:
+    schema = {
+        "n": ArrowType("int", 64),
+        "none": ArrowType("utf8"),
+        "e": ArrowType("decimal", 128, precision=9, scale=4),
+    }
+    frame = numparq.Dataset(folder, schema=schema).read()
+    assert list(frame.columns) == list(schema)
     assert frame["none"].isna().all()
     assert str(frame["e"][0]) == "1.5000"
-    with pytest.raises(numparq.SchemaError, match="does not become the int32"):
+    with pytest.raises(numparq.SchemaError, match="cannot be cast to int32"):
         numparq.Dataset(folder, schema={"n": ArrowType("int", 32)}).read()
 
 
-def test_what_would_lose_something_is_an_error(folder: Path) -> None:
+def test_lossy_schema_merge_is_refused(folder: Path) -> None:
     numparq.to_parquet(pd.DataFrame({"n": [1.5]}), folder / "c.parquet")
-    with pytest.raises(numparq.SchemaError, match=r"float64 here, and int64 in '.*b\.parquet'") as raised:
+    with pytest.raises(numparq.SchemaError, match=r"float64 here, but int64 in '.*b\.parquet'") as raised:
         numparq.Dataset(folder).read()
     assert str(raised.value.where["file"]).endswith("c.parquet")
     assert raised.value.where["column"] == "n"

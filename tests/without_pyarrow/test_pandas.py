@@ -1,4 +1,4 @@
-"""numparq as an engine of pandas where pyarrow is not installed."""
+"""numparq as a pandas engine without pyarrow installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_round_trip(tmp_path):
     assert pd.read_parquet(tmp_path / "file", engine="numparq", filters=[("a", ">", 1)])["b"].isna().tolist() == [True]
 
 
-def test_the_accessor():
+def test_accessor_schema():
     assert pd.DataFrame({"a": [1]}).numparq.schema.columns == ["a"]
 
 
@@ -40,7 +40,7 @@ def test_maps_as_dicts():
     assert read["a"][0].tolist() == [1, 2]
 
 
-def test_without_it_pandas_asks_for_pyarrow():
+def test_unregistered_pandas_needs_pyarrow():
     numparq.pandas.unregister()
     with pytest.raises(ImportError, match="pyarrow"):
         pd.DataFrame({"a": [1]}).to_parquet()

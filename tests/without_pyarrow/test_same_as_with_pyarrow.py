@@ -1,4 +1,4 @@
-"""The same files, read where pyarrow cannot be imported: the same frames, but for where strings are kept."""
+"""Files read with pyarrow blocked: the frames are equal except for the storage of strings."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def files():
             yield f"dtype {name}", write_by_pandas(pd.DataFrame({"a": values}))
 
 
-# What pyarrow's reader makes differently on purpose; see test_pandas_equality.
+# Deliberate differences from pyarrow's reader; see test_pandas_equality.
 DIFFERENT = {"index period numpy_nullable"}
 
 
@@ -99,7 +99,7 @@ def answers(tmp_path_factory):
     return folder, json.loads(run.stdout)
 
 
-def test_every_file_reads_the_same(answers):
+def test_frames_match_those_with_pyarrow(answers):
     folder, got = answers
     wrong = {}
     for path in sorted(folder.iterdir()):
@@ -118,7 +118,7 @@ def child(code: str, *arguments: str) -> str:
     ).stdout
 
 
-def test_dtypes_of_arrow_become_those_of_numpy(tmp_path):
+def test_arrow_dtypes_become_numpy_dtypes(tmp_path):
     frame = pd.DataFrame({name: values for name, values in EXTENSIONS.items() if name.endswith("-arrow")})
     frame.to_parquet(tmp_path / "file")
     code = "import numparq; print([str(dtype) for dtype in numparq.read_parquet(sys.argv[1]).dtypes])"
@@ -128,7 +128,7 @@ def test_dtypes_of_arrow_become_those_of_numpy(tmp_path):
     assert "datetime64[us]" in got
 
 
-def test_the_arrow_backend_says_what_is_missing(tmp_path):
+def test_arrow_backend_names_the_missing_package(tmp_path):
     BASE.to_parquet(tmp_path / "file")
     code = """
 import numparq

@@ -1,4 +1,4 @@
-"""Writing where pyarrow is not installed: flat and nested columns."""
+"""Writes of flat and nested columns without pyarrow installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_objects_become_levels() -> None:
+def test_nested_objects_become_levels() -> None:
     rows = np.fromiter([{"a": [1, None], "b": "x"}, None, {"a": []}, {"b": "yz"}], object, 4)
     numbers, texts = nested_column("c", rows).read_leaves(0, 4)
     assert numbers.definition_levels is not None
@@ -32,7 +32,7 @@ def test_objects_become_levels() -> None:
     assert texts.values.tobytes() == b"xyz"
 
 
-def test_a_frame_with_lists_is_written() -> None:
+def test_frame_with_lists_and_structs() -> None:
     frame = pd.DataFrame({"a": [[1, 2], None, []], "b": [{"x": [np.arange(2)]}, {"x": None}, None]})
     data = numparq.to_parquet(frame)
     assert data is not None
@@ -41,7 +41,7 @@ def test_a_frame_with_lists_is_written() -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns(name: str) -> None:
+def test_columns_round_trip(name: str) -> None:
     frame = pd.DataFrame({"a": COLUMNS[name], "b": range(3)})
     for options in ({}, {"row_group_size": 2}):
         assert_round_trip(numparq.read_parquet(numparq.to_parquet(frame, **options)), frame)
@@ -49,15 +49,15 @@ def test_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_labels(name: str) -> None:
+def test_column_labels_round_trip(name: str) -> None:
     frame = pd.DataFrame([range(len(LABELS[name]))], columns=LABELS[name])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of labels that other readers will not have
+        warnings.simplefilter("ignore", UserWarning)  # labels that other readers cannot restore
         data = numparq.to_parquet(frame)
     assert_round_trip(numparq.read_parquet(data), frame)
 
 
-def test_datasets(tmp_path) -> None:
+def test_partitioned_dataset_round_trip(tmp_path) -> None:
     frame = pd.DataFrame({"key": ["a", "b c", None] * 4, "n": range(12), "text": [f"x{n}" for n in range(12)]})
     for behavior in ("error", "delete_matching"):
         numparq.to_parquet(frame, tmp_path, partition_cols=["key"], existing_data_behavior=behavior)

@@ -1,4 +1,4 @@
-"""`append=True`: old row groups byte for byte, new ones behind them, and the frame that all of it makes."""
+"""`append=True`: old row groups byte for byte, new ones after them, and the combined frame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frame(rows: int = 500, first: int = 0) -> pd.DataFrame:
     )
 
 
-def both(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read_by_both(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return numparq.read_parquet(path), pd.read_parquet(path, engine="pyarrow")
 
 
@@ -57,23 +57,23 @@ def test_rows_are_added(tmp_path: Path, first: str):
         assert [group.ordinal for group in file.metadata.row_groups][len(groups) :] == list(
             range(len(groups), len(groups) + 4)
         )
-    for found in both(path):
-        pd.testing.assert_frame_equal(found, frame(1500))
+    for got in read_by_both(path):
+        pd.testing.assert_frame_equal(got, frame(1500))
     assert pq.ParquetFile(path).metadata.row_group(4).column(0).has_column_index
     assert os.listdir(tmp_path) == ["a.parquet"]
 
 
-def test_several_frames_behind_a_file(tmp_path: Path):
+def test_writer_appends_several_frames(tmp_path: Path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(100), path)
     with numparq.ParquetWriter(path, append=True) as writer:
         for first in (100, 200):
             writer.write(frame(100, first))
-    for found in both(path):
-        pd.testing.assert_frame_equal(found, frame(300))
+    for got in read_by_both(path):
+        pd.testing.assert_frame_equal(got, frame(300))
 
 
-def test_appending_to_nothing_makes_a_file(tmp_path: Path):
+def test_append_creates_a_missing_file(tmp_path: Path):
     numparq.to_parquet(frame(), tmp_path / "a.parquet", append=True)
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path / "a.parquet"), frame())
 
@@ -87,7 +87,7 @@ def test_appending_to_nothing_makes_a_file(tmp_path: Path):
         (lambda df: df.set_index(pd.RangeIndex(5, 5 + 2 * len(df), 2)), "RangeIndex"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path: Path, change, words: str):
+def test_different_schemas_are_refused(tmp_path: Path, change, words: str):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(), path)
     before = path.read_bytes()
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, change, words: str):
     assert os.listdir(tmp_path) == ["a.parquet"]
 
 
-def test_only_parquet_files_on_this_machine(tmp_path: Path):
+def test_append_needs_a_local_parquet_file(tmp_path: Path):
     with pytest.raises(ValueError, match="local"):
         numparq.to_parquet(frame(), io.BytesIO(), append=True)
     with pytest.raises(ValueError, match="local"):
@@ -107,10 +107,10 @@ def test_only_parquet_files_on_this_machine(tmp_path: Path):
         numparq.to_parquet(frame(), tmp_path / "a.parquet", append=True)
 
 
-def test_somebody_else_changes_the_file(tmp_path: Path):
+def test_concurrent_change_is_an_error(tmp_path: Path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(), path)
-    with pytest.raises(OSError, match="changed by somebody else"), numparq.ParquetWriter(path, append=True) as writer:
+    with pytest.raises(OSError, match="changed by another process"), numparq.ParquetWriter(path, append=True) as writer:
         writer.write(frame(500, 500))
         numparq.to_parquet(frame(3), path)
     assert len(numparq.read_parquet(path)) == 3
@@ -125,7 +125,7 @@ for number in range(first, first + 5):
 """
 
 
-def test_processes_that_append_at_once_lose_nothing(tmp_path: Path):
+def test_concurrent_appends_lose_nothing(tmp_path: Path):
     path = str(tmp_path / "a.parquet")
     numparq.to_parquet(pd.DataFrame({"a": np.full(10, -1)}), path, index=False)
     processes = [subprocess.Popen([sys.executable, "-c", APPEND, path, str(first)]) for first in (0, 100, 200)]
@@ -149,7 +149,7 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["write", "append"])
-def test_a_kill_at_any_point_leaves_a_whole_file(tmp_path: Path, how: str):
+def test_killed_process_leaves_a_complete_file(tmp_path: Path, how: str):
     path = tmp_path / "a.parquet"
     random = np.random.default_rng(5)
     whole = [200_000]
@@ -161,9 +161,9 @@ def test_a_kill_at_any_point_leaves_a_whole_file(tmp_path: Path, how: str):
         time.sleep(random.random() * 0.25)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        found = numparq.read_parquet(path)
-        assert len(found) % 200_000 == 0
-        assert (found["a"].to_numpy() == np.arange(len(found)) % 200_000).all()
-        whole.append(len(found))
-    assert len(os.listdir(tmp_path)) <= 1 + 12  # what a killed process leaves is hidden, and is no Parquet file's name
+        got = numparq.read_parquet(path)
+        assert len(got) % 200_000 == 0
+        assert (got["a"].to_numpy() == np.arange(len(got)) % 200_000).all()
+        whole.append(len(got))
+    assert len(os.listdir(tmp_path)) <= 1 + 12  # leftovers of killed processes are hidden
     assert all(name == "a.parquet" or name.startswith(".") for name in os.listdir(tmp_path))

@@ -1,4 +1,4 @@
-"""What is written reads back equal: dtypes, nulls, encodings, nestings, codecs, page versions and sizes."""
+"""Written files read back equal: dtypes, nulls, encodings, nestings, codecs, page versions and sizes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from support.data import write_matrix as matrix
 
 CASES = matrix.all_cases()
 QUICK = matrix.group_by_file(dict.fromkeys([*matrix.covering_subset(CASES, 2), *matrix.full_columns_only(CASES)]))
-# Of files without rows, or with one, codecs and versions of pages are not told apart: the covers have those.
+# Files with no row or one row are written with one codec only: the covering subsets have the others.
 FULL = matrix.group_by_file(case for case in CASES if case.size not in ("empty", "one") or case.codec == "snappy")
 SHORT_SPLIT = "BYTE_STREAM_SPLIT", matrix.FIXED
-# What a reader does not read: (encodings that it lacks for fixed-length bytes, kinds that it lacks).
-LACKING = {
+# What readers do not support: (encodings of fixed-length bytes, kinds).
+UNSUPPORTED = {
     "pyarrow": ((), ()),
-    # Decimals of more than 38 digits: duckdb makes doubles of them, polars has none.
+    # duckdb reads decimals of more than 38 digits as doubles, and polars does not read them.
     "duckdb": (("BYTE_STREAM_SPLIT",), ("decimal-60-5",)),
     "polars": (("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"), ("decimal-60-5",)),
 }
 
 
-def readable(reader, case):
-    encodings, kinds = LACKING[reader]
+def is_readable(reader, case):
+    encodings, kinds = UNSUPPORTED[reader]
     fixed = matrix.KINDS[case.kind].encodings == matrix.FIXED
     return case.kind not in kinds and not (fixed and case.encoding in encodings)
 
@@ -52,15 +52,15 @@ READERS = {"pyarrow": by_pyarrow, "duckdb": by_duckdb, "polars": by_polars}
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Write a file once for all that read it; the latest one is kept."""
-    kept = {}
+    """Return a function that writes a file once for all its readers; only the latest file is cached."""
+    cache = {}
 
     def write(name, cases):
-        if (name, len(cases)) not in kept:
-            kept.clear()
+        if (name, len(cases)) not in cache:
+            cache.clear()
             path = tmp_path_factory.mktemp("matrix") / "file.parquet"
-            kept[name, len(cases)] = path, *matrix.write(cases, path)[1:]
-        return kept[name, len(cases)]
+            cache[name, len(cases)] = path, *matrix.write(cases, path)[1:]
+        return cache[name, len(cases)]
 
     return write
 
@@ -71,12 +71,12 @@ def label(file):
 
 def check_reader(reader, files, file, cases):
     path, _, table = files(file, cases)
-    columns = [case.column for case in cases if readable(reader, case)]
+    columns = [case.column for case in cases if is_readable(reader, case)]
     assert matrix.differences(READERS[reader](path, columns), table.select(columns)) == {}
 
 
 def check_numparq(files, file, cases):
-    """What numparq reads by now: all of it."""
+    """numparq reads every column."""
     path, _, table = files(file, cases)
     names = [case.column for case in cases]
     got = numparq.read_parquet(path, columns=names, dtype_backend="pyarrow")
@@ -84,18 +84,18 @@ def check_numparq(files, file, cases):
 
 
 def check_footer(files, file, cases):
-    """The encodings are those asked for, and all chunks have what lets readers skip."""
+    """The encodings are the requested ones, and all chunks have metadata for pruning."""
     metadata = pq.read_metadata(files(file, cases)[0])
     encodings = {case.path: case.encoding for case in cases}
     codec = {None: "UNCOMPRESSED", "lz4_hadoop": "UNKNOWN"}.get(file[0], str(file[0]).upper())
     for group, column in itertools.product(range(metadata.num_row_groups), range(metadata.num_columns)):
         chunk = metadata.row_group(group).column(column)
-        wanted = encodings.get(chunk.path_in_schema)
+        encoding = encodings.get(chunk.path_in_schema)
         assert codec == chunk.compression
-        assert wanted in (None, "RLE_DICTIONARY") or wanted in chunk.encodings
+        assert encoding in (None, "RLE_DICTIONARY") or encoding in chunk.encodings
         assert chunk.has_offset_index
         assert chunk.is_stats_set
-        # A page of NaNs does without; nothing of 64 bytes is larger than so many of 255.
+        # A page of NaNs has no bounds, and 64 bytes of 255 cannot be incremented to an upper bound.
         if not {"float", "binary"} & set(re.split(r"\W|\d", chunk.path_in_schema)):
             assert chunk.has_column_index, chunk.path_in_schema
 
@@ -111,7 +111,7 @@ def run_check(check, files, file, cases):
 
 
 @pytest.mark.parametrize("file", QUICK, ids=label)
-def test_whatever_occurs_together_once(files, file):
+def test_covering_subset(files, file):
     for check in CHECKS:
         run_check(check, files, file, QUICK[file])
 

@@ -1,4 +1,4 @@
-"""Nested columns written under a schema of Nodes: any physical type, and any form of lists, as they are read again."""
+"""Nested columns written with an explicit schema: any physical type, and any layout of lists and maps."""
 
 from __future__ import annotations
 
@@ -41,65 +41,65 @@ def number(name="x", repetition=OPTIONAL):
     return SchemaNode(name, repetition, INT64)
 
 
-def written(node, values, **options):
+def write_column(node, values, **options):
     out = io.BytesIO()
     numparq.to_parquet(pd.DataFrame({"a": pd.Series(values, dtype=object)}), out, schema=[node], **options)
     return out.getvalue()
 
 
-def lists(value):
-    """Give what was read without arrays."""
+def as_lists(value):
+    """Convert arrays to lists, recursively."""
     if isinstance(value, dict):
-        return {name: lists(item) for name, item in value.items()}
-    return [lists(item) for item in value] if isinstance(value, np.ndarray) else value
+        return {name: as_lists(item) for name, item in value.items()}
+    return [as_lists(item) for item in value] if isinstance(value, np.ndarray) else value
 
 
-def check_read_again(node, values, **options):
-    data = written(node, values, **options)
-    assert [lists(item) for item in numparq.read_parquet(io.BytesIO(data))["a"]] == values
+def assert_round_trip(node, values, **options):
+    data = write_column(node, values, **options)
+    assert [as_lists(item) for item in numparq.read_parquet(io.BytesIO(data))["a"]] == values
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(io.BytesIO(data)).column("a").to_pylist() == values
 
 
 @pytest.mark.parametrize("stored", STORED)
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False}], ids=["coded", "plain"])
-def test_decimals(stored, options):
+def test_nested_decimals(stored, options):
     physical, length = STORED[stored]
     items = [D("1.25"), None, D("-3.00"), D("999.99")]
     leaf = SchemaNode("element", OPTIONAL, physical, length, DECIMAL)
-    check_read_again(list_of(group("list", leaf, repetition=REPEATED)), [items, None, [], [None]], **options)
+    assert_round_trip(list_of(group("list", leaf, repetition=REPEATED)), [items, None, [], [None]], **options)
     leaf = SchemaNode("x", OPTIONAL, physical, length, DECIMAL)
-    check_read_again(group("a", leaf), [{"x": item} for item in items] + [None], **options)
-    check_read_again(group("a", leaf), [{"x": None}, None], **options)
-    check_read_again(SchemaNode("a", REPEATED, physical, length, DECIMAL), [items[2:], [], items[:1]], **options)
+    assert_round_trip(group("a", leaf), [{"x": item} for item in items] + [None], **options)
+    assert_round_trip(group("a", leaf), [{"x": None}, None], **options)
+    assert_round_trip(SchemaNode("a", REPEATED, physical, length, DECIMAL), [items[2:], [], items[:1]], **options)
 
 
-def test_decimals_that_do_not_fit():
+def test_decimals_beyond_the_precision_are_refused():
     node = group("a", SchemaNode("x", OPTIONAL, INT32, 0, DECIMAL))
     with pytest.raises(SchemaError, match=r"1234.00 does not fit DECIMAL\(5, 2\)"):
-        written(node, [{"x": D("1234.00")}])
+        write_column(node, [{"x": D("1234.00")}])
 
 
 @pytest.mark.parametrize("items", [[None, None], [pd.Timestamp("1960-01-01 00:00:00.000000001"), None]])
-def test_int96(items):
+def test_nested_int96(items):
     leaf = SchemaNode("x", OPTIONAL, INT96)
-    data = written(group("a", leaf), [{"x": item} for item in items])
+    data = write_column(group("a", leaf), [{"x": item} for item in items])
     assert numparq.read_parquet(io.BytesIO(data), dtype_backend="pyarrow")["a"].tolist() == [
         {"x": item} for item in items
     ]
 
 
-def test_decimals_of_arrow_data():
+def test_nested_arrow_decimals():
     pa = pytest.importorskip("pyarrow")
     values = [[D("1.25"), None], None, [D("-7.00")]]
     column = pd.Series(values, dtype=pd.ArrowDtype(pa.list_(pa.decimal128(5, 2))))
     node = list_of(group("list", SchemaNode("element", OPTIONAL, INT32, 0, DECIMAL), repetition=REPEATED))
     out = io.BytesIO()
     numparq.to_parquet(pd.DataFrame({"a": column}), out, schema=[node])
-    assert [lists(item) for item in numparq.read_parquet(out)["a"]] == values
+    assert [as_lists(item) for item in numparq.read_parquet(out)["a"]] == values
 
 
-# The forms of lists that are not the usual one, and values in them.
+# Unusual layouts of lists, and values.
 _GROUPS = [[{"x": 1}, {"x": None}], [], [{"x": 2}]]
 FORMS = {
     "group of one field, repeated": (group("a", number(), repetition=REPEATED), _GROUPS),
@@ -130,15 +130,15 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_lists(form):
-    check_read_again(*FORMS[form])
+def test_list_layouts(form):
+    assert_round_trip(*FORMS[form])
 
 
 def test_maps_of_decimals():
     value = SchemaNode("value", OPTIONAL, INT32, 0, DECIMAL)
     key = SchemaNode("key", REQUIRED, BYTE_ARRAY, 0, STRING)
     node = group("a", group("key_value", key, value, repetition=REPEATED), logical=MAP)
-    data = written(node, [{"a": D("1.00"), "b": None}, None, {}])
+    data = write_column(node, [{"a": D("1.00"), "b": None}, None, {}])
     assert numparq.read_parquet(io.BytesIO(data))["a"].tolist() == [[("a", D("1.00")), ("b", None)], None, []]
 
 
@@ -174,6 +174,6 @@ MAPS = {
 
 
 @pytest.mark.parametrize("form", MAPS)
-def test_forms_of_maps(form):
+def test_map_layouts(form):
     node, values = MAPS[form]
-    assert [lists(item) for item in numparq.read_parquet(io.BytesIO(written(node, values)))["a"]] == values
+    assert [as_lists(item) for item in numparq.read_parquet(io.BytesIO(write_column(node, values)))["a"]] == values

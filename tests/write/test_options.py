@@ -1,4 +1,4 @@
-"""`to_parquet` and `ParquetWriter`: what options do, what is refused, and what is left when something goes wrong."""
+"""`to_parquet` and `ParquetWriter`: effects of options, refused arguments, and what remains after errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def frame(rows: int = 1000) -> pd.DataFrame:
 
 
 def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, int]]:
-    """Give (first row, bytes) of each page by the offset index."""
+    """Return (first row, size in bytes) of each page, from the offset index."""
     with numparq.ParquetFile(data) as file:
         chunk = file.metadata.row_groups[row_group].columns[column]
         start = chunk.offset_index_offset
@@ -46,17 +46,17 @@ def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, in
     index = thrift_module().OffsetIndex()
     raw = transport.TMemoryBuffer(data[start : start + chunk.offset_index_length])
     index.read(compact.TCompactProtocol(raw))
-    return [(place.first_row_index, place.compressed_page_size) for place in index.page_locations]
+    return [(location.first_row_index, location.compressed_page_size) for location in index.page_locations]
 
 
 def metadata(data: bytes):
     return pq.ParquetFile(io.BytesIO(data)).metadata
 
 
-# --- what comes back ---------------------------------------------------------------------
+# --- round trips -------------------------------------------------------------------------
 
 
-def test_a_frame_comes_back_from_bytes_path_and_file_object(tmp_path: Path):
+def test_round_trip_by_bytes_path_and_file_object(tmp_path: Path):
     df = frame()
     data = numparq.to_parquet(df)
     assert isinstance(data, bytes)
@@ -78,7 +78,7 @@ def test_bytes_do_not_depend_on_threads(threads: int):
 
 @pytest.mark.parametrize("index", [None, True, False])
 @pytest.mark.parametrize("kind", ["range", "text", "multi"])
-def test_index(index: bool | None, kind: str):
+def test_index_option(index: bool | None, kind: str):
     df = frame(50)
     if kind == "text":
         df = df.set_index("text")
@@ -86,12 +86,12 @@ def test_index(index: bool | None, kind: str):
         df = df.set_index(["code", "moment"])
     expected = io.BytesIO()
     df.to_parquet(expected, engine="pyarrow", index=index)
-    found = numparq.to_parquet(df, index=index)
-    assert found is not None
+    data = numparq.to_parquet(df, index=index)
+    assert data is not None
     pd.testing.assert_frame_equal(
-        pd.read_parquet(io.BytesIO(found), engine="pyarrow"), pd.read_parquet(expected, engine="pyarrow")
+        pd.read_parquet(io.BytesIO(data), engine="pyarrow"), pd.read_parquet(expected, engine="pyarrow")
     )
-    pd.testing.assert_frame_equal(numparq.read_parquet(found), pd.read_parquet(expected, engine="pyarrow"))
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), pd.read_parquet(expected, engine="pyarrow"))
 
 
 def test_no_rows_and_no_columns():
@@ -128,19 +128,19 @@ def test_pages_by_rows_and_bytes():
     pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
 
 
-def test_alignment():
+def test_row_group_alignment():
     data = numparq.to_parquet(frame(3000), row_group_size=1000, row_group_alignment=8192)
-    found = metadata(data)
+    footer = metadata(data)
     for i in range(3):
-        chunk = found.row_group(i).column(0)
+        chunk = footer.row_group(i).column(0)
         assert min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))) % 8192 == 0
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame(3000))
 
 
-# --- what the footer says ---------------------------------------------------------------------
+# --- footer and indexes ------------------------------------------------------------------
 
 
-def test_footer():
+def test_footer_fields():
     data = numparq.to_parquet(
         frame(),
         key_value_metadata={"who": "me", "raw": b"\xff\x00"},
@@ -166,7 +166,7 @@ def test_footer():
     assert b"ARROW:schema" not in numparq.to_parquet(frame(), store_schema=False)
 
 
-def test_indexes_stand_together_before_the_footer():
+def test_indexes_are_stored_before_the_footer():
     data = numparq.to_parquet(
         frame(3000), row_group_size=1000, bloom_filter_options={"text": True, "code": {"fpp": 0.1}}
     )
@@ -181,36 +181,36 @@ def test_indexes_stand_together_before_the_footer():
     ]
     columns = [[chunk.column_index_offset for chunk in chunks] for chunks in groups]
     offsets = [[chunk.offset_index_offset for chunk in chunks] for chunks in groups]
-    order = [*blooms, *(place for pair in zip(columns, offsets, strict=True) for part in pair for place in part)]
+    order = [*blooms, *(location for pair in zip(columns, offsets, strict=True) for part in pair for location in part)]
     assert len(blooms) == 6
     assert order == sorted(order)
     assert last_page < order[0]
 
 
-def test_no_index_means_statistics_in_page_headers():
+def test_page_index_and_statistics_options():
     data = numparq.to_parquet(frame(), write_page_index=False)
     with numparq.ParquetFile(data) as file:
         assert file.metadata.row_groups[0].columns[0].offset_index_offset is None
     none = numparq.to_parquet(frame(), write_statistics=["code"])
-    found = metadata(none).row_group(0)
-    assert found.column(1).statistics is not None
-    assert found.column(0).statistics is None
-    assert found.column(1).has_column_index
-    assert not found.column(0).has_column_index
+    row_group = metadata(none).row_group(0)
+    assert row_group.column(1).statistics is not None
+    assert row_group.column(0).statistics is None
+    assert row_group.column(1).has_column_index
+    assert not row_group.column(0).has_column_index
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_checksums(version: str):
+def test_page_checksums(version: str):
     data = bytearray(
         numparq.to_parquet(frame(), data_page_version=version, compression=None, use_dictionary=False) or b""
     )
-    place = metadata(bytes(data)).row_group(0).column(2).data_page_offset + 600
-    data[place] ^= 1
+    location = metadata(bytes(data)).row_group(0).column(2).data_page_offset + 600
+    data[location] ^= 1
     with pytest.raises(numparq.CorruptPageError, match="checksum"):
         numparq.read_parquet(bytes(data), columns=["real"])
 
 
-def test_columns_of_their_own_codec_level_and_encoding():
+def test_codec_level_and_encoding_per_column():
     data = numparq.to_parquet(
         frame(),
         compression={"number": "zstd", "text": "gzip", "real": None},
@@ -230,13 +230,13 @@ def test_columns_of_their_own_codec_level_and_encoding():
 
 
 def nested_frame() -> pd.DataFrame:
-    """A struct of a list of numbers, a text and a flag; a map of text to numbers; and a list of flags."""
+    """Return a struct of a list, a string and a flag, a map from strings to numbers, a list of flags and integers."""
     rows = [{"numbers": [i, i + 1], "text": f"text {i % 3}", "flag": i % 2 == 0} for i in range(50)]
     maps = pd.array([[(f"key {i % 3}", i * 1.5)] for i in range(50)], pd.ArrowDtype(pa.map_(pa.string(), pa.float64())))
     return pd.DataFrame({"struct": rows, "map": maps, "flags": [[True]] * 50, "flat": range(50)})
 
 
-def chunks_of(**options) -> dict[str, pq.ColumnChunkMetaData]:
+def column_chunks(**options) -> dict[str, pq.ColumnChunkMetaData]:
     data = numparq.to_parquet(nested_frame(), **options)
     pd.testing.assert_frame_equal(numparq.read_parquet(data, columns=["flat"]), nested_frame()[["flat"]])
     assert pq.read_table(io.BytesIO(data))["struct"].to_pylist() == nested_frame()["struct"].tolist()
@@ -244,7 +244,7 @@ def chunks_of(**options) -> dict[str, pq.ColumnChunkMetaData]:
     return {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
 
 
-def encoded(encoding: str, chunks: dict[str, pq.ColumnChunkMetaData]) -> list[str]:
+def paths_with_encoding(encoding: str, chunks: dict[str, pq.ColumnChunkMetaData]) -> list[str]:
     return [path for path, chunk in chunks.items() if encoding in chunk.encodings]
 
 
@@ -252,11 +252,11 @@ NUMBERS, TEXT, FLAG = "struct.numbers.list.element", "struct.text", "struct.flag
 KEY, VALUE = "map.key_value.key", "map.key_value.value"
 
 
-def test_a_group_means_all_leaves_below_it_and_the_closest_name_counts():
-    given = {"struct": "gzip", "struct.numbers": "zstd", "map": "none", VALUE: "brotli"}
-    chunks = chunks_of(compression=given, compression_level={"struct.numbers": 3})
-    found = {path: chunk.compression for path, chunk in chunks.items()}
-    assert found == {
+def test_group_options_apply_to_leaves_and_the_closest_name_wins():
+    compression = {"struct": "gzip", "struct.numbers": "zstd", "map": "none", VALUE: "brotli"}
+    chunks = column_chunks(compression=compression, compression_level={"struct.numbers": 3})
+    codecs = {path: chunk.compression for path, chunk in chunks.items()}
+    assert codecs == {
         NUMBERS: "ZSTD",
         TEXT: "GZIP",
         FLAG: "GZIP",
@@ -267,31 +267,31 @@ def test_a_group_means_all_leaves_below_it_and_the_closest_name_counts():
     }
 
 
-def test_lists_and_dicts_of_flags_name_groups():
-    chunks = chunks_of(write_statistics=["struct.numbers", "map"])
+def test_groups_in_lists_and_dicts_of_flags():
+    chunks = column_chunks(write_statistics=["struct.numbers", "map"])
     assert [path for path, chunk in chunks.items() if chunk.is_stats_set] == [NUMBERS, KEY, VALUE]
-    chunks = chunks_of(write_statistics={"struct": False, NUMBERS: True})
+    chunks = column_chunks(write_statistics={"struct": False, NUMBERS: True})
     assert [path for path, chunk in chunks.items() if not chunk.is_stats_set] == [TEXT, FLAG]
-    assert encoded("RLE_DICTIONARY", chunks_of()) == [TEXT, KEY]
-    assert encoded("RLE_DICTIONARY", chunks_of(use_dictionary=["struct", "flat"])) == [TEXT]
-    assert encoded("RLE_DICTIONARY", chunks_of(use_dictionary={"struct": False})) == [KEY]
+    assert paths_with_encoding("RLE_DICTIONARY", column_chunks()) == [TEXT, KEY]
+    assert paths_with_encoding("RLE_DICTIONARY", column_chunks(use_dictionary=["struct", "flat"])) == [TEXT]
+    assert paths_with_encoding("RLE_DICTIONARY", column_chunks(use_dictionary={"struct": False})) == [KEY]
 
 
-def test_an_encoding_or_filter_of_a_group_concerns_the_leaves_that_it_is_for():
-    chunks = chunks_of(
+def test_group_encodings_and_bloom_filters_apply_to_suitable_leaves():
+    chunks = column_chunks(
         column_encoding={"struct": "DELTA_BYTE_ARRAY", "map": "BYTE_STREAM_SPLIT"},
         bloom_filter_options={"struct": True, TEXT: False},
     )
-    assert encoded("DELTA_BYTE_ARRAY", chunks) == [TEXT]
-    assert encoded("BYTE_STREAM_SPLIT", chunks) == [VALUE]
+    assert paths_with_encoding("DELTA_BYTE_ARRAY", chunks) == [TEXT]
+    assert paths_with_encoding("BYTE_STREAM_SPLIT", chunks) == [VALUE]
     assert [path for path, chunk in chunks.items() if chunk.bloom_filter_offset] == [NUMBERS]
     with pytest.raises(ValueError, match="'map' of physical type binary and double"):
-        chunks_of(column_encoding={"map": "DELTA_BINARY_PACKED"})
+        column_chunks(column_encoding={"map": "DELTA_BINARY_PACKED"})
     with pytest.raises(SchemaError, match=r"BOOLEAN.*'flags'"):
-        chunks_of(bloom_filter_options={"flags": True})
+        column_chunks(bloom_filter_options={"flags": True})
 
 
-def test_a_dictionary_that_grows_too_large_is_left():
+def test_dictionary_size_limit():
     df = pd.DataFrame({"a": [f"value number {i % 5000}" for i in range(20_000)]})
     with_one = metadata(numparq.to_parquet(df)).row_group(0).column(0)
     without = metadata(numparq.to_parquet(df, dictionary_pagesize_limit=10_000)).row_group(0).column(0)
@@ -307,7 +307,7 @@ def test_categories_of_bools_have_no_dictionary():
 
 
 @pytest.mark.parametrize("rows", [0, 3])
-def test_a_dictionary_of_nothing_but_nulls(rows):
+def test_dictionary_of_nulls_only(rows):
     codes = pa.DictionaryArray.from_arrays(pa.nulls(rows, pa.int32()), pa.nulls(0))
     data = numparq.to_parquet(pd.DataFrame({"a": pd.Series(pd.arrays.ArrowExtensionArray(codes))}))
     assert pq.read_table(io.BytesIO(data or b""))["a"].to_pylist() == [None] * rows
@@ -316,7 +316,7 @@ def test_a_dictionary_of_nothing_but_nulls(rows):
 # --- several frames ---------------------------------------------------------------------
 
 
-def test_frame_after_frame(tmp_path: Path):
+def test_several_frames(tmp_path: Path):
     path = tmp_path / "a.parquet"
     parts = [frame(300).iloc[start : start + 100] for start in (0, 100, 200)]
     with numparq.ParquetWriter(path) as writer:
@@ -328,7 +328,7 @@ def test_frame_after_frame(tmp_path: Path):
     pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), frame(300))
 
 
-def test_frames_of_another_schema_are_refused(tmp_path: Path):
+def test_different_schemas_are_refused(tmp_path: Path):
     path = tmp_path / "a.parquet"
     with pytest.raises(SchemaError, match="'code'"), numparq.ParquetWriter(path) as writer:
         writer.write(frame(10))
@@ -336,13 +336,13 @@ def test_frames_of_another_schema_are_refused(tmp_path: Path):
     assert os.listdir(tmp_path) == []
 
 
-def test_nothing_written_is_an_error_and_leaves_nothing(tmp_path: Path):
+def test_writer_without_frames_is_an_error(tmp_path: Path):
     with pytest.raises(SchemaError, match="without rows needs a schema"), numparq.ParquetWriter(tmp_path / "a.parquet"):
         pass
     assert os.listdir(tmp_path) == []
 
 
-def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
+def test_exception_preserves_the_earlier_file(tmp_path: Path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(10), path)
     before = path.read_bytes()
@@ -360,7 +360,7 @@ def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("groups", "footers"), [(1, 1), (2, 1), (3, 2), (4, 2)])
-def test_a_checkpoint_at_the_end_is_the_footer(groups: int, footers: int):
+def test_last_checkpoint_is_the_footer(groups: int, footers: int):
     with numparq.ParquetWriter(None, checkpoint_row_groups=2) as writer:
         for number in range(groups):
             writer.write(pd.DataFrame({"a": [number]}))
@@ -369,7 +369,7 @@ def test_a_checkpoint_at_the_end_is_the_footer(groups: int, footers: int):
     assert numparq.read_parquet(data)["a"].tolist() == list(range(groups))
 
 
-def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
+def test_checkpoint_with_outdated_metadata_is_followed_by_a_footer():
     with numparq.ParquetWriter(None, checkpoint_row_groups=1) as writer:
         writer.write(pd.DataFrame({"a": pd.Categorical(["x"])}))
         writer.write(pd.DataFrame({"a": pd.Categorical([], categories=list("xyz"))}))
@@ -396,7 +396,7 @@ def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
         ({"data_page_version": "3.0"}, ValueError, "2.0"),
         ({"data_page_size": 0}, ValueError, "at least 1"),
         ({"row_group_size": 0}, ValueError, "at least 1"),
-        ({"row_group_size": 1.5}, TypeError, "number"),
+        ({"row_group_size": 1.5}, TypeError, "must be an int"),
         ({"bloom_filter_options": {"text": {"fpp": 2}}}, ValueError, "between 0 and 1"),
         ({"bloom_filter_options": {"text": {"size": 2}}}, TypeError, "fpp"),
         ({"bloom_filter_options": {"flag": True}}, SchemaError, "BOOLEAN"),
@@ -404,19 +404,19 @@ def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
         ({"column_order": "random"}, ValueError, "ieee754"),
     ],
 )
-def test_wrong_arguments(tmp_path: Path, options: dict, error: type[Exception], words: str):
+def test_invalid_arguments(tmp_path: Path, options: dict, error: type[Exception], words: str):
     with pytest.raises(error, match=words):
         numparq.to_parquet(frame(20), tmp_path / "a.parquet", **options)
     assert os.listdir(tmp_path) == []
 
 
-def test_the_old_lz4_warns():
+def test_hadoop_lz4_warns():
     with pytest.warns(DeprecationWarning, match="lz4"):
         data = numparq.to_parquet(frame(), compression="lz4_hadoop")
     pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data or b""), engine="pyarrow"), frame())
 
 
-def test_a_bar_only_where_it_is_wanted(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+def test_progress_bar_is_not_shown_by_default(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
     numparq.to_parquet(frame())
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr("numparq.util.progress.PATIENCE", 0)

@@ -1,4 +1,4 @@
-"""Frames, and moments, that are unkind to the writer; each of them was wrong once."""
+"""Regressions of the writer: unusual frames and interruptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-def frame_of(*chunks: Any) -> pd.DataFrame:
+def chunked_frame(*chunks: Any) -> pd.DataFrame:
     return pd.DataFrame({"a": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array(chunks)))})
 
 
@@ -34,17 +34,17 @@ def read(data: bytes | None) -> Any:
 # --- Arrow's dictionaries ---------------------------------------------------------------------------------------------
 
 
-def test_a_dictionary_with_equal_values():
+def test_dictionary_with_equal_values():
     array = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1, None], pa.int8()), pa.array(["x", "y", "x"]))
     for part in (array, array.slice(1, 2)):
-        data = numparq.to_parquet(frame_of(part))
+        data = numparq.to_parquet(chunked_frame(part))
         assert read(data)["a"].to_pylist() == part.to_pylist()
 
 
-def test_chunks_whose_dictionaries_do_not_fit_the_type_of_their_indices():
+def test_merged_dictionaries_beyond_the_index_type():
     small = pa.dictionary(pa.int8(), pa.string())
     chunks = [pa.array([f"{letter}{i}" for i in range(100)]).dictionary_encode().cast(small) for letter in "ab"]
-    data = numparq.to_parquet(frame_of(*chunks), row_group_size=70)
+    data = numparq.to_parquet(chunked_frame(*chunks), row_group_size=70)
     assert read(data)["a"].to_pylist() == chunks[0].to_pylist() + chunks[1].to_pylist()
     assert pa.types.is_dictionary(read(data)["a"].type)
 
@@ -54,10 +54,10 @@ def test_chunks_whose_dictionaries_do_not_fit_the_type_of_their_indices():
     [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2), pa.array(["x", None])],
     ids=["half floats", "nulls", "a null"],
 )
-def test_chunks_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
+def test_dictionaries_that_pyarrow_cannot_unify(values: Any):
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), values)
     other = pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int8()), values[::-1])
-    data = numparq.to_parquet(frame_of(array, other), row_group_size=3)
+    data = numparq.to_parquet(chunked_frame(array, other), row_group_size=3)
     assert read(data)["a"].to_pylist() == array.to_pylist() + other.to_pylist()
 
 
@@ -70,18 +70,18 @@ def lists_of(array: Any) -> Any:
     [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2), pa.array(["x", None]), pa.array([str(i) for i in range(100)])],
     ids=["half floats", "nulls", "a null", "too many"],
 )
-def test_chunks_of_lists_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
+def test_nested_dictionaries_that_pyarrow_cannot_unify(values: Any):
     codes = pa.array([0, 1, None, *range(len(values)), 0], pa.int8())
     others = values[::-1] if len(values) == 2 else pa.array([f"b{i}" for i in range(len(values))])
     chunks = [lists_of(pa.DictionaryArray.from_arrays(codes, dictionary)) for dictionary in (values, others)]
-    data = numparq.to_parquet(frame_of(*chunks), row_group_size=3)
+    data = numparq.to_parquet(chunked_frame(*chunks), row_group_size=3)
     assert read(data)["a"].to_pylist() == [row for chunk in chunks for row in chunk.to_pylist()]
 
 
 # --- indexes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_level_of_complex_numbers():
+def test_index_level_of_complex_numbers():
     index = pd.MultiIndex.from_arrays([[1j, 2 + 1j, 1j], [1, 2, 3]], names=["z", "n"])
     data = numparq.to_parquet(pd.DataFrame({"a": range(3)}, index=index))
     assert read(data)["z"].to_pylist() == [{"real": z.real, "imag": z.imag} for z in (1j, 2 + 1j, 1j)]
@@ -101,9 +101,9 @@ def test_timedeltas_beyond_64_bits_of_microseconds(sign: int):
 
 
 @pytest.mark.parametrize("value", [[1e39], [1e39, 1], [10**39, 1.0]], ids=str)
-def test_numbers_in_lists_that_would_become_infinite(value: list):
+def test_numbers_in_lists_that_overflow_float32(value: list):
     schema = pa.schema([("a", pa.list_(pa.float32()))])
-    with pytest.raises(SchemaError, match="range of floats of 32 bits"):
+    with pytest.raises(SchemaError, match="beyond the range of float32"):
         numparq.to_parquet(pd.DataFrame({"a": [value]}), schema=schema)
     infinite = pd.DataFrame({"a": [[float("inf"), 2, -1.5]]})
     assert read(numparq.to_parquet(infinite, schema=schema))["a"].to_pylist() == infinite["a"].tolist()
@@ -125,7 +125,7 @@ def test_bools_whose_bytes_are_not_0_and_1(encoding: str | None):
 
 
 @pytest.mark.parametrize("split", [{"a": True}, {"a": True, "b": False}, ["a"]], ids=str)
-def test_byte_stream_split_concerns_the_columns_that_are_named(split: Any):
+def test_byte_stream_split_applies_to_named_columns(split: Any):
     df = pd.DataFrame({"a": [1.5, 2.5], "b": [1.5, 2.5]})
     group = pq.read_metadata(io.BytesIO(numparq.to_parquet(df, use_byte_stream_split=split) or b"")).row_group(0)
     assert ["BYTE_STREAM_SPLIT" in group.column(number).encodings for number in (0, 1)] == [True, False]
@@ -134,40 +134,40 @@ def test_byte_stream_split_concerns_the_columns_that_are_named(split: Any):
 # --- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals of Unix")
-def test_buffers_are_given_back_when_no_thread_uses_them_any_more(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs Unix signals")
+def test_interrupt_releases_buffers_after_all_threads_end(monkeypatch: pytest.MonkeyPatch):
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        pytest.skip("SIGINT is ignored, as shells have it for what runs in the background")
+        pytest.skip("SIGINT is ignored, as in background jobs of shells")
     df = pd.DataFrame({"a": np.arange(5000), "b": np.arange(5000)})
-    numparq.to_parquet(df, threads=2)  # kernels are loaded: a job is quick
-    encode, running, done, given_back = writer_module.encode_chunk, threading.Event(), threading.Event(), []
+    numparq.to_parquet(df, threads=2)  # loads the kernels, so that jobs are quick
+    encode, running, done, released = writer_module.encode_chunk, threading.Event(), threading.Event(), []
 
     def slow(*arguments: Any) -> Any:
         if threading.current_thread() is threading.main_thread():
             running.wait(10)
-            made = encode(*arguments)
+            encoded = encode(*arguments)
             done.set()
-            return made
+            return encoded
         running.set()
         done.wait(10)
-        time.sleep(0.1)  # the main thread has no job any more, and waits
+        time.sleep(0.1)  # the main thread waits, without a job
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
         time.sleep(0.1)
-        given_back.append(bool(scratch._idle))
+        released.append(bool(scratch._idle))
         return encode(*arguments)
 
     monkeypatch.setattr(file_writer, "encode_chunk", slow)
     monkeypatch.setattr(scratch, "_idle", [])
     with pytest.raises(KeyboardInterrupt):
         numparq.to_parquet(df, threads=2)
-    assert given_back == [False]
+    assert released == [False]
     assert len(scratch._idle) > 0
 
 
 # --- after a failure --------------------------------------------------------------------------------------------------
 
 
-def test_a_writer_that_gave_up_has_no_bytes():
+def test_aborted_writer_has_no_bytes():
     writer = numparq.ParquetWriter(None)
     writer.write(pd.DataFrame({"a": [1]}))
     writer.abort()
@@ -185,13 +185,13 @@ def test_a_writer_that_gave_up_has_no_bytes():
         ([[0]], pa.list_(pa.timestamp("us")), pa.list_(pa.timestamp("us", "Europe/Berlin"))),
     ],
 )
-def test_nested_arrow_data_are_not_cast_with_a_loss(values, have, wanted):
+def test_lossy_casts_of_nested_arrow_data_are_refused(values, have, wanted):
     df = pd.DataFrame({"a": pd.array(pa.array(values, have), dtype=pd.ArrowDtype(have))})
     with pytest.raises(numparq.SchemaError, match="within nested data"):
         numparq.to_parquet(df, schema=pa.schema([("a", wanted)]))
 
 
-def test_nested_arrow_data_are_cast_where_nothing_is_lost():
+def test_lossless_casts_of_nested_arrow_data():
     df = pd.DataFrame({"a": pd.array(pa.array([[1], None, [2, 3]]), dtype=pd.ArrowDtype(pa.list_(pa.int64())))})
     data = numparq.to_parquet(df, schema=pa.schema([("a", pa.list_(pa.int8()))]))
     assert pq.read_table(io.BytesIO(data))["a"].to_pylist() == [[1], None, [2, 3]]

@@ -1,4 +1,4 @@
-"""What numparq writes, it reads back as it was: every dtype, label and name, those that pyarrow loses too."""
+"""numparq's own files read back unchanged: every dtype, label and name, including those that pyarrow loses."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from support.data.pandas_columns import COLUMNS, LABELS, NAMES, assert_round_tri
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-# Columns of which nothing else tells than the Arrow schema.
+# Columns whose type only the Arrow schema records.
 KINDS = ("arrow", "object-timedelta", "object-period")
 ONLY_BY_ARROW_SCHEMA = (*KINDS, *(f"category-{kind}" for kind in KINDS))
 
 
 def write_and_read(frame, index=None, **options):
-    """Write and read a frame; pandas with pyarrow has to read it too."""
+    """Write and read a frame, without the warnings about labels that other readers lose."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of labels that other readers will not have
+        warnings.simplefilter("ignore", UserWarning)  # about labels that other readers lose
         data = numparq.to_parquet(frame, index=index, **options)
     return numparq.read_parquet(data)
 
 
-def rows(series, nulls, count):
-    """Take rows of a series: none of its nulls, some, or nothing else."""
+def select_rows(series, nulls, count):
+    """Select rows of a series: without nulls, with some, or nulls only. None if the series has no such rows."""
     present = np.flatnonzero(~series.isna())
-    places = {"none": present, "some": np.arange(len(series)), "all": np.flatnonzero(series.isna())}[nulls]
-    if count and not len(places):
+    indices = {"none": present, "some": np.arange(len(series)), "all": np.flatnonzero(series.isna())}[nulls]
+    if count and not len(indices):
         return None
-    if "_view" in str(series.dtype):  # which pyarrow cannot take items of
+    if "_view" in str(series.dtype):  # pyarrow cannot take items of views
         items = series.array._pa_array.to_pylist()
-        chosen = [items[place] for place in np.resize(places, count)] if count else []
-        array = pd.arrays.ArrowExtensionArray(pa.array(chosen, series.dtype.pyarrow_dtype))
+        selected = [items[index] for index in np.resize(indices, count)] if count else []
+        array = pd.arrays.ArrowExtensionArray(pa.array(selected, series.dtype.pyarrow_dtype))
     else:
-        array = series.array[np.resize(places, count)] if count else series.array[:0]
+        array = series.array[np.resize(indices, count)] if count else series.array[:0]
     return pd.Series(array, dtype=series.dtype)
 
 
 @pytest.mark.parametrize("nulls", ["none", "some", "all"])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns(name, nulls):
+def test_columns_round_trip(name, nulls):
     for count, options in ((0, {}), (1, {}), (11, {}), (11, {"row_group_size": 4, "store_schema": False})):
-        series = rows(COLUMNS[name], nulls, count)
+        series = select_rows(COLUMNS[name], nulls, count)
         if series is None or ("store_schema" in options and name.startswith(ONLY_BY_ARROW_SCHEMA)):
             continue
         frame = pd.DataFrame({"before": range(count), "a": series, "after": "x"}, index=pd.RangeIndex(count))
@@ -57,7 +57,7 @@ def test_columns(name, nulls):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_indexes(name):
+def test_indexes_round_trip(name):
     series = COLUMNS[name]
     if series.dtype == np.float16 or "halffloat" in name or "_view" in name:
         pytest.skip("pandas has no such indexes")
@@ -69,7 +69,7 @@ def test_indexes(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_levels_of_an_index(name):
+def test_index_levels_round_trip(name):
     series = COLUMNS[name]
     try:
         index = pd.MultiIndex.from_arrays([[2, 1, 1], pd.Index(series, name="k", dtype=series.dtype)])
@@ -77,20 +77,20 @@ def test_levels_of_an_index(name):
     except (NotImplementedError, pa.ArrowException, ValueError, AttributeError) as error:
         pytest.skip(f"pandas has no such levels: {type(error).__name__}")
     if name == "sparse-uint64":
-        pytest.skip("pandas makes other numbers of it")
+        pytest.skip("pandas changes the numbers")
     frame = pd.DataFrame({"a": [1, 2, 3]}, index=index)
     assert_round_trip(write_and_read(frame), frame)
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_labels(name):
+def test_labels_round_trip(name):
     labels = LABELS[name]
     frame = pd.DataFrame(np.arange(2 * len(labels)).reshape(2, -1), columns=labels, index=pd.RangeIndex(2))
     assert_round_trip(write_and_read(frame), frame)
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_names_of_the_index(name):
+def test_index_names_round_trip(name):
     for index in (
         pd.Index([1, 2], name=name),
         pd.RangeIndex(2, name=name),
@@ -105,14 +105,14 @@ def test_names_of_the_index(name):
 @pytest.mark.parametrize(
     "attrs", [{}, {"a": 1, "b": [1, {"c": None}]}, {1: 2}, {"t": (1, 2)}, {"day": pd.Timestamp(1)}, {("a", 1): b"x"}]
 )
-def test_attrs(attrs):
+def test_attrs_round_trip(attrs):
     frame = pd.DataFrame({"a": [1]})
     frame.attrs = attrs
     assert write_and_read(frame).attrs == attrs
 
 
 @pytest.mark.parametrize("name", [*COLUMNS, *LABELS])
-def test_pyarrow_reads_what_numparq_writes(name):
+def test_pyarrow_reads_the_same_shape(name):
     if name in COLUMNS:
         frame = pd.DataFrame({"a": COLUMNS[name]})
     else:
@@ -130,7 +130,7 @@ def category(values, categories, **options):
     return pd.DataFrame({"a": pd.Categorical(values, categories=pd.Index(categories), **options)})
 
 
-def written(*frames, **options):
+def write_frames(*frames, **options):
     with numparq.ParquetWriter(None, **options) as writer:
         for frame in frames:
             writer.write(frame)
@@ -138,9 +138,9 @@ def written(*frames, **options):
 
 
 @pytest.mark.parametrize("make", [int, float, str, pd.Timestamp, lambda number: pd.Timestamp(number, unit="s")])
-def test_categories_of_several_frames_are_joined_in_order(make):
+def test_categories_of_frames_are_merged_in_order(make):
     first, second = [make(3), make(1)], [make(2), make(3), make(5)]
-    data = written(category(first, first), category([second[1], second[0], None], second))
+    data = write_frames(category(first, first), category([second[1], second[0], None], second))
     got = numparq.read_parquet(data)["a"]
     assert got.cat.categories.tolist() == [*first, second[0], second[2]]
     assert got.tolist()[:4] == [*first, second[1], second[0]]
@@ -148,7 +148,7 @@ def test_categories_of_several_frames_are_joined_in_order(make):
 
 
 def test_zeros_of_both_signs_are_one_category():
-    got = numparq.read_parquet(written(category([0.0, 1.0], [0.0, 1.0]), category([-0.0, 2.0], [-0.0, 2.0])))["a"]
+    got = numparq.read_parquet(write_frames(category([0.0, 1.0], [0.0, 1.0]), category([-0.0, 2.0], [-0.0, 2.0])))["a"]
     assert got.cat.categories.tolist() == [0.0, 1.0, 2.0]
     assert got.tolist() == [0.0, 1.0, 0.0, 2.0]
 
@@ -167,7 +167,7 @@ def test_dictionaries_beyond_the_limit_are_in_the_first_row_group(text, count):
 
 @pytest.mark.parametrize("values", [[30, 10, None], ["c", "a", None], [3.5, 1.5, None]])
 @pytest.mark.parametrize("options", [{"use_dictionary": False}, {"column_encoding": "PLAIN"}])
-def test_without_a_dictionary_those_that_occur_are_left(values, options):
+def test_without_a_dictionary_only_used_categories_remain(values, options):
     frame = category(values, [values[0], values[1]])
     got = write_and_read(frame, row_group_size=1, **options)
     assert_round_trip(got, frame)
@@ -191,7 +191,7 @@ def test_row_groups_with_and_without_a_dictionary(dtype, tmp_path):
     assert_round_trip(numparq.read_parquet(path, threads=1), expected)
 
 
-def test_selections_keep_the_categories():
+def test_row_selections_keep_all_categories():
     frame = pd.DataFrame({"a": pd.Categorical.from_codes([2, 0, -1, 0], pd.Index([5, 3, 9])), "b": range(4)})
     data = numparq.to_parquet(frame, row_group_size=2)
     assert_round_trip(numparq.read_parquet(data, nrows=0), frame.iloc[:0])
@@ -202,14 +202,14 @@ def test_selections_keep_the_categories():
     )
 
 
-def test_other_backends_and_categories_as_asked_for():
+def test_dtype_backend_and_categories_options():
     data = numparq.to_parquet(pd.DataFrame({"a": pd.Categorical([3, 1]), "s": pd.arrays.SparseArray([1, 0])}))
     assert [str(dtype) for dtype in numparq.read_parquet(data, dtype_backend="numpy_nullable").dtypes] == ["Int64"] * 2
     assert numparq.read_parquet(data, categories=["a"])["a"].cat.categories.tolist() == [3, 1]
 
 
-def test_categories_of_booleans_that_come_later():
-    got = numparq.read_parquet(written(category([True], [True]), category([False, None], [False])))["a"]
+def test_boolean_categories_of_a_later_frame():
+    got = numparq.read_parquet(write_frames(category([True], [True]), category([False, None], [False])))["a"]
     assert got.cat.categories.tolist() == [True, False]
     assert got.tolist()[:2] == [True, False]
     assert got.isna()[2]
@@ -217,7 +217,7 @@ def test_categories_of_booleans_that_come_later():
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_categoricals_at_random(data):
+def test_random_categoricals(data):
     dtype = data.draw(st.sampled_from(["int8", "uint16", "int64", "float64", "str", "M8[s]", "m8[ns]"]))
     values = data.draw(st.lists(st.integers(0, 100), unique=True, max_size=20))
     labels = pd.Index(values, dtype="int64").astype(dtype)
@@ -228,10 +228,10 @@ def test_categoricals_at_random(data):
     assert_round_trip(got, frame)
 
 
-# --- only files of our own -------------------------------------------------------------------------------------------
+# --- files of other writers, and invalid metadata --------------------------------------------------------------------
 
 
-def test_what_others_wrote_stays_what_pyarrow_makes_of_it(tmp_path):
+def test_pyarrow_files_read_as_by_pyarrow(tmp_path):
     frame = pd.DataFrame({"a": pd.Categorical([3, 1]), "b": np.array([1, 2], "M8[s]"), "c": ["x", "y"]})
     frame["c"] = frame["c"].astype(object)
     frame.to_parquet(tmp_path / "file")
@@ -242,14 +242,14 @@ def test_what_others_wrote_stays_what_pyarrow_makes_of_it(tmp_path):
     assert_round_trip(numparq.read_parquet(tmp_path / "file"), pd.concat([expected, expected], ignore_index=True))
 
 
-def test_values_that_do_not_fit_the_dtype_are_not_lost():
+def test_later_values_beyond_the_first_dtype_are_not_lost():
     exact, finer = pd.DataFrame({"a": np.array([1, 2], "M8[s]")}), pd.DataFrame({"a": np.array([1, 2001], "M8[ms]")})
-    got = numparq.read_parquet(written(exact, finer))["a"]
+    got = numparq.read_parquet(write_frames(exact, finer))["a"]
     assert got.dtype == "datetime64[ms]"
     assert got.astype("int64").tolist() == [1000, 2000, 1, 2001]
     zoned = [frame.apply(lambda column: column.dt.tz_localize("Europe/Paris")) for frame in (exact, finer)]
-    assert numparq.read_parquet(written(*zoned))["a"].dtype == "datetime64[ms, Europe/Paris]"
-    numbers = written(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": pd.array([None, 3], "Int64")}))
+    assert numparq.read_parquet(write_frames(*zoned))["a"].dtype == "datetime64[ms, Europe/Paris]"
+    numbers = write_frames(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": pd.array([None, 3], "Int64")}))
     assert numparq.read_parquet(numbers)["a"].tolist()[3] == 3
 
 
@@ -279,7 +279,7 @@ def test_values_that_do_not_fit_the_dtype_are_not_lost():
         ["x"],
     ],
 )
-def test_notes_that_cannot_be_understood_are_left_out(note, monkeypatch):
+def test_invalid_dtype_metadata_is_ignored(note, monkeypatch):
     from numparq.format.key_values import pandas
 
     monkeypatch.setattr(pandas, "extra_dtype_json", lambda dtype: note)
@@ -288,8 +288,8 @@ def test_notes_that_cannot_be_understood_are_left_out(note, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int16(), pa.binary(3), pa.timestamp("us")], ids=str)
-def test_categories_that_there_are_none_of(kind):
-    """Found by the property test of filters: nothing but codes of no category, and a schema that names their type."""
+def test_null_codes_without_categories(kind):
+    """Found by the property test of filters: only null codes, and a schema that names the type of the categories."""
     schema = pa.schema({"c": pa.dictionary(pa.int32(), kind)})
     data = numparq.to_parquet(pd.DataFrame({"c": pd.Categorical([None, None], categories=[])}), schema=schema)
     assert numparq.read_parquet(data)["c"].isna().tolist() == [True, True]

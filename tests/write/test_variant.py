@@ -1,4 +1,4 @@
-"""VARIANT columns written of Python values: what comes back, by rows and row groups, and what is refused."""
+"""VARIANT columns written from Python values: round trips over row groups, and refused values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def schema(repetition=1):
     return {"v": SchemaNode("v", repetition, logical=LogicalType("VARIANT"), children=PARTS)}
 
 
-def written(values, **options):
+def write_variants(values, **options):
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
     return numparq.to_parquet(pd.DataFrame({"v": series}), schema=schema(), **options)
 
@@ -44,7 +44,7 @@ ROWS = [
 
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_values_of_any_type(size):
-    data = written(ROWS, row_group_size=size)
+    data = write_variants(ROWS, row_group_size=size)
     assert numparq.read_parquet(data)["v"].tolist() == ROWS
     stored = numparq.read_parquet(data, variants="bytes")["v"].tolist()
     assert stored == [
@@ -64,31 +64,31 @@ def test_values_of_any_type(size):
     ],
 )
 def test_columns_of_other_dtypes(values, expected):
-    assert numparq.read_parquet(written(values))["v"].tolist() == expected
+    assert numparq.read_parquet(write_variants(values))["v"].tolist() == expected
 
 
-def test_nan_is_a_number_among_objects():
-    (number,) = numparq.read_parquet(written([float("nan")]))["v"]
+def test_nan_stays_a_float():
+    (number,) = numparq.read_parquet(write_variants([float("nan")]))["v"]
     assert np.isnan(number)
 
 
-def test_what_is_encoded_already_stays():
+def test_encoded_variants_are_written_unchanged():
     parts = [dict(zip(("metadata", "value"), variant.encode(row), strict=True)) for row in ROWS]
-    assert numparq.read_parquet(written([*parts, None]))["v"].tolist() == [*ROWS, None]
+    assert numparq.read_parquet(write_variants([*parts, None]))["v"].tolist() == [*ROWS, None]
     pa = pytest.importorskip("pyarrow")
     kind = pd.ArrowDtype(pa.struct([("metadata", pa.binary()), ("value", pa.binary())]))
-    assert numparq.read_parquet(written(pd.Series(parts, dtype=kind)))["v"].tolist() == ROWS
+    assert numparq.read_parquet(write_variants(pd.Series(parts, dtype=kind)))["v"].tolist() == ROWS
 
 
-NO_VARIANTS = [(object(), "object"), (1j, "complex"), (decimal.Decimal("1e40"), "digits")]
+UNSUPPORTED = [(object(), "object"), (1j, "complex"), (decimal.Decimal("1e40"), "digits")]
 
 
-@pytest.mark.parametrize(("value", "words"), NO_VARIANTS)
-def test_no_variants(value, words):
-    with pytest.raises(SchemaError, match=rf"row 1 is no variant: .*{words}.*column 'v'"):
-        written([1, value])
+@pytest.mark.parametrize(("value", "words"), UNSUPPORTED)
+def test_unsupported_values_are_refused(value, words):
+    with pytest.raises(SchemaError, match=rf"row 1 cannot be encoded as VARIANT: .*{words}.*column 'v'"):
+        write_variants([1, value])
 
 
-def test_a_required_column_has_no_nulls():
+def test_nulls_in_a_required_column_are_refused():
     with pytest.raises(SchemaError, match="'v"):
         numparq.to_parquet(pd.DataFrame({"v": [1, None]}, dtype=object), schema=schema(0))

@@ -39,7 +39,7 @@ def cast_arrow(array: Any, dtype: pd.ArrowDtype) -> Any:
     try:
         made = [_as_type(chunk, wanted) for chunk in chunks]
     except (pa.ArrowException, NotImplementedError) as error:
-        raise SchemaError(f"{data.type} does not become {wanted}: {error}") from error
+        raise SchemaError(f"Arrow type {data.type} cannot be cast to {wanted} without loss: {error}") from error
     return pd.arrays.ArrowExtensionArray(pa.chunked_array(made, type=wanted))
 
 

@@ -36,12 +36,12 @@ def _numbers(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) ->
     made = cast_exact(values, dtype)
     if mask is not None and mask.any():
         if dtype.kind != "f":
-            raise SchemaError(f"there are nulls, which {dtype} does not have")
+            raise SchemaError(f"the column has nulls, which dtype {dtype} cannot hold")
         made = np.where(mask, dtype.type(np.nan), made)
     return made
 
 
-def _moments(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> np.ndarray:
+def _moments(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> Any:
     """Make timestamps without a zone, or durations."""
     unit = np.datetime_data(dtype)[0]
     if isinstance(array, pd.arrays.DatetimeArray | pd.arrays.TimedeltaArray) and isinstance(array.dtype, np.dtype):
@@ -61,10 +61,10 @@ def _objects(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) ->
         return _decimals(array, have, wanted, dtype)
     is_moment = array.dtype.kind in "mM"
     if is_moment and have.kind in ("date", "time"):
-        raise SchemaError(f"a value is beyond what datetime.{have.kind} holds, which the column has in other files")
+        raise SchemaError(f"a value exceeds the range of datetime.{have.kind}, which other files need for this column")
     if have.kind != wanted.kind and not {have.kind, wanted.kind} <= {"binary", "fixed_size_binary"}:
         raise SchemaError(
-            f"a column of {describe_type(have)} does not become Python objects of {describe_type(wanted)}"
+            f"type {describe_type(have)} cannot be cast to Python objects of type {describe_type(wanted)}"
         )
     return _as_objects(array)
 
@@ -135,7 +135,7 @@ def null_column(dtype: Any, count: int) -> Any:
     if isinstance(dtype, np.dtype):
         if _has_no_null(dtype):
             if count:
-                raise SchemaError(f"the column is missing here, and {dtype} has no nulls")
+                raise SchemaError(f"the file lacks the column, and dtype {dtype} cannot hold nulls")
             return np.empty(0, dtype)
         return np.full(count, _NULLS[dtype.kind], dtype)
     if isinstance(dtype, pd.ArrowDtype):
@@ -227,7 +227,7 @@ def _are_objects(*dtypes: Any) -> bool:
 
 def _unchanged(array: Any, dtype: Any) -> Any:
     if array.dtype != dtype:
-        raise SchemaError(f"a column of dtype {array.dtype} does not become one of {dtype}")
+        raise SchemaError(f"dtype {array.dtype} cannot be cast to {dtype}")
     return array
 
 

@@ -141,7 +141,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def _from_date(have: ArrowType, wanted: ArrowType) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not datetime.date:
-            raise SchemaError("a date is beyond the years 1 to 9999, which Python's dates have")
+            raise SchemaError("a date is outside the years 1 to 9999, the range of datetime.date")
         moment = datetime.datetime(value.year, value.month, value.day)
         return cast_time_unit_of_int((moment - _EPOCH).days, "D", "ns") if wanted.unit == "ns" else moment
 

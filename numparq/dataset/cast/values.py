@@ -55,7 +55,7 @@ def _scaled(numbers: np.ndarray, known: str, unit: str) -> np.ndarray:
     if down > 1:
         made, rest = np.divmod(numbers, down)
         if (rest[there] != 0).any():
-            raise SchemaError(f"a value in {known} lies between two that {unit} can tell")
+            raise SchemaError(f"a value in {known} cannot be cast to {unit} without loss")
     else:
         present = numbers[there]
         most = np.iinfo(np.int64).max // up
@@ -126,7 +126,7 @@ def cast_exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         made = values.astype(dtype)
         fits = _fits(values, made)
     if not fits:
-        raise SchemaError(f"a value of {values.dtype} does not fit {dtype}")
+        raise SchemaError(f"a value of dtype {values.dtype} cannot be cast to {dtype} without loss")
     return made
 
 
@@ -151,7 +151,7 @@ def rescale_decimal(value: decimal.Decimal, unit: decimal.Decimal) -> decimal.De
         return value.quantize(unit, context=_EXACT)
     except decimal.DecimalException:
         raise SchemaError(
-            f"{value} has more digits behind the point than the {-int(unit.as_tuple().exponent)} there are to be"
+            f"{value} has more than {-int(unit.as_tuple().exponent)} digits after the decimal point"
         ) from None
 
 

@@ -26,8 +26,8 @@ __all__ = ["LocalJob", "LocalStage"]
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _GONE = (
-    "the folder of the write is not there: the write is over, or was removed as that of a dead process, or this "
-    "machine does not see the folder that it was begun in"
+    "the directory of the write is missing: the write has ended, or was removed as that of a dead process, or this "
+    "machine does not see the directory"
 )
 
 
@@ -70,7 +70,7 @@ class LocalStage:
         """
         folder = cls(base, job, stage_folder_name(job, outlives), [])
         if os.path.exists(base) and not os.path.isdir(base):
-            raise NotADirectoryError(errno.ENOTDIR, "a dataset is a folder, and there is a file of this name", base)
+            raise NotADirectoryError(errno.ENOTDIR, "path must be the directory of a dataset, but is a file", base)
         try:
             make_directory(base, folder._made)
             with exclusive_lock(base):  # nobody sweeps it away before it is locked

@@ -86,12 +86,15 @@ class CommitRecord:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise InvalidFileError("the record of a commit is damaged", file=name)
+            raise InvalidFileError("the commit record is damaged", file=name)
         if found.get("version") != _VERSION:
-            raise InvalidFileError("the record of a commit is of a later version of numparq", file=name)
+            raise InvalidFileError(
+                f"the commit record has version {found.get('version')!r}, not {_VERSION}; use a later numparq",
+                file=name,
+            )
         record = cls(*(found.get(key) for key in _PARTS))  # type: ignore[arg-type]
         if not record._is_sound(name):
-            raise InvalidFileError("the record of a commit names what does not belong to the dataset", file=name)
+            raise InvalidFileError("the commit record names files that are not in the dataset", file=name)
         return record
 
     def _is_sound(self, name: str) -> bool:

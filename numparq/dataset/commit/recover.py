@@ -9,6 +9,7 @@ from typing import Any
 
 from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id, try_lock
+from numparq.typing import PathLike, StorageOptions
 
 from .local_store import OPEN_DIRECTORY, finish_commit, list_records, remove_stage
 from .record import (
@@ -46,10 +47,10 @@ class Recovered:
 
 
 def recover(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     abandoned: bool = False,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
 ) -> Recovered:
     """Complete the interrupted commits of a dataset, and remove the files of abandoned writes.
@@ -97,21 +98,21 @@ def complete_interrupted(base: str) -> list[str]:
                 record = CommitRecord.decode(file.read(), os.path.join(base, name))
         except FileNotFoundError:
             continue
-        _check_places(base, record)
+        _check_paths(base, record)
         if record.folder:
             finish_commit(base, record)
             done.append(record.job)
     return done
 
 
-def _check_places(base: str, record: CommitRecord) -> None:
+def _check_paths(base: str, record: CommitRecord) -> None:
     """Raise InvalidFileError if a link leads paths of a record out of the dataset."""
     root = os.path.realpath(base)
     folders = {os.path.dirname(place) for part in (record.files, record.over, record.gone) for place in part}
     for folder in folders:
         if os.path.commonpath([root, os.path.realpath(os.path.join(base, folder))]) != root:
             raise InvalidFileError(
-                "a commit that broke off concerns files that a link leads to, out of the dataset: complete it by hand",
+                "an interrupted commit concerns files outside the dataset, behind a link; complete it by hand",
                 file=os.path.join(base, record_name(record.job)),
             )
 

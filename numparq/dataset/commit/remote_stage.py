@@ -144,8 +144,8 @@ class RemoteJob(RemoteJobBase):
             elif self._alone and record.alone:
                 raise BlockingIOError(
                     errno.EAGAIN,
-                    f"another write, {record.job}, replaces files there, or expects none; if it is dead, "
-                    "numparq.dataset.recover(path, abandoned=True) removes what it has left",
+                    f"write {record.job} is running, and replaces files or expects none; if it is dead, "
+                    "numparq.dataset.recover(path, abandoned=True) removes its files",
                     self._name_of(self.base),
                 )
 

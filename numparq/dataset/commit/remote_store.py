@@ -72,8 +72,8 @@ class RemoteStore:
         """Read a file."""
         if self._is_arrow:
             with self.filesystem.open_input_file(path) as file:
-                return file.read()
-        return self.filesystem.cat_file(path)
+                return bytes(file.read())
+        return bytes(self.filesystem.cat_file(path))
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file, by one request."""

@@ -26,6 +26,7 @@ from numparq.dataset.listing.remote import RemoteLister
 from numparq.dataset.partitions.partitioning import Partitioning, parse_partitioning
 from numparq.errors import InvalidFileError, error_context
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.typing import PathOrPaths, StorageOptions
 
 __all__ = ["DatasetListing", "is_dataset_path", "list_files"]
 
@@ -63,7 +64,7 @@ class DatasetListing:
 
 
 def list_files(
-    path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
+    path: PathOrPaths, *, partitioning: Any = "hive", storage_options: StorageOptions = None, filesystem: Any = None
 ) -> DatasetListing:
     """List the files of a path, directory, glob or URL, or of a list of these; hidden files are left out.
 
@@ -71,7 +72,7 @@ def list_files(
     """
     how = parse_partitioning(partitioning)
     several = isinstance(path, (list, tuple))
-    paths = list(path) if several else [path]
+    paths: list[Any] = list(path) if isinstance(path, (list, tuple)) else [path]
     if not paths:
         raise ValueError("the list of files is empty")
     place = resolve_paths(paths, storage_options, filesystem)
@@ -79,13 +80,13 @@ def list_files(
     parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
     if not several and parts[0].is_file:
         found = parts[0].found
-        name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(path)
+        name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(paths[0])
         only = DataFileList(found.paths, found.entries, PartitionIndex.from_values([()]), name_of)
         return DatasetListing(only, filesystem=place.filesystem, is_single_file=True)
     return _listing(parts, place, how, several)
 
 
-def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
+def is_dataset_path(path: PathOrPaths, *, storage_options: StorageOptions = None, filesystem: Any = None) -> bool:
     """Whether a path stands for a dataset; False for one file, bytes, a file object, or if nothing is there.
 
     A local path costs a stat, a remote one a request; `DatasetListing.is_single_file` needs no extra request.
@@ -184,7 +185,7 @@ def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, s
         for name in (METADATA_FILE, COMMON_METADATA_FILE)
     )
     if not paths and metadata is None and common is None:
-        raise InvalidFileError("no Parquet files below the directory", file=place.display_name(place.paths[0]))
+        raise InvalidFileError("the directory has no Parquet files", file=place.display_name(place.paths[0]))
     keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
     files = DataFileList(paths, about, divided, place.display_name)
     return DatasetListing(
@@ -241,10 +242,10 @@ def _disagreement(
 ) -> InvalidFileError:
     if how.kind == "positions":
         wanted = ", ".join(map(repr, keys))
-        return InvalidFileError(f"the file is not deep enough for a directory each of {wanted}", file=path)
+        return InvalidFileError(f"the path has too few directories for the partition columns {wanted}", file=path)
     one, another = (" and ".join(map(repr, names)) or "no keys" for names in (keys, others))
     return InvalidFileError(
-        f"the files of a dataset are partitioned by the same keys, and this one is by {another}, where {first!r} is "
-        f"by {one}; partitioning=None reads them without these columns",
+        f"the file is partitioned by {another}, but {first!r} by {one}; "
+        "partitioning=None reads the files without these columns",
         file=path,
     )

@@ -17,6 +17,7 @@ from numparq.io.open import open_filesystem_source
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_files
 from numparq.io.source import Source, allocate_with_slack
 from numparq.io.tail_source import TailSource
+from numparq.typing import StorageOptions
 from numparq.util.worker_pool import WorkerPool
 
 from .files import DatasetListing
@@ -39,7 +40,7 @@ def open_files(
     listing: DatasetListing,
     files: Sequence[DataFile],
     *,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     coalescing: Coalescing | None = None,
 ) -> list[OpenFile]:
     """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.

@@ -11,6 +11,7 @@ from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.format.open_file import OpenFile
 from numparq.io.open import open_filesystem_source, open_local_source
 from numparq.io.source import Source
+from numparq.typing import PathOrPaths, StorageOptions
 
 from .files import list_files
 from .open_files import open_files
@@ -29,12 +30,12 @@ class DatasetSnapshot:
 
     def __init__(
         self,
-        path: Any,
+        path: PathOrPaths,
         partitioning: Any,
         categories: Collection[str] | None,
         schema: Any,
         resolve: str,
-        storage_options: dict[str, Any] | None,
+        storage_options: StorageOptions,
         filesystem: Any,
         coalescing: Coalescing | None,
     ) -> None:

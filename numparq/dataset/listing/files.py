@@ -163,10 +163,10 @@ class DataFileList(Sequence[DataFile]):
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return self.take(np.arange(len(self))[at])
-        return self._made(self._paths[at], self.partition_index.codes[at])
+        return self._build_file(self._paths[at], self.partition_index.codes[at])
 
     def __iter__(self) -> Iterator[DataFile]:
-        return map(self._made, self._paths, self.partition_index.codes.tolist())
+        return map(self._build_file, self._paths, self.partition_index.codes.tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -183,6 +183,6 @@ class DataFileList(Sequence[DataFile]):
             paths, self._about, self.partition_index._replace(codes=self.partition_index.codes[places]), self._name_of
         )
 
-    def _made(self, path: str, partition: int) -> DataFile:
+    def _build_file(self, path: str, partition: int) -> DataFile:
         entry = self._about.get(path) or FileEntry(path)
         return data_file_from_entry(entry, self._name_of(path), self.partition_index.partitions[partition])

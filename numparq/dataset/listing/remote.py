@@ -101,7 +101,7 @@ class _FsspecLister:
         return entries, [path for path in directories if parts.matches(path[start:].rstrip("/") + "/file")]
 
 
-def _files_of(infos: dict[str, dict]) -> list[FileEntry]:
+def _files_of(infos: dict[str, dict[str, Any]]) -> list[FileEntry]:
     """Build the entries of files from fsspec's infos, without the directory markers of object stores."""
     return [
         _fsspec_entry(path, info)
@@ -110,7 +110,7 @@ def _files_of(infos: dict[str, dict]) -> list[FileEntry]:
     ]
 
 
-def _fsspec_entry(path: str, info: dict) -> FileEntry:
+def _fsspec_entry(path: str, info: dict[str, Any]) -> FileEntry:
     size = info.get("size")
     version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
     if isinstance(version, datetime):

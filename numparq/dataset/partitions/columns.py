@@ -55,9 +55,7 @@ class DatasetPartitions:
         for key, spec in (types or {}).items():
             if key not in self._types:
                 known = ", ".join(map(repr, self.keys)) or "nothing"
-                raise ValueError(
-                    f"a type is given for the partition column {key!r}, and the files are partitioned by {known}"
-                )
+                raise ValueError(f"partitioning has a type for {key!r}, but the files are partitioned by {known}")
             asked = key in (categories or ())
             given, is_category = (None, False) if spec is INFERRED else parse_partition_type(spec)
             self._types[key] = given, is_category or asked
@@ -119,7 +117,7 @@ class DatasetPartitions:
             rows = np.repeat(codes, num_rows)
             return (_arrow_dictionary if dtype_backend == "pyarrow" else _categorical)(column, rows)
         distinct = column.finished(dtype_backend, self.has_nulls(key))
-        return _taken(distinct, codes).repeat(np.asarray(num_rows, np.intp))
+        return _take_values(distinct, codes).repeat(np.asarray(num_rows, np.intp))
 
     def _column(self, key: str) -> _Column:
         if key not in self._made:
@@ -169,7 +167,7 @@ def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
     try:
         return kind.parse(raw)
     except ValueError:
-        raise SchemaError(f"the partition value {raw!r} is no {kind.name}", column=key) from None
+        raise SchemaError(f"partition value {raw!r} is not a valid {kind.name}", column=key) from None
 
 
 @dataclass
@@ -217,7 +215,7 @@ def _binary(values: list[bytes]) -> BinaryArray:
     return BinaryArray(offsets, np.frombuffer(b"".join(values) + bytes(8), np.uint8))
 
 
-def _taken(distinct: Any, codes: np.ndarray) -> Any:
+def _take_values(distinct: Any, codes: np.ndarray) -> Any:
     """Take items of an array by code; -1 takes a null."""
     taken = pd.api.extensions.take(distinct, codes.astype(np.intp), allow_fill=True)
     if taken.dtype == object and distinct.dtype == object:

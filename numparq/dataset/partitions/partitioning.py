@@ -65,7 +65,7 @@ def _decoded(text: str) -> str:
         decoded = unquote(text, errors="strict") if "%" in text else text
         decoded.encode()
     except UnicodeError:
-        raise InvalidFileError(f"the name of the partition {text!r} is no UTF-8 text") from None
+        raise InvalidFileError(f"the directory name {text!r} is not valid UTF-8") from None
     return decoded
 
 
@@ -105,7 +105,7 @@ def parse_partitioning(value: Any) -> Partitioning:
         return Partitioning("none")
     if isinstance(value, str):
         if value != "hive":
-            raise ValueError(f'partitioning is "hive", None, names or types of columns, not {value!r}')
+            raise ValueError(f'partitioning must be "hive", None, a list of names, or a dict of types, not {value!r}')
         return Partitioning()
     if isinstance(value, Mapping):
         return Partitioning("hive", types=_named(value.items()))
@@ -113,26 +113,28 @@ def parse_partitioning(value: Any) -> Partitioning:
         pairs = [(item, None) if isinstance(item, str) else _pair(item) for item in value]
         names = tuple(name for name, _ in pairs)
         if len(set(names)) != len(names) or not names:
-            raise ValueError(f"partitioning needs the names of columns, each once, not {value!r}")
+            raise ValueError(f"partitioning must name one or more different columns, not {value!r}")
         return Partitioning("positions", names, _named((name, kind) for name, kind in pairs if kind is not None))
     if type(value).__name__ in _OF_ARROW and hasattr(value, "schema"):
         kind = _OF_ARROW[type(value).__name__]
         types = {field.name: field.type for field in value.schema}
         return Partitioning(kind, tuple(types) if kind == "positions" else (), types)
-    raise TypeError(f'partitioning is "hive", None, names or types of columns, not {type(value).__name__}')
+    raise TypeError(
+        f'partitioning must be "hive", None, a list of names, or a dict of types, not {type(value).__name__}'
+    )
 
 
 def _pair(item: Any) -> tuple[str, Any]:
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
         return item
-    raise TypeError(f"partitioning is a list of names, or of pairs of a name and a type; {item!r} is neither")
+    raise TypeError(f"partitioning must list names, or pairs of a name and a type, not {item!r}")
 
 
 def _named(pairs: Any) -> dict[str, Any]:
     types = dict(pairs)
     for name in types:
         if not isinstance(name, str):
-            raise TypeError(f"partitioning gives types of columns by their names, and {name!r} is no name")
+            raise TypeError(f"partitioning must map names to types, but {name!r} is not a str")
     return types
 
 
@@ -160,11 +162,13 @@ def _percent(found: re.Match[str]) -> str:
 
 def _escaped(key: str, value: str) -> str:
     if value == "":
-        raise SchemaError("an empty string cannot be told from a null in the name of a folder: replace it", column=key)
+        raise SchemaError(
+            "an empty string cannot be a partition value, as readers take it for null; replace it", column=key
+        )
     if value == HIVE_NULL:
-        raise SchemaError(f"{HIVE_NULL!r} stands for null in the name of a folder: replace it", column=key)
+        raise SchemaError(f"{HIVE_NULL!r} cannot be a partition value, as it stands for null; replace it", column=key)
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise SchemaError(f"the value {value!r} is not valid Unicode", column=key) from None
+        raise SchemaError(f"partition value {value!r} is not valid Unicode", column=key) from None
     return _IN_VALUES.sub(lambda found: quote(found[0], safe=""), value)

@@ -143,7 +143,7 @@ def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:
     if not has_text or arrow_type.extension is not None or node.children:
         kind = arrow_type.extension or arrow_type.kind
         raise SchemaError(
-            f"values of the type {kind} cannot be names of folders: use other partition columns, or make text of them",
+            f"values of type {kind} cannot be partition values; use other partition columns, or cast to str",
             column=node.name,
         )
 
@@ -168,4 +168,4 @@ def _decimal(number: int, scale: int) -> str:
 
 def _decimal_width(precision: int) -> int:
     """Return the width in bytes of a FIXED_LEN_BYTE_ARRAY decimal."""
-    return ((10**precision - 1).bit_length() + 8) // 8
+    return (int(10**precision - 1).bit_length() + 8) // 8

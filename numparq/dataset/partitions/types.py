@@ -145,7 +145,7 @@ def _unscaled(text: str, precision: int, scale: int) -> int:
     sign, digits, exponent = decimal.Decimal(text).as_tuple()
     shift = int(exponent) + scale
     number = int("".join(map(str, digits)))
-    number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10**-shift)
+    number, rest = (number * int(10**shift), 0) if shift >= 0 else divmod(number, int(10**-shift))
     if rest or number >= 10**precision:
         raise ValueError(text)
     return -number if sign else number
@@ -166,7 +166,9 @@ def _integers(bits: int, signed: bool) -> PartitionType:
 
 def _decimals(precision: int, scale: int) -> PartitionType:
     if not 0 < precision <= 38 or not 0 <= scale <= precision:
-        raise ValueError(f"decimal({precision}, {scale}) is no type: there are 1 to 38 digits, and no more decimals")
+        raise ValueError(
+            f"decimal({precision}, {scale}) is not a type: precision must be 1 to 38, and scale at most precision"
+        )
     physical = INT32 if precision <= 9 else INT64 if precision <= 18 else FIXED_LEN_BYTE_ARRAY
     is_wide = physical == FIXED_LEN_BYTE_ARRAY
 
@@ -254,7 +256,7 @@ def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
         match = re.fullmatch(pattern, name, re.IGNORECASE)
         if match:
             return make(*match.groups()), False
-    raise TypeError(f"{spec!r} is no type of a partition column: see numparq.read_parquet, partitioning")
+    raise TypeError(f"{spec!r} is not a type for a partition column; use a dtype, such as 'int64' or 'str'")
 
 
 def infer_partition_type(texts: Iterable[str]) -> PartitionType:

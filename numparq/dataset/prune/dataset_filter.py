@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from numparq.expr.unwrap_cast import unwrap_cast
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.scan.predicate import ScanPredicate
+from numparq.typing import Filters, RuntimeFilters
 from numparq.util.bounded_cache import BoundedCache
 
 from .filter_columns import DatasetFilterColumns, FileFilterColumn
@@ -56,7 +57,11 @@ class DatasetFilter:
     """
 
     def __init__(
-        self, filters: Any, dataset_schema: DatasetSchema, partitions: DatasetPartitions, runtime_filters: Any = ()
+        self,
+        filters: Filters,
+        dataset_schema: DatasetSchema,
+        partitions: DatasetPartitions,
+        runtime_filters: RuntimeFilters = (),
     ) -> None:
         self._partitions = partitions
         self._columns = DatasetFilterColumns(dataset_schema, partitions)
@@ -73,7 +78,7 @@ class DatasetFilter:
         self._arrived: dict[RuntimeFilter, tuple[Expression, Expression]] = {}
 
     def __repr__(self) -> str:
-        return f"<FileFilter {self.predicate!r}>"
+        return f"<DatasetFilter {self.predicate!r}>"
 
     def _wrapped(self, bound: Expression) -> Expression:
         return wrap_partition_predicates(bound, self._columns.items, self._partitions)
@@ -186,7 +191,7 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
     try:
         return _PLACED[type(bound)](bound, place)
     except LiteralError as error:
-        message = f"{bound!r} cannot be asked of the column here: {error}"
+        message = f"{bound!r} cannot be evaluated on the column of this file: {error}"
         raise SchemaError(message, column=place.leaf.name) from None
 
 
@@ -221,7 +226,7 @@ def _member(test: BloomPredicate, place: FileFilterColumn) -> Expression:
     )
 
 
-_PLACED: dict[type, Any] = {
+_PLACED: dict[type[Expression], Callable[[Any, FileFilterColumn], Expression]] = {
     NullPredicate: _null,
     ValuePredicate: _value,
     ContainsPredicate: _element,

@@ -85,7 +85,7 @@ class _FilterColumnResolver(ColumnResolver):
     def resolve(self, name: ColumnName) -> ResolvedColumn:
         """Resolve a name; errors are those of `numparq.expr.resolve.resolve_column`."""
         if name not in self._by_name:
-            made = self._made(name)
+            made = self._resolve(name)
             same = [
                 item.resolved for item in self.items if (item.resolved.path, item.key) == (made.resolved.path, made.key)
             ]
@@ -98,7 +98,7 @@ class _FilterColumnResolver(ColumnResolver):
         """Return the Arrow type of a filter column by its leaf ordinal; `bind` reads it as a mapping."""
         return self.items[index].origin
 
-    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+    def _resolve(self, name: ColumnName) -> DatasetFilterColumn:
         raise NotImplementedError
 
     def _partition(self, key: int, partitions: DatasetPartitions) -> DatasetFilterColumn:
@@ -114,7 +114,7 @@ class PartitionKeyColumns(_FilterColumnResolver):
         super().__init__()
         self._partitions = partitions
 
-    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+    def _resolve(self, name: ColumnName) -> DatasetFilterColumn:
         key = partition_key_ordinal(name, self._partitions)
         if key < 0:
             raise unknown_column_error("the dataset", name, self._partitions.keys)
@@ -131,7 +131,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         self._origins = LeafArrowTypes(dataset_schema.schema_file)
         self._within: dict[tuple[int, int], tuple[Any, tuple[FileFilterColumn | None, ...]]] = {}
 
-    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+    def _resolve(self, name: ColumnName) -> DatasetFilterColumn:
         key = partition_key_ordinal(name, self._partitions)
         return self._partition(key, self._partitions) if key >= 0 else self._column(name)
 
@@ -168,13 +168,13 @@ class DatasetFilterColumns(_FilterColumnResolver):
         about = file.schema, file.arrow_schema  # shared by all files with equal footers
         known = self._within.get((id(about[0]), id(about[1])))
         if known is None or len(known[1]) != len(self.items):
-            known = about, self._looked_up(file)
+            known = about, self._map_columns(file)
             if len(self._within) >= _MOST_KEPT:
                 self._within.clear()
             self._within[id(about[0]), id(about[1])] = known
         return known[1]
 
-    def _looked_up(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
+    def _map_columns(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
         columns = [item.column for item in self.items if item.column is not None]
         matches = iter(self._schema.map_columns(file, columns)) if columns else iter(())
         return tuple(None if item.column is None else _in_file(file, next(matches).column) for item in self.items)

@@ -111,7 +111,8 @@ class MetadataFileGroups:
             return np.full(len(groups), np.iinfo(np.int64).max)
         data, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
         starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
-        return (starts + facts["total_compressed_size"])[:, 0]
+        ends: np.ndarray = starts + facts["total_compressed_size"]
+        return ends[:, 0]
 
 
 def _normal(path: str) -> str:
@@ -188,8 +189,11 @@ class MetadataFilePruner:
 
         def answer(test: Any) -> np.ndarray:
             if isinstance(test, PartitionPredicate):
-                return test.evaluate([file.values[test.key] for file in files])[owners]
+                kept: np.ndarray = test.evaluate([file.values[test.key] for file in files])[owners]
+                return kept
             elsewhere = np.array(self._named.file_paths(test.leaf.index), object)[groups] != here
-            return predicate_may_match(test, row_group_statistics(metadata, test.leaf, groups)) | elsewhere
+            statistics = row_group_statistics(metadata, test.leaf, groups)
+            may_match: np.ndarray = predicate_may_match(test, statistics) | elsewhere
+            return may_match
 
         return combine_results(asked, answer, lambda value: np.full(len(groups), value))

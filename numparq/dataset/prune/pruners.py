@@ -85,7 +85,7 @@ def apply_pruner(pruner: FilePruner, files: Sequence[DataFile]) -> np.ndarray:
     kept = np.asarray(pruner.keep(files))
     if kept.shape != (len(files),) or (kept.dtype != np.bool_ and len(files)):
         given = f"{kept.dtype} of shape {kept.shape}"
-        raise ValueError(f"the pruner {pruner.name!r} has to give a bool for each of {len(files)} files, not {given}")
+        raise ValueError(f"pruner {pruner.name!r} must return a bool for each of {len(files)} files, not {given}")
     return kept.astype(np.bool_, copy=False)
 
 
@@ -114,7 +114,7 @@ class PartitionPruner:
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
         """Return which files may have matching rows; see `FilePruner`."""
-        return _kept(self._asked, files)
+        return _evaluate_all(self._asked, files)
 
 
 def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: DatasetPartitions) -> Expression:
@@ -131,10 +131,11 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
     return wrap_partition_predicates(bound, keys.items, partitions)
 
 
-def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
+def _evaluate_all(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
     """Evaluate an expression for all files, once for each partition."""
     partitions, which = PartitionIndex.from_files(files)
-    return _answers(asked, partitions)[which]
+    kept: np.ndarray = _answers(asked, partitions)[which]
+    return kept
 
 
 def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) -> np.ndarray:
@@ -160,7 +161,7 @@ def select_files(listing: DatasetListing, partitioning: Any, where: Any) -> list
         if partition_key_ordinal(name, partitions) < 0:
             shown = name if isinstance(name, str) else ".".join(map(str, name))
             known = ", ".join(map(repr, partitions.keys)) or "none"
-            raise ValueError(f"where is about partition columns, and {shown!r} is none: there are {known}")
+            raise ValueError(f"where may use only partition columns ({known}), not {shown!r}")
     kept = apply_pruner(PartitionPruner(asked, partitions), listing.files)
     return [file for file, is_kept in zip(listing.files, kept.tolist(), strict=True) if is_kept]
 
@@ -175,7 +176,7 @@ def _names(expression: Any) -> Iterator[Any]:
     elif isinstance(expression, ColumnPredicate):
         yield expression.name
     elif not isinstance(expression, Constant):
-        raise ValueError(f"where cannot be {expression!r}")
+        raise ValueError(f"where cannot have {expression!r}; use comparisons of partition columns")
 
 
 class StatisticsPruner:

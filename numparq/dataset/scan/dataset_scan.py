@@ -231,7 +231,7 @@ class DatasetScan:
             return self._decoded([self._part(wanted) for wanted in files], limit)
         except UnexpectedNulls as found:
             name = self.table.names[found.leaf]
-            message = "the column has nulls, though the statistics say that it has none"
+            message = "the column has nulls, but its statistics declare none"
             raise InvalidFileError(message, column=name) from None
 
     def _decoded(self, parts: list[DatasetFileReader], limit: int | None) -> DecodedRows:
@@ -256,7 +256,9 @@ class DatasetScan:
         except ParquetError:  # a LimitError is a MemoryError, too
             raise
         except MemoryError as error:
-            raise LimitError(f"there is not enough memory to read {len(parts):,} files into one frame") from error
+            raise LimitError(
+                f"not enough memory to read {len(parts):,} files into one frame; use numparq.Dataset.iter_batches"
+            ) from error
         in_order = [decoded[id(part)] for part in parts]
         buffers = _joined(layout, [shared for shared, _ in in_order])
         _settle_orders(layout, [shared for shared, _ in in_order])

@@ -51,7 +51,7 @@ class DatasetQuery:
         self.schema = schema
         self.scan = DatasetScan(schema, table, files, options)  # of all files: dtypes must not depend on literals
         self.file_selections = [file for file in files if not file.matches_nothing]
-        self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.matches_nothing])
+        self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self._asked = asked
 
     def plan(self) -> DatasetPlan:

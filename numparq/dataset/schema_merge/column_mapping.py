@@ -27,8 +27,7 @@ def _by_name(fields: Sequence[SchemaField | None]) -> list[Hashable]:
     for name in names:
         if name is not None and name in known:
             raise SchemaError(
-                f"there are two columns called {name!r}, which are not to be told apart by their names: "
-                "resolve='position' does that",
+                f"the file has two columns named {name!r}; resolve='position' distinguishes them",
                 column=name,
             )
         known.add(name)
@@ -44,10 +43,10 @@ def _by_id(fields: Sequence[SchemaField | None]) -> list[Hashable]:
     for field in fields:
         if field is not None and field.field_id is None:
             raise SchemaError(
-                "the column has no field id, by which resolve='field_id' would find it", column=field.name
+                "the column has no field id, which resolve='field_id' needs; use resolve='name'", column=field.name
             )
         if field is not None and field.field_id in ids:
-            raise SchemaError(f"there are two columns with the field id {field.field_id}", column=field.name)
+            raise SchemaError(f"two columns have field id {field.field_id}; use resolve='name'", column=field.name)
         ids.append(None if field is None else field.field_id)
     return ids
 
@@ -78,7 +77,7 @@ _MISSING = MappedColumn(None, False)
 def field_key_function(resolve: str) -> FieldKeyFunction:
     """Return the function that assigns keys to sibling fields, for ``resolve`` "name", "position" or "field_id"."""
     if resolve not in _LABELS:
-        raise ValueError(f"resolve is one of {', '.join(map(repr, _LABELS))}, not {resolve!r}")
+        raise ValueError(f"resolve must be one of {', '.join(map(repr, _LABELS))}, not {resolve!r}")
     return _LABELS[resolve]
 
 
@@ -206,13 +205,13 @@ class _NestedMapper:
     def _children(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
         # Children that the dataset lacks get names that no field can have; they are read for their levels only.
         children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
-        for ours, place in self._places(wanted, known):
+        for ours, place in self._child_positions(wanted, known):
             children[place] = self.renamed(
                 asked.children[ours], wanted.children[ours], theirs.children[place], known.children[place]
             )
         return replace(theirs, name=asked.name, children=tuple(children))
 
-    def _places(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
+    def _child_positions(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
         """Yield the positions, in the dataset's node and in the file's, of each child that both have."""
         if wanted.kind != "struct":
             yield from ((place, place) for place in range(len(wanted.children)))

@@ -75,7 +75,7 @@ class DatasetSchema:
         if schema is not None:
             made = _apply_user_schema(schema, kinds, len(files), labels)
         elif not files:
-            raise ValueError("there is no file that a schema could be taken of")
+            raise ValueError("the dataset has no files, so schema= is needed")
         elif have_same_columns(kinds):
             field_keys(kinds[0].fields if resolve != "name" else (), labels, kinds[0].name, ())
             prototype = without_range_index(files[0]) if len(files) > 1 else files[0]

@@ -47,7 +47,7 @@ def merge_geo_metadata(found: Sequence[tuple[str, bytes]], columns: Collection[s
             first, agreed = known.setdefault(name, (file, notes))
             if name in columns and notes != agreed:
                 raise SchemaError(
-                    f"the geometries of the column have another CRS, or other edges, in {first!r}",
+                    f"the CRS or edges of the geometries differ from those in {first!r}",
                     file=file,
                     column=name,
                 )

@@ -56,8 +56,7 @@ def _check_names(made: Sequence[SchemaField], path: tuple[str, ...]) -> None:
     for field in made:
         if field.name in known:
             raise SchemaError(
-                f"two different columns are called {field.name!r}, each in another file: with schema= "
-                "they can be given other names",
+                f"two different columns of different files are named {field.name!r}; rename them with schema=",
                 column=".".join((*path, field.name)),
             )
         known.add(field.name)
@@ -89,7 +88,7 @@ def merge_field(
 def _conflict(first: FieldOfFile, second: FieldOfFile, path: tuple[str, ...]) -> SchemaError:
     here, there = describe_field(second.field), describe_field(first.field)
     return SchemaError(
-        f"the column is {here} here, and {there} in {first.file!r}: no type holds the values of both without a loss",
+        f"the column is {here} here, but {there} in {first.file!r}; no type holds both without loss",
         file=second.file,
         column=".".join(path),
     )

@@ -75,8 +75,8 @@ def _fitted(
         return replace(wanted, nullable=nullable)
     if known.kind != wanted.kind or not _KINDS[wanted.kind](wanted, known) or (above and _other_unit(wanted, known)):
         raise SchemaError(
-            f"the column is {describe_field(known)} here, which does not become the {describe_field(wanted)} of "
-            "the schema without a loss",
+            f"the column is {describe_field(known)} here, and cannot be cast to {describe_field(wanted)} of "
+            "the schema without loss",
             file=file,
             column=".".join(path),
         )
@@ -139,7 +139,7 @@ def _mapping(schema: Any) -> Any:
     names = [name for name, _ in items]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the schema has the column {twice!r} twice")
+        raise ValueError(f"the schema has column {twice!r} twice")
     return dict(items)
 
 

@@ -20,8 +20,8 @@ from .split import SplitPart
 
 __all__ = ["footer_digest", "open_split_files", "stamp_file", "stamp_local_file"]
 
-_CHANGED = "the file has changed since the table was divided into splits: divide it again"
-_GONE = "the file is gone since the table was divided into splits"
+_CHANGED = "the file has changed since the table was divided into splits; divide it again"
+_GONE = "the file was removed since the table was divided into splits; divide it again"
 
 
 def footer_digest(file: OpenFile) -> bytes:

@@ -79,7 +79,7 @@ def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: 
 
     The open files show which share of the bytes is read. Raises FileNotFoundError if a file is gone.
     """
-    files = _looked_at([contents.files[at] for at in query.candidates], contents.listing.filesystem)
+    files = _with_sizes([contents.files[at] for at in query.candidates], contents.listing.filesystem)
     share = _share(query)
     total = sum(int((file.size or 0) * share) for file in files)
     capacity = max(min(split_bytes, total // min_splits), 1)
@@ -88,7 +88,7 @@ def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: 
     return [_byte_split(pieces[run.start : run.stop]) for run in runs]
 
 
-def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
+def _with_sizes(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
     """Return files with sizes and versions, requested where the listing has none."""
     if filesystem is None:
         return [_local(file) for file in files]

@@ -20,6 +20,7 @@ from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
 from numparq.scan.stream.batches import Batches
 from numparq.scan.stream.units import BatchSize
+from numparq.typing import RuntimeFilters
 
 from .open_files import open_split_files
 from .serialized_schema import SerializedSchema
@@ -83,7 +84,7 @@ class SplitReader:
         names = ", ".join(repr(name) for name in self.names)
         return f"<SplitReader of {names}>"
 
-    def with_runtime_filters(self, runtime_filters: Any) -> SplitReader:
+    def with_runtime_filters(self, runtime_filters: RuntimeFilters) -> SplitReader:
         """Return a reader that applies additional runtime filters.
 
         Parameters
@@ -104,7 +105,7 @@ class SplitReader:
             If a filter has not arrived.
         """
         choices = self._wish.options
-        together = (*choices.runtime_filters, *check_arrived(runtime_filters))
+        together = (*check_runtime_filters(choices.runtime_filters), *check_arrived(runtime_filters))
         made = SplitReader(replace(self._wish, options=replace(choices, runtime_filters=together)))
         made._filter.bind_runtime_filters(self.schema_file, together)  # raises if a column is missing
         return made
@@ -282,11 +283,11 @@ class SplitReader:
             partitions = self._partitions([part.file.values for part in split.parts])
             virtual = self._selected[1] if choices.include else []
             table = SchemaOnlyColumns(self.schema_file, list(selected), choices, virtual, partitions)
-            made = [self._wanted(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
+            made = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
             wanted = [one for one in made if one.slices and not one.matches_nothing]
             yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted
 
-    def _wanted(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
+    def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
         self._wish.serialized_schema.check_file(file)
         groups = part.groups
         if groups is None:
@@ -295,12 +296,14 @@ class SplitReader:
         return FileSelection(file, at, _slices(groups), condition)
 
 
-def check_arrived(runtime_filters: Any) -> tuple[RuntimeFilter, ...]:
+def check_arrived(runtime_filters: RuntimeFilters) -> tuple[RuntimeFilter, ...]:
     """Return runtime filters as a tuple; raise ValueError if one has not arrived: it cannot reach other processes."""
     found = tuple(check_runtime_filters(runtime_filters))
     for each in found:
         if not each.has_arrived:
-            raise ValueError(f"{each!r} has to arrive before it is used for splits: other processes read these")
+            raise ValueError(
+                f"{each!r} must arrive before the table is divided into splits, which other processes read"
+            )
     return found
 
 

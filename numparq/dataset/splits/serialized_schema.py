@@ -92,7 +92,7 @@ class UnseenFiles:
         name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
         if conform_columns(fields, name, theirs, labels) != list(fields):
             raise SchemaError(
-                f"values in structs or lists may be null here, where {_OTHERS} they may not: {_WAY_OUT}", file=name
+                f"values in structs or lists are nullable here, but not in {_OTHERS}; {_WAY_OUT}", file=name
             )
         if not self._is_given:
             self._refuse_others(fields, [field for field in theirs if field.name not in self._keys], name, labels, ())
@@ -111,7 +111,9 @@ class UnseenFiles:
             inner = (*path, field.name)
             if label not in known:
                 raise SchemaError(
-                    f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file, column=".".join(inner)
+                    f"the file has a column that is missing from {_OTHERS}; {_WAY_OUT}",
+                    file=file,
+                    column=".".join(inner),
                 )
             self._refuse_within(known[label], field, file, labels, inner)
 
@@ -126,5 +128,5 @@ class UnseenFiles:
                 self._refuse_within(child, other, file, labels, (*path, other.name))
 
 
-_OTHERS = "in those that the table's schema was taken from"
-_WAY_OUT = "give it by schema=, or have the footers of all files read, by plan_files=None"
+_OTHERS = "the files that the table's schema was merged from"
+_WAY_OUT = "pass schema=, or read the footers of all files with plan_files=None"

@@ -96,4 +96,5 @@ def _mid_points(file: OpenFile) -> np.ndarray:
     data, dictionary = facts["data_page_offset"][:, 0], facts["dictionary_page_offset"][:, 0]
     starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
     half = np.clip(facts["total_compressed_size"], 0, file.source.size).sum(axis=1) // 2
-    return np.clip(starts, 0, file.source.size) + half
+    mid_points: np.ndarray = np.clip(starts, 0, file.source.size) + half
+    return mid_points

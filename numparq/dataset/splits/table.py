@@ -13,6 +13,7 @@ from numparq.expr.dnf import as_expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
 from numparq.scan.options import ScanOptions
+from numparq.typing import Columns, Filters, PathOrPaths, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_positive_int, check_row_count
 
 from .plan import SplitQuery, plan_byte_splits, plan_row_splits
@@ -22,6 +23,7 @@ from .split import Split
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 __all__ = ["SplitTable", "split_table"]
 
@@ -57,7 +59,7 @@ class SplitTable:
     def __repr__(self) -> str:
         return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
 
-    def with_runtime_filters(self, runtime_filters: Any) -> SplitTable:
+    def with_runtime_filters(self, runtime_filters: RuntimeFilters) -> SplitTable:
         """Return a table whose reader applies additional runtime filters; see `SplitReader.with_runtime_filters`."""
         splits = [split._replace(num_rows=None) for split in self.splits]
         return SplitTable(self.reader.with_runtime_filters(runtime_filters), splits)
@@ -107,18 +109,18 @@ class SplitTable:
 
 
 def split_table(
-    path: Any,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    path: PathOrPaths,
+    columns: Columns = None,
+    filters: Filters = None,
     *,
-    runtime_filters: Any = (),
+    runtime_filters: RuntimeFilters = (),
     split_bytes: int = SPLIT_BYTES,
     min_splits: int = 1,
     plan_files: int | None = MAX_PLANNED_FILES,
     partitioning: Any = "hive",
     schema: Any = None,
     resolve: str = "name",
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     pruners: Sequence[FilePruner] = (),
     include: Sequence[str] = (),
@@ -199,7 +201,7 @@ def split_table(
 
 
 def _contents(
-    path: Any, partitioning: Any, schema: Any, resolve: str, options: Any, filesystem: Any
+    path: PathOrPaths, partitioning: Any, schema: Any, resolve: str, options: StorageOptions, filesystem: Any
 ) -> DatasetSnapshot:
     """List the files, and set the types of partition columns, none of them a Categorical."""
     given = "hive" if callable(partitioning) else partitioning

@@ -21,6 +21,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.io.filesystem import resolve_paths
+from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_optional_positive_int
 from numparq.util.transaction import TransactionalWriter
 
@@ -31,6 +32,7 @@ from .partition_frame import FramePartitioner, PartitionValues, partition_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 __all__ = ["DatasetWriter", "write_dataset"]
 
@@ -87,7 +89,7 @@ class DatasetWriter(TransactionalWriter):
 
     def __init__(
         self,
-        path: Any,
+        path: PathLike,
         schema: Any = None,
         *,
         partition_cols: Sequence[Any] | None = None,
@@ -97,13 +99,14 @@ class DatasetWriter(TransactionalWriter):
         write_metadata_file: bool = False,
         threads: int | None = None,
         progress: bool | None = None,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
     ) -> None:
         if existing_data_behavior not in EXISTING_DATA_BEHAVIORS:
             raise ValueError(
-                f"existing_data_behavior is one of {', '.join(EXISTING_DATA_BEHAVIORS)}, not {existing_data_behavior!r}"
+                f"existing_data_behavior must be one of {', '.join(EXISTING_DATA_BEHAVIORS)}, "
+                f"not {existing_data_behavior!r}"
             )
         self._schema, self._behavior, self._options = schema, existing_data_behavior, options
         self._columns = FramePartitioner(_labels(partition_cols))
@@ -241,9 +244,9 @@ def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer
         source.close()
 
 
-def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
+def _job(path: PathLike, storage_options: StorageOptions, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
     if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+        raise ValueError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
     place = resolve_paths([path], storage_options, filesystem)
     (base,) = place.paths
     if place.filesystem is not None:
@@ -271,10 +274,12 @@ def write_dataset(
     ``append`` is the same as ``existing_data_behavior="overwrite_or_ignore"``.
     """
     if path is None:
-        raise ValueError("many files need a folder: path is its name")
+        raise ValueError("partitions and size limits need many files; path must be a directory, not None")
     if append:
         if existing_data_behavior == "delete_matching":
-            raise ValueError("append=True adds files, and existing_data_behavior='delete_matching' replaces them")
+            raise ValueError(
+                "append=True adds files, but existing_data_behavior='delete_matching' replaces them; use one of them"
+            )
         existing_data_behavior = "overwrite_or_ignore"
     with DatasetWriter(path, existing_data_behavior=existing_data_behavior, **options) as writer:
         writer.write(df, index)

@@ -83,10 +83,10 @@ WRITE_MODES: dict[str, RemovalRule] = {
 }
 
 _BEHAVIOR_SAYS = (
-    "existing_data_behavior says what is to become of them: 'overwrite_or_ignore' (or append=True) adds to them, "
-    "'delete_matching' replaces partitions"
+    "existing_data_behavior='overwrite_or_ignore' (or append=True) adds to them, "
+    "existing_data_behavior='delete_matching' replaces partitions"
 )
-_MODE_SAYS = "the mode says what is to become of them: append adds to them, overwrite replaces them"
+_MODE_SAYS = "mode append adds to them, mode overwrite replaces them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,10 @@ class ReplacedFiles:
         there = {entry.path: entry for entry in files}
         for path, version in self.versions.items():
             if path not in there:
-                raise InvalidFileError(
-                    "a file that is to be replaced is not there any more; nothing was changed", file=path
-                )
+                raise InvalidFileError("a file to be replaced no longer exists; nothing was changed", file=path)
             if self.version_of(there[path]) != version:
                 raise InvalidFileError(
-                    "a file that is to be replaced was changed meanwhile; nothing was changed", file=path
+                    "a file to be replaced was changed by another write; nothing was changed", file=path
                 )
         return list(self.versions)
 
@@ -150,7 +148,7 @@ def _check_keys(base: str, staying: list[FileEntry], keys: Sequence[str]) -> Non
         theirs = tuple(_partition(entry.path[start:]))
         if theirs != tuple(keys):
             shown = [", ".join(map(repr, names)) or "nothing" for names in (theirs, keys)]
-            raise SchemaError(f"the dataset is partitioned by {shown[0]}, and the frame by {shown[1]}", file=entry.path)
+            raise SchemaError(f"the dataset is partitioned by {shown[0]}, but the frame by {shown[1]}", file=entry.path)
 
 
 def _with_equal_partitions(
@@ -196,15 +194,15 @@ def check_schemas_compatible(
     ``new`` holds one file for each set of columns; ``same_name`` maps names that readers treat as equal to one value.
     """
     if len(new) > 1:
-        _check_together(new, same_name, "files of the write do not go together")
+        _check_one_table(new, same_name, "the written files do not form one table")
     going = set(changes.gone)
     staying = next((entry.path for entry in found.files if entry.path not in going), None)
     if staying is None:
         return
     try:
         with closing(open_source(staying)) as source:
-            _check_together(
-                [OpenFile(source), *new], same_name, "what is written does not go with the files that are there"
+            _check_one_table(
+                [OpenFile(source), *new], same_name, "the written files do not form one table with the existing ones"
             )
     except SchemaError:
         raise
@@ -212,7 +210,7 @@ def check_schemas_compatible(
         return  # a file that is damaged, or replaced since the listing, cannot be compared
 
 
-def _check_together(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:
+def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:
     """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:
@@ -231,4 +229,4 @@ def _check_names(old: Sequence[str], new: Sequence[str], same_name: Callable[[st
     for name in new:
         other = known.get(same_name(name), name)
         if name not in old and other != name:
-            raise SchemaError(f"their column is called {other!r}, and readers are to take both for one", column=name)
+            raise SchemaError(f"the existing column {other!r} has a name that readers treat as equal", column=name)

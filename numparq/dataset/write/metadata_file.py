@@ -114,18 +114,18 @@ def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNod
         return
     if conform_to_file(footer, columns) != list(columns):
         raise SchemaError(
-            "a file that is there names parts of its columns otherwise, or has columns without nulls; "
-            "one _metadata cannot tell of both: write with write_metadata_file=False"
+            "an existing file names nested fields differently, or has columns without nulls; one _metadata file "
+            "cannot describe both; use write_metadata_file=False"
         )
 
 
 def _check_pages(footer: Footer) -> None:
     """Raise UnsupportedError if pages need a writer quirk: readers of ``_metadata`` do not see the file's writer."""
     if page_quirks(footer.created_by) != PageQuirks():
-        writer = f"written by {footer.created_by!r}" if footer.created_by else "which does not say what wrote it"
+        writer = f"by {footer.created_by!r}" if footer.created_by else "by an unknown writer"
         raise UnsupportedError(
-            f"a file that is there, {writer}, has pages that are read in a way of their own; one "
-            "_metadata cannot tell of it: write with write_metadata_file=False"
+            f"an existing file, {writer}, has pages with a known quirk, which a _metadata file "
+            "cannot record; use write_metadata_file=False"
         )
 
 

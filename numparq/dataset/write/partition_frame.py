@@ -74,7 +74,7 @@ class FramePartitioner:
     def split(self, df: pd.DataFrame) -> tuple[list[pd.Series], pd.DataFrame]:
         """Return the partition columns of a frame, and the frame without them; nothing is copied."""
         names = unique_names(list(df.columns))
-        places = [_place(df, names, wanted) for wanted in self._wanted]
+        places = [_label_position(df, names, wanted) for wanted in self._wanted]
         if len(set(places)) < len(places):
             raise SchemaError("a partition column is named twice", column=names[places[0]])
         self.names = tuple(names[place] for place in places)
@@ -104,7 +104,7 @@ class FramePartitioner:
         values = shred_column(name, distinct, given)
         kind = field_of_column(values).type.kind
         if kind != "null" and self.kinds.setdefault(name, kind) != kind:
-            raise SchemaError(f"values are of the type {kind} here, and {self.kinds[name]} in the frames before")
+            raise SchemaError(f"partition values have type {kind}, but {self.kinds[name]} in earlier frames")
         of_text, texts = pd.factorize(np.array(format_partition_values(values, len(distinct)), dtype=object))
         return np.append(of_text, -1)[codes], list(texts)  # a value whose text is None counts as null
 
@@ -112,7 +112,7 @@ class FramePartitioner:
 def check_columns_remain(partition_cols: Collection[str], names: Sequence[str] | None) -> None:
     """Raise SchemaError if all of the known columns are partition columns."""
     if partition_cols and names is not None and set(partition_cols) >= set(names):
-        raise SchemaError(f"all columns are partition columns: {', '.join(names)}; none is left for the files")
+        raise SchemaError(f"all columns are partition columns: {', '.join(names)}; keep at least one for the files")
 
 
 def group_by_partition(partition: np.ndarray, values: list[PartitionValues]) -> PartitionGrouping:
@@ -125,15 +125,15 @@ def group_by_partition(partition: np.ndarray, values: list[PartitionValues]) -> 
     return PartitionGrouping(None, bounds, values)
 
 
-def _place(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
+def _label_position(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
     places = [place for place, label in enumerate(df.columns) if _same(label, wanted)]
     if not places:
         places = [place for place, name in enumerate(names) if name == wanted]
     if len(places) == 1:
         return places[0]
     if places:
-        raise SchemaError("the frame has several columns of this label", column=str(wanted))
-    advice = ": it is of the index; reset_index makes a column of it" if wanted in df.index.names else ""
+        raise SchemaError("the frame has several columns with this label", column=str(wanted))
+    advice = ", but an index level of this name; reset_index makes it a column" if wanted in df.index.names else ""
     raise SchemaError(f"the frame has no such column to partition by{advice}", column=str(wanted))
 
 
@@ -208,7 +208,7 @@ class PartitionedFrame:
         """Yield the rows partition by partition, in batches of limited memory."""
         order, bounds, values = self._division.order, self._division.bounds.tolist(), self._division.values
         for first, last, start, stop in _cut(bounds, self._rows_at_once()):
-            taken = self.whole.slice(start, stop) if order is None else self._taken(order[start:stop])
+            taken = self.whole.slice(start, stop) if order is None else self._shred_rows(order[start:stop])
             yield [
                 PartitionRows(
                     values[number],
@@ -221,7 +221,7 @@ class PartitionedFrame:
         width = int(self._rest.memory_usage(deep=False).sum()) // max(len(self._rest), 1)
         return max(_BYTES_AT_ONCE // max(width, 1), 1)
 
-    def _taken(self, rows: Any) -> ShreddedFrame:
+    def _shred_rows(self, rows: Any) -> ShreddedFrame:
         """Shred some rows into the column types of the whole frame; raise SchemaError if they do not fit."""
         some = self._rest.take(rows)
         if self._index is None and isinstance(self._rest.index, pd.RangeIndex):
@@ -230,7 +230,7 @@ class PartitionedFrame:
         for column, known in zip(taken.columns, self.whole.columns, strict=True):
             if column.node != known.node:
                 raise SchemaError(
-                    "some rows of the column are of another type than all together", column=column.node.name
+                    "some rows of the column have another type than the whole column", column=column.node.name
                 )
         return replace(self.whole, columns=taken.columns, num_rows=len(rows))
 

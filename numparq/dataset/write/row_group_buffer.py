@@ -69,7 +69,7 @@ class RowGroupBuffer:
     def _full(self) -> Iterator[Any]:
         if self._num_rows < self._limits.rows and self._num_bytes < self._limits.bytes:
             return
-        together, step = self._taken()
+        together, step = self._take_buffered()
         start = 0
         while len(together) - start >= step:
             yield _slice(together, start, step)
@@ -81,7 +81,7 @@ class RowGroupBuffer:
         """Yield all buffered rows by row group; ``order`` is a function that returns the positions of sorted rows."""
         if not self._pieces:
             return
-        together, step = self._taken()
+        together, step = self._take_buffered()
         if order is not None and is_arrow_table(together):
             together = _with_room(together)
         positions = None if order is None else order(together)
@@ -91,7 +91,7 @@ class RowGroupBuffer:
             else:
                 yield together.take(positions[start : start + step])
 
-    def _taken(self) -> tuple[Any, int]:
+    def _take_buffered(self) -> tuple[Any, int]:
         pieces, self._pieces = self._pieces, []
         step = self._limits.rows_for(self._num_rows, self._num_bytes)
         self._num_rows = self._num_bytes = 0
@@ -136,7 +136,7 @@ class _RowsAdapter(Protocol):
 class _ArrowRows:
     @staticmethod
     def fits(before: Any, rows: Any) -> bool:
-        return before.schema.equals(rows.schema)
+        return bool(before.schema.equals(rows.schema))
 
     @staticmethod
     def num_bytes(rows: Any) -> int:
@@ -197,18 +197,18 @@ def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
 
     missing = [name for name, _, _ in keys if name not in (rows.column_names if is_arrow_table(rows) else rows.columns)]
     if missing:
-        raise SchemaError("rows cannot be sorted by a column that they do not have", column=missing[0])
+        raise SchemaError("rows cannot be sorted by a missing column", column=missing[0])
     names = [name for name, _, _ in keys]
     table = rows if is_arrow_table(rows) else pa.Table.from_pandas(rows[names], preserve_index=False)
     order = None
     for key in reversed(keys):  # stable sorts, the least significant key first
         column = table[key[0]] if order is None else table[key[0]].take(order)
-        placed = _placed(column, key)
+        placed = _sort_indices(column, key)
         order = placed if order is None else order.take(placed)
     return np.asarray(order)
 
 
-def _placed(column: Any, key: SortKey) -> Any:
+def _sort_indices(column: Any, key: SortKey) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -222,7 +222,7 @@ def _placed(column: Any, key: SortKey) -> Any:
     try:
         order = sort(values)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise SchemaError(f"rows cannot be sorted by values of the type {column.type}", column=name) from error
+        raise SchemaError(f"rows cannot be sorted by values of type {column.type}", column=name) from error
     return _with_nan_highest(values, np.asarray(order), key) if pa.types.is_floating(values.type) else order
 
 

@@ -16,7 +16,8 @@ from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
-from numparq.io.filesystem import resolve_paths
+from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_optional_positive_int
 
 from .existing_data import WRITE_MODES, RemovalRule, ReplacedFiles, check_schemas_compatible, plan_changes
@@ -67,7 +68,7 @@ class SharedJob:
     @classmethod
     def begin(
         cls,
-        path: Any,
+        path: PathLike,
         *,
         mode: str = "append",
         gone: Iterable[Any] = (),
@@ -80,7 +81,7 @@ class SharedJob:
         sort_by: Sequence[Any] = (),
         same_name: Callable[[str], str] = str,
         outlives: bool = False,
-        storage_options: dict[str, Any] | None = None,
+        storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
     ) -> SharedJob:
@@ -137,9 +138,9 @@ class SharedJob:
             If a partition column is missing from the schema, or the schema does not fit the files that stay.
         """
         if mode != "replace" and mode not in WRITE_MODES:
-            raise ValueError(f"mode is one of {', '.join([*WRITE_MODES, 'replace'])}, not {mode!r}")
+            raise ValueError(f"mode must be one of {', '.join([*WRITE_MODES, 'replace'])}, not {mode!r}")
         if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+            raise TypeError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
         place = resolve_paths([path], storage_options, filesystem)
         keys = tuple(parse_sort_keys(sort_by))
         columns = (partition_cols,) if isinstance(partition_cols, str) else tuple(partition_cols)
@@ -161,12 +162,7 @@ class SharedJob:
             same_name,
         )
         layout.check()
-        (base,) = place.paths
-        stage: LocalStage | RemoteStage
-        if place.filesystem is None:
-            stage = LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
-        else:
-            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, mode != "append", new_job_id())
+        stage = _begin_stage(place, outlives, mode != "append")
         try:
             gone_of = _replaced(stage, gone) if mode == "replace" else WRITE_MODES[mode]
             if mode == "error":
@@ -212,7 +208,7 @@ class SharedJob:
             Writer of the attempt's rows.
         """
         if not _TASK.fullmatch(name):
-            raise ValueError(f"a task's name has letters, digits, '_' and '-', unlike {name!r}")
+            raise ValueError(f"the name of a task must have only letters, digits, '_' and '-', unlike {name!r}")
         return TaskWriter(self._stage, name, self._layout)
 
     def staged(self, messages: Iterable[TaskMessage | None]) -> list[str]:
@@ -277,14 +273,16 @@ class SharedJob:
             if message is None:
                 continue
             if message.job != self.id:
-                raise ValueError(f"the message is of the write {message.job}, and this is {self.id}")
+                raise ValueError(f"the message is from write {message.job}, but this is write {self.id}")
             if message.task in known:
-                raise ValueError(f"two messages are of the task {message.task!r}: two attempts have the same rows")
+                raise ValueError(
+                    f"two messages are from task {message.task!r}; pass the message of one attempt per task"
+                )
             known.add(message.task)
             files += message.files
         for file in files:
             if not (is_path_inside(file.name) and file.staged_name.isdigit()):
-                raise ValueError(f"a message tells of a file that is none of the write: {file.name!r}")
+                raise ValueError(f"a message names file {file.name!r}, which the write did not stage")
         return files
 
     def _without_rows(self) -> list[TaskMessage]:
@@ -295,7 +293,9 @@ class SharedJob:
             return []
         if self._layout.schema is None:
             if going:
-                raise SchemaError("no rows were written, and no schema was given: nothing would be left of the dataset")
+                raise SchemaError(
+                    "no rows were written, and the dataset would be empty; pass schema= to keep its columns"
+                )
             return []
         writer = self.task(_NO_ROWS)
         with writer:
@@ -311,8 +311,7 @@ class SharedJob:
             if list(partition) != keys:
                 shown = [", ".join(map(repr, names)) or "nothing" for names in (partition, keys)]
                 raise SchemaError(
-                    f"a file of the write is partitioned by {shown[0]}, and others by {shown[1]}: "
-                    "no reader reads them together",
+                    f"a written file is partitioned by {shown[0]}, but others by {shown[1]}",
                     file=file.name,
                 )
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
@@ -331,10 +330,17 @@ class SharedJob:
         """
         if self._stage.is_committed:
             raise RuntimeError(
-                f"the write {self.id} to {self.path} is in force: its commit broke off after the point "
-                "from which on readers have the new files; the next write completes it"
+                f"write {self.id} to {self.path} cannot be aborted: its commit was interrupted after it took "
+                "effect for readers; the next write completes it"
             )
         self._stage.abort()
+
+
+def _begin_stage(place: ResolvedPaths, outlives: bool, alone: bool) -> LocalStage | RemoteStage:
+    (base,) = place.paths
+    if place.filesystem is None:
+        return LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
+    return RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, alone, new_job_id())
 
 
 def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
@@ -343,5 +349,5 @@ def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedF
     there = {entry.path: entry for entry in stage.list_committed().files}
     for path in wanted:
         if path not in there:
-            raise FileNotFoundError(errno.ENOENT, "the dataset has no such file, which is to be replaced", path)
+            raise FileNotFoundError(errno.ENOENT, "a file to be replaced is not in the dataset", path)
     return ReplacedFiles({path: stage.file_version(there[path]) for path in wanted}, stage.file_version)

@@ -242,7 +242,7 @@ class TaskWriter(TransactionalWriter):
         if self.message is not None:
             return self.message
         if not self._is_open:
-            raise ValueError("the writer was aborted: what it has written is gone")
+            raise ValueError("the writer was aborted, and its files were removed")
         self.roll()
         self._end()
         files = (
@@ -272,7 +272,7 @@ def _table(rows: Any) -> Any:
         return pa.Table.from_batches([rows])
     if isinstance(rows, pa.Table):
         return rows
-    raise TypeError(f"a DataFrame, a pyarrow.Table or a pyarrow.RecordBatch is wanted, not {type(rows).__name__}")
+    raise TypeError(f"rows must be a DataFrame, a pyarrow.Table or a pyarrow.RecordBatch, not {type(rows).__name__}")
 
 
 def _put_in(folder: str | None, stretch: PartitionRows) -> PartitionRows:
@@ -282,8 +282,8 @@ def _put_in(folder: str | None, stretch: PartitionRows) -> PartitionRows:
 def _check_folder(folder: str, partition_cols: Sequence[str]) -> None:
     """Raise if a directory leads out of the dataset, or is hidden from readers."""
     if partition_cols:
-        raise ValueError("rows are divided into folders by partition_cols, or are for a folder, but not both")
+        raise ValueError("folder cannot be used with partition_cols, which choose the folders")
     parts = folder.split("/") if folder else []
     leads_out = any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts)
     if leads_out or (folder and is_hidden_path(f"{folder}/x")):
-        raise SchemaError(f"{folder!r} is no folder that a dataset's files could be in")
+        raise SchemaError(f"folder must be a visible directory below the dataset, not {folder!r}")

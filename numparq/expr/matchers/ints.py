@@ -33,7 +33,7 @@ class IntMatcher:
             low, high = ranges[0]
             self._name, self._arguments = "match_range", (_signed(low & self._mask), _signed(high - low - 1))
         else:
-            self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
+            self._name, self._arguments = _choose_kernel(*_around(ranges, bits), bits)
 
     def match(self, values: np.ndarray, mask: RowMask) -> None:
         """Combine into the mask which values (int32 or int64, C-contiguous) are in the ranges."""
@@ -60,7 +60,7 @@ def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(firsts, np.uint64), np.array(spans, np.uint64)
 
 
-def _made_ready(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
+def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
     """Choose the kernel for the ranges, and build its arguments."""
     if not len(firsts):
         return "match_table", (0, 0, np.zeros(1, np.uint8))

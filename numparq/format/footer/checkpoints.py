@@ -58,7 +58,7 @@ def find_last_footer(path: str | os.PathLike[str]) -> Checkpoint:
 def find_last_footer_in(source: Source) -> Checkpoint:
     """Return the last complete footer of an open file, as `find_last_footer` does."""
     if source.size < len(MAGIC) or leading_magic(source) != MAGIC:
-        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is no Parquet file")
+        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is not a Parquet file")
     budget = _MAX_READ_FACTOR * source.size + _BLOCK
     end = source.size
     while (end := _magic_before(source, end)) > 0:
@@ -66,13 +66,16 @@ def find_last_footer_in(source: Source) -> Checkpoint:
         if length is not None:
             budget -= length
             if budget < 0:
-                raise InvalidFileError("the file has too much in it that looks like a footer and is none")
+                raise InvalidFileError(
+                    f"the search for a footer stopped: false footers hold over {_MAX_READ_FACTOR} times the bytes "
+                    "of the file"
+                )
             found = _checkpoint(source, end, length)
             if found is not None:
                 return found
         end -= 1
     raise InvalidFileError(
-        "the file has no complete footer of a writer with checkpoints: it broke off before the first one, or has none"
+        "the file has no complete footer: its writer stopped before the first checkpoint, or made none"
     )
 
 

@@ -85,11 +85,13 @@ class ColumnChunks:
             unread = ordinals[~self._known[ordinals]]
             if len(unread):
                 self._read(unread)
-        return self._words[ordinals]
+        words: np.ndarray = self._words[ordinals]
+        return words
 
     def _ordinals(self, row_groups: Any, columns: Any) -> np.ndarray:
         """Return the ordinals of chunks within the whole file."""
-        return np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
+        ordinals: np.ndarray = np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
+        return ordinals
 
     def _read(self, ordinals: np.ndarray) -> None:
         words, starts = self._words.reshape(-1), self._starts[ordinals]
@@ -169,5 +171,6 @@ class ChunkField:
         self._word = word
         self._mask = mask
 
-    def __getitem__(self, place: tuple) -> np.ndarray:
-        return self._chunks.read(*place)[..., self._word] & self._mask
+    def __getitem__(self, place: tuple[Any, Any]) -> np.ndarray:
+        words: np.ndarray = self._chunks.read(*place)[..., self._word] & self._mask
+        return words

@@ -159,29 +159,31 @@ class Footer:
     @property
     def is_leaf(self) -> np.ndarray:
         """Mask of the schema elements with a physical type and no children (bool array)."""
-        return self.schema_elements.is_leaf
+        mask: np.ndarray = self.schema_elements.is_leaf
+        return mask
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
         counts = groups[:, self._layout.slot("row_groups.columns") + 1].tolist()
         if counts.count(self.num_leaves) < len(counts):
             group = next(place for place, count in enumerate(counts) if count != self.num_leaves)
             raise InvalidFileError(
-                f"the row group has {counts[group]} column chunks where the schema has {self.num_leaves} leaf columns",
+                f"the row group has {counts[group]} column chunks, but the schema has {self.num_leaves} leaf columns",
                 row_group=group,
             )
         rows = self.row_group_num_rows.tolist()
         if rows and not 0 <= min(rows) <= max(rows) <= _MAX_ROWS:
             group = next(place for place, count in enumerate(rows) if not 0 <= count <= _MAX_ROWS)
-            raise InvalidFileError(f"the row group claims {rows[group]} rows", row_group=group)
+            raise InvalidFileError(f"the row group claims {rows[group]:,} rows, not 0 to 2**48", row_group=group)
         total = sum(rows)
         if total > _MAX_ROWS:
-            raise InvalidFileError(f"the row groups claim {total} rows together")
+            raise InvalidFileError(f"the row groups claim {total:,} rows in total, above the limit of 2**48")
 
     def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
         """Return the offsets of the ColumnChunk structs, by row group and column."""
         words = self._layout.record_layout("row_groups.columns").words
         firsts = groups[:, self._layout.slot("row_groups.columns")] + self._layout.slot("row_groups.columns.@")
-        return self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
+        starts: np.ndarray = self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
+        return starts
 
     def text(self, position: int, length: int) -> str:
         """Return a string of the footer; bytes that are not UTF-8 become lone surrogates."""

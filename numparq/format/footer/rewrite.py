@@ -109,7 +109,7 @@ def split_footer(footer: Footer) -> FooterParts:
     try:
         return _split(footer)
     except IndexError:
-        raise InvalidFileError("a field of the footer goes on behind its end") from None
+        raise InvalidFileError("a field of the footer extends beyond its end") from None
 
 
 def encode_without_row_groups(footer: Footer) -> bytes:
@@ -117,7 +117,7 @@ def encode_without_row_groups(footer: Footer) -> bytes:
     try:
         return _split(footer).encode([], 0, {}, footer.created_by or "")
     except IndexError:
-        raise InvalidFileError("a field of the footer goes on behind its end") from None
+        raise InvalidFileError("a field of the footer extends beyond its end") from None
 
 
 def _split(footer: Footer) -> FooterParts:
@@ -137,7 +137,7 @@ def _split(footer: Footer) -> FooterParts:
         else:
             position = _skip(data, start, kind)
         if number in fields:
-            raise InvalidFileError(f"the footer has its field {number} twice")
+            raise InvalidFileError(f"the footer has field {number} twice")
         fields[number] = kind, data[start:position]
         last = number
     full = _other_fields(footer)
@@ -231,7 +231,7 @@ def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
 def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool = False) -> int:
     """Return the position after a value."""
     if depth > _MAX_DEPTH:
-        raise InvalidFileError("the footer is nested too deeply")
+        raise InvalidFileError(f"the footer is nested more than {_MAX_DEPTH} levels deep")
     if kind in _NUMBERS:
         return _varint(data, position)[1]
     if kind in _FIXED_BYTES:

@@ -36,8 +36,8 @@ def read_footer(source: Source) -> tuple[Footer, int]:
     """
     if source.size < _MIN_FILE_BYTES:
         raise InvalidFileError(
-            f"the file has {source.size} bytes, and the smallest Parquet file has {_MIN_FILE_BYTES}: it is cut off, or "
-            "no Parquet file"
+            f"the file has {source.size} bytes, but the smallest Parquet file has {_MIN_FILE_BYTES}: "
+            "it is truncated, or not a Parquet file"
         )
     tail = tail_bytes(source)
     length = _footer_length(source, tail)
@@ -69,7 +69,7 @@ def _long_footer(source: Source, tail: np.ndarray, start: int, length: int) -> n
     try:
         data = np.empty(length, np.uint8)
     except MemoryError:
-        raise LimitError(f"there is not enough memory for the footer, which has {length:,} bytes") from None
+        raise LimitError(f"not enough memory for the footer of {length:,} bytes") from None
     data[length - len(tail) :] = tail
     source.read_into(start, data[: length - len(tail)])
     return data
@@ -82,18 +82,16 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
         raise UnsupportedError("the footer is encrypted, which numparq does not read yet")
     if last != MAGIC:
         begins = leading_magic(source) == MAGIC
-        raise InvalidFileError(
-            f"the file ends with {last!r} where a Parquet file has {MAGIC!r}: "
-            + ("it begins like one, so it was cut off, or never finished" if begins else "it is no Parquet file")
-        )
+        cause = "it begins like one, so it was truncated or never finished" if begins else "it is not a Parquet file"
+        raise InvalidFileError(f"the file ends with {last!r} instead of {MAGIC!r}: {cause}")
     # The leading magic number of a remote file is not worth a request: no other byte depends on it.
     if (not source.is_remote or len(tail) == source.size) and leading_magic(source) != MAGIC:
-        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or no Parquet file")
+        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or not a Parquet file")
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")
     if length > source.size - _MIN_FILE_BYTES:
         raise InvalidFileError(
-            f"the footer claims {length:,} bytes, more than the file of {source.size:,} has room for: its end is "
-            "damaged"
+            f"the footer claims {length:,} bytes, more than the file of {source.size:,} bytes can hold: the end of the "
+            "file is damaged"
         )
     return length
 

@@ -65,7 +65,7 @@ _TYPE_KINDS = (
 
 # Parameters of kinds by field number (int bitWidth 0, is_signed 1; decimal precision 0, scale 1, bitWidth 2; timestamp
 # unit 0, timezone 1; single fields are 0).
-_PARAMETER_READERS: dict[str, Callable[[FlatbufferTable], dict]] = {
+_PARAMETER_READERS: dict[str, Callable[[FlatbufferTable], dict[str, Any]]] = {
     "int": lambda table: {"bit_width": table.int32(0), "signed": bool(table.uint8(1))},
     "float": lambda table: {"bit_width": _enum_value(_FLOAT_BITS, table.int16(0))},
     "decimal": lambda table: {"precision": table.int32(0), "scale": table.int32(1), "bit_width": table.int32(2, 128)},
@@ -133,7 +133,11 @@ _PARAMETER_TABLES: dict[str, Callable[[ArrowType], _Fields]] = {
 }
 
 
-def _enum_value(choices: tuple, number: int) -> Any:
+def _no_parameters(arrow_type: ArrowType) -> _Fields:
+    return {}
+
+
+def _enum_value(choices: tuple[Any, ...], number: int) -> Any:
     """Return an enum's value; FlatbufferError if it is out of range, negative included."""
     if not 0 <= number < len(choices):
         raise FlatbufferError("an enum has a value that it does not define")
@@ -242,7 +246,7 @@ def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
     if index is None:
         return DictionaryIndex(ordered=ordered)
     if index.int32(0) not in _INT_BITS:
-        raise FlatbufferError("an integer has a width that Arrow does not have")
+        raise FlatbufferError(f"dictionary indices have {index.int32(0)} bits, not 8, 16, 32 or 64")
     return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)
 
 
@@ -321,7 +325,7 @@ def _message(fields: FlatbufferValue, metadata: Mapping[str, str], behind: bytes
 
 def _field(field: ArrowField, numbers: Iterator[int]) -> TableFields:
     arrow_type = field.type
-    parameters = _PARAMETER_TABLES.get(arrow_type.kind, lambda type_: {})(arrow_type)
+    parameters = _PARAMETER_TABLES.get(arrow_type.kind, _no_parameters)(arrow_type)
     return TableFields(
         {
             0: field.name,

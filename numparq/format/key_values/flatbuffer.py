@@ -50,7 +50,8 @@ class FlatbufferError(ValueError):
 def _load(kind: struct.Struct, data: bytes, position: int) -> int:
     if position < 0 or position + kind.size > len(data):
         raise FlatbufferError("a Flatbuffer refers to bytes outside of it")
-    return kind.unpack_from(data, position)[0]
+    number: int = kind.unpack_from(data, position)[0]
+    return number
 
 
 class FlatbufferTable:

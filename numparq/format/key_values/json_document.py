@@ -18,7 +18,7 @@ class LazyPandasColumns:
         self._text = text
         self._searches = 0
 
-    def find(self, field: str) -> dict | None:
+    def find(self, field: str) -> dict[str, Any] | None:
         """Return a column's entry; None if only `parse_all` can find it."""
         self._searches += 1
         if self._searches > _MAX_SEARCHES:
@@ -34,15 +34,16 @@ class LazyPandasColumns:
         whole = isinstance(entry, dict) and "numpy_type" in entry and entry.get("field_name") == field
         return entry if whole else None
 
-    def parse_all(self) -> list:
+    def parse_all(self) -> list[Any]:
         """Parse the whole list; empty if it is invalid."""
         try:
-            return json.loads(self._text)
+            entries: list[Any] = json.loads(self._text)
         except (ValueError, RecursionError):
             return []
+        return entries
 
 
-def parse_pandas_json(value: str | bytes | None) -> tuple[dict | None, LazyPandasColumns | None]:
+def parse_pandas_json(value: str | bytes | None) -> tuple[dict[str, Any] | None, LazyPandasColumns | None]:
     """Parse a JSON object; a long `columns` list is returned apart, unparsed.
 
     The object is None if the value is not one; the list is None unless it was split off.
@@ -52,7 +53,7 @@ def parse_pandas_json(value: str | bytes | None) -> tuple[dict | None, LazyPanda
     return parts or (parse_json_object(text), None)
 
 
-def parse_json_object(value: str | bytes | None) -> dict | None:
+def parse_json_object(value: str | bytes | None) -> dict[str, Any] | None:
     """Parse a JSON object; None if the value is not one."""
     text = _text(value)
     if text is None:
@@ -68,7 +69,7 @@ def _text(value: str | bytes | None) -> str | None:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _cut(text: str) -> tuple[dict, LazyPandasColumns] | None:
+def _cut(text: str) -> tuple[dict[str, Any], LazyPandasColumns] | None:
     start = text.find(_START)
     end = text.find(_END, max(start, 0))
     if start < 0 or end < 0:

@@ -26,6 +26,7 @@ _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(date
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
 _MAX_INDEX_LEVELS = 1000
 _NOTHING: dict[str, Any] = {}
+_Entry = dict[str, Any]
 
 _PANDAS_TYPES = {
     "null": "empty",
@@ -68,9 +69,9 @@ class PandasMetadata:
 
     def __init__(
         self,
-        document: dict,
+        document: dict[str, Any],
         columns: LazyPandasColumns | None = None,
-        attrs: dict | None = None,
+        attrs: dict[str, Any] | None = None,
         is_written_by_numparq: bool = False,
     ) -> None:
         self.is_written_by_numparq = is_written_by_numparq
@@ -103,7 +104,7 @@ class PandasMetadata:
         """Whether the document describes columns."""
         return bool(self._columns) or self._unparsed is not None
 
-    def _entry(self, field: str) -> dict:
+    def _entry(self, field: str) -> dict[str, Any]:
         """Return the entry of a column of the file; empty if there is none."""
         unparsed = self._unparsed  # local copy: another thread may set it to None
         if unparsed is not None and field not in self._columns:
@@ -140,7 +141,7 @@ class PandasMetadata:
         return entry.get("name", field)
 
     @property
-    def label_levels(self) -> list[dict]:
+    def label_levels(self) -> list[dict[str, Any]]:
         """Notes by numparq on the levels of the column labels; empty if there are none."""
         notes = [_dict(_dict(level.get("metadata")).get(DTYPE_KEY)) for level in self.column_levels]
         return notes if self.is_written_by_numparq and any(notes) else []
@@ -185,7 +186,7 @@ def _extension_dtype(name: str) -> Any:
     return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
 
 
-def _decode_or_default(notes: dict, key: str, otherwise: Any) -> Any:
+def _decode_or_default(notes: dict[str, Any], key: str, otherwise: Any) -> Any:
     """Decode a value noted by numparq; `otherwise` if it is absent or invalid."""
     if key not in notes:
         return otherwise
@@ -197,11 +198,11 @@ def _decode_or_default(notes: dict, key: str, otherwise: Any) -> Any:
         return otherwise
 
 
-def _list(value: Any) -> list:
+def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _dict(value: Any) -> dict:
+def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
@@ -222,10 +223,10 @@ def _int(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
-def _by_field(columns: list, index_fields: tuple[str, ...]) -> dict[str, dict]:
+def _by_field(columns: list[Any], index_fields: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Key the entries by column name of the file; entries from before 2018 lack ``field_name``."""
     entries = [entry for entry in columns if isinstance(entry, dict)]
-    found: dict[str, dict] = {}
+    found: dict[str, dict[str, Any]] = {}
     first_index = len(entries) - len(index_fields)
     for position, entry in enumerate(entries):
         field = entry.get("field_name")
@@ -295,7 +296,7 @@ def _readable_numpy_type(numpy_type: str, dtype: Any) -> str:
     return numpy_type
 
 
-def _dtype_entry(dtype: Any) -> tuple[str, dict | None]:
+def _dtype_entry(dtype: Any) -> tuple[str, dict[str, Any] | None]:
     if isinstance(dtype, pd.CategoricalDtype):
         size = len(dtype.categories)
         codes = next((name for name in ("int8", "int16", "int32") if size <= np.iinfo(name).max), "int64")
@@ -314,7 +315,7 @@ def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
         kind = _label_type(level)
         if "mixed" in kind:
             warnings.warn(
-                "the column labels are of different types: to other readers, they are strings",
+                "the column labels have different types; other readers see them as strings",
                 UserWarning,
                 stacklevel=2,
             )
@@ -346,19 +347,14 @@ def _label_type(level: pd.Index) -> str:
 
 def range_entry(level: pd.RangeIndex) -> dict[str, Any]:
     """Return the ``index_columns`` entry of a RangeIndex, which needs no column."""
-    entry = {
-        "kind": "range",
-        "name": json_label(level.name),
-        "start": level.start,
-        "stop": level.stop,
-        "step": level.step,
-    }
+    numbers = {"start": level.start, "stop": level.stop, "step": level.step}
+    entry = {"kind": "range", "name": json_label(level.name), **numbers}
     plain = level.name is None or type(level.name) in (str, int)
     note = None if plain else label_note(level.name)
     return entry if note is None else {**entry, LABEL_KEY: note[0]}
 
 
-def encode_document(index: list[Any], labels: list[dict], columns: list[dict], attrs: dict) -> str:
+def encode_document(index: list[Any], labels: list[_Entry], columns: list[_Entry], attrs: _Entry) -> str:
     """Encode the value of the `pandas` key as JSON; the columns of the index come last."""
     from numparq.util.version import __version__
 
@@ -374,7 +370,7 @@ def encode_document(index: list[Any], labels: list[dict], columns: list[dict], a
     )
 
 
-def attrs_entries(attrs: dict) -> dict[str, Any]:
+def attrs_entries(attrs: dict[Any, Any]) -> dict[str, Any]:
     """Return the document's entries for ``DataFrame.attrs``: plain JSON, and numparq's note if that is lossy.
 
     UserWarning if neither can hold it.

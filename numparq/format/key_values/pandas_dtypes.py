@@ -40,7 +40,7 @@ class DtypeSpec:
     categories: DtypeSpec | None = None
     ordered: bool = False
     ascending: bool = False
-    values: tuple | None = None
+    values: tuple[bool, ...] | None = None
 
 
 # --- write -----------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def extra_dtype_json(dtype: Any) -> Any:
 # --- read ------------------------------------------------------------------------------------------------------------
 
 
-def column_dtype_spec(entry: dict) -> DtypeSpec | None:
+def column_dtype_spec(entry: dict[str, Any]) -> DtypeSpec | None:
     """Return the dtype described by an item of ``columns``; None if it is invalid."""
     metadata = entry.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -111,11 +111,11 @@ def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
     if isinstance(note, str):
         return DtypeSpec(_dtype(note))
     if not depth or not isinstance(note, dict):
-        raise ValueError("no description of a dtype")
+        raise ValueError("the note does not describe a dtype")
     if "categories" in note:
         values, inner = note.get("values"), note["categories"]
         if isinstance(inner, dict) and "categories" in inner:
-            raise ValueError("categories are no Categorical")
+            raise ValueError("the categories are not a Categorical")
         return DtypeSpec(
             categories=_spec_from_json(inner, depth - 1),
             ordered=bool(note.get("ordered")),
@@ -153,8 +153,8 @@ def dtype_from_json(note: Any) -> Any:
 @lru_cache(maxsize=256)
 def _dtype(name: str) -> Any:
     if len(name) > _TEXT_LIMIT:
-        raise ValueError("no name of a dtype")
+        raise ValueError(f"the name of the dtype is longer than {_TEXT_LIMIT} characters")
     dtype = pd.api.types.pandas_dtype(name)
     if isinstance(dtype, np.dtype) and dtype.kind in "mM" and np.datetime_data(dtype) not in _UNITS:
-        raise ValueError("no dtype of pandas")
+        raise ValueError(f"pandas has no dtype {name}")
     return dtype

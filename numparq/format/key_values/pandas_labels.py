@@ -16,7 +16,7 @@ _UNREADABLE_TYPES = {"categorical", "date", "datetime64", "interval", "period", 
 LabelNote = tuple[Any] | None  # a tuple of one, since a note may be None
 
 
-def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict]) -> pd.Index:
+def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict[str, Any]]) -> pd.Index:
     """Restore column labels from exact labels and level notes; `found` if the notes add nothing or are invalid."""
     try:
         if all("dtype" in note for note in notes):
@@ -33,12 +33,12 @@ def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict]) -> pd.
         return found
 
 
-def _index(labels: list[Any], notes: list[dict]) -> pd.Index:
+def _index(labels: list[Any], notes: list[dict[str, Any]]) -> pd.Index:
     dtypes = [_dtype(note) for note in notes]
     if len(notes) == 1:
         return pd.Index(labels, dtype=dtypes[0], tupleize_cols=False)
     if any(type(label) is not tuple or len(label) != len(notes) for label in labels):
-        raise ValueError("labels of several levels are tuples")
+        raise ValueError(f"labels of {len(notes)} levels must be tuples of that length")
     made = [_level_codes([label[number] for label in labels], dtype) for number, dtype in enumerate(dtypes)]
     return pd.MultiIndex([values for values, _ in made], [codes for _, codes in made], verify_integrity=False)
 
@@ -54,7 +54,7 @@ def _level_codes(labels: list[Any], dtype: Any) -> tuple[pd.Index, list[int]]:
     return pd.Index([label for _, label in places], dtype=dtype, tupleize_cols=False), codes
 
 
-def _dtype(note: dict) -> Any:
+def _dtype(note: dict[str, Any]) -> Any:
     if "categories" not in note:
         return dtype_from_json(note["dtype"])
     categories = list(map(value_from_json, note["categories"]))
@@ -117,7 +117,7 @@ def _is_plain_level(level: pd.Index, columns: pd.Index) -> bool:
     dtype = level.dtype
     if columns.nlevels == 1:
         return not (isinstance(dtype, pd.core.dtypes.dtypes.BaseMaskedDtype) and level.hasnans)
-    gaps = any((codes < 0).any() for codes in columns.codes)  # type: ignore[attr-defined]
+    gaps = any((codes < 0).any() for codes in columns.codes)
     return dtype.kind != "b" and not isinstance(dtype, pd.DatetimeTZDtype) and not (gaps and dtype.kind in "iuf")
 
 

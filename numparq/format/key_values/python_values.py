@@ -22,7 +22,7 @@ def value_to_json(value: Any) -> Any:
     for cls, kind, describe in _ENCODERS:
         if isinstance(value, cls):
             return [kind, *describe(value)]
-    raise TypeError(f"values of type {type(value).__name__} cannot be noted")
+    raise TypeError(f"values of type {type(value).__name__} cannot be stored as JSON")
 
 
 def value_from_json(note: Any) -> Any:
@@ -30,7 +30,7 @@ def value_from_json(note: Any) -> Any:
     if note is None or type(note) in (bool, int, str):
         return note
     if not isinstance(note, list) or not note:
-        raise ValueError("no description of a value")
+        raise ValueError("the note does not describe a value")
     return _DECODERS[note[0]](*note[1:])
 
 
@@ -52,7 +52,7 @@ def _naive(value: datetime.datetime) -> datetime.datetime:
     return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-def _numpy_item(value: np.generic) -> list:
+def _numpy_item(value: np.generic) -> list[Any]:
     if value.dtype.kind in "mM":
         return [str(value.dtype), int(value.view(np.int64))]
     return [str(value.dtype), value_to_json(value.item())]
@@ -63,12 +63,12 @@ def _numpy(dtype: str, note: Any) -> Any:
     if kind.kind in "mM":
         return np.int64(note).view(kind)
     if kind.kind not in "biufc":
-        raise ValueError("no NumPy scalar that can be noted")
+        raise ValueError(f"dtype {dtype} has no scalars that a note can hold")
     return kind.type(value_from_json(note))
 
 
 # The first match counts: a Timestamp is a datetime, a datetime a date, NumPy's float64 a float.
-_ENCODERS: tuple[tuple[Any, str, Callable[[Any], list]], ...] = (
+_ENCODERS: tuple[tuple[Any, str, Callable[[Any], list[Any]]], ...] = (
     (type(pd.NaT), "NaT", lambda value: []),
     (type(pd.NA), "NA", lambda value: []),
     (np.generic, "numpy", _numpy_item),

@@ -25,7 +25,7 @@ def portable_zone_name(zone: Any) -> str:
     if offset is None:
         if zone is not None and "tzutc" in type(zone).__name__:
             return "UTC"
-        raise SchemaError(f"the time zone {zone!r} has no name that other programs would know")
+        raise SchemaError(f"time zone {zone!r} has neither a name nor a fixed offset from UTC; use zoneinfo.ZoneInfo")
     return _offset_name(offset, zone)
 
 
@@ -83,7 +83,8 @@ def time_zone_from_text(text: str) -> datetime.tzinfo:
     if library == "pytz":
         import pytz
 
-        return pytz.FixedOffset(_offset(name) // datetime.timedelta(minutes=1))
+        fixed: datetime.tzinfo = pytz.FixedOffset(_offset(name) // datetime.timedelta(minutes=1))
+        return fixed
     if _OFFSET.match(text):
         return datetime.timezone(_offset(text))
     return datetime.UTC if text == "UTC" else zoneinfo.ZoneInfo(text)
@@ -93,19 +94,20 @@ def _dateutil_zone(name: str) -> datetime.tzinfo:
     from dateutil import tz
 
     if name in ("tzutc", "tzlocal"):
-        return getattr(tz, name)()
-    if _OFFSET.match(name):
-        return tz.tzoffset(None, _offset(name).total_seconds())
-    found = tz.gettz(name)
-    if found is None:
+        zone: datetime.tzinfo | None = getattr(tz, name)()
+    elif _OFFSET.match(name):
+        zone = tz.tzoffset(None, _offset(name).total_seconds())
+    else:
+        zone = tz.gettz(name)
+    if zone is None:
         raise zoneinfo.ZoneInfoNotFoundError(name)
-    return found
+    return zone
 
 
 def _offset(text: str) -> datetime.timedelta:
     match = _OFFSET.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no offset from UTC")
+        raise ValueError(f"{text!r} is not an offset from UTC")
     sign, hours, minutes, seconds, micros = match.groups(default="0")
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds), microseconds=int(micros))
     return -offset if sign == "-" else offset

@@ -25,7 +25,8 @@ def _bool(words: np.ndarray, word: int, data: np.ndarray) -> bool:
 
 
 def _double(words: np.ndarray, word: int, data: np.ndarray) -> float:
-    return struct.unpack("<d", struct.pack("<q", int(words[word])))[0]
+    number: float = struct.unpack("<d", struct.pack("<q", int(words[word])))[0]
+    return number
 
 
 def _binary(words: np.ndarray, word: int, data: np.ndarray) -> bytes:
@@ -62,7 +63,7 @@ def read_record(data: np.ndarray, length: int, layout: ThriftLayout) -> np.ndarr
         try:
             arena = np.empty(room, np.int64)
         except MemoryError:
-            raise LimitError("the metadata of the file takes more memory than there is") from None
+            raise LimitError("not enough memory for the metadata of the file") from None
         stack = decoder_stack(layout.words, room)
         status = kernels.read_thrift_struct(data, 0, length, layout.table, arena, 0, stack)
         if status != NEED_ROOM:

@@ -73,7 +73,7 @@ def encode_list_header(kind: str, count: int) -> bytes:
 # --- structs --------------------------------------------------------------------------------------------------------
 
 
-class _FieldHeaders(dict):
+class _FieldHeaders(dict[int, bytes]):
     """Headers of a field by the previous field id."""
 
     def __init__(self, field_id: int, kind: int) -> None:
@@ -137,7 +137,7 @@ def _union(about: IdlStruct) -> FieldEncoder:
         members = [(field, item) for field, item in value.items() if item is not None]
         _check_names(name, value, plan.keys())
         if len(members) != 1:
-            raise ValueError(f"{name} is a union, which has exactly one field; {len(members)} are given")
+            raise ValueError(f"union {name} must have exactly one field, not {len(members)}")
         head, write_field = plan[members[0][0]]
         out += head
         write_field(out, members[0][1])
@@ -146,7 +146,7 @@ def _union(about: IdlStruct) -> FieldEncoder:
     return write
 
 
-def _field(struct: str, field: IdlField) -> tuple[int, str, Callable | None, Any, FieldEncoder | None]:
+def _field(struct: str, field: IdlField) -> tuple[int, str, Callable[[str, str], Any] | None, Any, FieldEncoder | None]:
     """Plan a field: id, name, function for its absence (None: skip), headers, and value encoder."""
     absent = None
     if field.required:
@@ -163,12 +163,12 @@ def _field(struct: str, field: IdlField) -> tuple[int, str, Callable | None, Any
 
 
 def _missing(struct: str, field: str) -> Any:
-    raise ValueError(f"{struct} needs {field}")
+    raise ValueError(f"{struct} lacks its required field {field}")
 
 
 def _check_mapping(struct: str, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise TypeError(f"{struct} is a mapping of field names to values, not {type(value).__name__}")
+        raise TypeError(f"{struct} must be a mapping of field names to values, not {type(value).__name__}")
 
 
 def _check_names(struct: str, value: Mapping[str, Any], names: Any) -> None:
@@ -287,7 +287,7 @@ def _utf8(value: str, struct: str, name: str) -> bytes:
     try:
         return value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{struct}.{name} is text that UTF-8 does not have: {error}") from None
+        raise ValueError(f"{struct}.{name} cannot be encoded as UTF-8: {error}") from None
 
 
 def _list(struct: str, name: str, element: str, refers: str | None) -> FieldEncoder:
@@ -314,8 +314,8 @@ def _sequence(value: Any, struct: str, name: str) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _wrong(struct: str, name: str, wanted: str, value: Any) -> TypeError:
-    return TypeError(f"{struct}.{name} is {wanted}, not {type(value).__name__}")
+def _wrong(struct: str, name: str, expected: str, value: Any) -> TypeError:
+    return TypeError(f"{struct}.{name} must be {expected}, not {type(value).__name__}")
 
 
 def _varint(number: int) -> bytes:

@@ -87,7 +87,7 @@ def load_idl() -> Idl:
     return Idl(structs, plain["enums"])
 
 
-def _describe(module: ModuleType) -> dict[str, dict]:
+def _describe(module: ModuleType) -> dict[str, dict[str, Any]]:
     """Return thriftpy2's classes as JSON values."""
     known = module.__thrift_meta__
     structs = {
@@ -134,7 +134,7 @@ class FormatEnum(IntEnum):
 def enum_class(name: str) -> type[FormatEnum]:
     """Return the class of an enum by its IDL name."""
     make: Any = FormatEnum  # the functional API of Enum; Any, since type checkers take it for a look-up
-    made = make(name, load_idl().enums[name])
+    made: type[FormatEnum] = make(name, load_idl().enums[name])
     made.__module__ = __name__
     return made
 
@@ -142,7 +142,8 @@ def enum_class(name: str) -> type[FormatEnum]:
 def enum_value(name: str, number: int) -> int:
     """Return the member of an enum, or the number itself if the IDL has no such member."""
     members: Any = enum_class(name)._value2member_map_
-    return members.get(number, number)
+    member: int = members.get(number, number)
+    return member
 
 
 def __getattr__(name: str) -> type[FormatEnum]:

@@ -80,7 +80,7 @@ class ThriftLayout:
         if not self.record.words:
             raise ValueError(f"{root} has no fields")
         if self.record.depth > wire.MAX_DEPTH:
-            raise ValueError(f"{root} is nested too deeply for the reader")
+            raise ValueError(f"{root} is nested more than {wire.MAX_DEPTH} levels deep")
         self.words = self.record.words
         self.table = _table(self.record)
         self._slots: dict[str, int] = {}

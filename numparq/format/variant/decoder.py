@@ -58,22 +58,22 @@ def decode_metadata(metadata: bytes) -> list[str]:
         raise InvalidFileError("a variant has no metadata")
     header = metadata[0]
     if header & 15 != VERSION:
-        raise UnsupportedError(f"a variant's metadata is of version {header & 15}, where numparq reads {VERSION}")
+        raise UnsupportedError(f"the metadata of a variant has version {header & 15}; numparq reads version {VERSION}")
     width = (header >> 6) + 1
     count = int.from_bytes(metadata[1 : 1 + width], "little")
     first = 1 + width + (count + 1) * width
     if first > len(metadata):
-        raise InvalidFileError(f"a variant's metadata ends within the {count} names that it counts")
+        raise InvalidFileError(f"the metadata of a variant ends within the offsets of its {count} field names")
     offsets = _integers(metadata, 1 + width, count + 1, width)
     if offsets[0] != 0 or first + offsets[-1] != len(metadata) or any(start > end for start, end in pairwise(offsets)):
-        raise InvalidFileError("the offsets in a variant's metadata do not divide its names")
+        raise InvalidFileError("the offsets in the metadata of a variant do not match its field names")
     return [decode_text(metadata, first + start, first + end) for start, end in pairwise(offsets)]
 
 
 def decode_value(value: bytes, names: Sequence[str]) -> Any:
     """Decode a value, given the field names of its metadata; raises as `decode`."""
     if not value:
-        raise InvalidFileError("a variant's value has no bytes")
+        raise InvalidFileError("the value of a variant is empty")
     scalar = HEADER_DECODERS[value[0]]
     if scalar is not None:
         return scalar(value, 0, len(value))
@@ -117,9 +117,7 @@ def read_fields(value: bytes, start: int, end: int, names: Sequence[str]) -> Var
         raise InvalidFileError(f"{_KINDS[kind]} in a variant ends within the offsets of its {count} values")
     offsets = _integers(value, position + count * id_width, count + 1, offset_width)
     if first + offsets[-1] != end:
-        raise InvalidFileError(
-            f"{_KINDS[kind]} in a variant ends at byte {first + offsets[-1]}, where its place ends at byte {end}"
-        )
+        raise InvalidFileError(f"{_KINDS[kind]} in a variant ends at byte {first + offsets[-1]} instead of byte {end}")
     keys = _field_names(_integers(value, position, count, id_width), names) if is_object else range(count)
     places = [first + offset for offset in offsets]
     starts, ends = places[:-1], places[1:]
@@ -140,11 +138,11 @@ def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
         keys = [names[number] for number in ids]
     except IndexError:
         raise InvalidFileError(
-            f"an object in a variant has a field {max(ids)}, where its metadata have {len(names)} names"
+            f"an object in a variant has the field id {max(ids)}, but its metadata has {len(names)} field names"
         ) from None
     if len(set(keys)) != len(keys):
         twice = Counter(keys).most_common(1)[0][0]
-        raise InvalidFileError(f"an object in a variant has two fields {twice!r}")
+        raise InvalidFileError(f"an object in a variant has the field {twice!r} twice")
     return keys
 
 
@@ -154,7 +152,7 @@ def _value_ends(starts: Sequence[int], first: int, end: int) -> list[int]:
     following = dict(pairwise([*order, end]))
     tiled = order[0] == first and order[-1] < end if order else first == end
     if not tiled or len(following) != len(starts):
-        raise InvalidFileError("values in a variant overlap, or have gaps in between")
+        raise InvalidFileError("values in a variant overlap, or have gaps between them")
     return [following[start] for start in starts]
 
 

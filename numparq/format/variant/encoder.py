@@ -82,11 +82,11 @@ def _text(value: str) -> bytes:
     try:
         return encode_string(value.encode())
     except UnicodeEncodeError:
-        raise ValueError(f"a string is not Unicode text: {value!r}") from None
+        raise ValueError(f"string {value!r} cannot be encoded as UTF-8") from None
 
 
 def _refused(value: Any) -> bytes:
-    raise TypeError(f"a variant cannot hold {value!r}, which is a {type(value).__name__}")
+    raise TypeError(f"a variant cannot hold {value!r} of type {type(value).__name__}")
 
 
 def _integer(value: Any) -> bytes:
@@ -107,13 +107,13 @@ def _double(value: Any) -> bytes:
 
 def _decimal(value: decimal.Decimal) -> bytes:
     if not value.is_finite():
-        raise ValueError(f"a variant has no decimal {value}; a float can be NaN or infinite")
+        raise ValueError(f"decimal {value} cannot be stored in a variant; use a float for NaN and infinity")
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     if exponent > _MOST_DIGITS:
         digits, exponent = (digits, exponent) if any(digits) else ((0,), 0)
     if len(digits) + max(exponent, 0) > _MOST_DIGITS or -exponent > MAX_SCALE:
-        raise ValueError(f"a variant's decimals have at most {_MOST_DIGITS} digits, which {value} has not")
+        raise ValueError(f"decimal {value} cannot be stored in a variant: it needs more than {_MOST_DIGITS} digits")
     unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
     return _unscaled(-unscaled if sign else unscaled, max(-exponent, 0))
 
@@ -136,7 +136,7 @@ def _date(value: datetime.date) -> bytes:
 
 def _time(value: datetime.time) -> bytes:
     if value.tzinfo is not None:
-        raise ValueError(f"a variant's times have no time zone, as {value!r} has")
+        raise ValueError(f"time {value!r} cannot be stored in a variant: it has a time zone")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return _number(TIME, seconds * 1_000_000 + value.microsecond)
 
@@ -150,7 +150,7 @@ def _datetime64(value: np.datetime64) -> bytes:
     kind, wanted = (TIMESTAMP_LOCAL_NANOS, "ns") if unit == "ns" else (TIMESTAMP_LOCAL, "us")
     moment = value.astype(f"M8[{wanted}]")
     if moment.astype(value.dtype) != value:
-        raise ValueError(f"a variant's timestamps are in microseconds, of which {value} is out of range")
+        raise ValueError(f"timestamp {value} cannot be stored in a variant as microseconds without loss")
     return _number(kind, int(moment.astype(np.int64)))
 
 
@@ -198,7 +198,7 @@ def _length(value: bytes) -> bytes:
 
 def _check_size(size: int) -> None:
     if size > _MOST_BYTES:
-        raise LimitError(f"a variant would take {size:,} bytes, where its offsets count at most {_MOST_BYTES:,}")
+        raise LimitError(f"a variant would take {size:,} bytes, above the limit of {_MOST_BYTES:,}")
 
 
 def _width(largest: int) -> int:
@@ -273,7 +273,7 @@ def encode(value: Any) -> tuple[bytes, bytes]:
     try:
         names = sorted(name.encode() for name in found)
     except UnicodeEncodeError as error:
-        raise ValueError(f"a field's name is not Unicode text: {error.object!r}") from None
+        raise ValueError(f"field name {error.object!r} cannot be encoded as UTF-8") from None
     ids = {name.decode(): number for number, name in enumerate(names)}
     return encode_metadata(names), _encode_value(value, ids)
 
@@ -283,11 +283,11 @@ def _collect_names(value: Any, names: set[str], depth: int) -> None:
     if not isinstance(value, (Mapping, list, tuple, np.ndarray)):
         return
     if depth >= _MAX_DEPTH:
-        raise ValueError(f"the value is nested more than {_MAX_DEPTH} deep")
+        raise ValueError(f"the value is nested more than {_MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
-                raise TypeError(f"the fields of a variant have strings for names, not {name!r}")
+                raise TypeError(f"field names of a variant must be strings, not {name!r}")
         names.update(value)
         for inner in value.values():
             _collect_names(inner, names, depth + 1)
@@ -311,7 +311,7 @@ def _encode_value(value: Any, ids: dict[str, int]) -> bytes:
 def _unscaled(unscaled: int, scale: int) -> bytes:
     digits = len(str(abs(unscaled)))
     if digits > _MOST_DIGITS:
-        raise ValueError(f"a variant's numbers have at most {_MOST_DIGITS} digits, which {unscaled} has not")
+        raise ValueError(f"number {unscaled} cannot be stored in a variant: it needs more than {_MOST_DIGITS} digits")
     kind, width = (DECIMAL4, 4) if digits <= 9 else (DECIMAL8, 8) if digits <= 18 else (DECIMAL16, 16)
     return primitive_header(kind) + bytes([scale]) + unscaled.to_bytes(width, "little", signed=True)
 

@@ -89,7 +89,7 @@ PrimitiveDecoder = Callable[[bytes, int, int], Any]
 
 
 def _length_error(what: str, end: int, there: int) -> InvalidFileError:
-    return InvalidFileError(f"a variant's {what} ends at byte {end}, where its place ends at byte {there}")
+    return InvalidFileError(f"the {what} of a variant ends at byte {end} instead of byte {there}")
 
 
 def _constant(value: Any) -> PrimitiveDecoder:
@@ -120,7 +120,7 @@ def _decimal(width: int) -> PrimitiveDecoder:
             raise _length_error("decimal", start + 2 + width, end)
         scale = data[start + 1]
         if scale > MAX_SCALE:
-            raise InvalidFileError(f"a decimal in a variant has the scale {scale}, where {MAX_SCALE} is the largest")
+            raise InvalidFileError(f"a decimal in a variant has scale {scale}, above the limit of {MAX_SCALE}")
         unscaled = int.from_bytes(data[start + 2 : end], "little", signed=True)
         return decimal.Decimal(f"{unscaled}E-{scale}")  # exact, whatever the context
 
@@ -143,7 +143,7 @@ def _sized(make: Callable[[bytes, int, int], Any]) -> PrimitiveDecoder:
         first = start + 5
         length = int.from_bytes(data[start + 1 : first], "little")
         if first + length != end:
-            raise _length_error("string of bytes", first + length, end)
+            raise _length_error("string or binary value", first + length, end)
         return make(data, first, end)
 
     return decode
@@ -207,7 +207,7 @@ def _short_string(length: int) -> PrimitiveDecoder:
 
 def _unknown(number: int) -> PrimitiveDecoder:
     def decode(data: bytes, start: int, end: int) -> Any:
-        raise UnsupportedError(f"a variant has a value of the primitive type {number}, which numparq does not know")
+        raise UnsupportedError(f"a variant has a value of primitive type {number}, which numparq cannot read")
 
     return decode
 

@@ -118,7 +118,8 @@ def _unscaled(text: bytes, after: ArrowType) -> int | None:
         return 0
     if shift < 0 or len(kept.lstrip("0")) + shift > after.precision:
         return None
-    return (-1 if sign else 1) * int(kept) * 10**shift
+    unscaled: int = int(kept) * 10**shift
+    return -unscaled if sign else unscaled
 
 
 def integers_to_decimals(before: ArrowType, after: ArrowType) -> Cast:

@@ -45,7 +45,9 @@ def _decimal_cast(length: int, target: int, target_length: int, precision: int) 
     if target in _INTS:
         dtype, digits = _INTS[target]
         if precision > digits:
-            raise SchemaError(f"decimals of {precision} digits do not fit {PHYSICAL_NAMES[target]}: {digits} do")
+            raise SchemaError(
+                f"decimals of {precision} digits do not fit {PHYSICAL_NAMES[target]}, which holds {digits}"
+            )
         return lambda leaf: replace_values(leaf, _sign_extend(leaf.values, length, 8).view(">i8")[:, 0].astype(dtype))
     if target == FIXED_LEN_BYTE_ARRAY and target_length >= length:
         return lambda leaf: replace_values(leaf, _sign_extend(leaf.values, length, target_length).reshape(-1))

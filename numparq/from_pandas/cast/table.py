@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], L
 
 def _type_name(arrow_type: ArrowType) -> str:
     """Return the name of a type for messages."""
-    details: dict[str, Any] = {
+    details: dict[str, str] = {
         "int": f"{'' if arrow_type.signed else 'u'}int{arrow_type.bit_width}",
         "float": f"float{arrow_type.bit_width}",
         "decimal": f"decimal({arrow_type.precision}, {arrow_type.scale})",
@@ -145,4 +144,6 @@ def _check_present(leaf: LeafValues, start: int) -> None:
     """Raise SchemaError for a null in a required column."""
     if leaf.validity is not None:
         row = start + int(np.argmin(leaf.validity))
-        raise SchemaError(f"row {row} is null, and the schema says that the column is required")
+        raise SchemaError(
+            f"row {row} is null, but the schema requires a value; fill the nulls or make the column optional"
+        )

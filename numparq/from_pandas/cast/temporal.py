@@ -70,5 +70,7 @@ def _value_text(arrow_type: ArrowType, ticks: int) -> Any:
 def timestamps_to_timestamps(before: ArrowType, after: ArrowType) -> Cast:
     """Convert the unit of timestamps, all with a time zone or all without one."""
     if bool(before.timezone) != bool(after.timezone):
-        raise SchemaError("timestamps with a time zone and without one are not to be turned into each other silently")
+        raise SchemaError(
+            "timestamps with a time zone and without one cannot be cast to each other; use .dt.tz_localize first"
+        )
     return units_to_units(before, after)

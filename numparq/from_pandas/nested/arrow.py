@@ -46,12 +46,12 @@ def _check_lossless(have: Any, wanted: Any, column: str) -> None:
     if pa.types.is_floating(known) and pa.types.is_floating(asked) and asked.bit_width < known.bit_width:
         lost = "large numbers would become infinite"
     elif pa.types.is_timestamp(known) and pa.types.is_timestamp(asked) and (known.tz is None) != (asked.tz is None):
-        lost = "moments of a time zone are no local times"
+        lost = "a time zone would be added or lost"
     else:
         for place in range(min(known.num_fields, asked.num_fields)):
             _check_lossless(known.field(place).type, asked.field(place).type, column)
         return
-    raise SchemaError(f"{known} within nested data is not written as {asked}: {lost}", column=column)
+    raise SchemaError(f"{known} within nested data cannot be written as {asked}: {lost}", column=column)
 
 
 def unify_dictionaries(data: Any, field: ArrowField) -> Any:

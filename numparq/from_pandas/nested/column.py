@@ -102,7 +102,7 @@ def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
         "repetition_levels": None if repetition[0] is None else np.concatenate(repetition),
     }
     if parts[0].codes is not None:
-        codes = np.concatenate([part.codes for part in parts])  # type: ignore[arg-type]
+        codes = np.concatenate([part.codes for part in parts])
         return LeafValues(parts[0].values, parts[0].starts, parts[0].ends, codes=codes, **levels)
     if parts[0].starts is None:
         return LeafValues(np.concatenate([part.values for part in parts]), **levels)

@@ -51,7 +51,7 @@ def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, .
         if isinstance(error, SchemaError):
             error.where["column"] = column
             raise
-        raise SchemaError(f"a value does not fit its type, {_type_name(arrow_type)}: {error}", column=column) from error
+        raise SchemaError(f"a value does not fit {_type_name(arrow_type)}: {error}", column=column) from error
     return leaf
 
 
@@ -85,7 +85,7 @@ def _check_classes(values: np.ndarray, classes: Classes, arrow_type: ArrowType, 
     for cls in classes:
         if cls not in _NULLS and class_kind(cls) not in taken and not (cls is float and _all_nan(values)):
             raise SchemaError(
-                f"a value of type {cls.__name__} where there should be {_type_name(arrow_type)}", column=column
+                f"a value of type {cls.__name__} cannot be written as {_type_name(arrow_type)}", column=column
             )
 
 
@@ -108,7 +108,7 @@ def _floats_to_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         found = values.astype(dtype)
     wrong = found.astype(object) != values
     if wrong.any():
-        raise SchemaError(f"{values[wrong][0]} is no integer of {8 * dtype.itemsize} bits")
+        raise SchemaError(f"{values[wrong][0]} is not a whole number in the range of {dtype.name}")
     return found
 
 
@@ -119,7 +119,7 @@ def _to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     wrong = np.isinf(found)
     wrong[wrong] = found[wrong].astype(object) != values[wrong]
     if wrong.any():
-        raise SchemaError(f"{values[wrong][0]} is beyond the range of floats of {8 * dtype.itemsize} bits")
+        raise SchemaError(f"{values[wrong][0]} is beyond the range of {dtype.name}")
     return found
 
 
@@ -129,7 +129,7 @@ def _integers_to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     for place in np.flatnonzero(np.abs(found) >= _MAX_EXACT_INTEGER[dtype.itemsize]).tolist():
         value = values[place]
         if isinstance(value, (int, np.integer)) and (np.isinf(found[place]) or int(found[place]) != int(value)):
-            raise SchemaError(f"the integer {value} stands among floats, and is none without loss")
+            raise SchemaError(f"integer {value} cannot be stored as {dtype.name} without loss")
     return found
 
 
@@ -167,9 +167,11 @@ def _durations(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> C
 
 
 def _exact_ticks(exact: Any, wanted: Any) -> np.ndarray:
-    if not (exact == wanted).all():
-        raise SchemaError(f"a moment is too fine for {wanted.unit}")
-    return wanted.asi8
+    inexact = np.asarray(exact != wanted)
+    if inexact.any():
+        raise SchemaError(f"{exact[inexact][0]} cannot be stored in {wanted.unit} without loss; round it first")
+    ticks: np.ndarray = wanted.asi8
+    return ticks
 
 
 def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
@@ -180,7 +182,7 @@ def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Colum
         (leaf,) = source.read_leaves(start, stop)
         if divisor > 1:
             if (leaf.values % divisor).any():
-                raise SchemaError("a time is too fine for milliseconds")
+                raise SchemaError("a time of day cannot be stored in milliseconds without loss; round it first")
             leaf.values = (leaf.values // divisor).astype(np.int32)
         elif arrow_type.unit == "ns":
             leaf.values = leaf.values * 1000
@@ -219,8 +221,9 @@ def _fixed_bytes(values: np.ndarray, arrow_type: ArrowType, classes: Classes) ->
 
     def convert(part: np.ndarray) -> np.ndarray:
         octets = [bytes(getattr(value, "bytes", value)) for value in part]
-        if any(len(value) != width for value in octets):
-            raise SchemaError(f"a value is not of {width} bytes")
+        length = next((len(value) for value in octets if len(value) != width), width)
+        if length != width:
+            raise SchemaError(f"a value of {length} bytes does not fit {width} bytes")
         return np.frombuffer(b"".join(octets), np.uint8)
 
     return column_values.flat_object_values(arrow_type, values, convert, width)
@@ -232,7 +235,7 @@ def _object_values(values: np.ndarray, arrow_type: ArrowType, classes: Classes) 
     if source.type == arrow_type:
         return source
     if source.type.kind != "null":
-        raise SchemaError(f"values of type {_type_name(source.type)} where there should be {_type_name(arrow_type)}")
+        raise SchemaError(f"values of type {_type_name(source.type)} cannot be written as {_type_name(arrow_type)}")
     return column_values.flat_object_values(arrow_type, values, lambda part: part.astype(np.int64))
 
 

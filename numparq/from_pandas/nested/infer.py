@@ -39,7 +39,7 @@ def infer_field(name: str, values: np.ndarray) -> ArrowField:
 def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
     """Return the field of the values at one path."""
     if len(path) > MAX_DEPTH:
-        raise SchemaError(f"values are nested more than {MAX_DEPTH} deep", column=path[0])
+        raise SchemaError(f"values are nested deeper than {MAX_DEPTH} levels", column=path[0])
     if values.dtype.kind != "O":
         return ArrowField(name, array_values(values).type)
     present = without_nulls(values)
@@ -52,7 +52,7 @@ def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
         return ArrowField(name, ArrowType("struct"), _fields(present, path))
     if any(issubclass(cls, (*LIST_CLASSES, dict)) for cls in classes):
         some = " and ".join(sorted(cls.__name__ for cls in classes)[:2])
-        raise SchemaError(f"values of different types in one place: {some}", column=".".join(path))
+        raise SchemaError(f"nested values have different types: {some}", column=".".join(path))
     try:
         source = object_values(present, array_values)
     except SchemaError as error:
@@ -70,7 +70,7 @@ def _fields(values: np.ndarray, path: tuple[str, ...]) -> tuple[ArrowField, ...]
     for name in names:
         if not isinstance(name, str):
             raise SchemaError(
-                f"a dict has the key {name!r}: the names of a struct's fields are strings", column=".".join(path)
+                f"dict key {name!r} cannot name a struct field, which takes a string", column=".".join(path)
             )
     return tuple(_infer(name, field_values(values, name), (*path, name)) for name in names)
 
@@ -102,7 +102,7 @@ def common_type(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
     kinds = frozenset((one.kind, other.kind))
     widen = _COMMON.get(kinds)
     if widen is None or one.extension != other.extension:
-        raise SchemaError(f"values of different types in one place: {one.kind} and {other.kind}", column=column)
+        raise SchemaError(f"nested values have different types: {one.kind} and {other.kind}", column=column)
     return widen(one, other, column)
 
 

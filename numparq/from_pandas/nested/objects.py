@@ -71,7 +71,7 @@ def _check_classes(values: np.ndarray, kinds: tuple[type, ...], what: str, path:
     """Raise SchemaError for a value of another class."""
     for kind in distinct_classes(values):
         if not issubclass(kind, kinds):
-            raise SchemaError(f"a value of type {kind.__name__} where there should be {what}", column=".".join(path))
+            raise SchemaError(f"a value must be {what}, not {kind.__name__}", column=".".join(path))
 
 
 def common_array_dtype(lists: np.ndarray) -> np.dtype | None:
@@ -96,7 +96,7 @@ def flatten_lists(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray,
     try:
         sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     except TypeError as error:  # a zero-dimensional array
-        raise SchemaError("an array of no dimension where there should be a list", column=".".join(path)) from error
+        raise SchemaError("a value must be a list, not a zero-dimensional array", column=".".join(path)) from error
     np.cumsum(sizes, out=offsets[1:])
     if common_array_dtype(lists) is not None:
         return offsets, np.concatenate(lists)
@@ -124,7 +124,7 @@ def _maps(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Unshr
             np.fromiter((item for _, item in pairs), object, len(pairs)),
         ]
     except (TypeError, ValueError) as error:
-        raise SchemaError("a map is to be a dict or a list of pairs (key, value)", column=".".join(path)) from error
+        raise SchemaError("a map must be a dict or a list of (key, value) pairs", column=".".join(path)) from error
     fields = field.children[0].children
     children = [
         nested_from_objects(part, of, (*path, "key_value", of.name)) for part, of in zip(parts, fields, strict=True)
@@ -147,11 +147,13 @@ def field_values(values: np.ndarray, name: str) -> np.ndarray:
     return np.fromiter((item.get(name) for item in values), object, len(values))
 
 
-def _as_dict(item: Any, names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
+def _as_dict(item: Mapping[str, Any] | tuple[Any, ...], names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(item, tuple):
         return item
     if len(item) != len(names):
-        raise SchemaError(f"a tuple of {len(item)} items for a struct of {len(names)} fields", column=".".join(path))
+        raise SchemaError(
+            f"a tuple of {len(item)} items does not fit a struct of {len(names)} fields", column=".".join(path)
+        )
     return dict(zip(names, item, strict=True))
 
 

@@ -64,5 +64,5 @@ def _encode(value: Any, row: int) -> dict[str, bytes]:
     try:
         metadata, encoded = encode(value)
     except (TypeError, ValueError) as error:
-        raise SchemaError(f"row {row} is no variant: {error}") from error
+        raise SchemaError(f"row {row} cannot be encoded as VARIANT: {error}") from error
     return {"metadata": metadata, "value": encoded}

@@ -22,7 +22,7 @@ def execution_mode() -> str:
     if chosen in ("object", "dispatcher", "python"):
         return chosen
     if chosen:
-        raise ValueError(f"NUMPARQ_KERNELS is object, dispatcher or python, not {chosen!r}")
+        raise ValueError(f"NUMPARQ_KERNELS must be object, dispatcher or python, not {chosen!r}")
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "python"
     return "dispatcher" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else "object"
@@ -67,7 +67,8 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
     from numparq.util import disk_cache
 
     if _sources_changed(group):
-        return marshal.loads(_compiled(group))
+        built: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(_compiled(group))
+        return built
     name = f"kernels-{group}"
     stored = disk_cache.load(name, key)
     if stored is None:
@@ -76,7 +77,8 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
             if stored is None:
                 stored = _compiled(group)
                 disk_cache.store(name, key, stored)
-    return marshal.loads(stored)
+    objects: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(stored)
+    return objects
 
 
 def _sources_changed(group: str) -> bool:
@@ -98,7 +100,7 @@ def _compiled(group: str) -> bytes:
     return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
 
 
-def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], int]) -> Callable[..., int]:
+def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple[Any, ...]], int]) -> Callable[..., int]:
     """Return the function that calls a kernel by its C entry."""
     from .entry import LAST_REFUSAL
 
@@ -110,7 +112,7 @@ def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], i
 
         answer = entry(check_arguments(name, signature, args))
         if answer <= LAST_REFUSAL:
-            raise TypeError(f"kernel {name} does not take {args}")
+            raise TypeError(f"kernel {name} cannot be called with {args}")
         return answer
 
     call.__name__ = call.__qualname__ = name
@@ -121,7 +123,9 @@ def _warn_fallback(error: Exception) -> None:
     import warnings
 
     warnings.warn(
-        f"numparq's kernels run through Numba's dispatcher, which starts slower ({error})", RuntimeWarning, stacklevel=2
+        f"numparq's kernels run through Numba's dispatcher, which starts more slowly: {error}",
+        RuntimeWarning,
+        stacklevel=2,
     )
 
 

@@ -35,14 +35,14 @@ class CalleeBinder:
     `jit` compiles a Python helper lazily, by argument types: ``numba.njit`` with its options bound.
     """
 
-    def __init__(self, jit: Callable[..., Callable]) -> None:
+    def __init__(self, jit: Callable[..., Callable[..., Any]]) -> None:
         self._jit = jit
         self._makers = {id(twin): make for twin, make in INTRINSICS}
         self._helpers = {id(function) for function in HELPERS}
         self._helpers |= {id(kernel.function) for kernel in KERNELS.values()}
-        self._made: dict[int, Callable] = {}
+        self._made: dict[int, Callable[..., Any]] = {}
 
-    def bind(self, function: Callable) -> Callable:
+    def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Copy a function with the helpers and intrinsics that it names in compiled form."""
         assert isinstance(function, FunctionType)
         names = dict(function.__globals__)
@@ -53,7 +53,7 @@ class CalleeBinder:
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         return copy
 
-    def _callee(self, function: Callable) -> Callable:
+    def _callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
         key = id(function)
         if key not in self._made:
             if key in self._makers:
@@ -71,7 +71,7 @@ def _names(code: Any) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def argument_types(kernel: Kernel) -> list:
+def argument_types(kernel: Kernel) -> list[Any]:
     """Return the Numba types of a kernel's arguments; arrays of Python objects are int64 addresses."""
     from numba import from_dtype, types
 
@@ -123,7 +123,8 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
     inner = [x for x in [*main.functions, *main.global_variables] if not x.is_declaration and x.name not in visible]
     for number, symbol in enumerate(inner):
         symbol.name = f"inner.{number}"  # Numba's numbers depend on the process; objects must not
-    return machine.emit_object(main)
+    code: bytes = machine.emit_object(main)
+    return code
 
 
 def _check_no_addresses(text: str) -> None:
@@ -171,7 +172,7 @@ def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
     from numba import njit, types
     from numba.core.compiler import Compiler
 
-    class NoAlias(Compiler):  # type: ignore[misc]
+    class NoAlias(Compiler):
         def __init__(self, *args: Any) -> None:
             super().__init__(*args)
             self.state.flags.noalias = True

@@ -12,7 +12,7 @@ import numpy as np
 from numparq.kernels.registry import Kernel
 
 
-def check_arguments(name: str, signature: tuple[str, ...], args: tuple) -> tuple:
+def check_arguments(name: str, signature: tuple[str, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check the arguments of a kernel against its signature, or raise TypeError.
 
     Return them with array subclasses viewed as plain arrays, and NumPy's integers as ints.
@@ -38,7 +38,7 @@ def check_arguments(name: str, signature: tuple[str, ...], args: tuple) -> tuple
 def _array_error(letter: str, array: np.ndarray) -> str | None:
     dtype = np.dtype(letter)
     if array.dtype.hasobject != dtype.hasobject or array.dtype.itemsize != dtype.itemsize:
-        return f"the array is of dtype {array.dtype}"
+        return f"the array has dtype {array.dtype}"
     if not array.dtype.isnative:
         return "the array is not in native byte order"
     if array.ndim != 1 or not array.flags.c_contiguous or not array.flags.aligned:
@@ -78,7 +78,7 @@ def python_functions(kernels: Mapping[str, Kernel]) -> dict[str, Callable[..., i
     return {name: _call_with_views(name, kernel, kernel.function) for name, kernel in kernels.items()}
 
 
-def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[..., int]:
+def _call_with_views(name: str, kernel: Kernel, function: Callable[..., Any]) -> Callable[..., int]:
     """Wrap a function so that it gets each array as a writable view in the dtype of the signature."""
 
     def call(*args: Any) -> int:

@@ -10,6 +10,7 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from . import entry
 COMPILE_LOCK = threading.RLock()
 
 _numbers = itertools.count()
-_libraries: list = []  # the compiler, then the libraries: dropping one unmaps its code
+_libraries: list[Any] = []  # the compiler, then the libraries: dropping one unmaps its code
 
 
 if hasattr(os, "register_at_fork"):
@@ -31,7 +32,7 @@ class ObjectLayoutError(RuntimeError):
     """CPython or NumPy lay out their objects in a way that the entries do not know."""
 
 
-def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple], int]]:
+def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple[Any, ...]], int]]:
     """Load an object file and return the C entry of each kernel, which takes one tuple of arguments.
 
     An entry returns the kernel's int64, or up to `entry.LAST_REFUSAL` for a wrong argument. Raises RuntimeError.
@@ -61,7 +62,7 @@ def _check_layout() -> None:
     fields = id(array) + entry.OBJECT_HEAD_BYTES
     try:
         descr = ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["descr"]).value
-        seen: tuple = (
+        seen: tuple[Any, ...] = (
             sys.implementation.name,
             sys.byteorder,
             ctypes.sizeof(ctypes.c_void_p),
@@ -71,7 +72,7 @@ def _check_layout() -> None:
             ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["ndim"]).value,
             ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["flags"]).value & entry.CONTIGUOUS_AND_ALIGNED,
         )
-        known: tuple = (
+        known: tuple[Any, ...] = (
             "cpython",
             "little",
             entry.POINTER,

@@ -48,7 +48,7 @@ class _CodegenWithoutEnvironment:
         """Ignore the environment: it serves code that uses Numba's Python objects."""
 
 
-class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+class KernelLibrary(JITCodeLibrary):
     """LLVM module of one function, as Numba wrote it, not optimised."""
 
     @property
@@ -70,7 +70,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
+class KernelCompiler(CompilerBase):
     """Numba's pipeline without the passes that kernels do not need, ending in a `KernelLibrary`."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
@@ -99,7 +99,7 @@ def compile_once_for_ints(dispatcher: Any) -> Any:
     """Compile a helper once for all ints, instead of once for every literal argument."""
     template = dispatcher.get_call_template
 
-    def get_call_template(args: tuple, kws: dict) -> tuple:
+    def get_call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         return template(tuple(types.unliteral(arg) for arg in args), kws)
 
     dispatcher.get_call_template = get_call_template
@@ -135,11 +135,11 @@ def memoized_typing() -> Iterator[None]:
         base._has_loc = has_loc
 
 
-def _remembering_types(resolve: Callable) -> Callable:
+def _remembering_types(resolve: Callable[..., Any]) -> Callable[..., Any]:
     numbers, modules = (types.Integer, types.Boolean, types.Float), (operator.add.__module__, bool.__module__)
-    known: dict[tuple, Any] = {}
+    known: dict[tuple[Any, ...], Any] = {}
 
-    def remembering(func: Any, args: tuple, kws: dict) -> Any:
+    def remembering(func: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         plain = tuple(types.unliteral(arg) for arg in args)
         on_numbers = not kws and all(isinstance(arg, numbers) for arg in plain)
         if not on_numbers or getattr(getattr(func, "typing_key", None), "__module__", "") not in modules:
@@ -151,7 +151,7 @@ def _remembering_types(resolve: Callable) -> Callable:
     return remembering
 
 
-def _remembering_sizes(measure: Callable) -> Callable:
+def _remembering_sizes(measure: Callable[[Any], int]) -> Callable[[Any], int]:
     known: dict[str, int] = {}  # by the type's text, which names all of its fields
 
     def remembering(kind: Any) -> int:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from numparq.kernels.registry import HELPERS, Kernel
 
@@ -70,7 +71,7 @@ def partition_kernels(kernels: Mapping[str, Kernel], parts: int) -> list[list[st
     return [part for part in names if part] or [[]]
 
 
-def _reachable_sizes(function: Callable, helpers: set[int]) -> dict[int, int]:
+def _reachable_sizes(function: Callable[..., Any], helpers: set[int]) -> dict[int, int]:
     """Return the bytecode size of a function and of each helper it needs, by id."""
     found: dict[int, int] = {}
     waiting = [function]
@@ -84,7 +85,7 @@ def _reachable_sizes(function: Callable, helpers: set[int]) -> dict[int, int]:
 
 
 @contextmanager
-def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
+def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen[bytes] | None]]:
     """Start a process for each part, and kill those that still run at the end."""
     workers = [_start(group, names) for names in parts]
     try:
@@ -96,7 +97,7 @@ def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Pop
                 worker.communicate()
 
 
-def _start(group: str, names: list[str]) -> subprocess.Popen | None:
+def _start(group: str, names: list[str]) -> subprocess.Popen[bytes] | None:
     command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, group, names])]
     nothing = subprocess.DEVNULL
     with suppress(OSError):
@@ -104,7 +105,7 @@ def _start(group: str, names: list[str]) -> subprocess.Popen | None:
     return None
 
 
-def _result(worker: subprocess.Popen | None) -> bytes | None:
+def _result(worker: subprocess.Popen[bytes] | None) -> bytes | None:
     """Wait for a worker and return its object, or None if that is not intact."""
     if worker is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,32 +14,34 @@ from numparq.kernels.registry import helper, intrinsic_twin, kernel
 BYTES = 64
 
 
-def _load(builder, address, size):
+def _load(builder: Any, address: Any, size: int) -> Any:
     """Load a vector of `size` bytes, in LLVM IR."""
     from llvmlite import ir
 
     return builder.load(builder.bitcast(address, ir.VectorType(ir.IntType(8), size).as_pointer()), align=1)
 
 
-def _store(builder, address, vector):
+def _store(builder: Any, address: Any, vector: Any) -> None:
     """Store a vector, in LLVM IR."""
     builder.store(vector, builder.bitcast(address, vector.type.as_pointer()), align=1)
 
 
-def _shuffle(builder, one, other, places):
+def _shuffle(builder: Any, one: Any, other: Any, places: list[int]) -> Any:
     """Select the bytes at some positions of two vectors, in LLVM IR."""
     from llvmlite import ir
 
     return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
-def _stream_addresses(context, builder, array_type, array, pos, step, streams):
+def _stream_addresses(
+    context: Any, builder: Any, array_type: Any, array: Any, pos: Any, step: Any, streams: int
+) -> list[Any]:
     """Return the addresses of the streams, `step` bytes apart, in LLVM IR."""
     places = [builder.add(pos, builder.mul(step, step.type(i))) for i in range(streams)]
     return [byte_address(context, builder, array_type, array, place) for place in places]
 
 
-def _make_join(streams: int) -> Callable:
+def _make_join(streams: int) -> Callable[..., Any]:
     """Build the intrinsic that joins the streams of values of `streams` bytes."""
     from numba import types
     from numba.extending import intrinsic
@@ -63,7 +66,7 @@ def _make_join(streams: int) -> Callable:
     return join
 
 
-def _make_split(streams: int) -> Callable:
+def _make_split(streams: int) -> Callable[..., Any]:
     """Build the intrinsic that splits values of `streams` bytes into streams."""
     from numba import types
     from numba.extending import intrinsic

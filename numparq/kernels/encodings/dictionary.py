@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ _MASKS = np.array([(1 << 8 * min(max(n, 0), 8)) - 1 for low in (0, 8) for n in r
 _PATIENCE = 16  # slots probed in vain per value before giving up: values made to collide
 
 
-def _make_fold() -> Callable:
+def _make_fold() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from numparq.kernels.registry import intrinsic_twin
 _errors: list[type] = []  # stands for CPython's error indicator
 
 
-def _loader_at(bits: int, signed: bool = False) -> Callable[[], Callable]:
+def _loader_at(bits: int, signed: bool = False) -> Callable[[], Callable[..., Any]]:
     """Return the factory of an intrinsic ``(address) -> int64`` (uint64 for 64 unsigned bits) that zero-extends."""
 
-    def make() -> Callable:
+    def make() -> Callable[..., Any]:
         from llvmlite import ir
         from numba import types
         from numba.extending import intrinsic
@@ -69,7 +70,7 @@ def uint64_at(address: int) -> np.uint64:
     return np.uint64(_at(address, 8))
 
 
-def _make_copy_from() -> Callable:
+def _make_copy_from() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -117,10 +118,11 @@ def _call(name: str, *args: int) -> int:
     function = ctypes.pythonapi[name]
     function.argtypes, function.restype = [ctypes.c_ssize_t] * len(args), ctypes.c_ssize_t
     try:
-        return function(*args)
+        answer: int = function(*args)
     except (UnicodeDecodeError, MemoryError) as error:
         _errors.append(type(error))
         return 0
+    return answer
 
 
 @intrinsic_twin(_external("PyUnicode_DecodeUTF8", 3))
@@ -165,7 +167,7 @@ def decref(address: int) -> None:
     _call("Py_DecRef", address)
 
 
-def _make_address_of() -> Callable:
+def _make_address_of() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -188,7 +190,7 @@ def address_of(data: np.ndarray, pos: int) -> int:
     return data.ctypes.data + int(pos)
 
 
-def _make_copy_to() -> Callable:
+def _make_copy_to() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

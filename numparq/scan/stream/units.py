@@ -184,7 +184,7 @@ class MemoryShares:
         self.reads_ahead, room = True, left / 2
         if self.has_exact_batches:
             batch = min(self.batch_rows * largest, everything)
-            self.reads_ahead, room = _unit_bytes_beside_batch(batch, left)
+            self.reads_ahead, room = _unit_bytes_with_batch(batch, left)
             if not room and not sizes.has_limit:
                 room = batch
             if not room:
@@ -255,7 +255,7 @@ class FileUnitPlan:
         self._plan.observe(slices, taken)
 
 
-def _unit_bytes_beside_batch(batch: float, left: float) -> tuple[bool, float]:
+def _unit_bytes_with_batch(batch: float, left: float) -> tuple[bool, float]:
     """Return whether memory allows reading ahead, and the bytes of a unit (0.0: none fits).
 
     A batch joins the end of one unit with the start of the next, while a third may be read.

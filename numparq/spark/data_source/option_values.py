@@ -32,7 +32,7 @@ def parse_names(text: str) -> list[str]:
         return [part.strip() for part in text.split(",") if part.strip()]
     found = _json(text)
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise ValueError("names, separated by commas or as a JSON list")
+        raise ValueError("a list of names, separated by commas or as JSON")
     return found
 
 
@@ -42,7 +42,7 @@ def parse_bytes(text: str) -> int:
     unit = _UNITS.get(text.strip().lower()[len(digits) :].strip(), 0)
     found = _whole(digits) * unit
     if not 1 <= found < 1 << 63:
-        raise ValueError("bytes, as 67108864 or 64m")
+        raise ValueError("a number of bytes, such as 67108864 or 64m")
     return found
 
 
@@ -57,7 +57,7 @@ def parse_count(text: str) -> int:
     """Parse a positive integer."""
     found = _whole(text)
     if found < 1:
-        raise ValueError("a number from 1 on")
+        raise ValueError("a whole number of at least 1")
     return found
 
 
@@ -125,7 +125,7 @@ def _sort_key(text: str) -> tuple[str, bool, bool]:
         name = name.rpartition(" ")[0].rstrip()
     descending = _DIRECTIONS.get(words.pop(0), False) if words and words[0] in _DIRECTIONS else False
     if words and not (len(words) == 2 and words[0] == "nulls" and words[1] in _NULLS):
-        raise ValueError("columns to sort by: a, b desc, c nulls first")
+        raise ValueError("a list of columns to sort by, such as a, b desc, c nulls first")
     return name, descending, _NULLS[words[1]] if words else False
 
 

@@ -49,7 +49,7 @@ _COMPARED = {
     "TimestampType",
     "TimestampNTZType",
 }
-_EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+_EXPRESSIONS: dict[str, Callable[[Any, Any], Expression]] = {
     "EqualTo": lambda column, value: column == value,
     "GreaterThan": lambda column, value: column > value,
     "GreaterThanOrEqual": lambda column, value: column >= value,
@@ -176,7 +176,7 @@ def filters_leak(spark: SparkSession) -> bool:
     from numparq.spark.tasks import describe_jobs
 
     spark.dataSource.register(_probe_source())
-    with _pushdown_enabled(spark), describe_jobs(spark, "numparq: are filters of queries kept apart?"):
+    with _pushdown_enabled(spark), describe_jobs(spark, "numparq: check that filters of queries stay apart"):
         found = spark.read.format("numparq_probe").load()
         counts = (
             found.filter("i = 3").count(),

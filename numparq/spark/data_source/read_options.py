@@ -39,12 +39,12 @@ def _names(text: str) -> list[Any]:
     if not text.lstrip().startswith("["):
         names = [part.strip() for part in text.split(",")]
         if not all(names):
-            raise ValueError("names, separated by commas or as a JSON list")
+            raise ValueError("a list of names, separated by commas or as JSON")
         return list(names)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError("names, separated by commas or as a JSON list") from error
+        raise ValueError("a list of names, separated by commas or as JSON") from error
     if not all(isinstance(name, str) or _is_path(name) for name in found):
         raise ValueError("a list of names, or of lists of names for fields of structs")
     return [tuple(name) if isinstance(name, list) else name for name in found]
@@ -62,7 +62,7 @@ def _partitioning(text: str) -> Any:
         return {name: _type_name(name, kind) for name, kind in parse_json_object(text).items()}
     names = _names(text)
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
-        raise ValueError("hive, none, the names of levels, each once, or a JSON object of types")
+        raise ValueError("hive, none, a list of distinct level names, or a JSON object of types")
     return names
 
 
@@ -72,8 +72,8 @@ def _type_name(name: str, kind: Any) -> str:
             raise TypeError
         parse_partition_type(kind)
     except (TypeError, ValueError):
-        said = 'types of partition columns, as {"year": "int32", "day": "date", "zone": "str"}'
-        raise ValueError(f"{said}, and {name!r} is of none") from None
+        example = '{"year": "int32", "day": "date", "zone": "str"}'
+        raise ValueError(f"a JSON object of types, such as {example} (the type of {name!r} is unknown)") from None
     return kind
 
 
@@ -86,30 +86,36 @@ def _virtual(text: str) -> list[str]:
 
 
 READ_OPTIONS = (
+    ReadOption("columns", "columns", _names, "columns to read: a, b or a JSON list, with lists for fields of structs"),
+    ReadOption("filter", "filters", str, "rows to read, exactly: n > 3 and zone in ('A', 'B')"),
+    ReadOption("splitBytes", "split_bytes", parse_bytes, "approximate maximum of stored bytes per task: 64m"),
     ReadOption(
-        "columns", "columns", _names, "the columns to read: a, b or a JSON list, with lists for fields of structs"
-    ),
-    ReadOption("filter", "filters", str, "the rows to read, exactly: n > 3 and zone in ('A', 'B')"),
-    ReadOption("splitBytes", "split_bytes", parse_bytes, "stored bytes that one task reads at most, about: 64m"),
-    ReadOption(
-        "minSplits", "min_splits", parse_count, "so many tasks at least, if rows can be divided so: the driver's cores"
+        "minSplits", "min_splits", parse_count, "minimum number of tasks, if rows can be divided: the driver's cores"
     ),
     ReadOption(
-        "planFiles", "plan_files", parse_count, "above so many files footers are read by the tasks, not by the driver"
+        "planFiles", "plan_files", parse_count, "number of files above which tasks read the footers, not the driver"
     ),
-    ReadOption("rowsPerBatch", "rows_per_batch", parse_count, "rows that are handed to Spark at once, at most"),
+    ReadOption("rowsPerBatch", "rows_per_batch", parse_count, "maximum rows per batch passed to Spark"),
     ReadOption("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
     ReadOption(
-        "partitionColumnTypeInference", "infers_partitions", parse_bool, "whether their types are inferred: true"
+        "partitionColumnTypeInference", "infers_partitions", parse_bool, "infer the types of partition columns: true"
     ),
-    ReadOption("caseSensitive", "case_sensitive", parse_bool, "whether names of a schema are exact: false"),
-    ReadOption("resolve", "resolve", choice_parser("name", "position", "field_id"), "how columns of files are found"),
-    ReadOption("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
-    ReadOption("verifyCrc", "verify_crc", parse_bool, "whether checksums of pages are verified: true"),
+    ReadOption("caseSensitive", "case_sensitive", parse_bool, "match the names of a schema exactly: false"),
     ReadOption(
-        "nanoseconds", "nanoseconds", choice_parser("exact", "floor"), "of timestamps: an error, or the microsecond"
+        "resolve",
+        "resolve",
+        choice_parser("name", "position", "field_id"),
+        "match columns of files by name, position or field_id",
     ),
-    ReadOption("pushdown", "pushdown", parse_bool, "take filters of queries; needs register(spark, pushdown=True)"),
+    ReadOption("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
+    ReadOption("verifyCrc", "verify_crc", parse_bool, "verify page checksums: true"),
+    ReadOption(
+        "nanoseconds",
+        "nanoseconds",
+        choice_parser("exact", "floor"),
+        "timestamps finer than microseconds: exact raises an error, floor truncates",
+    ),
+    ReadOption("pushdown", "pushdown", parse_bool, "apply filters of queries; needs register(spark, pushdown=True)"),
     ReadOption("storageOptions", "storage_options", parse_json_object, "options of the file system, as a JSON object"),
 )
 _BY_NAME = {option.name.lower(): option for option in READ_OPTIONS}
@@ -118,8 +124,8 @@ _SET_BY_SPARK = {"path", "paths", "__partition_columns"}
 # Options that Spark adds for CREATE TABLE.
 _SET_BY_CREATE_TABLE = {"owner"}
 _NO_TABLES = (
-    "Spark keeps neither path nor options of a table of a data source in Python: make a TEMPORARY VIEW of it; or name "
-    "its columns, CREATE TABLE t (id bigint) USING numparq, and give the path in each query, SELECT * FROM t WITH "
+    "Spark stores neither path nor options of a table of a Python data source; use a TEMPORARY VIEW, or declare the "
+    "columns, CREATE TABLE t (id bigint) USING numparq, and pass the path in each query, SELECT * FROM t WITH "
     "(path = '...')"
 )
 
@@ -131,7 +137,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
     """
     given = {name.lower(): value for name, value in options.items()}
     if given.keys() & _SET_BY_CREATE_TABLE:
-        raise ValueError(f"CREATE TABLE cannot tell its columns, for {_NO_TABLES}")
+        raise ValueError(f"CREATE TABLE cannot infer the columns: {_NO_TABLES}")
     found: dict[str, Any] = {}
     storage: dict[str, Any] = {}
     for name, text in given.items():
@@ -146,7 +152,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
         try:
             found[option.field] = option.parse(text)
         except ValueError as error:
-            raise ValueError(f"the option {option.name!r} is {error}, not {text!r}") from error
+            raise ValueError(f"the option {option.name!r} must be {error}, not {text!r}") from error
     if storage:
         found["storage_options"] = found.get("storage_options", {}) | storage
     found.setdefault("min_splits", os.cpu_count() or 1)
@@ -159,7 +165,7 @@ def _paths(given: Mapping[str, str]) -> Any:
     if "path" in given:
         paths = [given["path"], *paths]
     if not paths:
-        raise ValueError(f'what is to be read? There is no path: .load("...") has one. Of a table: {_NO_TABLES}')
+        raise ValueError(f'the path is missing; pass it as .load("..."). For a table: {_NO_TABLES}')
     local = [_strip_file_scheme(path) for path in paths]
     return local[0] if len(local) == 1 else local
 
@@ -170,8 +176,7 @@ def _listed(text: str) -> list[str]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
-        said = 'a JSON list of paths, as ["a", "b"]'
-        raise ValueError(f"the option 'paths' is {said}, not {text!r}")
+        raise ValueError(f'the option \'paths\' must be a JSON list of paths, such as ["a", "b"], not {text!r}')
     return found
 
 
@@ -228,4 +233,4 @@ def _option_name(name: str) -> str:
 
 def _list_options() -> str:
     lines = [f"  {option.name}: {option.meaning}" for option in READ_OPTIONS]
-    return "\n".join(["there are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])
+    return "\n".join(["the options are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])

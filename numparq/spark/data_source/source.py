@@ -71,8 +71,8 @@ class NumparqDataSource(DataSource):
         request = parse_read_options(self.options)
         if request.pushdown and not self.allows_pushdown:
             raise ValueError(
-                "the option 'pushdown' needs numparq.spark.register(spark, pushdown=True), which finds out whether "
-                "this version of Spark tells the filters of one query from those of another"
+                "the option 'pushdown' needs numparq.spark.register(spark, pushdown=True), which checks that this "
+                "version of Spark keeps the filters of queries apart"
             )
         return request
 

@@ -62,7 +62,7 @@ WRITE_OPTIONS = (
         per_column_parser(_codec),
         'snappy, zstd, gzip, brotli, lz4, none; or {"a": "zstd", "b": "none"}',
     ),
-    _O(("compressionLevel",), "compression_level", per_column_parser(parse_int), "of gzip, brotli and zstd"),
+    _O(("compressionLevel",), "compression_level", per_column_parser(parse_int), "level of gzip, brotli and zstd"),
     _O(
         ("columnEncoding", "encodings"), "column_encoding", per_column_parser(str.strip), '{"a": "DELTA_BINARY_PACKED"}'
     ),
@@ -72,48 +72,68 @@ WRITE_OPTIONS = (
         ("dictionaryPageSizeLimit", "parquet.dictionary.page.size"),
         "dictionary_pagesize_limit",
         parse_bytes,
-        "the largest dictionary",
+        "maximum bytes of a dictionary page",
     ),
-    _O(("dataPageSize", "parquet.page.size"), "data_page_size", parse_bytes, "of a page, before compression: 1m"),
-    _O(("maxRowsPerPage", "parquet.page.row.count.limit"), "max_rows_per_page", parse_count, "of a page, at most"),
+    _O(("dataPageSize", "parquet.page.size"), "data_page_size", parse_bytes, "bytes of a page, before compression: 1m"),
+    _O(("maxRowsPerPage", "parquet.page.row.count.limit"), "max_rows_per_page", parse_count, "maximum rows of a page"),
     _O(("dataPageVersion",), "data_page_version", choice_parser("1.0", "2.0"), "1.0 or 2.0"),
     _O(("writeStatistics",), "write_statistics", _true_or_names, "true, false or names"),
-    _O(("writePageIndex",), "write_page_index", parse_bool, "true, unless said otherwise"),
-    _O(("writePageChecksum", "parquet.page.write-checksum.enabled"), "write_page_checksum", parse_bool, "true as well"),
-    _O(("columnOrder",), "column_order", str.strip, "the bounds of floats: nan_free, type or ieee754"),
+    _O(("writePageIndex",), "write_page_index", parse_bool, "true or false (default: true)"),
+    _O(
+        ("writePageChecksum", "parquet.page.write-checksum.enabled"),
+        "write_page_checksum",
+        parse_bool,
+        "true or false (default: true)",
+    ),
+    _O(("columnOrder",), "column_order", str.strip, "column order of floats: nan_free, type or ieee754"),
     _O(
         ("bloomFilters", "bloomFilterColumns", "bloomFilterOptions"),
         "bloom_filter_options",
         _bloom,
         'names, or {"a": {"ndv": 1000000, "fpp": 0.01}}',
     ),
-    _O(("rowGroupSize",), "row_group_size", parse_count, "rows of a row group, at most: 1048576"),
-    _O(("rowGroupBytes", "parquet.block.size"), "row_group_bytes", parse_bytes, "bytes of one, in memory, about: 128m"),
-    _O(("rowGroupAlignment",), "row_group_alignment", parse_bytes, "row groups begin at multiples of it"),
-    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_count, "of a file, at most"),
-    _O(("maxBytesPerFile",), "max_bytes_per_file", parse_bytes, "of a file, about"),
+    _O(("rowGroupSize",), "row_group_size", parse_count, "maximum rows of a row group: 1048576"),
+    _O(
+        ("rowGroupBytes", "parquet.block.size"),
+        "row_group_bytes",
+        parse_bytes,
+        "approximate bytes of a row group in memory: 128m",
+    ),
+    _O(("rowGroupAlignment",), "row_group_alignment", parse_bytes, "row groups begin at multiples of these bytes"),
+    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_count, "maximum rows of a file"),
+    _O(("maxBytesPerFile",), "max_bytes_per_file", parse_bytes, "approximate bytes of a file"),
     _O(
         ("partitionColumns", "partitionCols", "partitionBy"),
         "partition_cols",
         parse_names,
-        "by whose values rows are divided into folders",
+        "columns that partition the rows into directories",
     ),
     _O(
         ("sortColumns", "sortBy"),
         "sort_by",
         parse_sort_columns,
-        "rows of each file are sorted: a, b desc, c nulls first",
+        "sort the rows of each file: a, b desc, c nulls first",
     ),
-    _O(("sortingColumns",), "sorting_columns", parse_sort_columns, "the rows come sorted so: only noted in the files"),
+    _O(
+        ("sortingColumns",),
+        "sorting_columns",
+        parse_sort_columns,
+        "order that the rows already have; recorded in the files",
+    ),
     _O(
         ("partitionOverwriteMode",),
         "overwritten",
         choice_parser("static", "dynamic"),
-        "with overwrite, what goes: all files, or those of partitions that rows are written to",
+        "files that overwrite replaces: all (static), or those of the partitions written (dynamic)",
     ),
-    _O(("ifExists",), "if_exists", choice_parser("error", "append"), "with append, whether there may be files already"),
-    _O(("keyValueMetadata",), "key_value_metadata", parse_json_object, "for the footers, a JSON object of texts"),
-    _O(("storageOptions",), "storage_options", parse_json_object, "of the file system, a JSON object"),
+    _O(("ifExists",), "if_exists", choice_parser("error", "append"), "existing files with append: error or append"),
+    _O(
+        ("keyValueMetadata",),
+        "key_value_metadata",
+        parse_json_object,
+        "key-value metadata of the footers, as a JSON object of strings",
+    ),
+    _O(("storageOptions",), "storage_options", parse_json_object, "options of the file system, as a JSON object"),
 )
 
 # parquet-java's options of one column, and the Bloom filter option that each sets.
@@ -153,7 +173,7 @@ def parse_write_options(options: Mapping[str, str], columns: Collection[str] = (
             if option.argument == "storage_options":
                 value |= found.get(option.argument, {})
             elif option.argument in found:
-                raise ValueError(f"the options {' and '.join(option.names)} are one and the same: give it once")
+                raise ValueError(f"the options {' and '.join(option.names)} are synonyms; set only one of them")
             found[option.argument] = value
     if blooms:
         known = {column.lower(): column for column in columns}
@@ -183,7 +203,7 @@ def _parse(name: str, parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)
     except ValueError as error:
-        raise ValueError(f"the option {name!r} is {error}, not {text!r}") from error
+        raise ValueError(f"the option {name!r} must be {error}, not {text!r}") from error
 
 
 def _scalar(text: str) -> Any:
@@ -193,11 +213,11 @@ def _scalar(text: str) -> Any:
 def _path(options: Mapping[str, str]) -> str:
     path = next((text for name, text in options.items() if name.lower() == "path"), "")
     if not path:
-        raise ValueError('where to? There is no path: .save("...") has one')
+        raise ValueError('the path is missing; pass it as .save("...")')
     return re.sub(r"^file:/+", "/", path, flags=re.IGNORECASE)
 
 
 def _list_options() -> str:
     lines = [f"  {' or '.join(option.names)}: {option.meaning}" for option in WRITE_OPTIONS]
     lines += [f"  {name}#<column>" for name in _COLUMN_OPTIONS]
-    return "\n".join(["there are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])
+    return "\n".join(["the options are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])

@@ -39,7 +39,7 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     Raises ValueError, SchemaError, UnsupportedError for types, and FileExistsError with ``ifExists=error``.
     """
     if not schema.fields:
-        raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
+        raise SchemaError("a DataFrame without columns cannot be written; add a column")
     _check_names(schema)
     path, arguments = parse_write_options(options, list(_column_paths(schema)))
     # Spark sorts NaN above all numbers, yet skips by bounds that exclude NaN, as those of both other orders do.
@@ -65,7 +65,7 @@ def _check_names(schema: DataType) -> None:
     for field in getattr(schema, "fields", ()):
         with error_context(column=field.name):
             if field.name.lower() in known:
-                raise SchemaError("there are two columns of this name, as Spark compares names")
+                raise SchemaError("two columns have this name, regardless of case; rename one")
             known.add(field.name.lower())
             _check_names(field.dataType)
     for part in ("elementType", "keyType", "valueType"):
@@ -78,7 +78,7 @@ def _commit_mode(arguments: dict[str, Any], overwrite: bool) -> str:
     overwritten, if_exists = arguments.pop("overwritten", None), arguments.pop("if_exists", None)
     if overwrite:
         if if_exists is not None:
-            raise ValueError("the option 'ifExists' goes with mode('append'): with 'overwrite', files are replaced")
+            raise ValueError("the option 'ifExists' needs mode('append'); mode('overwrite') always replaces files")
         return _OVERWRITE[overwritten or "static"]
     return _APPEND[if_exists or "append"]
 
@@ -90,7 +90,9 @@ def _find_partition_column(schema: StructType, wanted: str) -> str:
     ]
     if len(found) != 1:
         known = ", ".join(schema.names)
-        raise SchemaError(f"there is no such column to partition by; there are: {known}", column=wanted)
+        raise SchemaError(
+            f"the partition column does not exist in the DataFrame; its columns are: {known}", column=wanted
+        )
     return found[0]
 
 
@@ -112,7 +114,7 @@ class TaskCommitMessage(WriterCommitMessage):
     message: TaskMessage
 
 
-class NumparqWriter(_WriterBase):
+class NumparqWriter(_WriterBase):  # type: ignore[misc]
     """Writer of a DataFrame; Spark pickles it for tasks and for the commit."""
 
     def __init__(self, job: SharedJob, schema: StructType) -> None:

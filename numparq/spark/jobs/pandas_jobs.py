@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numparq.dataset.splits.table import SplitTable
     from numparq.format.schema import Schema
+    from numparq.typing import Columns, Filters, PathLike
 
     from .results import ResultBatchBuilder
 
@@ -50,7 +51,7 @@ _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UC
 
 
 def plan_job_splits(
-    spark: SparkSession, path: Any, columns: Sequence[str | tuple[str, ...]] | None, filters: Any, **options: Any
+    spark: SparkSession, path: PathLike | Sequence[PathLike], columns: Columns, filters: Filters | str, **options: Any
 ) -> SplitTable:
     """Plan the splits of a table for pandas frames; options as in `map_pandas`, None counts as not given.
 
@@ -60,7 +61,7 @@ def plan_job_splits(
 
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        raise TypeError(f"{unknown[0]!r} is no option of a table; there are: {', '.join(_OPTIONS)}")
+        raise TypeError(f"unknown option {unknown[0]!r} of a table; the options are: {', '.join(_OPTIONS)}")
     given = {name: value for name, value in options.items() if value is not None or name == "partitioning"}
     given.setdefault("min_splits", task_slots(spark))
     opening = {name: given[name] for name in _DATASET_OPTIONS if name in given}
@@ -80,7 +81,7 @@ def plan_job_splits(
     return split_table(path, columns, filters, threads=1, **given)
 
 
-def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
+def _file_schema(path: PathLike | Sequence[PathLike], opening: dict[str, Any]) -> Schema:
     """Return the schema of the files, before the splits are planned."""
     from numparq.dataset.dataset import Dataset
 
@@ -90,11 +91,11 @@ def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
 
 def map_pandas(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     fn: Callable[[Any], Any],
     schema: StructType | str,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     rows_per_batch: int | None = None,
     **options: Any,
@@ -157,11 +158,11 @@ def map_pandas(
 
 def aggregate_pandas(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     partial: Callable[[pd.DataFrame], Any],
     final: Callable[[Any], Any],
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     rows_per_batch: int | None = None,
     description: str | None = None,
@@ -213,13 +214,13 @@ def aggregate_pandas(
 
 def aggregate_pandas_by(
     spark: SparkSession,
-    path: Any,
+    path: PathLike | Sequence[PathLike],
     by: str | Sequence[str],
     partial: Callable[[pd.DataFrame], pd.DataFrame],
     final: Callable[[pd.DataFrame], pd.DataFrame],
     schema: StructType | str,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
     partial_schema: StructType | str | None = None,
     rows_per_batch: int | None = None,
@@ -263,7 +264,9 @@ def aggregate_pandas_by(
     keys = [by] if isinstance(by, str) else list(by)
     unknown = [key for key in keys if key not in between.fieldNames()]
     if unknown or not keys:
-        raise ValueError(f"by= names columns of what partial gives ({', '.join(between.fieldNames())}), not {unknown}")
+        raise ValueError(
+            f"by must name columns of the partial results ({', '.join(between.fieldNames())}), not {unknown}"
+        )
     table = plan_job_splits(spark, path, columns, filters, **options)
     job = SplitMapper(table.reader, partial, _result_builder(spark, between, partial), rows_per_batch)
     numbered = StructType([*between.fields, StructField(ROW_POSITION, LongType())])
@@ -278,11 +281,11 @@ def parse_result_schema(schema: StructType | str) -> StructType:
     if isinstance(schema, str):
         schema = StructType.fromDDL(schema)  # type: ignore[assignment]
     if not isinstance(schema, StructType):
-        raise TypeError(f"the schema of results is a StructType or text, not {schema!r}")
+        raise TypeError(f"the schema of results must be a StructType or a DDL string, not {schema!r}")
     return schema
 
 
-def _result_builder(spark: SparkSession, schema: StructType, fn: Callable) -> ResultBatchBuilder:
+def _result_builder(spark: SparkSession, schema: StructType, fn: Callable[..., Any]) -> ResultBatchBuilder:
     from .results import ResultBatchBuilder
 
     zone = spark.conf.get("spark.sql.session.timeZone") or ""

@@ -59,7 +59,7 @@ class ResultBatchBuilder:
         import pandas as pd
 
         if not isinstance(frame, pd.DataFrame):
-            raise TypeError(f"{self._name} is to give DataFrames, and gave {_described(frame)}")
+            raise TypeError(f"{self._name} must return DataFrames, not {_described(frame)}")
         wanted = self.schema.fieldNames()
         levels = [name for name in frame.index.names if name in wanted and name not in frame.columns]
         if levels:
@@ -70,11 +70,11 @@ class ResultBatchBuilder:
         twice = [name for name in wanted if names.count(name) > 1]
         found = [
             f"{text} {', '.join(map(repr, of))}"
-            for text, of in (("lacks", missing), ("has besides", others), ("has twice", twice))
+            for text, of in (("lacks", missing), ("has unexpected", others), ("has duplicate", twice))
             if of
         ]
         if found:
-            raise ValueError(f"what {self._name} gave {' and '.join(found)}; the schema is {_text(self.schema)}")
+            raise ValueError(f"the result of {self._name} {' and '.join(found)}; the schema is {_text(self.schema)}")
         return frame
 
     def _array(self, values: pd.Series, field: pa.Field, *, nullable: bool) -> pa.Array:
@@ -85,16 +85,18 @@ class ResultBatchBuilder:
             array = self._converted(values, field.type)
         except _ResultTypeError as unfit:
             raise TypeError(
-                f"column {field.name!r} of what {self._name} gave is {unfit}, and the schema says "
+                f"column {field.name!r} in the result of {self._name} is {unfit}, but the schema has "
                 f"{self.schema[field.name].dataType.simpleString()}"
             ) from None
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             raise ValueError(
-                f"column {field.name!r} of what {self._name} gave ({values.dtype}) has values that are not "
-                f"{self.schema[field.name].dataType.simpleString()}, as the schema says: {error}"
+                f"column {field.name!r} in the result of {self._name} ({values.dtype}) has values that do not fit "
+                f"{self.schema[field.name].dataType.simpleString()} of the schema: {error}"
             ) from error
         if not nullable and array.null_count:
-            raise ValueError(f"column {field.name!r} of what {self._name} gave has nulls, and the schema says not null")
+            raise ValueError(
+                f"column {field.name!r} in the result of {self._name} has nulls, but the schema does not allow them"
+            )
         return array
 
     def _converted(self, values: pd.Series, wanted: pa.DataType) -> pa.Array:
@@ -118,7 +120,7 @@ class ResultBatchBuilder:
         if kind not in _ACCEPTED_KINDS.get(_kind(wanted), ()):
             hint = ""
             if {kind, _kind(wanted)} == {"timestamp", "timestamp without a time zone"}:
-                hint = " (.dt.tz_localize gives it a time zone or takes it away, or the schema may say timestamp_ntz)"
+                hint = " (add or remove the time zone with .dt.tz_localize, or use timestamp_ntz in the schema)"
             raise _ResultTypeError(f"{kind}{hint}")
 
 
@@ -133,7 +135,7 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_date(wanted) and pa.types.is_timestamp(array.type):
         days = array.cast(pa.timestamp(array.type.unit)).cast(pa.date32())
         if not days.cast(array.type).equals(array):
-            raise ValueError("there are times of the day with the dates")
+            raise ValueError("a date has a time of day")
         return days.cast(wanted)
     if pa.types.is_decimal(wanted) and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal256(76, wanted.scale))  # fits any integer
@@ -227,7 +229,7 @@ def _struct_maker(makers: dict[str, Any]) -> Any:
             return value
         others = [name for name in value if name not in makers]
         if others:
-            raise ValueError(f"a struct has a field {others[0]!r} besides")
+            raise ValueError(f"a struct has the unexpected field {others[0]!r}")
         return {name: None if one is None else makers[name](one) for name, one in value.items()}
 
     return make

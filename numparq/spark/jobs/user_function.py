@@ -97,7 +97,7 @@ def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilde
     """Wrap a function of a key's frame as one of an Arrow table, annotated as Spark requires."""
     import pyarrow as pa
 
-    def call(table):
+    def call(table: pa.Table) -> pa.Table:
         from numparq.spark.scan.arrow_batches import RecordBatchBuilder
         from numparq.spark.tasks import begin_task
 
@@ -137,12 +137,12 @@ def _nullable(of: Any) -> Any:
 # --- inspecting the user's functions ----------------------------------------------------------------------------------
 
 
-def function_name(fn: Callable) -> str:
+def function_name(fn: Callable[..., Any]) -> str:
     """Return the name of a callable."""
     return getattr(fn, "__qualname__", None) or type(fn).__qualname__
 
 
-def _takes_iterator(fn: Callable) -> bool:
+def _takes_iterator(fn: Callable[..., Any]) -> bool:
     """Whether a function takes an iterator of frames: a generator function, or annotated so."""
     call = fn if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(fn, "__call__", fn)  # noqa: B004
     if inspect.isgeneratorfunction(fn) or inspect.isgeneratorfunction(call):
@@ -169,12 +169,12 @@ def _is_iterator(annotation: Any) -> bool:
     )
 
 
-def check_partial_result(result: Any, partial: Callable) -> Any:
+def check_partial_result(result: Any, partial: Callable[..., Any]) -> Any:
     """Return a partial result; raise TypeError if it is no DataFrame or Series."""
     import pandas as pd
 
     if not isinstance(result, pd.DataFrame | pd.Series):
-        raise TypeError(f"{function_name(partial)} is to give a DataFrame or a Series, and gave {result!r:.100}")
+        raise TypeError(f"{function_name(partial)} must return a DataFrame or a Series, not {result!r:.100}")
     return result
 
 

@@ -19,10 +19,12 @@ from .run import OptimizeRun, StepTimer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from numparq.typing import Filters, PathLike, StorageOptions
+
 __all__ = ["check_output_folder", "optimize"]
 
 
-def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
+def check_output_folder(path: PathLike, out: PathLike, place: dict[str, Any]) -> None:
     """Raise ValueError if `out` lies inside the dataset, whose readers would get all rows twice."""
     old, new = (resolve_paths([each], **place) for each in (path, out))
     if old.filesystem is not new.filesystem:
@@ -32,22 +34,22 @@ def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
         for one in (old, new)
     )
     if inner.startswith(base):
-        raise ValueError(f"out is in the dataset itself, whose rows would be there twice: {os.fsdecode(out)!r}")
+        raise ValueError(f"out={os.fsdecode(out)!r} is inside the dataset, which would then hold its rows twice")
 
 
 def optimize(
     spark: SparkSession,
-    path: Any,
+    path: PathLike,
     *,
     sort_by: Sequence[str] | str | None = None,
     cluster_by: Sequence[str] | str | None = None,
     target_file_bytes: int = 128 << 20,
-    out: Any = None,
-    where: Any = None,
+    out: PathLike | None = None,
+    where: Filters | str = None,
     bloom_filters: Sequence[str] | str | None = None,
     dry_run: bool = False,
     force: bool = False,
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     **options: Any,
 ) -> OptimizeReport:
@@ -120,7 +122,7 @@ def optimize(
         tuple(sorted((name, repr(value)) for name, value in options.items())),
     )
     if wanted.sort_by and wanted.cluster_by:
-        raise ValueError("rows are sorted by columns or clustered by columns, not both")
+        raise ValueError("sort_by and cluster_by cannot be combined; use one of them")
     place = {"storage_options": storage_options, "filesystem": filesystem}
     if out is not None:
         check_output_folder(path, out, place)

@@ -99,7 +99,7 @@ class OptimizeRun:
             with self._steps.step("calendars"):
                 paths = [path_in_split(facts.file.path, rewriting) for facts in old]
                 check = partial(check_calendar, table.reader.filesystem)
-                self._steps.run_each(paths, check, f"days of {len(old):,} files of an old calendar")
+                self._steps.run_each(paths, check, f"check dates of {len(old):,} files of the hybrid calendar")
 
     def _tune(self) -> TunedOptions:
         """Choose the options that depend on the data, by trial writes of a sample."""
@@ -108,7 +108,7 @@ class OptimizeRun:
         some = plan.pieces[step // 2 :: step]
         with self._steps.step("sample"):
             trial = partial(trial_write, plan.table.reader, plan.writer_options(()), plan.sort_by)
-            pilots: list[TrialWrite] = self._steps.run_each(some, trial, f"a look at {len(some)} samples")
+            pilots: list[TrialWrite] = self._steps.run_each(some, trial, f"write {len(some)} samples")
         return tune_options(plan.target, pilots, plan.output_schema.leaf_columns, plan.sort_by)
 
     def _checksum(self, table: SplitTable, pieces: Sequence[RewritePiece], name: str) -> Checksum:
@@ -160,8 +160,8 @@ class OptimizeRun:
         after = self._checksum(table, pieces, "checksum after")
         if after != before or before.rows != self._plan.num_rows:
             raise InvalidFileError(
-                f"the rows that were written are not those that were read: checksum {after} instead of {before}; "
-                f"footers tell of {self._plan.num_rows:,} rows. Nothing was changed",
+                f"the rows written differ from the rows read: checksum {after} instead of {before}; the footers "
+                f"count {self._plan.num_rows:,} rows. Nothing was changed",
                 file=os.fsdecode(self._path),
             )
         groups = {

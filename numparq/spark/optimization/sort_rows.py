@@ -68,10 +68,10 @@ class RowPacker:
         place = self._carrier.schema.get_field_index(name)
         arrow_type = self._carrier.schema.field(place).type
         if t.is_nested(arrow_type) or t.is_decimal256(arrow_type) or t.is_null(arrow_type):
-            raise SchemaError(f"rows cannot be sorted by values of the type {arrow_type}", column=name)
+            raise SchemaError(f"rows cannot be sorted by values of Arrow type {arrow_type}", column=name)
         make = _SORTABLE.get(arrow_type)
         if make is None:
-            return self._carrier.encoded_schema.field(place).name
+            return str(self._carrier.encoded_schema.field(place).name)
         self._keys.append((name, make))
         made = f"k{len(self._keys)}"
         fields.append((made, make(pa.array([], arrow_type)).type))

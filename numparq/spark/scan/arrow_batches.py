@@ -87,10 +87,10 @@ class RecordBatchBuilder:
             except ParquetError:
                 raise
             except (import_pyarrow().ArrowException, NotImplementedError, OverflowError) as error:
-                what = "are none" if array.type == field.type else f"cannot be {field.type} for Spark"
+                what = "are invalid" if array.type == field.type else f"cannot be cast to {field.type} for Spark"
                 raise InvalidFileError(f"values of {array.type} {what}: {error}") from error
             if not field.nullable and made.null_count:
-                raise SchemaError("the schema asked for says that there are no nulls, but there are")
+                raise SchemaError("the column has nulls, but the schema does not allow them")
             return made
 
 
@@ -114,7 +114,7 @@ def _decoded_bytes(array: Any) -> int:
     """Return the most bytes that an array takes without its dictionary."""
     types = import_pyarrow().types
     if not types.is_dictionary(array.type):
-        return array.nbytes
+        return int(array.nbytes)
     values = array.dictionary
     if not len(values) or types.is_primitive(values.type):
         return len(array) * 8

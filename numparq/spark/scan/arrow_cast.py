@@ -58,7 +58,7 @@ class ArrowCaster:
         if _is_geospatial(target) and not pa.types.is_struct(array.type):
             return _geospatial(self.cast(array, pa.binary()), target)
         if not pa.types.is_struct(array.type):
-            raise SchemaError(f"{array.type} cannot be {target}")
+            raise SchemaError(f"{array.type} cannot be cast to {target}")
         fields = list(target)
         places = self._places([field.name for field in array.type], [field.name for field in fields])
         children = array.flatten()
@@ -68,7 +68,7 @@ class ArrowCaster:
         ]
         for child, field in zip(made, fields, strict=True):
             if not field.nullable and child.null_count > array.null_count:
-                raise SchemaError(f"the field {field.name!r} has nulls, but the schema asked for says it has none")
+                raise SchemaError(f"the field {field.name!r} has nulls, but the schema does not allow them")
         if not made:
             return pa.Array.from_buffers(target, len(array), [array.buffers()[0]], array.null_count, array.offset)
         return pa.StructArray.from_arrays(made, fields=fields, mask=_mask(array))
@@ -79,20 +79,20 @@ class ArrowCaster:
         offsets, first, count = _child_range(plain)
         child = self.cast(plain.values.slice(first, count), target.value_type)
         if not target.value_field.nullable and child.null_count:
-            raise SchemaError("there are nulls in lists, but the schema asked for says there are none")
+            raise SchemaError("lists have null elements, but the schema does not allow them")
         return pa.ListArray.from_arrays(offsets, child, type=target, mask=_mask(plain))
 
     def _map(self, array: Any, target: pa.MapType) -> Any:
         pa = import_pyarrow()
         if not pa.types.is_map(array.type):
-            raise SchemaError(f"{array.type} cannot be {target}")
+            raise SchemaError(f"{array.type} cannot be cast to {target}")
         offsets, first, count = _child_range(array)
         keys = self.cast(array.keys.slice(first, count), target.key_type)
         items = self.cast(array.items.slice(first, count), target.item_type)
         if keys.null_count:
             raise InvalidFileError("a key of a map is null")
         if not target.item_field.nullable and items.null_count:
-            raise SchemaError("there are nulls in maps, but the schema asked for says there are none")
+            raise SchemaError("maps have null values, but the schema does not allow them")
         return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=_mask(array))
 
     # --- leaves -----------------------------------------------------------------------------------------------------
@@ -126,11 +126,13 @@ def _to_list(array: Any) -> Any:
     if pa.types.is_list(array.type):
         return array
     if not pa.types.is_nested(array.type) or pa.types.is_struct(array.type) or pa.types.is_map(array.type):
-        raise SchemaError(f"{array.type} cannot be a list")
+        raise SchemaError(f"{array.type} cannot be cast to a list")
     counts = pa.compute.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(counts, dtype=np.int64)
     if len(ends) and ends[-1] > _MAX_OFFSET:
-        raise UnsupportedError(f"{ends[-1]:,} elements of lists are too many for one batch")
+        raise UnsupportedError(
+            f"{ends[-1]:,} list elements exceed the limit of {_MAX_OFFSET:,} per batch; use a smaller rows_per_batch"
+        )
     offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, array.flatten(), mask=_mask(array))
 
@@ -162,8 +164,8 @@ def _check_microseconds(array: Any) -> None:
     broken = numbers[numbers % 1000 != 0]
     if len(broken):
         raise UnsupportedError(
-            f"Spark has no nanoseconds, and a timestamp ({broken[0]} ns since 1970) is not a whole number of "
-            'microseconds; nanoseconds="floor" gives the microsecond before it'
+            f"timestamp {broken[0]} ns since 1970 cannot be stored in microseconds, Spark's unit, without loss; "
+            'use nanoseconds="floor" to truncate it'
         )
 
 
@@ -173,7 +175,7 @@ def _check_times(array: Any) -> Any:
     bounds = pa.compute.min_max(array.view(pa.int64()))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     if low is not None and (low < 0 or high >= _NANOS_OF_DAY):
-        raise InvalidFileError(f"a time of {low if low < 0 else high} ns is none of a day")
+        raise InvalidFileError(f"{low if low < 0 else high} ns is not a time of day")
     return array
 
 

@@ -124,7 +124,7 @@ def _literals(keys: Iterable[Any], key_column: JoinKeyColumn | None) -> list[Any
 def _durations(numbers: list[int], unit: str) -> list[Any]:
     made: Any = np.array(numbers, "i8").view(f"m8[{unit}]")
     if np.isnat(made).any():
-        raise ValueError("the least number is no duration")
+        raise ValueError("the smallest integer is not a duration")
     return list(made)
 
 

@@ -158,7 +158,7 @@ def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> Data
     """
     schema = table.batch_reader.schema
     if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
-        raise TypeError(f"driver_bytes is a number of bytes, not {most_bytes!r}")
+        raise TypeError(f"driver_bytes must be a number of bytes, not {most_bytes!r}")
     if most_bytes < 1:
         return None
     if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_supported(schema):

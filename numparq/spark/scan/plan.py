@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numparq.errors import SchemaError, UnsupportedError
 from numparq.scan.predicate import LeafArrowTypes
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numparq.dataset.splits.split import Split
     from numparq.dataset.splits.table import SplitTable
     from numparq.format.schema import Schema
+    from numparq.typing import Filters
 
 __all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "plan_splits"]
 
@@ -40,7 +41,7 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
     if schema is None:
         return _split_table(request, request.columns) if request.columns is not None else _split_in_spark_order(request)
     if request.columns is not None:
-        raise ValueError("columns are given twice: by a schema, and by the option 'columns'")
+        raise ValueError("a schema and the option 'columns' cannot be combined; use one of them")
     names = list(dict.fromkeys(schema.fieldNames()))
     try:
         table = _split_table(request, names)
@@ -81,7 +82,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     return split_table(
         request.path,
         columns,
-        request.filters,
+        cast("Filters", request.filters),  # text is parsed before
         runtime_filters=request.runtime_filters,
         min_splits=request.min_splits,
         partitioning=request.partitioning,
@@ -169,13 +170,13 @@ def _check_names(names: list[str]) -> None:
     """Refuse duplicate names; Spark takes one column of each name from a Python worker, and fails."""
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise SchemaError("two columns are called so, and Spark reads one of each name", column=twice)
+        raise SchemaError("two columns have this name, but Spark reads one column per name", column=twice)
 
 
 def _check_collations(table: SplitTable, request: ReadRequest) -> None:
     """Refuse runtime filters on columns with a collation, by which Spark finds other keys equal."""
     if request.runtime_filters:
-        told = read_row_metadata(table.schema_file.footer.key_value_metadata)
+        fields = read_row_metadata(table.schema_file.footer.key_value_metadata)
         for name in (each.column for each in request.runtime_filters):
-            if name in told and is_collated(told[name].dataType):
-                raise UnsupportedError("values are compared by a collation; a runtime filter knows none", column=name)
+            if isinstance(name, str) and name in fields and is_collated(fields[name].dataType):
+                raise UnsupportedError("the column has a collation, which runtime filters do not support", column=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.spark.tasks import task_slots
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from numparq.dataset.splits.split import Split
+    from numparq.expr.runtime_filter import RuntimeFilter
+    from numparq.typing import ColumnName, Columns, Filters, PathLike, StorageOptions
 
     from .reader import BatchReader
 
@@ -21,11 +23,11 @@ __all__ = ["read"]
 
 def read(
     spark: SparkSession,
-    path: Any,
-    columns: Sequence[str | tuple[str, ...]] | None = None,
-    filters: Any = None,
+    path: PathLike | Sequence[PathLike],
+    columns: Columns = None,
+    filters: Filters | str = None,
     *,
-    runtime_filters: Any = None,
+    runtime_filters: Mapping[ColumnName, Any] | Iterable[RuntimeFilter] | RuntimeFilter | None = None,
     schema: StructType | str | None = None,
     split_bytes: int | None = None,
     min_splits: int | None = None,
@@ -35,7 +37,7 @@ def read(
     partitioning: Any = "hive",
     resolve: str = "name",
     include: Sequence[str] = (),
-    storage_options: dict[str, Any] | None = None,
+    storage_options: StorageOptions = None,
     filesystem: Any = None,
     verify_crc: bool = True,
     nanoseconds: str = "exact",
@@ -128,11 +130,10 @@ def read(
     request = request.with_filters(more)
     table = SparkScan.plan(request, wanted)
     if filters is not None or request.runtime_filters:
-        found = local_frame.read_locally(
-            spark, table, local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
-        )
-        if found is not None:
-            return found
+        limit = local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
+        local = local_frame.read_locally(spark, table, limit)
+        if local is not None:
+            return local
     return map_tasks(spark, table.splits, _ReadSplit(table.batch_reader), table.batch_reader.schema)
 
 
@@ -152,5 +153,5 @@ def _parse_schema(schema: StructType | str) -> StructType:
 
     made = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(made, StructType):
-        raise TypeError(f"a schema is a StructType or text such as 'id bigint', not {type(schema).__name__}")
+        raise TypeError(f"schema must be a StructType or a DDL string such as 'id bigint', not {type(schema).__name__}")
     return made

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.spark.schema.user_schema import FieldFinder, find_fields, find_fields_exactly
 from numparq.util.arguments import check_positive_int
+
+if TYPE_CHECKING:
+    from numparq.expr.runtime_filter import RuntimeFilter
+    from numparq.typing import ColumnName, Filters, PathLike, StorageOptions
 
 __all__ = ["ReadRequest"]
 
@@ -20,10 +25,10 @@ class ReadRequest:
     `case_sensitive` matches names of a schema exactly; without `infers_partitions` partition columns are str.
     """
 
-    path: Any
-    columns: list[Any] | None = None
-    filters: Any = None
-    runtime_filters: tuple[Any, ...] = ()
+    path: PathLike | Sequence[PathLike]
+    columns: list[ColumnName] | None = None
+    filters: Filters | str = None
+    runtime_filters: tuple[RuntimeFilter, ...] = ()
     split_bytes: int | None = None
     min_splits: int = 1
     plan_files: int | None = None
@@ -31,7 +36,7 @@ class ReadRequest:
     partitioning: Any = "hive"
     resolve: str = "name"
     include: tuple[str, ...] | list[str] = ()
-    storage_options: dict[str, Any] | None = None
+    storage_options: StorageOptions = None
     filesystem: Any = None
     verify_crc: bool = True
     nanoseconds: str = "exact"
@@ -43,13 +48,13 @@ class ReadRequest:
         if self.rows_per_batch is not None:
             check_positive_int(self.rows_per_batch, "rows_per_batch")
         if self.nanoseconds not in _NANOSECONDS:
-            raise ValueError(f"nanoseconds is {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
+            raise ValueError(f"nanoseconds must be {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
 
     @property
     def field_finder(self) -> FieldFinder:
         """Function that finds columns and fields of a schema."""
         return find_fields_exactly if self.case_sensitive else find_fields
 
-    def with_filters(self, more: tuple[Any, ...]) -> ReadRequest:
+    def with_filters(self, more: tuple[RuntimeFilter, ...]) -> ReadRequest:
         """Return the request with more runtime filters."""
         return replace(self, runtime_filters=(*self.runtime_filters, *more))

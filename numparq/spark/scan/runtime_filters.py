@@ -47,7 +47,7 @@ def build_runtime_filters(
     for column, of in given.items():
         if isinstance(of, RuntimeFilter):
             if of.column != column:
-                raise ValueError(f"the runtime filter for {column!r} is one on {of.column!r}")
+                raise ValueError(f"the runtime filter for column {column!r} is on column {of.column!r}")
             made.append(of)
             continue
         frame, name = _key_side(column, of)
@@ -61,7 +61,7 @@ def build_runtime_filters(
 
 def _check_iterable(given: Any) -> Iterable[Any]:
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or hasattr(given, "schema"):
-        raise TypeError(f'runtime filters are {{"key": DataFrame}} or RuntimeFilters, not {type(given).__name__}')
+        raise TypeError(f'runtime filters must be {{"key": DataFrame}} or RuntimeFilters, not {type(given).__name__}')
     return given
 
 
@@ -69,11 +69,13 @@ def _key_side(column: Any, of: Any) -> tuple[DataFrame, str]:
     """Return the DataFrame and its key column."""
     frame, name = of if isinstance(of, tuple) and len(of) == 2 else (of, None)
     if not hasattr(frame, "select") or not hasattr(frame, "columns"):
-        raise TypeError(f"the runtime filter for {column!r} is a DataFrame of Spark, not {type(frame).__name__}")
+        raise TypeError(f"the runtime filter for {column!r} must be a Spark DataFrame, not {type(frame).__name__}")
     if name is None:
         name = frame.columns[0] if len(frame.columns) == 1 else column
     if name not in frame.columns:
-        raise ValueError(f"which of {', '.join(frame.columns)} has the keys for {column!r}? Give (DataFrame, name)")
+        raise ValueError(
+            f"the keys for {column!r} can be any of {', '.join(frame.columns)}; choose one with (DataFrame, name)"
+        )
     return frame, name
 
 
@@ -83,7 +85,7 @@ def _filters_for_keys(
     chosen = frame.select(frame[_quoted(name)].alias("key"))
     chosen = chosen.filter(chosen["key"].isNotNull())  # dropna would drop NaN as well
     if is_collated(chosen.schema["key"].dataType):
-        raise UnsupportedError(f"the keys for {column!r} are compared by a collation; a runtime filter knows none")
+        raise UnsupportedError(f"the keys for {column!r} have a collation, which runtime filters do not support")
     found = _collect_keys(chosen)
     if found is None:
         bounds = cast_keys(_collect_bounds(chosen), key_column)

@@ -68,7 +68,7 @@ def spark_type(arrow_type: pa.DataType, nested_type: NestedType | None = None) -
         return geospatial
     make = _type_builders().get(arrow_type.id)
     if make is None:
-        raise UnsupportedError(f"Spark has no type for values of {arrow_type}")
+        raise UnsupportedError(f"Spark has no type for Arrow type {arrow_type}")
     return make(arrow_type, nested_type)
 
 
@@ -137,7 +137,9 @@ def _decimal(of: Any, nested_type: NestedType | None) -> DataType:
     from pyspark.sql.types import DecimalType
 
     if of.precision > _MAX_PRECISION or not 0 <= of.scale <= of.precision:
-        raise UnsupportedError(f"Spark has no DECIMAL({of.precision}, {of.scale})")
+        raise UnsupportedError(
+            f"Spark does not support DECIMAL({of.precision}, {of.scale}): it allows {_MAX_PRECISION} digits"
+        )
     return DecimalType(of.precision, of.scale)
 
 

@@ -56,9 +56,7 @@ def infer_partition_types(
     unknown = next((name for name in user_types if name not in listing.keys), None)
     if unknown is not None and listing.keys:
         known = ", ".join(map(repr, listing.keys))
-        raise ValueError(
-            f"a type is given for the partition column {unknown!r}, and the files are partitioned by {known}"
-        )
+        raise ValueError(f"partitioning has a type for {unknown!r}, but the files are partitioned by {known}")
     divided = listing.files.partition_index
     there = [divided.partitions[each] for each in np.unique(divided.codes).tolist()]
     types: dict[str, Any] = {}

@@ -90,7 +90,7 @@ def _map(data_type: Any) -> SchemaNode:
 
 def _struct(data_type: Any) -> SchemaNode:
     if not data_type.fields:
-        raise SchemaError("a struct without fields has no place in a Parquet file")
+        raise SchemaError("a struct without fields cannot be written to Parquet; add a field")
     return SchemaNode(
         "", children=tuple(_named_node(field.name, field.dataType, field.nullable) for field in data_type.fields)
     )
@@ -127,9 +127,9 @@ _RULES: dict[str, Callable[[Any], SchemaNode]] = {
     "VariantType": _variant,
 }
 _ADVICE = {
-    "NullType": "a column of nulls alone needs a type: cast(null as string)",
-    "YearMonthIntervalType": "Spark hands no such intervals to Python: cast(months as int)",
-    "CalendarIntervalType": "Parquet has no such type, and Spark's own writer refuses it too",
+    "NullType": "a column of only nulls needs a type: cast(null as string)",
+    "YearMonthIntervalType": "Spark does not pass them to Python: cast(months as int)",
+    "CalendarIntervalType": "Parquet has no such type",
     "GeometryType": "write its bytes: st_asbinary(column)",
     "GeographyType": "write its bytes: st_asbinary(column)",
 }

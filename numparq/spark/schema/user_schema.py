@@ -45,8 +45,8 @@ def find_fields(names: list[str], wanted: list[str]) -> list[int | None]:
         others = {names[place] for place in alike} - {name, *wanted}
         if (others and name in exact) or len(others) > 1:
             raise SchemaError(
-                f"which column is it: {', '.join(names[place] for place in alike)}? Spark tells them apart where "
-                "caseSensitive is set",
+                f"the name matches several columns regardless of case: {', '.join(names[place] for place in alike)}; "
+                "set caseSensitive",
                 column=name,
             )
         places.append(exact[name] if name in exact else (alike[0] if alike else None))
@@ -87,8 +87,8 @@ def _check(file_schema: DataType, wanted: DataType, path: tuple[str, ...], field
         _check(file_schema.valueType, wanted.valueType, (*path, "value"), field_finder)
     elif not _holds(file_schema, wanted):
         raise SchemaError(
-            f"the schema asked for has {wanted.simpleString()}, which does not hold all values of "
-            f"{file_schema.simpleString()}, as the column is stored",
+            f"type {wanted.simpleString()} of the schema cannot hold all values of the stored type "
+            f"{file_schema.simpleString()}",
             column=".".join(path),
         )
 
@@ -105,7 +105,7 @@ def _decimals(file_schema: Any, wanted: Any) -> bool:
     name = type(file_schema).__name__
     whole = wanted.precision - wanted.scale
     if name in _DIGITS:
-        return whole >= _DIGITS[name]
+        return bool(whole >= _DIGITS[name])
     return (
         name == "DecimalType"
         and wanted.scale >= file_schema.scale

@@ -87,7 +87,7 @@ class _NestedArrowBuilder:
             if isinstance(made, pa.ChunkedArray):
                 made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
         except pa.ArrowInvalid as error:
-            raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+            raise UnsupportedError(f"the values do not fit one Arrow array; read fewer rows: {error}") from error
         arrow_type = hint.type if hint is not None else None
         known = arrow_type.dictionary if arrow_type is not None else None
         return made if known is None else _dictionary_encode(made, known)

@@ -213,7 +213,7 @@ class NestedOutput:
         assert self.may_be_null is not None
         may_be_null = self.may_be_null.get(leaf.index, True)
         if nulls and not may_be_null and target.array_kind != "arrow":
-            raise InvalidFileError("the column has nulls, though the statistics say that it has none", column=leaf.name)
+            raise InvalidFileError("the column has nulls, but its statistics count none", column=leaf.name)
         return schema_only_type(target, may_be_null=may_be_null)
 
     def _intervals(self, array: StructArray) -> Any:

@@ -92,7 +92,7 @@ class ExplodedCollection:
         self._categories = set(categories)
         for name in self._include:
             if name in self._names:
-                raise SchemaError(f"there is a column {name!r} already; include={name!r} would make a second one")
+                raise SchemaError(f"the result has a column {name!r} already; include={name!r} would make a second one")
 
     def _selected(
         self, schema: Schema, exploded: NestedProjection, name: Any
@@ -194,7 +194,8 @@ class _RowRepeats:
     def positions(self) -> np.ndarray:
         """Return each row's position in its innermost list."""
         starts = self._innermost[:-1]
-        return np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
+        positions: np.ndarray = np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
+        return positions
 
 
 def _take_rows(values: Any, rows: np.ndarray) -> Any:
@@ -212,11 +213,13 @@ def _take_rows(values: Any, rows: np.ndarray) -> Any:
 def _collection_path(schema: Schema, explode: Any) -> tuple[NestedProjection, CollectionPath]:
     """Return the column to explode and the path of its collection."""
     if not isinstance(explode, (str, tuple)):
-        raise TypeError(f"explode is the path of one list or map, as a string or a tuple of names, not {explode!r}")
+        raise TypeError(
+            f"explode must be the path of one list or map, as a string or a tuple of names, not {explode!r}"
+        )
     _, path = resolve_top_level(schema, explode)
     column = select_column(schema, path[:1])
     if isinstance(column, Leaf):
-        raise SchemaError(f"explode={explode!r}: the column is no list or map")
+        raise SchemaError(f"explode={explode!r}: the column is not a list or map")
     try:
         return column, CollectionPath(column.full_type, path)
     except KeyError:
@@ -225,8 +228,8 @@ def _collection_path(schema: Schema, explode: Any) -> tuple[NestedProjection, Co
         ) from None
     except ValueError:
         inside = [repr(name) for name in collection_paths(column.full_type)][:5]
-        hint = f"; the column has {', '.join(inside)}" if inside else ""
-        raise SchemaError(f"explode={explode!r}: that is no list or map{hint}") from None
+        hint = f"; lists and maps of the column: {', '.join(inside)}" if inside else ""
+        raise SchemaError(f"explode={explode!r}: the path is not a list or map{hint}") from None
 
 
 def _paths_of(shape: NestedType) -> list[str]:
@@ -256,7 +259,7 @@ def _nodes(array: NestedArray) -> Iterator[NestedArray]:
             yield from _nodes(child)
 
 
-def _node_key(shape: NestedType) -> tuple:
+def _node_key(shape: NestedType) -> tuple[object, ...]:
     """Return a key that distinguishes nodes of one column, which may have equal names."""
     return shape.path, shape.repetition_level, tuple(leaf.index for leaf in iter_leaves(shape))
 

@@ -46,7 +46,9 @@ def check_fields(shape: NestedType) -> None:
         leaf = child.leaf
         kind = leaf.logical.kind if leaf is not None and leaf.logical is not None else None
         if leaf is None or leaf.physical != physical or kind not in kinds:
-            raise InvalidFileError(f"the field {child.name} of a FILE group is not of the type that it should be")
+            raise InvalidFileError(
+                f"the field {child.name} of a FILE group does not have the type of the specification"
+            )
         if leaf.repetition != OPTIONAL:
             raise InvalidFileError(f"the field {child.name} of a FILE group is not optional")
 
@@ -82,12 +84,12 @@ def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
             raise _with_reference(error, place) from None
     sizes = [size for size, _, _ in found]
     if sum(sizes) >= 1 << 62:
-        raise LimitError("the bytes of the FILE references are too many")
+        raise LimitError(f"FILE references of {sum(sizes):,} bytes in total exceed the limit of {1 << 62:,}")
     np.cumsum(sizes, out=offsets[1:])
     try:
         data = np.empty(int(offsets[-1]), np.uint8)
     except MemoryError:
-        raise LimitError(f"there is not enough memory for {offsets[-1]:,} bytes of FILE references") from None
+        raise LimitError(f"not enough memory for {offsets[-1]:,} bytes of FILE references; read fewer rows") from None
     for (size, content, checksum), start, place in zip(found, offsets.tolist(), present, strict=False):
         out = data[start : start + size]
         try:
@@ -121,7 +123,7 @@ def _field_values(array: NestedArray) -> list[Any]:
     assert isinstance(array, LeafArray)
     logical = array.type.leaf.logical if array.type.leaf is not None else None
     if isinstance(array.values, np.ndarray):
-        values = array.values.tolist()
+        values: list[Any] = array.values.tolist()
     else:
         values = [item for piece in array.values for item in _byte_strings(piece)]
         if logical is not None:

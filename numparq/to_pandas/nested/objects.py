@@ -35,7 +35,7 @@ class NestedObjectBuilder:
     """
 
     def __init__(
-        self, targets: Mapping[int, OutputType], variants: Callable[[StructArray], list] | None = None
+        self, targets: Mapping[int, OutputType], variants: Callable[[StructArray], list[Any]] | None = None
     ) -> None:
         self._targets = targets
         self._variants = variants
@@ -80,16 +80,15 @@ class NestedObjectBuilder:
             values = values.astype(object)
         return _with_null_slots(values, array)
 
-    def _scalars(self, array: NestedArray) -> list:
+    def _scalars(self, array: NestedArray) -> list[Any]:
         """Return a list with a Python object, or None, for each slot of a struct's field or a map's keys or values."""
-        if not isinstance(array, LeafArray):
-            return self._array(array, True).tolist()
-        values = self._values(array)
+        values = self._values(array) if isinstance(array, LeafArray) else self._array(array, True)
         if isinstance(values, pd.arrays.DatetimeArray):
             values = _to_datetimes(values)
-        if array.validity is None:
-            return values.tolist()
-        return _with_null_slots(values.astype(object), array).tolist()
+        if isinstance(array, LeafArray) and array.validity is not None:
+            values = _with_null_slots(values.astype(object), array)
+        scalars: list[Any] = values.tolist()
+        return scalars
 
     def _structs(self, array: StructArray, in_struct: bool) -> np.ndarray:
         if self._variants is not None and is_variant(array.type):
@@ -127,7 +126,7 @@ def _gc_paused() -> Iterator[None]:
 
 
 @cache
-def _dict_builder(count: int) -> Callable[[list[str], list[list]], list[dict]]:
+def _dict_builder(count: int) -> Callable[[list[str], list[list[Any]]], list[dict[str, Any]]]:
     """Return a function from names and columns to dicts of `count` fields, unrolled by `eval`: a third of the time.
 
     Nothing from a file becomes part of the evaluated text.
@@ -135,10 +134,12 @@ def _dict_builder(count: int) -> Callable[[list[str], list[list]], list[dict]]:
     names, values = ([f"{letter}{number}" for number in range(count)] for letter in "nv")
     pairs = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
     text = f"lambda names, columns: [{{{pairs}}} for [{', '.join(names)}] in (names,) for {', '.join(values)}, in "
-    return eval(text + "zip(*columns)]", {"__builtins__": {"zip": zip}})
+    builder: Callable[[list[str], list[list[Any]]], list[dict[str, Any]]]
+    builder = eval(text + "zip(*columns)]", {"__builtins__": {"zip": zip}})
+    return builder
 
 
-def _object_array(made: list, array: NestedArray) -> np.ndarray:
+def _object_array(made: list[Any], array: NestedArray) -> np.ndarray:
     """Return a list as an object array, None at nulls."""
     return _mark_nulls(np.fromiter(made, object, len(made)), array)
 
@@ -188,9 +189,11 @@ def _with_null_slots(values: np.ndarray, array: LeafArray) -> np.ndarray:
 
 def _to_datetimes(values: pd.arrays.DatetimeArray) -> np.ndarray:
     """Return zoned timestamps as datetime objects; as integers if in nanoseconds or outside years 1 to 9999."""
+    integers: np.ndarray = values.asi8
     if values.unit == "ns":
-        return values.asi8
+        return integers
     try:
-        return values.to_pydatetime()
+        datetimes: np.ndarray = values.to_pydatetime()
     except (ValueError, OverflowError, NotImplementedError):  # outside years 1 to 9999
-        return values.asi8
+        return integers
+    return datetimes

@@ -79,12 +79,12 @@ class VariantObjectBuilder:
         """Decode an encoded value."""
         return decode_value(value, self._dictionaries.names(owner))
 
-    def from_typed_value(self, array: LeafArray) -> list:
+    def from_typed_value(self, array: LeafArray) -> list[Any]:
         """Return the objects of a leaf's values."""
         assert array.type.leaf is not None
         return shredded_type(array.type.leaf).to_objects(array, self._targets[array.type.leaf.index])
 
-    def build_array(self, items: list) -> list:
+    def build_array(self, items: list[Any]) -> list[Any]:
         """Return the items of an array as they are, a list."""
         return items
 
@@ -95,7 +95,7 @@ class VariantObjectBuilder:
     def merge_fields(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
         """Merge two dicts, sorted by the bytes of their keys."""
         rest = decode_value(value, self._dictionaries.names(owner))
-        _check_apart(names, rest)
+        _check_disjoint(names, rest)
         return _sorted({**item, **rest}) if rest else item
 
 
@@ -129,14 +129,14 @@ class VariantBytesBuilder:
         try:
             return encode_object([ids[name] for name, _ in fields], [item for _, item in fields])
         except KeyError as error:
-            message = f"a shredded field {error.args[0]!r} is none of the names in the variant's metadata"
+            message = f"shredded field {error.args[0]!r} is missing from the variant's metadata"
             raise InvalidFileError(message, row=owner) from None
 
     def merge_fields(self, item: bytes, value: bytes, names: frozenset[str], owner: int) -> bytes:
         """Encode an object of the fields of two."""
         known = self._dictionaries.names(owner)
         ours, theirs = _encoded_fields(item, known), _encoded_fields(value, known)
-        _check_apart(names, theirs)
+        _check_disjoint(names, theirs)
         fields = _sorted({**ours, **theirs})
         return self.build_object(list(fields), list(fields.values()), owner)
 
@@ -153,11 +153,11 @@ def _sorted(fields: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(fields.items(), key=lambda field: field[0].encode()))
 
 
-def _check_apart(names: frozenset[str], stored: Mapping[str, Any]) -> None:
+def _check_disjoint(names: frozenset[str], stored: Mapping[str, Any]) -> None:
     """Raise InvalidFileError if a stored field is shredded too."""
     if not names.isdisjoint(stored):
         name = min(names.intersection(stored))
-        raise InvalidFileError(f"a variant's value has the field {name!r}, which is shredded")
+        raise InvalidFileError(f"field {name!r} of a variant is in value and also shredded in typed_value")
 
 
 def variant_leaves(shape: NestedType) -> Iterator[int]:
@@ -181,7 +181,7 @@ class VariantColumns:
         self._targets = targets
         self._root = root
 
-    def to_objects(self, array: StructArray) -> list:
+    def to_objects(self, array: StructArray) -> list[Any]:
         """Return an object for each slot of a variant, arbitrary at nulls.
 
         Raises InvalidFileError, its ``where["row"]`` set, for a variant that violates the specification.
@@ -208,7 +208,7 @@ class VariantColumns:
             try:
                 values = pa.array(found, pa.binary())
             except pa.ArrowInvalid as error:
-                raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+                raise UnsupportedError(f"the values do not fit one Arrow array; read fewer rows: {error}") from error
             if isinstance(values, pa.ChunkedArray):
                 values = pa.array(found, pa.large_binary())
         children = [binary_of(metadata), values]
@@ -219,13 +219,13 @@ class VariantColumns:
             pa.struct(fields), array.length, [validity_bitmap(array.validity)], children=children
         )
 
-    def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list:
+    def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list[Any]:
         """Return the encoded value of each slot."""
         return self._items(array, VariantBytesBuilder, metadata)
 
     def _items(
-        self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list
-    ) -> list:
+        self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list[bytes | None]
+    ) -> list[Any]:
         try:
             return ShreddedVariants(kind(MetadataDictionaries(metadata), self._targets), self._targets).assemble(array)
         except ParquetError as error:

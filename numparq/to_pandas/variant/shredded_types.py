@@ -42,7 +42,7 @@ class ShreddedType:
     """
 
     kind: int
-    to_objects: Callable[[LeafArray, OutputType], list]
+    to_objects: Callable[[LeafArray, OutputType], list[Any]]
     to_variant_bytes: Callable[[LeafArray, OutputType, int], list[bytes]]
 
 
@@ -54,11 +54,11 @@ def shredded_type(leaf: Leaf) -> ShreddedType:
     if found is None or too_long or (found.kind == primitives.UUID and leaf.type_length != 16):
         length = f"({leaf.type_length})" if leaf.physical == FIXED_LEN_BYTE_ARRAY else ""
         name = f"{PHYSICAL_NAMES[leaf.physical]}{length}" + (f" ({logical})" if logical is not None else "")
-        raise InvalidFileError(f"{name} is no type that a VARIANT's values can be shredded as", column=leaf.name)
+        raise InvalidFileError(f"a VARIANT cannot be shredded as {name}", column=leaf.name)
     return found
 
 
-def _logical_key(logical: LogicalType | None) -> tuple | None:
+def _logical_key(logical: LogicalType | None) -> tuple[object, ...] | None:
     """Return a logical type as a key of the table of shredded types."""
     if logical is None:
         return None
@@ -76,28 +76,30 @@ def _to_array(array: LeafArray, target: OutputType) -> Any:
     return to_array(target, DecodedColumn(arrays=array.values), array.num_values)
 
 
-def _to_list(array: LeafArray, target: OutputType) -> list:
-    return _to_array(array, target).tolist()
+def _to_list(array: LeafArray, target: OutputType) -> list[Any]:
+    items: list[Any] = _to_array(array, target).tolist()
+    return items
 
 
-def _objects_of(make: Callable[[int], Any]) -> Callable[[LeafArray, OutputType], list]:
+def _objects_of(make: Callable[[int], Any]) -> Callable[[LeafArray, OutputType], list[Any]]:
     """Return a conversion to the objects of a nested column, or by `make` if these are not all objects."""
 
-    def objects(array: LeafArray, target: OutputType) -> list:
+    def objects(array: LeafArray, target: OutputType) -> list[Any]:
         found = _to_array(array, target)
-        if found.dtype == object:
-            return found.tolist()
-        return [make(number) for number in _integers(array).tolist()]
+        items: list[Any] = found.tolist() if found.dtype == object else list(map(make, _integers(array).tolist()))
+        return items
 
     return objects
 
 
-def _moments(utc: bool) -> Callable[[LeafArray, OutputType], list]:
-    def objects(array: LeafArray, target: OutputType) -> list:
+def _moments(utc: bool) -> Callable[[LeafArray, OutputType], list[Any]]:
+    def objects(array: LeafArray, target: OutputType) -> list[Any]:
         values = array.values.view("M8[us]")
         if len(values) and (values.min() < _FIRST or values.max() > _LAST or np.isnat(values).any()):
             return [primitives.micros_to_datetime(number, utc) for number in values.view("i8").tolist()]
-        return pd.DatetimeIndex(values).tz_localize("UTC").to_pydatetime().tolist() if utc else values.tolist()
+        moments = pd.DatetimeIndex(values).tz_localize("UTC").to_pydatetime() if utc else values
+        items: list[Any] = moments.tolist()
+        return items
 
     return objects
 
@@ -105,14 +107,14 @@ def _moments(utc: bool) -> Callable[[LeafArray, OutputType], list]:
 _FIRST, _LAST = np.datetime64("0001-01-01T00:00:00", "us"), np.datetime64("9999-12-31T23:59:59.999999", "us")
 
 
-def _nanos(utc: bool) -> Callable[[LeafArray, OutputType], list]:
-    def objects(array: LeafArray, target: OutputType) -> list:
+def _nanos(utc: bool) -> Callable[[LeafArray, OutputType], list[Any]]:
+    def objects(array: LeafArray, target: OutputType) -> list[Any]:
         return list(pd.DatetimeIndex(array.values.view("M8[ns]"), tz="UTC" if utc else None))
 
     return objects
 
 
-def _uuids(array: LeafArray, target: OutputType) -> list:
+def _uuids(array: LeafArray, target: OutputType) -> list[Any]:
     return [uuid.UUID(bytes=item) for item in array.values.tolist()]
 
 
@@ -121,7 +123,8 @@ def _uuids(array: LeafArray, target: OutputType) -> list:
 
 def _integers(array: LeafArray) -> np.ndarray:
     """Return fixed-size values as the integers that are stored."""
-    return array.values.view(f"i{array.values.dtype.itemsize}")
+    integers: np.ndarray = array.values.view(f"i{array.values.dtype.itemsize}")
+    return integers
 
 
 def _packed(array: LeafArray, target: OutputType, kind: int) -> list[bytes]:
@@ -153,7 +156,7 @@ def _long_decimals(array: LeafArray, target: OutputType, kind: int) -> list[byte
     try:
         return [head + number.to_bytes(16, "little", signed=True) for number in numbers]
     except OverflowError:
-        raise InvalidFileError("a decimal is beyond the 128 bits that a variant's have") from None
+        raise InvalidFileError("a decimal exceeds the 128 bits of a VARIANT decimal") from None
 
 
 def _strings(array: LeafArray, target: OutputType, kind: int) -> list[bytes]:
@@ -174,7 +177,7 @@ _SHORT_DECIMAL, _MIDDLE_DECIMAL = (
 _LONG_DECIMAL = ShreddedType(primitives.DECIMAL16, _to_list, _long_decimals)
 
 # By physical type and `_logical_key`; values cannot be shredded as other types.
-_TYPES: dict[tuple[int, tuple | None], ShreddedType] = {
+_TYPES: dict[tuple[int, tuple[object, ...] | None], ShreddedType] = {
     (BOOLEAN, None): ShreddedType(primitives.TRUE, _to_list, _booleans),
     (INT32, ("INTEGER", 8, True)): _plain(primitives.INT8),
     (INT32, ("INTEGER", 16, True)): _plain(primitives.INT16),

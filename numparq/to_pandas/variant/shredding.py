@@ -37,7 +37,7 @@ def _check_array(shape: NestedType) -> None:
 def _check_object(shape: NestedType) -> None:
     names = [child.name for child in shape.children]
     if len(set(names)) != len(names):
-        raise _invalid("two fields of a shredded object have one name", shape)
+        raise _invalid("two fields of a shredded object have the same name", shape)
     for child in shape.children:
         if any("\ud800" <= letter <= "\udfff" for letter in child.name):
             raise _invalid("the name of a shredded field is not valid UTF-8", shape)
@@ -46,7 +46,7 @@ def _check_object(shape: NestedType) -> None:
 
 
 def _refuse_map(shape: NestedType) -> None:
-    raise _invalid("a VARIANT's values cannot be shredded as a MAP", shape)
+    raise _invalid("a VARIANT cannot be shredded as a MAP", shape)
 
 
 _CHECKS = {"leaf": _check_leaf, "list": _check_array, "struct": _check_object, "map": _refuse_map}
@@ -61,13 +61,13 @@ def check_variant_group(shape: NestedType) -> None:
     """
     version = shape.logical.version if shape.logical is not None else None
     if version not in (None, VERSION):
-        message = f"the VARIANT is of version {version} of its specification, where numparq reads {VERSION}"
+        message = f"the VARIANT has specification version {version}, but numparq supports version {VERSION}"
         raise UnsupportedError(message, column=".".join(shape.path))
     parts = _parts(shape, ("metadata", "value", "typed_value"))
     metadata = parts.get("metadata")
     # Some writers make metadata optional, and DuckDB up to 1.5 the groups of shredded fields: null means missing.
     if metadata is None or not _is_binary(metadata):
-        raise _invalid("a VARIANT needs a field metadata, and that to be binary", shape)
+        raise _invalid("a VARIANT must have a binary field metadata", shape)
     _check_values(shape, parts)
 
 
@@ -75,7 +75,7 @@ def _check_values(shape: NestedType, parts: dict[str, NestedType]) -> None:
     """Check ``value`` and ``typed_value``, of which at least one is needed."""
     value, typed = parts.get("value"), parts.get("typed_value")
     if value is None and typed is None:
-        raise _invalid("there is neither value nor typed_value", shape)
+        raise _invalid("the group has neither value nor typed_value", shape)
     if value is not None and not _is_binary(value):
         raise _invalid("the field value must be binary", shape)
     if typed is not None:
@@ -92,7 +92,7 @@ def _parts(shape: NestedType, known: tuple[str, ...]) -> dict[str, NestedType]:
     parts = {child.name: child for child in shape.children}
     unknown = [name for name in parts if name not in known]
     if shape.kind != "struct" or unknown or len(parts) != len(shape.children):
-        raise _invalid(f"a group of {', '.join(known)} is wanted, each once, and no others", shape)
+        raise _invalid(f"the node must be a group with the fields {', '.join(known)} only, each at most once", shape)
     return parts
 
 
@@ -108,10 +108,10 @@ class VariantBuilder(Protocol):
     def from_value(self, value: bytes, owner: int) -> Any:
         """Build the item of an encoded value."""
 
-    def from_typed_value(self, array: LeafArray) -> list:
+    def from_typed_value(self, array: LeafArray) -> list[Any]:
         """Build the items of a leaf's values that are not null."""
 
-    def build_array(self, items: list) -> Any:
+    def build_array(self, items: list[Any]) -> Any:
         """Build the item of an array from its items."""
 
     def build_object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> Any:
@@ -127,13 +127,13 @@ class ShreddedVariants:
     def __init__(self, builder: VariantBuilder, targets: Mapping[int, OutputType]) -> None:
         self._maker = builder
         self._targets = targets
-        self._typed: dict[str, Callable[[Any, np.ndarray], list]] = {
+        self._typed: dict[str, Callable[[Any, np.ndarray], list[Any]]] = {
             "leaf": self._leaf,
             "list": self._arrays,
             "struct": self._objects,
         }
 
-    def assemble(self, array: StructArray) -> list:
+    def assemble(self, array: StructArray) -> list[Any]:
         """Return an item for each slot of a variant; a missing value is a Variant null (VariantShredding.md).
 
         Raises InvalidFileError, its ``where["row"]`` set, for a value that violates the specification.
@@ -141,7 +141,7 @@ class ShreddedVariants:
         found = self._group(array, np.arange(array.length))
         return [self._maker.null if item is MISSING else item for item in found]
 
-    def _group(self, group: StructArray, variant_rows: np.ndarray) -> list:
+    def _group(self, group: StructArray, variant_rows: np.ndarray) -> list[Any]:
         """Return the items of ``value`` and ``typed_value``, MISSING where there is neither."""
         parts = {child.type.name: child for child in group.children}
         typed = parts.get("typed_value")
@@ -150,7 +150,9 @@ class ShreddedVariants:
             self._add_stored(parts["value"], typed, items, variant_rows)
         return items
 
-    def _add_stored(self, value: NestedArray, typed: NestedArray | None, items: list, variant_rows: np.ndarray) -> None:
+    def _add_stored(
+        self, value: NestedArray, typed: NestedArray | None, items: list[Any], variant_rows: np.ndarray
+    ) -> None:
         """Add the stored values of ``value`` to `assemble`, in place."""
         assert isinstance(value, LeafArray)
         places = range(value.length) if value.validity is None else np.flatnonzero(value.validity).tolist()
@@ -162,22 +164,22 @@ class ShreddedVariants:
             try:
                 if item is MISSING:
                     if names is not None and _is_object(stored):
-                        raise InvalidFileError("a variant is an object, but has no typed_value, which is one")
+                        raise InvalidFileError("the value of a variant is an object, but its typed_value is null")
                     items[place] = self._maker.from_value(stored, owner)
                 elif names is None:
-                    raise InvalidFileError("a variant has both a value and a typed_value, which is no object")
+                    raise InvalidFileError("a variant has both value and typed_value, but typed_value is not an object")
                 elif not _is_object(stored):
-                    raise InvalidFileError("a variant has a value that is no object beside shredded fields")
+                    raise InvalidFileError("a variant has both value and typed_value, but value is not an object")
                 else:
                     items[place] = self._maker.merge_fields(item, stored, names, owner)
             except ParquetError as error:
                 error.where.setdefault("row", owner)
                 raise
 
-    def _leaf(self, array: LeafArray, variant_rows: np.ndarray) -> list:
+    def _leaf(self, array: LeafArray, variant_rows: np.ndarray) -> list[Any]:
         return _expand(self._maker.from_typed_value(array), array)
 
-    def _arrays(self, array: ListArray, variant_rows: np.ndarray) -> list:
+    def _arrays(self, array: ListArray, variant_rows: np.ndarray) -> list[Any]:
         (elements,) = array.children
         assert isinstance(elements, StructArray)
         found = self._group(elements, np.repeat(variant_rows, np.diff(array.offsets)))
@@ -186,7 +188,7 @@ class ShreddedVariants:
         made = [make(found[start:stop]) for start, stop in pairwise(offsets)]
         return _without_nulls(made, array)
 
-    def _objects(self, array: StructArray, variant_rows: np.ndarray) -> list:
+    def _objects(self, array: StructArray, variant_rows: np.ndarray) -> list[Any]:
         children = sorted(array.children, key=lambda child: child.type.name.encode())
         names = [child.type.name for child in children]
         columns = [self._group(child, variant_rows) for child in children if isinstance(child, StructArray)]
@@ -205,7 +207,7 @@ def _is_object(value: bytes) -> bool:
     return bool(value) and value[0] & 3 == OBJECT
 
 
-def _expand(dense: list, array: LeafArray) -> list:
+def _expand(dense: list[Any], array: LeafArray) -> list[Any]:
     """Return a leaf's items with MISSING at null slots."""
     if array.validity is None:
         return dense
@@ -213,7 +215,7 @@ def _expand(dense: list, array: LeafArray) -> list:
     return [next(values) if there else MISSING for there in array.validity.tolist()]
 
 
-def _without_nulls(made: list, array: ListArray) -> list:
+def _without_nulls(made: list[Any], array: ListArray) -> list[Any]:
     if array.validity is None:
         return made
     return [item if there else MISSING for item, there in zip(made, array.validity.tolist(), strict=True)]
@@ -222,4 +224,6 @@ def _without_nulls(made: list, array: ListArray) -> list:
 def binary_values(array: LeafArray, targets: Mapping[int, OutputType]) -> list[bytes]:
     """Return the values of a binary leaf that are not null."""
     assert array.type.leaf is not None
-    return to_array(targets[array.type.leaf.index], DecodedColumn(arrays=array.values), array.num_values).tolist()
+    values = to_array(targets[array.type.leaf.index], DecodedColumn(arrays=array.values), array.num_values)
+    found: list[bytes] = values.tolist()
+    return found

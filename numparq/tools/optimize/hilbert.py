@@ -94,7 +94,7 @@ def _coordinates(column: Any, bounds: Any) -> np.ndarray:
     found = np.empty(len(both), np.int64)
     found[order] = np.cumsum(is_bound)
     codes = encoded.indices.fill_null(0).to_numpy()
-    coordinates = found[len(bounds) :][codes]
+    coordinates: np.ndarray = found[len(bounds) :][codes]
     if array.null_count:
         coordinates[array.is_null().to_numpy(zero_copy_only=False)] = 0
     return coordinates
@@ -122,7 +122,7 @@ def hilbert_positions(coordinates: Sequence[np.ndarray], bits: int) -> np.ndarra
     turned = np.zeros_like(first)
     for place in range(bits - 1, 0, -1):
         turned ^= np.where(axes[-1] >> place & 1, (1 << place) - 1, 0)
-    found = np.zeros_like(first)
+    found: np.ndarray = np.zeros_like(first)
     for axis in axes:
         axis ^= turned
     for place in range(bits - 1, -1, -1):

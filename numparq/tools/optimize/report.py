@@ -65,13 +65,13 @@ class OptimizeReport:
         lines = [self._headline()]
         if self.status != "nothing to do":
             lines += [f"  {title:<10} {before:>16} -> {after:>16}" for title, before, after in self._counts()]
-        return "\n".join([*lines, *(f"  {line}" for line in self._facts())])
+        return "\n".join([*lines, *(f"  {line}" for line in self._describe_layout())])
 
     def __rich__(self) -> Any:
         from rich.console import Group
         from rich.text import Text
 
-        facts = [Text(f"  {line}", style="dim") for line in self._facts()]
+        facts = [Text(f"  {line}", style="dim") for line in self._describe_layout()]
         counts = [self._table()] if self.status != "nothing to do" else []
         return Group(Text(self._headline(), style="bold"), *counts, *facts)
 
@@ -103,7 +103,7 @@ class OptimizeReport:
             rows.append((name.replace("_", " "), f"{old:,}", f"{about}{new:,}" if new or not about else "?"))
         return rows
 
-    def _facts(self) -> list[str]:
+    def _describe_layout(self) -> list[str]:
         facts = []
         if self.sort_by:
             facts.append(f"sorted by {', '.join(self.sort_by)}")

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files
@@ -21,10 +21,13 @@ from numparq.format.key_values.arrow import encode_arrow_schema
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
 from numparq.from_pandas.user_schema import UserColumn, UserSchema
+from numparq.typing import StorageOptions
 
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
 __all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
+
+_KeyValues: TypeAlias = tuple[tuple[str, bytes], ...]
 
 _FILES_AT_ONCE = 1024  # files open together while their footers are read
 
@@ -64,7 +67,9 @@ class RewritePlan:
         """Paths of the files to replace."""
         return [file.file.path for file in self.files]
 
-    def split(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
+    def split(
+        self, columns: Sequence[str] | None, split_bytes: int, storage_options: StorageOptions = None
+    ) -> SplitTable:
         """Split the files to replace into splits of about `split_bytes`, without partition columns.
 
         `columns` None: all columns. `storage_options` are ignored if the listing has a filesystem.
@@ -94,10 +99,10 @@ def plan_rewrite(
     """
     is_name = isinstance(path, (str, os.PathLike))
     if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
-        raise ValueError(f"a dataset is a directory, which {path!r} is not")
+        raise ValueError(f"path must be the directory of a dataset, not {path!r}")
     listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
     if listing.is_single_file:
-        raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
+        raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is a file")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
     folders = group_by_folder(listing, _read_layouts(listing, files, storage_options))
     fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]
@@ -106,9 +111,11 @@ def plan_rewrite(
 
 
 def _read_layouts(
-    listing: DatasetListing, files: Sequence[DataFile], storage_options: dict | None
+    listing: DatasetListing, files: Sequence[DataFile], storage_options: StorageOptions
 ) -> Iterator[FileLayout]:
-    known: dict[tuple, tuple] = {}  # files mostly share the same key-values: one object for all
+    known: dict[
+        tuple[tuple[str, bytes], ...], tuple[tuple[str, bytes], ...]
+    ] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)
@@ -143,7 +150,7 @@ def split_by_folder(table: SplitTable, folder_of: Callable[[str], str]) -> list[
 def _num_rows(parts: Sequence[Any]) -> int | None:
     if any(part.groups is None for part in parts):
         return None
-    return sum(group.stop - group.start for part in parts for group in part.groups)
+    return sum(int(group.stop - group.start) for part in parts for group in part.groups)
 
 
 def bin_pieces(pieces: Sequence[RewritePiece], bytes_each: int) -> list[list[RewritePiece]]:

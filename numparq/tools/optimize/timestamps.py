@@ -39,7 +39,7 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
             for group, name, values in _column_values(_with_int96_as_bytes(file), columns, groups):
                 if any(map(_has_nanoseconds, _flatten(values))):
                     raise UnsupportedError(
-                        "INT96 timestamps with nanoseconds would be cut to microseconds: store them as "
+                        "INT96 timestamps with nanoseconds would be truncated to microseconds; store them as "
                         "TIMESTAMP(NANOS) first",
                         file=part.file.name,
                         row_group=group,
@@ -62,9 +62,8 @@ def check_calendar(filesystem: Any, path: str) -> None:
         for group, name, values in _column_values(file, columns, ()):
             if any(map(_precedes_calendar_change, _flatten(values))):
                 raise UnsupportedError(
-                    "there are days before 1582, or moments before 1900, by the old calendar of Spark 2 or its LEGACY "
-                    "mode: in one file with rows of others nothing could tell how to take them. Have Spark write them "
-                    "anew first, or leave them out by 'where'",
+                    "dates before 1582 or timestamps before 1900 are in the old calendar of Spark 2 or LEGACY mode, "
+                    "which one file cannot mix with today's; rewrite them with Spark first, or exclude them with where",
                     file=file.source.name,
                     row_group=group,
                     column=name,

@@ -56,10 +56,10 @@ def value_kind_name(arrow_type: Any) -> str:
 
 
 def _nulls(array: Any) -> np.ndarray | None:
-    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    mask: np.ndarray | None = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     if _family(array.type) != "dictionary" or not array.dictionary.null_count:
         return mask
-    entries = array.dictionary.is_null().to_numpy(zero_copy_only=False)[_codes(array)]
+    entries: np.ndarray = array.dictionary.is_null().to_numpy(zero_copy_only=False)[_codes(array)]
     return entries if mask is None else entries | mask
 
 
@@ -75,7 +75,8 @@ def _fixed(array: Any, dtype: Any) -> np.ndarray:
 
 
 def _booleans(array: Any) -> np.ndarray:
-    return array.fill_null(False).cast(import_pyarrow().uint8()).to_numpy().astype(np.uint64)
+    values: np.ndarray = array.fill_null(False).cast(import_pyarrow().uint8()).to_numpy()
+    return values.astype(np.uint64)
 
 
 def _integers(array: Any) -> np.ndarray:
@@ -107,7 +108,8 @@ def _times(array: Any) -> np.ndarray:
 
 
 def _hash_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return hash_words(first) + hash_words(second ^ _PAIR_SEED)
+    hashes: np.ndarray = hash_words(first) + hash_words(second ^ _PAIR_SEED)
+    return hashes
 
 
 def _decimals(array: Any) -> np.ndarray:
@@ -160,11 +162,13 @@ def _fixed_binary(array: Any) -> np.ndarray:
 def _dictionary(array: Any) -> np.ndarray:
     if not len(array.dictionary):
         return np.zeros(len(array), np.uint64)
-    return to_words(array.dictionary)[0][_codes(array)]
+    words: np.ndarray = to_words(array.dictionary)[0][_codes(array)]
+    return words
 
 
 def _codes(array: Any) -> np.ndarray:
-    return array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    codes: np.ndarray = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return codes
 
 
 def _nothing(array: Any) -> np.ndarray:
@@ -314,4 +318,4 @@ def _find_family(arrow_type: Any) -> str:
     for family, test in _FAMILY_TESTS:
         if getattr(pa.types, test)(arrow_type):
             return family
-    raise UnsupportedError(f"there is no checksum of values of the Arrow type {arrow_type}")
+    raise UnsupportedError(f"values of Arrow type {arrow_type} have no checksum")

@@ -31,8 +31,8 @@ def advise(profile: Profile) -> Iterator[str]:
 def _damage(profile: Profile) -> Iterator[str]:
     if profile.damaged_files:
         yield (
-            f"damaged: {pluralize(profile.damaged_files, 'file')} could not be read in full: numparq verify tells "
-            "more, numparq salvage saves what is left"
+            f"damaged: {pluralize(profile.damaged_files, 'file')} could not be read in full; numparq verify "
+            "reports the damage, numparq salvage saves the rest"
         )
 
 
@@ -51,7 +51,7 @@ def _row_groups(profile: Profile) -> Iterator[str]:
     mean = profile.compressed / profile.num_row_groups
     rows = profile.num_rows / profile.num_row_groups
     if mean > _LARGE_GROUP:
-        yield f"large row groups: {format_bytes(mean)} on average, which whoever reads one has to hold in memory"
+        yield f"large row groups: {format_bytes(mean)} on average; a reader may hold a whole one in memory"
     if rows < _FEW_ROWS and profile.num_row_groups > 2 * profile.num_files:
         yield f"small row groups: {rows:,.0f} rows on average; each costs a footer entry and requests of its own"
 
@@ -63,15 +63,15 @@ def _sorting(profile: Profile) -> Iterator[str]:
     bad = [column for column in profile.columns if _is_unselective(column)]
     for column in sorted(bad, key=_lookup_rank)[:_MOST_COLUMNS]:
         assert column.lookup is not None
-        why = "there are no bounds that can be used" if column.min is None else "bounds overlap"
+        why = "it has no usable bounds" if column.min is None else "bounds overlap"
         yield (
             f"sort by {column.name}: a look-up on {column.name} reads {format_percent(column.lookup.row_groups)} of "
-            f"row "
-            f"groups; {why}"
+            f"row groups; {why}"
         )
     if len(bad) > _MOST_COLUMNS:
         yield (
-            f"and so do look-ups on {pluralize(len(bad) - _MOST_COLUMNS, 'more column')}, of which one order helps one"
+            f"look-ups on {pluralize(len(bad) - _MOST_COLUMNS, 'more column')} read as much; "
+            "a sort order helps only its first column"
         )
 
 
@@ -98,7 +98,7 @@ def _bloom_filters(profile: Profile) -> Iterator[str]:
         and (column.distinct or 0) > 0.1 * max(column.num_values, 1)
     ]
     if wanted and profile.num_row_groups > 1:
-        yield f"Bloom filters on {', '.join(wanted[:_MOST_COLUMNS])}: many values, and no order to find one by"
+        yield f"Bloom filters on {', '.join(wanted[:_MOST_COLUMNS])}: many distinct values in no order"
 
 
 def _page_indexes(profile: Profile) -> Iterator[str]:
@@ -107,9 +107,11 @@ def _page_indexes(profile: Profile) -> Iterator[str]:
     without = chunks - sum(min(column.with_offset_index, column.chunks) for column in stored)
     if without and chunks:
         how_many = (
-            "no page index" if without == chunks else f"no page index in {format_percent(without / chunks)} of chunks"
+            "no page index"
+            if without == chunks
+            else f"no page index in {format_percent(without / chunks)} of column chunks"
         )
-        yield f"{how_many}: written by {_writer_names(profile)}; row groups cannot be read in part"
+        yield f"{how_many}: written by {_writer_names(profile)}; row groups can only be read whole"
 
 
 def _statistics(profile: Profile) -> Iterator[str]:
@@ -119,7 +121,7 @@ def _statistics(profile: Profile) -> Iterator[str]:
     bare = [column.name for column in profile.columns if column.chunks and not column.with_statistics]
     if bare:
         more = f" and {pluralize(len(bare) - _MOST_COLUMNS, 'more column')}" if len(bare) > _MOST_COLUMNS else ""
-        yield f"no statistics of {', '.join(bare[:_MOST_COLUMNS])}{more}: nothing can be skipped by them"
+        yield f"no statistics of {', '.join(bare[:_MOST_COLUMNS])}{more}: filters on them prune nothing"
 
 
 def _codecs(profile: Profile) -> Iterator[str]:
@@ -132,7 +134,7 @@ def _codecs(profile: Profile) -> Iterator[str]:
 def _types(profile: Profile) -> Iterator[str]:
     for column in profile.columns:
         if " or " in column.type or len(column.physical) > 1:
-            yield f"{column.name} is not of one type: {column.type} ({', '.join(column.physical)})"
+            yield f"{column.name} has several types: {column.type} ({', '.join(column.physical)})"
 
 
 def _writer_names(profile: Profile) -> str:

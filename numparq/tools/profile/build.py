@@ -32,10 +32,10 @@ def profile_partition_column(
         for raw in dict.fromkeys(values.values())
         if raw or (raw == "" and kind.is_text)
     }
-    rows: Counter = Counter()
-    num_bytes: Counter = Counter()
-    groups: Counter = Counter()
-    counts: Counter = Counter()
+    rows: Counter[Any] = Counter()
+    num_bytes: Counter[Any] = Counter()
+    groups: Counter[Any] = Counter()
+    counts: Counter[Any] = Counter()
     for at, file in files.items():
         raw = values[at]
         value = None if raw is None else typed.get(raw)
@@ -222,7 +222,7 @@ def _max_distinct(values: ValueSummary, kind: ValueKind, column: PartialColumnPr
     return int(values.high) - int(values.low) + 1
 
 
-def _sorted_counts(counts: Counter | Mapping[str, int]) -> dict[str, int]:
+def _sorted_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {
         escape_surrogates(name): count for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     }

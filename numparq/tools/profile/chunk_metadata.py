@@ -68,45 +68,48 @@ class ChunkMetadataTable:
         width = wanted.record_layout(_CHUNK).words
         starts = np.maximum(first, 0)[:, None] + np.arange(footer.num_leaves) * width
         self._chunks = self._arena[starts[..., None] + np.arange(width)]
-        self._has_meta = (self._chunks[..., 0] & wanted.bit(f"{_CHUNK}.meta_data")) != 0
+        self._has_meta: np.ndarray = (self._chunks[..., 0] & wanted.bit(f"{_CHUNK}.meta_data")) != 0
 
     def _struct_list(self, record: np.ndarray, slot: int, wanted: ThriftLayout, path: str) -> np.ndarray:
         """Give the records of a list of structs."""
         width = wanted.record_layout(path).words
         first, count = record[slot : slot + 2].tolist()
         first = max(first, 0)
-        return self._arena[first : first + count * width].reshape(count, width)
+        records: np.ndarray = self._arena[first : first + count * width].reshape(count, width)
+        return records
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._chunks[..., _fields().slot(_NUMBER_FIELDS[name])]
+        values: np.ndarray = self._chunks[..., _fields().slot(_NUMBER_FIELDS[name])]
+        return values
 
     @property
     def has_statistics(self) -> np.ndarray:
         """Which chunks have Statistics, with anything in them; bool."""
-        return self._chunks[..., _fields().slot(f"{_META}.statistics")] > 0
+        present: np.ndarray = self._chunks[..., _fields().slot(f"{_META}.statistics")] > 0
+        return present
 
     @property
     def has_metadata(self) -> np.ndarray:
         """Which chunks have metadata that can be read, as encrypted ones do not; bool."""
         return self._has_meta
 
-    def count_encodings(self, leaf: int) -> Counter:
+    def count_encodings(self, leaf: int) -> Counter[str]:
         """Count the chunks of a leaf that have each encoding."""
         slot = _fields().slot(_LIST_FIELDS[0])
-        found: Counter = Counter()
+        found: Counter[int] = Counter()
         for first, count in self._chunks[:, leaf, slot : slot + 2].tolist():
             found.update(set(self._arena[max(first, 0) : max(first, 0) + count].tolist()))
         return Counter({_enum_name("Encoding", number): count for number, count in found.items()})
 
-    def count_data_pages(self, leaf: int) -> list[Counter | None]:
+    def count_data_pages(self, leaf: int) -> list[Counter[int] | None]:
         """Count the data pages of each chunk of a leaf by their encodings (numbers); None where it does not tell."""
         wanted = _fields()
         slot, record = wanted.slot(_LIST_FIELDS[1]), wanted.record_layout(_LIST_FIELDS[1])
         places = [record.slots[name].word for name in ("page_type", "encoding", "count")]
-        found: list[Counter | None] = []
+        found: list[Counter[int] | None] = []
         for chunk in self._chunks[:, leaf]:
             stats = self._struct_list(chunk, slot, wanted, _LIST_FIELDS[1])[:, places].tolist()
-            pages: Counter = Counter()
+            pages: Counter[int] = Counter()
             for kind, encoding, count in stats:
                 if kind in _DATA_PAGES and count > 0:
                     pages[encoding] += count
@@ -138,22 +141,22 @@ class ChunkMetadataTable:
         ]
 
 
-def count_codecs(codecs: Sequence[int] | np.ndarray) -> Counter:
+def count_codecs(codecs: Sequence[int] | np.ndarray) -> Counter[str]:
     """Count codecs by their names."""
     return Counter(_enum_name("CompressionCodec", int(number)) for number in codecs)
 
 
-def name_encodings(pages: Counter) -> Counter:
+def name_encodings(pages: Counter[int]) -> Counter[str]:
     """Name the encodings that pages are counted by."""
     return Counter({_enum_name("Encoding", number): count for number, count in pages.items()})
 
 
-def has_only_dictionary(pages: Counter | None) -> bool:
+def has_only_dictionary(pages: Counter[int] | None) -> bool:
     """Tell whether all data pages of a chunk have indices into its dictionary, as its pages are counted."""
     return bool(pages) and not set(pages or ()) - set(_DICTIONARY_ENCODINGS)
 
 
-def count_dictionary_pages(pages: Counter) -> int:
+def count_dictionary_pages(pages: Counter[int]) -> int:
     """Count the pages with indices into a dictionary."""
     return sum(count for encoding, count in pages.items() if encoding in _DICTIONARY_ENCODINGS)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -218,14 +218,16 @@ class ColumnProfiler:
     def _add_values(self, group: int, found: ChunkValueSummary) -> None:
         nulls = int(self._num_values[group]) - found.num_non_null
         if self._nulls[group] >= 0 and nulls != self._nulls[group]:
-            self._report_contradiction(group, f"{self._nulls[group]:,} nulls are claimed, and there are {nulls:,}")
+            self._report_contradiction(
+                group, f"null_count is {self._nulls[group]:,}, but the column chunk has {nulls:,} nulls"
+            )
         bounds = self._bounds
         if (
             bounds.known[group]
             and found.low is not None
             and (found.low < bounds.lows[group] or found.high > bounds.highs[group])
         ):
-            self._report_contradiction(group, "there are values outside of the bounds")
+            self._report_contradiction(group, "some values are outside the bounds")
         self._read[group] = found
         self._nulls[group], self._nans[group] = nulls, found.nan_count
         self._sketches[group] = found.sketch, True
@@ -273,7 +275,8 @@ class ColumnProfiler:
 
     def _non_null_counts(self) -> np.ndarray:
         """Return the number of non-null values of each chunk; where nulls are unknown, of all values."""
-        return self._num_values - np.maximum(self._nulls, 0)
+        counts: np.ndarray = self._num_values - np.maximum(self._nulls, 0)
+        return counts
 
     def _add_lengths(self) -> None:
         part = self.partial
@@ -309,8 +312,9 @@ class ColumnProfiler:
         return found
 
 
-def _choose_present(choose: Any, *items: int | None) -> int | None:
-    return choose((item for item in items if item is not None), default=None)
+def _choose_present(choose: Callable[[Sequence[int]], int], *items: int | None) -> int | None:
+    present = [item for item in items if item is not None]
+    return choose(present) if present else None
 
 
 def leaves_by_path(leaves: Sequence[Leaf]) -> dict[tuple[str, ...], Leaf]:

@@ -62,7 +62,7 @@ def _describe_sort_order(file: OpenFile, keys: Sequence[tuple[int, bool]]) -> st
     names = []
     for index, descending in keys:
         if not 0 <= index < file.schema.num_leaves:
-            return "a column that there is not"
+            return "an unknown column"
         try:
             names.append(file.schema.leaf(index).name + (" descending" if descending else ""))
         except ParquetError:

@@ -73,19 +73,19 @@ class ProfileTask:
     def _open_files(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
         """Yield each file, opened together if possible, else one by one, or a failed partial profile."""
         try:
-            opened: Sequence[OpenFile | None] = self._open_together(places)
+            opened: Sequence[OpenFile | None] = self._open_all(places)
         except (ParquetError, OSError):
             opened = [None] * len(places)
         for place, file in zip(places, opened, strict=True):
             yield place, self._open_one(place) if file is None else file
 
-    def _open_together(self, places: Sequence[int]) -> list[OpenFile]:
+    def _open_all(self, places: Sequence[int]) -> list[OpenFile]:
         files = [self.files[place] for place in places]
         return open_files(DatasetListing(files, filesystem=self.filesystem), files)  # type: ignore[arg-type]
 
     def _open_one(self, place: int) -> OpenFile | PartialProfile:
         try:
-            return self._open_together([place])[0]
+            return self._open_all([place])[0]
         except (ParquetError, OSError) as error:
             return self._record_failure(place, error)
 
@@ -238,9 +238,9 @@ class ProfileJob:
     ) -> ProfileJob:
         """List the files of a dataset; parameters and errors as in `profile_files`."""
         if data not in (True, False, "auto"):
-            raise ValueError(f"data is True, False or 'auto', not {data!r}")
+            raise ValueError(f"data must be True, False or 'auto', not {data!r}")
         if isinstance(columns, str):
-            raise TypeError("columns is a sequence of names, not one name")
+            raise TypeError(f"columns must be a sequence of names, not one name, {columns!r}")
         listing = list_files(path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem)
         files = listing.files if where is None else select_files(listing, partitioning, where)
         wanted = None if columns is None else tuple(columns)

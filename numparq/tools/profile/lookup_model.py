@@ -89,9 +89,11 @@ def expected_point_reads(containers: PrunableContainers, points: int) -> list[fl
     """Return only `ExpectedReads.point`; parameters as in `expected_reads`."""
     live = containers.take(np.flatnonzero(containers.rows > 0))
     if not len(live.rows) or not live.known.any():
-        return expected_reads(containers, 1, points).point.tolist()
-    cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
-    return (cost / np.maximum(containers.costs.sum(axis=0), 1e-300)).tolist()
+        shares = expected_reads(containers, 1, points).point
+    else:
+        cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
+        shares = cost / np.maximum(containers.costs.sum(axis=0), 1e-300)
+    return [float(share) for share in shares]
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,12 @@ def _interpolate(lows: np.ndarray, highs: np.ndarray, shares: np.ndarray) -> np.
     if lows.dtype.kind == "f":
         big = np.finfo(np.float64).max / 4
         low, high = np.clip(lows, -big, big), np.clip(highs, -big, big)
-        return np.clip(low + (high - low) * shares, lows, highs)
+        floats: np.ndarray = np.clip(low + (high - low) * shares, lows, highs)
+        return floats
     width = highs.view(np.uint64) - lows.view(np.uint64)  # wraps around as intended
     steps = np.minimum((width.astype(np.float64) * shares).clip(0, 2.0**63), width.astype(np.float64))
-    return (lows.view(np.uint64) + np.minimum(steps.astype(np.uint64), width)).view(lows.dtype)
+    integers: np.ndarray = (lows.view(np.uint64) + np.minimum(steps.astype(np.uint64), width)).view(lows.dtype)
+    return integers
 
 
 def _interpolate_one(low: Any, high: Any, share: float) -> Any:

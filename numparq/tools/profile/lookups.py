@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def count_file_orders(column: PartialColumnProfile) -> FileOrderCounts:
     return FileOrderCounts(in_order, len(orders) - in_order, _count_overlapping(hulls))
 
 
-def _count_overlapping(hulls: Sequence[tuple]) -> int:
+def _count_overlapping(hulls: Sequence[tuple[Any, Any]]) -> int:
     """Count (low, high) ranges that overlap another one by more than an end point."""
     order = sorted(hulls)
     found = [False] * len(order)

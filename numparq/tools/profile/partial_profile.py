@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 _MAX_TROUBLES = 20
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class FileSizes(NamedTuple):
@@ -166,11 +169,11 @@ class PartialColumnProfile:
     """
 
     position: tuple[int, int]
-    types: Counter = field(default_factory=Counter)
-    codecs: Counter = field(default_factory=Counter)
-    encodings: Counter = field(default_factory=Counter)
-    page_encodings: Counter = field(default_factory=Counter)
-    distrusted: Counter = field(default_factory=Counter)
+    types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    codecs: Counter[str] = field(default_factory=Counter)
+    encodings: Counter[str] = field(default_factory=Counter)
+    page_encodings: Counter[str] = field(default_factory=Counter)
+    distrusted: Counter[str] = field(default_factory=Counter)
     is_nested: bool = False
     chunks: int = 0
     num_values: int = 0
@@ -213,12 +216,12 @@ def _add(one: Any, two: Any) -> Any:
     return one + two
 
 
-def _merge_adding(one: dict, two: dict) -> dict:
+def _merge_adding(one: dict[Any, Any], two: dict[Any, Any]) -> dict[Any, Any]:
     """Merge dicts; add the values of common keys."""
     return {**one, **{key: one[key] + value if key in one else value for key, value in two.items()}}
 
 
-def _merge_disjoint(one: dict, two: dict) -> dict:
+def _merge_disjoint(one: dict[_Key, _Value], two: dict[_Key, _Value]) -> dict[_Key, _Value]:
     return {**one, **two}
 
 
@@ -263,8 +266,8 @@ class PartialProfile:
     """
 
     files: dict[int, FileSizes] = field(default_factory=dict)
-    writers: Counter = field(default_factory=Counter)
-    sorted_by: Counter = field(default_factory=Counter)
+    writers: Counter[str] = field(default_factory=Counter)
+    sorted_by: Counter[str] = field(default_factory=Counter)
     troubles: tuple[FileTrouble, ...] = ()
     troubled: dict[int, int] = field(default_factory=dict)
     columns: dict[tuple[str, ...], PartialColumnProfile] = field(default_factory=dict)

@@ -37,9 +37,9 @@ _COLUMNS = (
     ("1 % range", _RIGHT),
 )
 _LEGEND = (
-    "look-up, 1 % range: the share of the bytes that a query of one value, and of one hundredth of the rows, is "
-    "expected to read by the bounds and Bloom filters that there are; ~: an estimate, ≤: at most; ≥ and ≤ before "
-    "bounds: no value lies beyond"
+    "look-up, 1 % range: the share of the bytes that a query for one value, or for 1 % of the rows, is expected to "
+    "read with the existing bounds and Bloom filters; ~: an estimate, ≤: at most; ≥ and ≤ before bounds: no value "
+    "lies beyond"
 )
 
 # Columns with a bar below the number.
@@ -91,7 +91,7 @@ def _notes(profile: Profile) -> Iterator[str]:
             f"{name} ({pluralize(count, 'file')})" for name, count in profile.writers.items()
         )
     for words, count in profile.sorted_by.items():
-        yield f"said to be sorted by {words}: {count:,} of {pluralize(profile.num_row_groups, 'row group')}"
+        yield f"declared as sorted by {words}: {count:,} of {pluralize(profile.num_row_groups, 'row group')}"
 
 
 def _row_cells(column: ColumnProfile) -> list[str]:
@@ -210,6 +210,5 @@ def _bar_html(share: float | None) -> str:
     width = max(round(_BAR_WIDTH * min(share, 1.0)), 1)
     return (
         f'<div style="width: {_BAR_WIDTH}px; height: 3px; background: #8883"><div style="width: {width}px; height: '
-        f"3px; "
-        f'background: {_COLOUR}"></div></div>'
+        f'3px; background: {_COLOUR}"></div></div>'
     )

@@ -109,7 +109,7 @@ def _date(key: int, how: str) -> Any:
 
 
 def _time(key: int, how: str) -> Any:
-    return pd.Timedelta(key, unit=how)  # type: ignore[call-overload]
+    return pd.Timedelta(key, unit=how)
 
 
 def _decimal(key: int, scale: str) -> Decimal:

@@ -69,7 +69,7 @@ def rewrite_rows(name: str, out: Any) -> Salvaged | None:
                 saved.num_rows, saved.num_row_groups = saved.num_rows + len(frame), saved.num_row_groups + 1
         if writer is not None:
             writer.close()
-            saved.kept.append("the rows that are whole in all columns, written anew")
+            saved.kept.append("the rows that are intact in all columns, rewritten")
             return saved
     except (ParquetError, TypeError, ValueError, NotImplementedError, MemoryError):
         pass
@@ -155,11 +155,11 @@ def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged:
     groups = tail.metadata["row_groups"]
     kept = [number for number in range(len(groups)) if number not in damaged]
     if not kept:
-        raise InvalidFileError(f"each row group has damaged pages: {next(iter(damaged.values()))}")
+        raise InvalidFileError(f"every row group has damaged pages: {next(iter(damaged.values()))}")
     saved.num_rows, saved.num_row_groups = sum(groups[number]["num_rows"] for number in kept), len(kept)
     made = split_footer(footer).encode(_with_new_ordinals(footer, kept), saved.num_rows, {}, SALVAGE_CREATED_BY)
     write_salvaged(source, out, tail.start, made)
-    saved.kept.append(f"the row groups {_format_ordinals(kept)}, as they are")
+    saved.kept.append(f"row groups {_format_ordinals(kept)}, unchanged")
     saved.lost += [
         f"row group {number} with {groups[number]['num_rows']:,} rows: {reason}"
         for number, reason in sorted(damaged.items())

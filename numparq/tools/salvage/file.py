@@ -92,9 +92,9 @@ def _check_arguments(path: Any, out: Any, force: bool) -> None:
             raise TypeError(f"salvage takes paths of local files, not {type(each).__name__}")
     there = os.path.expanduser(os.fspath(out))
     if os.path.exists(there) and os.path.samefile(os.path.expanduser(os.fspath(path)), there):
-        raise ValueError("the damaged file is never changed: name another one for what is saved of it")
+        raise ValueError("out is the damaged file, which is never changed; use another path")
     if os.path.lexists(there) and not force:
-        raise FileExistsError(f"{there} is there already; force=True replaces it")
+        raise FileExistsError(f"{there} exists already; force=True replaces it")
 
 
 def _parse_codec(codec: str | None) -> int | None:
@@ -102,5 +102,5 @@ def _parse_codec(codec: str | None) -> int | None:
         return None
     name = {"NONE": "UNCOMPRESSED"}.get(codec.upper(), codec.upper())
     if name not in CODEC_NAMES:
-        raise ValueError(f"the codec is one of {', '.join(CODEC_NAMES)}, not {codec!r}")
+        raise ValueError(f"codec must be one of {', '.join(CODEC_NAMES)}, not {codec!r}")
     return CODEC_NAMES.index(name)

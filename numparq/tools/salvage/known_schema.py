@@ -55,7 +55,7 @@ def schema_from_footer(data: bytes) -> SalvageSchema:
         if deviation.check.startswith("schema") and deviation.severity == "error"
     ]
     if root is None or errors:
-        raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'it is no tree'}")
+        raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'its elements form no tree'}")
     leaves = schema_leaves(root)
     known = [leaf for leaf in leaves if leaf is not None]
     if len(known) != len(leaves) or not known:
@@ -78,7 +78,7 @@ def schema_from_file(schema: Any) -> SalvageSchema:
         with error_context(file=source.name):
             tail = check_footer(source, Findings())
             if tail is None:
-                raise InvalidFileError("the file that the schema is to be taken from has no footer itself")
+                raise InvalidFileError("the file passed as schema has no footer; use a complete file")
             return schema_from_footer(read_bytes(source, tail.start, source.size - _TAIL_BYTES - tail.start))
     finally:
         source.close()

@@ -13,6 +13,7 @@ from numparq.format.footer.tail import MAGIC
 from numparq.io.local_source import FileSource
 from numparq.io.source import read_bytes
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
+from numparq.plan.explain import pluralize
 from numparq.tools.verify.page_walk import PageSequence, walk_file_pages
 
 from .known_schema import schema_from_file, schema_from_footer
@@ -84,19 +85,19 @@ def salvage_missing_footer(
         before += split_footer(known.footer).row_groups
         saved.num_rows, saved.num_row_groups = checkpoint.num_rows, checkpoint.num_row_groups
         saved.kept.append(
-            f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups, by the footer "
-            f"that its writer left at byte {start:,}"
+            f"{pluralize(checkpoint.num_rows, 'row')} in {pluralize(checkpoint.num_row_groups, 'row group')}, "
+            f"by the checkpoint's footer that ends at byte {start:,}"
         )
     if known is None:
         raise SchemaError(
-            "there is no footer of a checkpoint in the file. Its row groups can perhaps be found by their pages, if "
-            "the columns are known: name a file that has the same ones as `schema`"
+            "the file has no footer, not even of a checkpoint, and its columns are unknown; "
+            "pass a file with the same columns as `schema`"
         )
     walk = walk_file_pages(source, start)
     finder = RowGroupFinder(source, walk, known.leaves, dict(known.codec_guesses), codec, row_group_size)
     groups = _find_row_groups(finder, walk, saved)
     if not groups and start == len(MAGIC):
-        raise InvalidFileError(saved.lost[0] if saved.lost else "there is no page in the file: nothing can be saved")
+        raise InvalidFileError(saved.lost[0] if saved.lost else "the file has no intact page: nothing can be saved")
     made = [build_row_group(group, walk, saved.num_row_groups + number) for number, group in enumerate(groups)]
     rows = sum(group.num_rows for group in groups)
     if not groups:
@@ -104,7 +105,9 @@ def salvage_missing_footer(
         return saved
     end = walk.pages[groups[-1].end_page - 1].end
     saved.num_rows, saved.num_row_groups = saved.num_rows + rows, saved.num_row_groups + len(groups)
-    saved.kept.append(f"{rows:,} rows in {len(groups):,} row groups, by their pages up to byte {end:,}")
+    saved.kept.append(
+        f"{pluralize(rows, 'row')} in {pluralize(len(groups), 'row group')}, by their pages up to byte {end:,}"
+    )
     encoded = split_footer(known.footer).encode([*before, *made], saved.num_rows, {}, SALVAGE_CREATED_BY)
     write_salvaged(source, out, end, encoded)
     return saved
@@ -118,15 +121,15 @@ def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged
         try:
             found = finder.find(page)
         except AmbiguousPagesError as error:
-            reason = f"{error.message}; {error.argument}=... would settle it"
+            reason = f"{error.message}; use {error.argument}=... to choose"
             break
         except ParquetError as error:
             reason = error.message
             break
         if found is None:
             reason = (
-                f"no whole row group of these columns begins there: column {finder.failed_column!r} is cut off, or "
-                "its pages are not as the schema says"
+                f"no complete row group begins there: column {finder.failed_column!r} is cut off, or "
+                "its pages do not match the schema"
             )
             break
         groups.append(found)
@@ -134,7 +137,7 @@ def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged
     left = len(walk.pages) - page
     if left:
         begin = walk.pages[page].offset
-        saved.lost.append(f"{left:,} pages from byte {begin:,} on, which are whole: {reason}")
+        saved.lost.append(f"{pluralize(left, 'intact page')} from byte {begin:,} on: {reason}")
     if walk.end < finder.source.size:
         saved.lost.append(f"{finder.source.size - walk.end:,} bytes from byte {walk.end:,} on: {walk.reason}")
     return groups

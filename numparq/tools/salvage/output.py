@@ -10,6 +10,7 @@ from numparq.io.copy import copy_prefix
 from numparq.io.local_source import FileSource
 from numparq.io.open import open_sink
 from numparq.io.source import read_bytes
+from numparq.plan.explain import pluralize
 from numparq.util.version import __version__
 
 __all__ = ["SALVAGE_CREATED_BY", "Salvaged"]
@@ -41,7 +42,7 @@ class Salvaged:
     lost: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = [f"{self.num_rows:,} rows in {self.num_row_groups:,} row groups are saved"]
+        lines = [f"saved {pluralize(self.num_rows, 'row')} in {pluralize(self.num_row_groups, 'row group')}"]
         return "\n".join([*lines, *(f"kept: {line}" for line in self.kept), *(f"lost: {line}" for line in self.lost)])
 
 

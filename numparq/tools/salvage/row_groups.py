@@ -163,10 +163,10 @@ class RowGroupFinder:
             return None
         if len(complete) > 1 or is_open:
             sizes = ", ".join(f"{group.num_rows:,}" for group in complete[:_MAX_LISTED])
-            more = ", or of one that is cut off" if is_open else ""
-            raise AmbiguousPagesError("row_group_size", f"the pages can be those of a row group of {sizes} rows{more}")
+            more = ", or one that is cut off" if is_open else ""
+            raise AmbiguousPagesError("row_group_size", f"the pages may form a row group of {sizes} rows{more}")
         for chunk in complete[0].chunks:
             if not chunk.end.is_certain:
-                raise AmbiguousPagesError("codec", f"column {chunk.leaf.name!r} can be read with several codecs")
+                raise AmbiguousPagesError("codec", f"several codecs can decompress column {chunk.leaf.name!r}")
             self.codec_guesses[chunk.leaf.index] = chunk.codec
         return complete[0]

@@ -46,8 +46,8 @@ class BloomFilterChecker:
         if self.num_missing:
             findings.add(
                 "bloom-value",
-                f"the Bloom filter denies {self.num_missing:,} of {self._num_probed:,} values that are "
-                "in the chunk: readers will not find them",
+                f"the Bloom filter lacks {self.num_missing:,} of {self._num_probed:,} values of the column chunk: "
+                "readers will not find them",
                 location,
             )
 
@@ -60,9 +60,7 @@ def read_bloom_filter(
     if offset is None:
         return None, 0
     if not 4 <= offset < data_end:
-        findings.add(
-            "bloom-place", f"the Bloom filter is said to begin at {offset:,}, outside of the file's data", location
-        )
+        findings.add("bloom-place", f"bloom_filter_offset is {offset:,}, outside the data of the file", location)
         return None, 0
     noted: list[tuple[str, str]] = []
     try:
@@ -77,21 +75,25 @@ def read_bloom_filter(
     size = header.get("numBytes", 0)
     kinds = {**header.get("algorithm", {}), **header.get("hash", {}), **header.get("compression", {})}
     if noted or kinds.keys() != {"BLOCK", "XXHASH", "UNCOMPRESSED"} or size <= 0 or size % BLOCK_BYTES:
-        reason = noted[0][1] if noted else f"it has {size:,} bytes and is made of {', '.join(kinds)}"
-        findings.add("bloom-header", f"the Bloom filter is of no kind that there is: {reason}", location)
+        reason = noted[0][1] if noted else f"{size:,} bytes of {', '.join(kinds)}"
+        findings.add("bloom-header", f"the header of the Bloom filter is not valid: {reason}", location)
         return None, 0
     if size > data_end - offset - start:
         findings.add(
-            "bloom-place", f"the Bloom filter claims {size:,} bytes, and ends outside of the file's data", location
+            "bloom-place",
+            f"the Bloom filter has {size:,} bytes by its header, and ends outside the data of the file",
+            location,
         )
         return None, 0
     length = metadata.get("bloom_filter_length")
     if length is not None and length != start + size:
         findings.add(
-            "bloom-length", f"the Bloom filter has {start + size:,} bytes, where the footer says {length:,}", location
+            "bloom-length",
+            f"the Bloom filter has {start + size:,} bytes, but bloom_filter_length is {length:,}",
+            location,
         )
     if leaf.physical == BOOLEAN:
-        findings.add("bloom-header", "a BOOLEAN column has a Bloom filter, which is not for them", location)
+        findings.add("bloom-header", "the column has a Bloom filter, but BOOLEAN columns can have none", location)
         return None, start + size
     try:
         bits = allocate(size)

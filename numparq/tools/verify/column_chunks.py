@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ from numparq.format.thrift.idl import enum_value
 from numparq.format.writer_quirks import PageQuirks
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
-from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
 
 from .bloom_filter import read_bloom_filter
 from .deviations import Findings, Location
+from .encoding_stats import check_encodings
 from .page_index import check_column_index, check_offset_index, read_page_index
 from .page_values import DistinctValueCounter
 from .page_walk import walk_chunk_pages
@@ -84,13 +83,13 @@ class ColumnChunkChecker:
             return
         if facts.get("type") != self.leaf.physical:
             types = [str(enum_value("Type", number)) for number in (facts.get("type", -1), self.leaf.physical)]
-            self._add("chunk-type", f"the column chunk is of {types[0]}, the schema of {types[1]}")
+            self._add("chunk-type", f"the column chunk has physical type {types[0]}, but the schema has {types[1]}")
             return
         if tuple(facts.get("path_in_schema", ())) != self.leaf.path:
             path = ".".join(facts.get("path_in_schema", ()))
             self._add(
                 "chunk-path",
-                f"the column chunk is that of {path!r} by its path, where the schema has {self.leaf.name!r}",
+                f"path_in_schema is {path!r}, but the schema has column {self.leaf.name!r} here",
             )
         with self._open_chunk_file() as source:
             bounds = None if source is None else self._byte_range(facts)
@@ -108,7 +107,9 @@ class ColumnChunkChecker:
             yield self.source
             return
         if self.sibling_files is None:
-            self._add("not-checked", f"the column chunk is in another file, {path!r}")
+            self._add(
+                "not-checked", f"the column chunk is in another file, {path!r}; external_files=True checks it, too"
+            )
             yield None
             return
         try:
@@ -138,18 +139,21 @@ class ColumnChunkChecker:
         dictionary = metadata.get("dictionary_page_offset")
         start = first
         if dictionary == 0:
-            self._add("dictionary-offset-legacy", "dictionary_page_offset is 0, which some writers say for none")
+            self._add(
+                "dictionary-offset-legacy",
+                "dictionary_page_offset is 0, as some writers store it without a dictionary page",
+            )
         elif dictionary is not None and (dictionary < first or first == 0):
             start = dictionary
         if first == 0 and not metadata["num_values"] and (start or not size):
-            self._add("data-offset-legacy", "data_page_offset is 0, which some writers say for no data pages")
+            self._add("data-offset-legacy", "data_page_offset is 0, as some writers store it without data pages")
             if not start:
                 return None
         end = start + size
         if start < _MAGIC_BYTES or size < 0 or end > self.data_end:
             self._add(
                 "chunk-place",
-                f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
+                f"the column chunk is at bytes {start:,} to {end:,} by the footer, but the data of the file "
                 f"end at {self.data_end:,}",
             )
             if not _MAGIC_BYTES <= start < self.data_end or size < 0:
@@ -187,7 +191,7 @@ class ColumnChunkChecker:
         whole = complete and self._check_counts(metadata, pages)
         if complete:
             self._check_offsets(metadata, pages, start)
-            self._check_encodings(metadata, pages)
+            check_encodings(metadata, self.leaf, pages, self.findings, self.location)
         self._check_statistics(metadata, pages, distinct, whole)
         if bloom is not None:
             bloom.report(self.findings, self.location)
@@ -199,7 +203,7 @@ class ColumnChunkChecker:
         if found is not None:
             stem = "column_index" if struct == "ColumnIndex" else "offset_index"
             offset = self.chunk[f"{stem}_offset"]
-            self._add_region(offset, offset + self.chunk[f"{stem}_length"], f"the {stem}")
+            self._add_region(offset, offset + self.chunk[f"{stem}_length"], f"the {stem.replace('_', ' ')}")
         return found
 
     def _walk_pages(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
@@ -217,7 +221,7 @@ class ColumnChunkChecker:
             pages.check(page)
             if self.budget.remaining < 0:
                 self._add(
-                    "not-checked", "what the file claims to have is far more than its size, and is not all looked at"
+                    "not-checked", "the file declares far more data than its size allows; the rest was not checked"
                 )
                 return False
         return complete
@@ -226,13 +230,11 @@ class ColumnChunkChecker:
         """Compare counts and sizes with those of the pages; return whether all pages could be decoded."""
         found = sum(page.num_entries for page in pages.pages)
         if found != metadata["num_values"]:
-            self._add(
-                "chunk-values", f"the footer says {metadata['num_values']:,} values, and the pages have {found:,}"
-            )
+            self._add("chunk-values", f"num_values is {metadata['num_values']:,}, but the pages have {found:,} values")
         whole = all(page.num_values is not None for page in pages.pages)
         rows = sum(page.num_rows or 0 for page in pages.pages)
         if whole and rows != self.num_rows:
-            self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, and {rows:,} begin in the pages")
+            self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, but {rows:,} begin in the pages")
         stored, plain = pages.sizes
         for name, check, actual in (
             ("total_compressed_size", "chunk-compressed-size", stored),
@@ -241,7 +243,7 @@ class ColumnChunkChecker:
             said = metadata.get(name)
             if said is None or said == actual:
                 continue
-            message = f"{name} is {said:,}, and the pages have {actual:,}"
+            message = f"{name} is {said:,}, but the pages have {actual:,} bytes"
             if 0 <= actual - said <= self.quirks.missing_bytes:
                 self._add("size-legacy", f"{message} (PARQUET-816)")
             else:
@@ -256,71 +258,18 @@ class ColumnChunkChecker:
             if dictionary is not None and said == dictionary.offset and not metadata.get("dictionary_page_offset"):
                 self._add(
                     "dictionary-offset-legacy",
-                    "data_page_offset is that of the dictionary page, as some writers have it",
+                    "data_page_offset is the offset of the dictionary page, as some writers store it",
                 )
             elif said != first.offset and first.ordinal <= 1:
                 self._add(
                     "chunk-data-offset",
-                    f"data_page_offset is {said:,}, and the first data page begins at {first.offset:,}",
+                    f"data_page_offset is {said:,}, but the first data page begins at {first.offset:,}",
                 )
         wanted = metadata.get("dictionary_page_offset")
         actual = None if pages.dictionary_page is None else pages.dictionary_page.offset
         if wanted and wanted != actual and (actual is not None or wanted != start or pages.pages):
-            there = "there is none in the chunk" if actual is None else f"it begins at {actual:,}"
-            self._add("chunk-dictionary-offset", f"the dictionary page is said to begin at {wanted:,}, and {there}")
-
-    # --- encodings ----------------------------------------------------------------------------------------------------
-
-    def _check_encodings(self, metadata: dict[str, Any], pages: PageChecker) -> None:
-        counts: Counter[tuple[int, int]] = Counter()
-        levels: set[int] = set()
-        for page in pages.pages:
-            about = page.stored.type_header
-            counts[page.stored.header["type"], about["encoding"]] += 1
-            levels |= self._level_encodings(page)
-        self._check_listed(metadata, pages, {encoding for _, encoding in counts}, levels)
-        dictionary = pages.dictionary_page
-        if dictionary is not None and "encoding" in dictionary.type_header:
-            counts[dictionary.header["type"], dictionary.type_header["encoding"]] += 1
-        stats = metadata.get("encoding_stats")
-        if stats is None:
-            return
-        said: Counter[tuple[int, int]] = Counter()
-        for entry in stats:
-            said[entry.get("page_type", -1), entry.get("encoding", -1)] += entry.get("count", 0)
-        if +said != counts:
-            check = (
-                "encoding-stats-version"
-                if _ignore_page_version(said) == _ignore_page_version(counts)
-                else "chunk-encoding-stats"
-            )
-            self._add(check, f"encoding_stats have {_describe_counts(said)}, and there are {_describe_counts(counts)}")
-
-    def _check_listed(self, metadata: dict[str, Any], pages: PageChecker, used: set[int], levels: set[int]) -> None:
-        """Compare the listed encodings with those of data pages, levels and the dictionary page."""
-        listed, dictionary = set(metadata.get("encodings", ())), pages.dictionary_page
-        both = (PLAIN, PLAIN_DICTIONARY)  # synonyms in a dictionary page
-        beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
-        unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
-        kinds = (
-            ("chunk-encodings", used - listed, "are used by data pages and not listed"),
-            ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not listed"),
-            ("chunk-encodings-unused", unused if pages.pages else set(), "are listed and used by no page"),
-        )
-        for check, wrong, what in kinds:
-            if wrong:
-                names = ", ".join(str(enum_value("Encoding", encoding)) for encoding in sorted(wrong))
-                self._add(check, f"encodings {what}: {names}")
-
-    def _level_encodings(self, page: CheckedPage) -> set[int]:
-        if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
-            return set()  # levels of version 2 are always RLE, which need not be listed
-        about, found = page.stored.type_header, set()
-        if self.leaf.max_definition_level:
-            found.add(about.get("definition_level_encoding", RLE))
-        if self.leaf.max_repetition_level:
-            found.add(about.get("repetition_level_encoding", RLE))
-        return found
+            there = "the column chunk has none" if actual is None else f"the page begins at {actual:,}"
+            self._add("chunk-dictionary-offset", f"dictionary_page_offset is {wanted:,}, but {there}")
 
     # --- statistics and indexes ---------------------------------------------------------------------------------------
 
@@ -359,7 +308,7 @@ class ColumnChunkChecker:
         self, offsets: dict[str, Any] | None, columns: dict[str, Any] | None, pages: PageChecker
     ) -> None:
         if columns is not None and "offset_index_offset" not in self.chunk:
-            self._add("column-index-alone", "there is a column index, and no offset index that says where pages are")
+            self._add("column-index-alone", "the column chunk has a column index but no offset index")
         if offsets is not None:
             self.findings.checked_counts["offset indexes"] += 1
             check_offset_index(offsets, self.leaf, pages.pages, self.findings, self.location)
@@ -381,20 +330,3 @@ def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:
             nans,
         )
     )
-
-
-def _ignore_page_version(counts: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
-    """Count data pages of versions 1 and 2 as one page type."""
-    found: Counter[tuple[int, int]] = Counter()
-    for (kind, encoding), count in counts.items():
-        found[DATA_PAGE if kind == DATA_PAGE_V2 else kind, encoding] += count
-    return +found
-
-
-def _describe_counts(counts: Counter[tuple[int, int]]) -> str:
-    parts: Iterator[str] = (
-        f"{count:,} {enum_value('PageType', kind)!s} in {enum_value('Encoding', encoding)!s}"
-        for (kind, encoding), count in sorted(counts.items())
-        if count
-    )
-    return ", ".join(parts) or "none"

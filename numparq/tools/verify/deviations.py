@@ -26,7 +26,7 @@ class Deviation:
         ``"error"``: the file breaks the specification, or its metadata contradicts its data. ``"warning"``: legal but
         suspicious, a known quirk of a writer, or something that could not be checked.
     check : str
-        Check that found it, a key of `numparq.tools.verify.checks.CHECKS`.
+        Check that found it, a key of `numparq.tools.verify.CHECKS`.
     message : str
         Description in words.
     row_group : int or None

@@ -36,21 +36,22 @@ def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
     if ENCRYPTED_MAGIC in (head, last[-4:]):
         raise UnsupportedError("the footer is encrypted, which numparq does not read yet")
     if MAGIC not in (head, last[-4:]):
-        raise InvalidFileError("it is no Parquet file: it neither begins nor ends with b'PAR1'")
+        raise InvalidFileError("the file is not a Parquet file: it neither begins nor ends with b'PAR1'")
     if head != MAGIC:
-        findings.add("magic-head", f"the file begins with {head!r} where a Parquet file has {MAGIC!r}")
+        findings.add("magic-head", f"the file begins with {head!r} instead of {MAGIC!r}")
     if last[-4:] != MAGIC or source.size < len(MAGIC) + _TAIL_BYTES:
         findings.add(
             "magic-tail",
-            f"the file of {source.size:,} bytes ends with {last[-4:]!r} where a Parquet file has {MAGIC!r} behind a "
-            "footer: it was cut off, or never finished",
+            f"the file of {source.size:,} bytes ends with {last[-4:]!r} instead of a footer and {MAGIC!r}: "
+            "it was truncated, or never finished",
         )
         return None
     length = int.from_bytes(last[:4], "little")
     start = source.size - _TAIL_BYTES - length
     if start < len(MAGIC):
         findings.add(
-            "footer-length", f"the footer claims {length:,} bytes, more than the file of {source.size:,} has room for"
+            "footer-length",
+            f"the footer length is {length:,} bytes, more than the file of {source.size:,} bytes can hold",
         )
         return None
     return _decode_footer(source, start, length, findings)
@@ -69,13 +70,13 @@ def _decode_footer(source: Source, start: int, length: int, findings: Findings) 
         return None
     signed = metadata.get("encryption_algorithm") is not None
     if end != length and not (signed and length - end == _SIGNATURE_BYTES):
-        findings.add("footer-bytes", f"the metadata end {length - end:,} bytes before the footer does")
+        findings.add("footer-bytes", f"{length - end:,} bytes follow the metadata in the footer")
     if metadata.get("version") not in (1, 2, None):
-        findings.add("footer-version", f"the footer says version {metadata['version']}, where 1 and 2 are known")
+        findings.add("footer-version", f"version is {metadata['version']}, but only 1 and 2 are defined")
     groups = metadata.get("row_groups", [])
     total = sum(group.get("num_rows", 0) for group in groups)
     if "num_rows" in metadata and metadata["num_rows"] != total:
         findings.add(
-            "footer-rows", f"the footer says {metadata['num_rows']:,} rows, and its row groups have {total:,} together"
+            "footer-rows", f"num_rows is {metadata['num_rows']:,}, but the row groups have {total:,} rows in total"
         )
     return DecodedFooter(start, metadata)

@@ -26,7 +26,7 @@ def check_key_values(metadata: dict[str, Any], root: SchemaTreeNode, findings: F
     counts = Counter(pair.get("key") for pair in pairs)
     for key, count in counts.items():
         if count > 1:
-            findings.add("key-duplicate", f"the key {key!r} is there {count} times; readers take one of them")
+            findings.add("key-duplicate", f"key {key!r} occurs {count} times; readers use only one of the values")
     values = {pair.get("key"): pair["value"] for pair in reversed(pairs) if "value" in pair}
     columns = [child.path[-1] for child in root.children]
     if "ARROW:schema" in values:
@@ -39,13 +39,15 @@ def _check_arrow_schema(value: str, columns: list[str], findings: Findings) -> N
     try:
         names = _field_names(value)
     except (binascii.Error, UnicodeError, FlatbufferError, ValueError) as error:
-        findings.add("key-arrow-schema", f"ARROW:schema is no Arrow schema: {error}")
+        findings.add("key-arrow-schema", f"ARROW:schema is not a valid Arrow schema: {error}")
         return
     if len(names) != len(columns):
         findings.add("key-columns", f"ARROW:schema has {len(names)} fields, the file {len(columns)} columns")
     elif names != columns:
         first = next(number for number, name in enumerate(names) if name != columns[number])
-        findings.add("key-columns", f"ARROW:schema calls column {first} {names[first]!r}, the file {columns[first]!r}")
+        findings.add(
+            "key-columns", f"column {first} is {names[first]!r} in ARROW:schema, but {columns[first]!r} in the file"
+        )
 
 
 def _field_names(value: str) -> list[str]:
@@ -66,4 +68,4 @@ def _check_pandas(value: str, columns: list[str], findings: Findings) -> None:
         return
     missing = [name for name in [*described, *index] if isinstance(name, str) and name not in columns]
     if missing:
-        findings.add("key-columns", f"the pandas metadata describe a column {missing[0]!r}, which the file has not")
+        findings.add("key-columns", f"the pandas metadata describe column {missing[0]!r}, which the file lacks")

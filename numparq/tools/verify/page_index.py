@@ -40,8 +40,7 @@ def read_page_index(
     ):
         findings.add(
             "index-place",
-            f"the {stem.replace('_', ' ')} is said to have {length} bytes at {offset}, which "
-            "is not within the file's data",
+            f"{stem}_offset is {offset} and {stem}_length is {length}: not a byte range in the data of the file",
             location,
         )
         return None
@@ -58,7 +57,7 @@ def read_page_index(
     if end != length:
         findings.add(
             "index-place",
-            f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says {length:,}",
+            f"the {stem.replace('_', ' ')} has {end:,} bytes, but {stem}_length is {length:,}",
             location,
         )
     return None if any(check == "thrift-required" for check, _ in noted) else found
@@ -70,7 +69,11 @@ def check_offset_index(
     """Compare an OffsetIndex with the data pages of its chunk."""
     locations = index["page_locations"]
     if len(locations) != len(pages):
-        findings.add("index-pages", f"the offset index has {len(locations):,} pages, the chunk {len(pages):,}", place)
+        findings.add(
+            "index-pages",
+            f"the offset index has {len(locations):,} pages, but the column chunk has {len(pages):,}",
+            place,
+        )
         return
     for location, page in zip(locations, pages, strict=True):
         stored = page.stored
@@ -78,27 +81,27 @@ def check_offset_index(
         if location.get("offset") != stored.offset:
             findings.add(
                 "offset-index-offset",
-                f"the offset index has the page at {location.get('offset'):,}, and it begins at {stored.offset:,}",
+                f"offset is {location.get('offset'):,} in the offset index, but the page begins at {stored.offset:,}",
                 here,
             )
         size = stored.end - stored.offset
         if location.get("compressed_page_size") != size:
             findings.add(
                 "offset-index-size",
-                f"the offset index gives the page {location.get('compressed_page_size'):,} bytes, and it has {size:,}",
+                f"compressed_page_size is {location.get('compressed_page_size'):,} in the offset index, "
+                f"but the page has {size:,} bytes",
                 here,
             )
         if page.first_row is not None and location.get("first_row_index") != page.first_row:
             findings.add(
                 "offset-index-row",
-                f"the offset index has the page begin with row "
-                f"{location.get('first_row_index'):,}, and it begins with row "
-                f"{page.first_row:,}",
+                f"first_row_index is {location.get('first_row_index'):,} in the offset index, "
+                f"but the page begins with row {page.first_row:,}",
                 here,
             )
         if not page.begins_row and "data_page_header_v2" not in stored.header:
             findings.add(
-                "page-row-start", "the page goes on with a row of the page before, in spite of the offset index", here
+                "page-row-start", "the page continues a row of the previous page, which an offset index forbids", here
             )
     _check_value_bytes(index, pages, findings, place)
 
@@ -110,7 +113,7 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
     if len(said) != len(pages):
         findings.add(
             "index-pages",
-            f"the offset index has the sizes of {len(said):,} pages, the chunk has {len(pages):,}",
+            f"the offset index has value sizes of {len(said):,} pages, but the column chunk has {len(pages):,}",
             location,
         )
         return
@@ -118,7 +121,8 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
         if page.num_byte_array_bytes is not None and page.num_byte_array_bytes != size:
             findings.add(
                 "offset-index-bytes",
-                f"the offset index says {size:,} bytes of values, and they have {page.num_byte_array_bytes:,}",
+                f"unencoded_byte_array_data_bytes is {size:,} in the offset index, "
+                f"but the values have {page.num_byte_array_bytes:,} bytes",
                 location._replace(page=page.stored.ordinal),
             )
 
@@ -136,7 +140,7 @@ def check_column_index(
     if wrong:
         findings.add(
             "index-pages",
-            f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, the chunk has {len(pages):,} data pages",
+            f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, but the chunk has {len(pages):,} data pages",
             location,
         )
         return
@@ -154,12 +158,14 @@ def _check_page(
     findings, is_null = check.findings, index["null_pages"][number]
     low, high = index["min_values"][number], index["max_values"][number]
     if page.num_values is not None and is_null != (page.num_values == 0):
-        values = "has no value" if page.num_values == 0 else f"has {page.num_values:,} values"
-        said = "a null page" if is_null else "no null page"
-        findings.add("column-index-null-pages", f"the column index calls the page {said}, and it {values}", location)
+        values = "has no values" if page.num_values == 0 else f"has {page.num_values:,} values"
+        said = "true" if is_null else "false"
+        findings.add(
+            "column-index-null-pages", f"null_pages is {said} in the column index, but the page {values}", location
+        )
     elif is_null:
         if low or high:
-            findings.add("column-index-bound", "the column index has bounds of a page without values", location)
+            findings.add("column-index-bound", "the column index has bounds for a page without values", location)
     elif page.bounds is not None and check.order.kind != "none":
         check.check(low, high, page.bounds, location)
     counts = (
@@ -170,12 +176,14 @@ def _check_page(
         if name in index and index[name][number] < 0:
             findings.add(
                 "stats-unknown",
-                f"the column index says {index[name][number]} {things}, which stands for an unknown number",
+                f"the column index declares {index[name][number]} {things}; an unknown count should be absent",
                 location,
             )
         elif name in index and actual is not None and index[name][number] != actual:
             findings.add(
-                which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}", location
+                which,
+                f"the column index declares {index[name][number]:,} {things}, but the page has {actual:,}",
+                location,
             )
 
 
@@ -194,8 +202,7 @@ def _check_order(index: dict[str, Any], check: BoundsChecker, location: Location
                 direction = "ascending" if wanted == ASCENDING else "descending"
                 check.findings.add(
                     "column-index-order",
-                    f"the column index is called {direction}, and item {place_of} "
-                    f"of its {name} does not follow the one before",
+                    f"boundary_order of the column index is {direction}, but item {place_of} of {name} is out of order",
                     location,
                 )
                 return
@@ -210,8 +217,7 @@ def _check_histograms(
     if len(counts) != size * len(pages):
         findings.add(
             "index-pages",
-            f"the histograms of {kind} levels in the column index have {len(counts):,} items, "
-            f"and should have {size * len(pages):,}",
+            f"{kind}_level_histograms in the column index have {len(counts):,} items instead of {size * len(pages):,}",
             location,
         )
         return
@@ -220,6 +226,6 @@ def _check_histograms(
         if actual is not None and counts[number * size : (number + 1) * size] != actual:
             findings.add(
                 "column-index-histograms",
-                f"the histogram of {kind} levels in the column index is not that of the page",
+                f"the {kind} level histogram in the column index differs from the levels of the page",
                 location._replace(page=page.stored.ordinal),
             )

@@ -71,12 +71,13 @@ class StoredPage:
     @property
     def end(self) -> int:
         """Exclusive end of the page in the file."""
-        return self.body_offset + self.header["compressed_page_size"]
+        return self.body_offset + int(self.header["compressed_page_size"])
 
     @property
     def type_header(self) -> dict[str, Any]:
         """Header of the page's type."""
-        return self.header[_TYPE_HEADERS[self.header["type"]]]
+        type_header: dict[str, Any] = self.header[_TYPE_HEADERS[self.header["type"]]]
+        return type_header
 
 
 def has_negative_counts(type_header: dict[str, Any]) -> bool:
@@ -129,7 +130,9 @@ def _read_header(
             if size < min(data_end - position, _MAX_HEADER_BYTES):
                 size *= 8
                 continue
-            findings.add("page-header", f"at byte {position:,} of the file there is no page header: {error}", location)
+            findings.add(
+                "page-header", f"the page header at byte {position:,} of the file cannot be read: {error}", location
+            )
             return None, 0
         findings.add_all(noted, location)
         return header, position + end
@@ -142,17 +145,23 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
         return False  # reported as thrift-required
     if size < 0 or header["uncompressed_page_size"] < 0:
         findings.add(
-            "page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}", location
+            "page-counts",
+            f"a page size is negative: {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
+            location,
         )
         return False
     if size > data_end - body:
         findings.add(
-            "page-size", f"the page claims {size:,} bytes where the file has {data_end - body:,} more", location
+            "page-size",
+            f"the page has {size:,} bytes by its header, but the file has only {data_end - body:,} more",
+            location,
         )
         return False
     if name is not None and name not in header:
         findings.add(
-            "page-type", f"the page is a {enum_value('PageType', header['type'])!s}, and has no {name}", location
+            "page-type",
+            f"the page has type {enum_value('PageType', header['type'])!s}, but its header has no {name}",
+            location,
         )
         return False
     return True
@@ -209,7 +218,7 @@ def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] 
             behind = _skip_chunk_metadata(source, position) or position
             breaks.add(len(pages))
         if behind == position:
-            reason = f"at byte {position:,} there is none, or {trouble}"
+            reason = f"no intact page begins at byte {position:,}: {trouble}"
         position = behind
     return PageSequence(pages, breaks, position, reason, checksums)
 
@@ -217,7 +226,7 @@ def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] 
 def _page_defect(source: Source, page: StoredPage) -> str:
     """Return the defect of a page in words; empty if it is sound."""
     if page.header["type"] not in _KINDS:
-        return "it is of a type that there is not"
+        return "its page type is unknown"
     if has_negative_counts(page.type_header):
         return "its header is damaged"
     crc = page.header.get("crc")
@@ -225,7 +234,7 @@ def _page_defect(source: Source, page: StoredPage) -> str:
         crc is not None
         and zlib.crc32(read_bytes(source, page.body_offset, page.end - page.body_offset)) != crc & 0xFFFFFFFF
     ):
-        return "its checksum is that of other bytes"
+        return "its checksum does not match its bytes"
     return ""
 
 
@@ -263,18 +272,18 @@ def describe_remains(source: Source) -> list[str]:
     else:
         start = checkpoint.end
         lines = [
-            f"a footer that was left on the way ends at byte {start:,}: up to there it is a good file of "
+            f"the last checkpoint's footer ends at byte {start:,}: the file is complete up to there, with "
             f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"
         ]
     walk = walk_file_pages(source, start)
     if not walk.pages:
-        return [*lines, f"there is no page behind it, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
+        return [*lines, f"no page follows the checkpoint, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
     dictionaries = sum(page.header["type"] == DICTIONARY_PAGE for page in walk.pages)
     values = sum(page.type_header["num_values"] for page in walk.pages if page.header["type"] != DICTIONARY_PAGE)
     lines.append(
-        f"from byte {start:,} to {walk.end:,} there are {len(walk.pages):,} pages that look whole ({dictionaries:,} of "
-        f"them dictionaries, {walk.num_checksums:,} with a checksum that is right), with {values:,} values"
+        f"bytes {start:,} to {walk.end:,} hold {len(walk.pages):,} intact pages with {values:,} values "
+        f"({dictionaries:,} dictionary pages; {walk.num_checksums:,} pages have a correct checksum)"
     )
     if walk.end < source.size:
-        lines.append(f"{source.size - walk.end:,} bytes are behind them; {walk.reason}")
-    return [*lines, "numparq salvage can make a good file of what is whole"]
+        lines.append(f"{source.size - walk.end:,} bytes follow these pages; {walk.reason}")
+    return [*lines, "numparq salvage can write the intact pages to a new file"]

@@ -163,15 +163,15 @@ class PageChecker:
         if crc is None:
             return
         if crc == 0 and not self.quirks.has_checksums:
-            self._add_once("writer-checksum", "the checksum is 0, as Parquet.jl writes it everywhere", location)
+            self._add_once("writer-checksum", "the checksum is 0, as Parquet.jl writes it for every page", location)
             return
         self.findings.checked_counts["checksums"] += 1
         actual = zlib.crc32(body.data)
         if crc & 0xFFFFFFFF != actual:
             self.findings.add(
                 "page-crc",
-                f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
-                f"{actual:08x}: the page is damaged",
+                f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, but the bytes have {actual:08x}: "
+                "the page is damaged",
                 location,
             )
 
@@ -186,14 +186,14 @@ class PageChecker:
         if self.dictionary_page is not None or self.pages:
             self.findings.add(
                 "page-dictionary",
-                "the dictionary page is not the first page of the chunk, or not the only dictionary",
+                "the dictionary page is not the first page of the column chunk, or not its only dictionary page",
                 location,
             )
             return
         self.dictionary_page = page
         if about.get("encoding") not in (PLAIN, PLAIN_DICTIONARY):
             self.findings.add(
-                "page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN", location
+                "page-encoding", f"the dictionary page has encoding {_encoding(about)} instead of PLAIN", location
             )
             return
         if not self._has_counts(page, location) or not self._may_decode(page, about):
@@ -218,7 +218,7 @@ class PageChecker:
         )
         keys = [self.order.sort_key(value) for value in each.min_values if value is not None]
         if any(after < before for before, after in pairwise(keys)):
-            self.findings.add("dictionary-sorted", "the dictionary is called sorted, and is not", location)
+            self.findings.add("dictionary-sorted", "is_sorted is true, but the dictionary is not sorted", location)
 
     # --- data pages ---------------------------------------------------------------------------------------------------
 
@@ -232,9 +232,7 @@ class PageChecker:
         self._check_sizes(page, location)
         if self.leaf.physical not in ENCODING_PHYSICAL_TYPES.get(about["encoding"], ()):
             name = enum_value("Type", self.leaf.physical)
-            self.findings.add(
-                "page-encoding", f"{name!s} values are in {_encoding(about)}, which is not for them", location
-            )
+            self.findings.add("page-encoding", f"{name!s} values cannot have encoding {_encoding(about)}", location)
             self._skip_page()
             return
         if not self._may_decode(page, about):
@@ -278,7 +276,7 @@ class PageChecker:
         if self.codec == UNCOMPRESSED and stored != plain:
             self.findings.add(
                 "page-uncompressed-size",
-                f"without compression, the page has {stored:,} bytes, and claims {plain:,}",
+                f"the page has no compression, but {stored:,} bytes compressed and {plain:,} uncompressed",
                 location,
             )
 
@@ -304,20 +302,20 @@ class PageChecker:
         nulls = values.num_entries - values.num_values
         if "num_nulls" in about and about["num_nulls"] != nulls:
             check = "writer-null-count" if about["num_nulls"] in (0, NOT_COUNTED) else "page-null-count"
-            self.findings.add(check, f"the header says {about['num_nulls']:,} nulls, and there are {nulls:,}", location)
+            self.findings.add(check, f"num_nulls is {about['num_nulls']:,}, but the page has {nulls:,} nulls", location)
         if "num_rows" in about and about["num_rows"] != values.num_rows:
             check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
             self.findings.add(
                 check,
-                f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in the page",
+                f"num_rows is {about['num_rows']:,}, but {values.num_rows:,} rows begin in the page",
                 location,
             )
         for check, message in values.deviations:
             self._add_once(check, message, location)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
-            self.findings.add("page-row-start", "the page goes on with a row of the page before", location)
+            self.findings.add("page-row-start", "the page continues a row of the previous page", location)
         if values.num_trailing_bytes:
-            self.findings.add("page-bytes", f"{values.num_trailing_bytes:,} bytes stand behind the values", location)
+            self.findings.add("page-bytes", f"{values.num_trailing_bytes:,} bytes follow the values", location)
         assert facts.bounds is not None
         check_value_range(self.leaf, self.order, facts.bounds, self.findings, location)
         if "statistics" in about:

@@ -93,7 +93,11 @@ def sort_key_collectors(
     for column in group.get("sorting_columns") or ():
         number = column.get("column_idx", -1)
         if not 0 <= number < len(leaves):
-            findings.add("sorting-column", f"the row group is sorted by column {number}, which there is not", location)
+            findings.add(
+                "sorting-column",
+                f"sorting_columns names column {number}, but the schema has {len(leaves)} leaf columns",
+                location,
+            )
             return {}
         leaf = leaves[number]
         if leaf is None or leaf.max_repetition_level or orders[number].kind in ("none", "int96"):
@@ -112,7 +116,7 @@ def check_sorting(
         for column in columns:
             parts += keys[column["column_idx"]].ranks(column.get("descending", False), column.get("nulls_first", False))
     except (MemoryError, ParquetError):
-        findings.add("not-checked", "there is not enough memory to check the order of the rows", location)
+        findings.add("not-checked", "not enough memory to check the order of the rows", location)
         return
     if not parts or len({len(part) for part in parts}) > 1 or len(parts[0]) < 2:
         return  # not all pages of a column could be decoded
@@ -124,8 +128,8 @@ def check_sorting(
         row = int(np.argmax(less)) + 1
         findings.add(
             "sorting-rows",
-            f"the row group is called sorted, and row {row:,} of it comes before the row in "
-            f"front of it ({int(less.sum()):,} such rows)",
+            f"sorting_columns declares a sort order, but row {row:,} sorts before the previous row "
+            f"({int(less.sum()):,} such rows)",
             location,
         )
 
@@ -153,7 +157,7 @@ def check_row_groups(
         if len(chunks) != len(leaves):
             findings.add(
                 "group-columns",
-                f"the row group has {len(chunks)} column chunks, the schema {len(leaves)} leaf columns",
+                f"the row group has {len(chunks)} column chunks, but the schema has {len(leaves)} leaf columns",
                 place,
             )
             continue
@@ -187,10 +191,10 @@ def check_row_groups(
 def _check_row_group_fields(group: dict[str, Any], number: int, location: Location, findings: Findings) -> None:
     rows = group.get("num_rows", 0)
     if rows < 0:
-        findings.add("group-rows", f"the row group claims {rows:,} rows", location)
+        findings.add("group-rows", f"num_rows is {rows:,}, a negative number", location)
     ordinal = group.get("ordinal")
     if ordinal is not None and ordinal != number and number <= _MAX_ORDINAL:
-        findings.add("group-ordinal", f"the row group says that it is number {ordinal}", location)
+        findings.add("group-ordinal", f"ordinal is {ordinal}, but the row group is number {number}", location)
     chunks = [chunk["meta_data"] for chunk in group.get("columns", []) if "meta_data" in chunk]
     if len(chunks) != len(group.get("columns", [])):
         return
@@ -200,14 +204,14 @@ def _check_row_group_fields(group: dict[str, Any], number: int, location: Locati
     ):
         total = sum(chunk.get(part, 0) for chunk in chunks)
         if group.get(name, total) != total:
-            findings.add(check, f"{name} is {group[name]:,}, and the column chunks have {total:,} together", location)
+            findings.add(check, f"{name} is {group[name]:,}, but the column chunks have {total:,} bytes", location)
     starts = [
         min(filter(None, (chunk.get("dictionary_page_offset"), chunk.get("data_page_offset"))), default=0)
         for chunk in chunks
     ]
     if group.get("file_offset") and starts and group["file_offset"] not in (starts[0], min(starts)):
         findings.add(
-            "group-offset", f"file_offset is {group['file_offset']:,}, and the first page is at {starts[0]:,}", location
+            "group-offset", f"file_offset is {group['file_offset']:,}, but the first page is at {starts[0]:,}", location
         )
 
 
@@ -221,7 +225,9 @@ def _check_overlaps(regions: list[FileRegion], findings: Findings) -> None:
                 for each in (furthest, region)
             )
             findings.add(
-                "overlap", f"{other} begin at {region[0]:,}, where {one} have not ended (at {furthest[1]:,})", region[3]
+                "overlap",
+                f"byte ranges overlap: {one} (to {furthest[1]:,}) and {other} (from {region[0]:,})",
+                region[3],
             )
         if furthest is None or region[1] > furthest[1]:
             furthest = region

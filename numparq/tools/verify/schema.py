@@ -34,7 +34,7 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
     """Build and check the tree of schema elements; return its root, None if they are no tree."""
     elements = metadata.get("schema", [])
     if not elements:
-        findings.add("schema-root", "the schema is empty: it has not even a root")
+        findings.add("schema-root", "the schema is empty: it has no root")
         return None
     root = SchemaTreeNode(elements[0], 0, ())
     _check_root(root, findings)
@@ -44,7 +44,7 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
             open_groups.pop()
         if not open_groups:
             findings.add(
-                "schema-tree", f"the schema has {len(elements):,} elements, and its groups have room for {number:,}"
+                "schema-tree", f"the schema has {len(elements):,} elements, but its groups hold only {number:,}"
             )
             return None
         group = open_groups[-1][0]
@@ -52,11 +52,13 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
         group.children.append(node)
         if element.get("num_children", 0) > 0:
             if len(open_groups) > MAX_SCHEMA_DEPTH:
-                findings.add("not-checked", f"the schema is nested more than {MAX_SCHEMA_DEPTH} deep")
+                findings.add(
+                    "not-checked", f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} groups, the limit of numparq"
+                )
                 return None
             open_groups.append((node, element["num_children"]))
     if any(len(group.children) < count for group, count in open_groups):
-        findings.add("schema-tree", "the schema ends before all groups have the children that they say they have")
+        findings.add("schema-tree", "the schema ends before all groups have num_children children")
         return None
     check_elements(root, findings)
     return root
@@ -65,9 +67,9 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
 def _check_root(root: SchemaTreeNode, findings: Findings) -> None:
     element = root.element
     if "type" in element or element.get("num_children") is None:
-        findings.add("schema-root", "the root of the schema is not a group: it has a type, or no number of children")
+        findings.add("schema-root", "the root of the schema is not a group: it has a physical type, or no num_children")
     if element.get("repetition_type", REQUIRED) == REPEATED:
-        findings.add("schema-root", "the root of the schema is called repeated")
+        findings.add("schema-root", "the root of the schema is repeated")
 
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Find
         if _has_bounds(metadata):
             findings.add(
                 "column-orders-bounds",
-                "the footer has bounds of values, and no column orders: they mean nothing to readers",
+                "the footer has bounds but no column orders: readers ignore the bounds",
             )
         return [None] * num_leaves
     if len(orders) != num_leaves:

@@ -53,9 +53,11 @@ def _check_list(node: SchemaTreeNode, findings: Findings, location: Location) ->
     if node.repetition == REPEATED:
         findings.add("schema-list", "the LIST group is itself repeated", location)
     elif repeated is None:
-        findings.add("schema-list", "the LIST group has another content than one repeated field", location)
+        findings.add("schema-list", "the LIST group does not consist of one repeated field", location)
     elif len(repeated.children) != 1 or repeated.children[0].repetition == REPEATED:
-        findings.add("schema-list-legacy", "the list has two levels, as old writers made them", location)
+        findings.add(
+            "schema-list-legacy", "the LIST group has two levels instead of three, as old writers wrote it", location
+        )
 
 
 def _check_map(node: SchemaTreeNode, findings: Findings, location: Location) -> None:
@@ -65,7 +67,7 @@ def _check_map(node: SchemaTreeNode, findings: Findings, location: Location) -> 
     elif node.logical is not None and node.logical.kind == "MAP_KEY_VALUE" and node.repetition == REPEATED:
         return  # old writers annotated the middle level of a map
     elif repeated is None or len(repeated.children) not in (1, 2):
-        findings.add("schema-map", "the MAP group has another content than repeated pairs of key and value", location)
+        findings.add("schema-map", "the MAP group does not consist of a repeated group of key and value", location)
     elif repeated.children[0].repetition != REQUIRED:
         findings.add("schema-map-legacy", "the key of the map is not required", location)
 
@@ -97,21 +99,21 @@ def _check_decimal(node: SchemaTreeNode, findings: Findings, location: Location)
     if precision <= 0 or not 0 <= scale <= precision:
         findings.add(
             "schema-decimal",
-            f"DECIMAL({precision}, {scale}) is no type: the precision is above 0, and the "
-            "scale from 0 to the precision",
+            f"DECIMAL({precision}, {scale}) is not a type: the precision must be above 0, and the "
+            "scale between 0 and the precision",
             location,
         )
     elif precision > limit:
         findings.add(
             "schema-decimal",
-            f"DECIMAL({precision}, {scale}) has more digits than the {limit} that its physical type holds",
+            f"DECIMAL({precision}, {scale}) has more digits than its physical type can hold ({limit})",
             location,
         )
     said = element.get("precision", precision), element.get("scale", scale)
     if said != (precision, scale):
         findings.add(
             "schema-converted",
-            f"the logical type is DECIMAL({precision}, {scale}), and beside it stand "
+            f"the logical type is DECIMAL({precision}, {scale}), but the schema element has "
             f"precision {said[0]} and scale {said[1]}",
             location,
         )
@@ -138,7 +140,7 @@ def check_value_range(
         return
     for value in (actual.min_value, actual.max_value):
         if not low <= order.sort_key(value) <= high:
-            findings.add("page-range", f"the value {order.sort_key(value):,} is none of {logical}", location)
+            findings.add("page-range", f"value {order.sort_key(value):,} is out of range for {logical}", location)
             return
 
 
@@ -178,7 +180,7 @@ class SchemaTreeNode:
     @property
     def repetition(self) -> int:
         """Repetition type; REQUIRED if missing."""
-        return self.element.get("repetition_type", REQUIRED)
+        return int(self.element.get("repetition_type", REQUIRED))
 
     @property
     def logical(self) -> LogicalType | None:
@@ -221,7 +223,7 @@ def check_elements(group: SchemaTreeNode, findings: Findings) -> None:
         for name, count in Counter(child.path[-1] for child in group.children).items():
             if count > 1:
                 where = f"the group {group.name!r}" if group.path else "the schema"
-                findings.add("schema-names", f"{where} has {count} fields of the name {name!r}")
+                findings.add("schema-names", f"{where} has {count} fields named {name!r}")
         for child in group.children:
             _check_element(child, findings)
         waiting += reversed(group.children)
@@ -230,15 +232,15 @@ def check_elements(group: SchemaTreeNode, findings: Findings) -> None:
 def _check_element(node: SchemaTreeNode, findings: Findings) -> None:
     element, place = node.element, Location(column=node.name)
     if "repetition_type" not in element:
-        findings.add("schema-repetition", "the element does not say whether it is required", place)
+        findings.add("schema-repetition", "the schema element has no repetition_type", place)
     if "type" in element and element.get("num_children"):
-        findings.add("schema-type", "the element has a physical type, and children besides", place)
+        findings.add("schema-type", "the schema element has both a physical type and children", place)
     elif "type" not in element and "num_children" not in element:
-        findings.add("schema-type", "the element is neither a group nor of a physical type", place)
+        findings.add("schema-type", "the schema element has neither a physical type nor num_children", place)
     elif "type" not in element and not node.children:
         findings.add("schema-empty-group", "the group has no fields", place)
     if element.get("type") == FIXED_LEN_BYTE_ARRAY and element.get("type_length", -1) < 0:
-        findings.add("schema-length", "a FIXED_LEN_BYTE_ARRAY does not say how long its values are", place)
+        findings.add("schema-length", "the FIXED_LEN_BYTE_ARRAY column has no valid type_length", place)
     logical = node.logical
     if logical is None:
         return
@@ -254,19 +256,19 @@ def _logical_type_error(node: SchemaTreeNode, logical: LogicalType) -> str | Non
     """Return why the element cannot have its logical type; None if it can."""
     physical = node.element.get("type")
     if (logical.kind in _GROUP_TYPES) != (physical is None):
-        return f"{logical} annotates {'a group' if physical is None else 'a leaf'}, which it cannot"
+        return f"{logical} cannot annotate {'a group' if physical is None else 'a leaf'}"
     if physical is None or logical.kind not in _PHYSICAL_TYPES:
         return None
     name = enum_value("Type", physical)
     length = node.element.get("type_length")
     if physical not in _PHYSICAL_TYPES[logical.kind]:
-        return f"{logical} annotates {name!s}, which it cannot"
+        return f"{logical} cannot annotate {name!s}"
     if logical.kind in _LENGTHS and length != _LENGTHS[logical.kind]:
-        return f"{logical} has {_LENGTHS[logical.kind]} bytes, and the element has {length}"
+        return f"{logical} needs {_LENGTHS[logical.kind]} bytes, but type_length is {length}"
     if logical.kind == "TIME" and _TIME_TYPES.get(logical.unit or "", physical) != physical:
-        return f"{logical} annotates {name!s}, which it cannot"
+        return f"{logical} cannot annotate {name!s}"
     if logical.kind == "INTEGER" and _INTEGER_TYPES.get(logical.bit_width or 0) != physical:
-        return f"{logical} annotates {name!s}, which it cannot"
+        return f"{logical} cannot annotate {name!s}"
     return None
 
 
@@ -283,7 +285,7 @@ def _check_converted(node: SchemaTreeNode, logical: LogicalType, findings: Findi
     )
     if not same:
         name = enum_value("ConvertedType", converted)
-        findings.add("schema-converted", f"the converted type is {name!s}, and the logical type {logical}", location)
+        findings.add("schema-converted", f"the converted type is {name!s}, but the logical type is {logical}", location)
 
 
 def _repeated_child(node: SchemaTreeNode) -> SchemaTreeNode | None:

@@ -63,7 +63,7 @@ class BoundsChecker:
             if not self._is_value(bound):
                 self.findings.add(
                     self.bound_check,
-                    f"{self.subject} have a {name} of {len(bound)} bytes, which is no value of the column",
+                    f"the {name} of {self.subject} has {len(bound)} bytes, and is not a value of the column",
                     location,
                 )
                 continue
@@ -80,14 +80,16 @@ class BoundsChecker:
                 self.findings.add("stats-nan", f"the {name} of {self.subject} is NaN, which readers ignore", location)
                 return
             if self.subject == CHUNK_STATISTICS and number == 0 and (math.copysign(1, number) < 0) != is_low:
-                self.findings.add("stats-zero", f"the {name} of {self.subject} is {number}", location)
+                self.findings.add(
+                    "stats-zero", f"the {name} of {self.subject} is {number} instead of {-number}", location
+                )
         if found is None or not self.exceeds(bound, found, is_low):
             return
         side = "below" if is_low else "above"
         check = self.min_check if is_low else self.max_check
         self.findings.add(
             check,
-            f"{self.subject} have the {name} {format_value(bound, self.order)}, and the value "
+            f"the {name} of {self.subject} is {format_value(bound, self.order)}, but value "
             f"{format_value(found, self.order)} is {side} it",
             location,
         )
@@ -95,7 +97,7 @@ class BoundsChecker:
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
         """Whether a value is outside a bound; zeros are equal if floats compare as numbers."""
         one, other = self._key(bound), self._key(found)
-        return other < one if is_low else other > one
+        return bool(other < one if is_low else other > one)
 
     def _key(self, value: bytes) -> Any:
         if self.order.is_float and not self.order.total:
@@ -104,7 +106,7 @@ class BoundsChecker:
 
     def are_equal(self, one: bytes, other: bytes) -> bool:
         """Whether two bounds are equal in the column's order."""
-        return self._key(one) == self._key(other)
+        return bool(self._key(one) == self._key(other))
 
     def with_checks(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
         """Return a checker for bounds of the same column from another source."""
@@ -146,18 +148,20 @@ def check_statistics(
     counts = (
         ("null_count", "stats-null-count", "nulls", truth.null_count),
         ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
-        ("distinct_count", "stats-distinct-count", "different values", truth.distinct_count),
+        ("distinct_count", "stats-distinct-count", "distinct values", truth.distinct_count),
     )
     for name, which, things, actual in counts:
         said = stats.get(name)
         if said is not None and said < 0:
-            findings.add("stats-unknown", f"{what} say {said} {things}, which stands for an unknown number", location)
+            findings.add(
+                "stats-unknown", f"{what} declare {said} {things}; an unknown count should be absent", location
+            )
         elif said is not None and actual is not None and said != actual:
-            findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", location)
+            findings.add(which, f"{what} declare {said:,} {things}, but the data have {actual:,}", location)
     low, high = stats.get("min_value"), stats.get("max_value")
     if check.order.kind == "none":  # no order, or an unknown one: bounds cannot be checked
         if leaf_order(leaf).kind == "none" and (low is not None or high is not None):
-            findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", location)
+            findings.add("stats-order", f"{what} have bounds, but values of the column have no order", location)
         return
     check.check(low, high, truth.bounds, location)
     _check_exact_flags(stats, truth.bounds, check, location)
@@ -173,7 +177,9 @@ def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: Bounds
             continue  # reported as stats-bound
         is_low = side == "min"
         if not check.are_equal(bound, found) and not check.exceeds(bound, found, is_low):
-            check.findings.add("stats-exact", f"{check.subject} call {side}_value exact, and no value is it", location)
+            check.findings.add(
+                "stats-exact", f"is_{side}_value_exact is true, but no value equals {side}_value", location
+            )
 
 
 def _check_deprecated_bounds(
@@ -187,7 +193,9 @@ def _check_deprecated_bounds(
         if bound is None or found is None or len(bound) != check.order.width:
             continue
         if check.exceeds(bound, found, side == "min"):
-            check.findings.add("stats-legacy", f"the old {side} of {check.subject} does not bound all values", location)
+            check.findings.add(
+                "stats-legacy", f"the deprecated {side} of {check.subject} does not bound all values", location
+            )
 
 
 def check_size_statistics(
@@ -204,14 +212,14 @@ def check_size_statistics(
     if said is not None:
         actual = byte_array_bytes if leaf.physical == BYTE_ARRAY else None
         if said != actual:
-            there = "the column has no BYTE_ARRAY values" if actual is None else f"they have {actual:,}"
-            findings.add("stats-size", f"the size statistics say {said:,} bytes of values, and {there}", location)
+            there = "the column is not BYTE_ARRAY" if actual is None else f"the values have {actual:,} bytes"
+            findings.add("stats-size", f"unencoded_byte_array_data_bytes is {said:,}, but {there}", location)
     for name, counts in (("definition", definition), ("repetition", repetition)):
         histogram = sizes.get(f"{name}_level_histogram")
         if histogram and histogram != counts:
             findings.add(
                 "stats-histogram",
-                f"the histogram of {name} levels is {_short(histogram)}, and the levels are {_short(counts)}",
+                f"{name}_level_histogram is {_short(histogram)}, but the levels count {_short(counts)}",
                 location,
             )
 

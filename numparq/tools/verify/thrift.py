@@ -73,17 +73,17 @@ class _CompactReader:
         self._note(check, message)
         self._troubles += 1
         if self._troubles > _MAX_DEVIATIONS:
-            raise ThriftDecodeError("too much is wrong with it to read on")
+            raise ThriftDecodeError(f"it has more than {_MAX_DEVIATIONS:,} defects")
 
     def _byte(self) -> int:
         if self.pos >= len(self._data):
-            raise ThriftDecodeError(f"it breaks off at byte {self.pos:,}")
+            raise ThriftDecodeError(f"it is cut off at byte {self.pos:,}")
         self.pos += 1
         return self._data[self.pos - 1]
 
     def _take(self, count: int) -> bytes:
         if count < 0 or count > len(self._data) - self.pos:
-            raise ThriftDecodeError(f"at byte {self.pos:,}, {count:,} bytes are said to follow, which are not there")
+            raise ThriftDecodeError(f"{count:,} bytes at byte {self.pos:,} do not fit into the rest of the struct")
         self.pos += count
         return bytes(self._data[self.pos - count : self.pos])
 
@@ -95,7 +95,7 @@ class _CompactReader:
             if byte < 0x80:
                 return value
             shift += 7
-        raise ThriftDecodeError(f"at byte {self.pos:,}, a number does not end")
+        raise ThriftDecodeError(f"the number before byte {self.pos:,} is longer than 10 bytes")
 
     def _zigzag(self) -> int:
         value = self._varint()
@@ -117,11 +117,11 @@ class _CompactReader:
                 self._skip(kind, 0)
             elif field.kind == "enum" and kind in _WIRE["bool"]:
                 found[field.name] = int(kind == _TRUE)
-                self._report("writer-bool", f"{path}.{field.name} is a bool on the wire, and an enum by the format")
+                self._report("writer-bool", f"{path}.{field.name} is stored as a bool instead of an enum")
             elif kind not in _WIRE[field.kind]:
                 self._report(
                     "thrift-type" if field.required else "thrift-type-optional",
-                    f"{path}.{field.name} is of another type on the wire than {field.kind}",
+                    f"{path}.{field.name} is not stored as type {field.kind}",
                 )
                 self._skip(kind, 0)
             elif field.kind == "bool":
@@ -130,7 +130,7 @@ class _CompactReader:
                 found[field.name] = self._value(field.kind, field, f"{path}.{field.name}")
         for field_name in required:
             if field_name not in found:
-                self._report("thrift-required", f"{path} has no {field_name}, which is required")
+                self._report("thrift-required", f"{path} lacks the required field {field_name}")
         if about.union and members != 1:
             self._report("thrift-union", f"{path} is a union, and has {members} members instead of one")
         return found
@@ -154,22 +154,24 @@ class _CompactReader:
     def _number(self, kind: str, field: IdlField, path: str) -> int:
         value, bits = self._zigzag(), _BITS[kind]
         if value >> bits - 1 not in (0, -1):
-            self._report("thrift-type", f"{path} is {value}, which does not fit {bits} bits")
+            self._report("thrift-type", f"{path} is {value}, which does not fit into {bits} bits")
             value = (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
         if kind == "enum" and value not in _enum_values(field.refers or ""):
             check = "writer-converted" if (field.refers, value) == _LEGACY_NULL_TYPE else "thrift-enum"
-            self._report(check, f"{path} is {value}, and {field.refers} has no such value")
+            self._report(check, f"{path} is {value}, which is not a value of {field.refers}")
         return value
 
     def _list(self, field: IdlField, path: str) -> list[Any]:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._varint()
         if count > len(self._data) - self.pos:
-            raise ThriftDecodeError(f"at byte {self.pos:,}, a list of {count:,} begins, which are not there")
+            raise ThriftDecodeError(
+                f"a list of {count:,} items at byte {self.pos:,} does not fit into the rest of the struct"
+            )
         element = field.element or ""
         if head & 15 not in _WIRE[element]:
             if count:
-                self._report("thrift-type", f"{path} is a list of another type on the wire than {element}")
+                self._report("thrift-type", f"{path} is not stored as a list of type {element}")
             for _ in range(count):
                 self._skip(head & 15, 0, in_list=True)
             return []
@@ -180,7 +182,7 @@ class _CompactReader:
     def _skip(self, kind: int, depth: int, in_list: bool = False) -> None:
         """Skip a value; a bool takes a byte only in a list, elsewhere it is in the field header."""
         if depth > _MAX_SKIP_DEPTH:
-            raise ThriftDecodeError(f"at byte {self.pos:,}, structs are nested too deeply")
+            raise ThriftDecodeError(f"structs at byte {self.pos:,} are nested deeper than {_MAX_SKIP_DEPTH}")
         if kind in (_TRUE, _FALSE):
             self._take(1 if in_list else 0)
         elif kind in _SIZES:
@@ -197,16 +199,19 @@ class _CompactReader:
             kinds = self._byte() if count else 0
             self._skip_many([kinds >> 4, kinds & 15], count, depth)
         elif kind == _STRUCT:
-            while (head := self._byte()) & 15:
-                if not head >> 4:
-                    self._zigzag()
-                self._skip(head & 15, depth + 1)
+            self._skip_struct(depth)
         else:
-            raise ThriftDecodeError(f"at byte {self.pos:,}, there is a type {kind}, which Thrift has not")
+            raise ThriftDecodeError(f"the type at byte {self.pos:,} is {kind}, which Thrift does not define")
+
+    def _skip_struct(self, depth: int) -> None:
+        while (head := self._byte()) & 15:
+            if not head >> 4:
+                self._zigzag()
+            self._skip(head & 15, depth + 1)
 
     def _skip_many(self, kinds: list[int], count: int, depth: int) -> None:
         if count > len(self._data) - self.pos:
-            raise ThriftDecodeError(f"at byte {self.pos:,}, {count:,} elements are said to follow, which are not there")
+            raise ThriftDecodeError(f"{count:,} items at byte {self.pos:,} do not fit into the rest of the struct")
         for _ in range(count):
             for kind in kinds:
                 self._skip(kind, depth + 1, in_list=True)

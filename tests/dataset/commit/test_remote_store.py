@@ -125,7 +125,7 @@ def test_concurrent_replacements_raise(location):
     )
     for number, writer in enumerate((first, second)):
         writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
-    with pytest.raises(BlockingIOError, match="another write"):
+    with pytest.raises(BlockingIOError, match="is running"):
         first.close()
     write(location, [2], 5, append=True)  # replaces nothing
     second.close()

@@ -139,7 +139,7 @@ def test_masks_of_user_pruners_are_checked():
     assert apply_pruner(UserPruner([True, False]), FILES[:2]).tolist() == [True, False]
     assert apply_pruner(UserPruner([]), []).tolist() == []
     for wrong in ([True], [1, 0], [[True, False]], None):
-        with pytest.raises(ValueError, match="the pruner 'own' has to give a bool for each of 2 files"):
+        with pytest.raises(ValueError, match="pruner 'own' must return a bool for each of 2 files"):
             apply_pruner(UserPruner(wrong), FILES[:2])
 
 

@@ -79,7 +79,7 @@ def test_duplicate_column_names_require_one_schema() -> None:
         open_table(twice, "first"),
         open_table(pa.table([[1], ["x"], [1.5]], names=["a", "a", "b"]), "second"),
     )
-    with pytest.raises(numparq.SchemaError, match="two columns called 'a'"):
+    with pytest.raises(numparq.SchemaError, match="two columns named 'a'"):
         DatasetSchema.from_files([first, second])
     assert all(match.is_same for match in match_columns(DatasetSchema.from_files([first, first]), first))
 
@@ -164,7 +164,7 @@ def test_position_resolution_uses_names_of_first_file() -> None:
     assert s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
-    with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
+    with pytest.raises(numparq.SchemaError, match="int64 here, but string"):
         DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
 
 
@@ -180,7 +180,7 @@ def test_field_id_resolution_allows_renames_and_reordering() -> None:
     assert schema.schema.columns == ["a", "b", "x"]
     assert [match.column and match.column.name for match in match_columns(schema, second)] == ["y", None, "x"]
     assert schema.schema.field_id(3) == 3
-    with pytest.raises(numparq.SchemaError, match="two different columns are called 'b'"):
+    with pytest.raises(numparq.SchemaError, match="two different columns of different files are named 'b'"):
         DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
 
 
@@ -189,5 +189,5 @@ def test_field_id_resolution_requires_ids_in_all_files() -> None:
         with pytest.raises(numparq.SchemaError, match="no field id") as raised:
             DatasetSchema.from_files(files, resolve="field_id")
         assert raised.value.where == {"file": "without", "column": "a"}
-    with pytest.raises(ValueError, match="resolve is one of"):
+    with pytest.raises(ValueError, match="resolve must be one of"):
         DatasetSchema.from_files([with_ids(a=1)], resolve="names")

@@ -55,7 +55,7 @@ def test_changed_footer_with_equal_size_and_time_raises(folder):
 def test_deleted_file_raises(folder):
     table = split_table(folder, min_splits=20)
     (folder / "p=1" / "2.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match="gone since") as caught:
+    with pytest.raises(FileNotFoundError, match="removed since") as caught:
         table.frame(first_split_of(table, "2.parquet"))
     assert caught.value.filename == f"{folder}/p=1/2.parquet"
     copy = pickle.loads(pickle.dumps(caught.value))
@@ -105,7 +105,7 @@ def test_changed_and_deleted_remote_files_raise(tmp_path):
                 each.frame(first_split_of(each, "p=1/a.parquet"))
         memory.rm(f"{base}/p=2/a.parquet")
         for each in (table, whole):
-            with pytest.raises(FileNotFoundError, match="gone since"):
+            with pytest.raises(FileNotFoundError, match="removed since"):
                 each.frame(first_split_of(each, "p=2/a.parquet"))
     finally:
         memory.rm(base, recursive=True)

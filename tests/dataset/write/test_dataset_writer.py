@@ -361,8 +361,8 @@ def test_other_partition_columns_raise(tmp_path):
         ({"k": ["__HIVE_DEFAULT_PARTITION__"], "v": [1]}, {"partition_cols": ["k"]}, "stands for null"),
         ({"k": ["\ud800"], "v": [1]}, {"partition_cols": ["k"]}, "Unicode|UTF-8"),
         ({"k": [b"a"], "v": [1]}, {"partition_cols": ["k"]}, "binary"),
-        ({"k": [1j], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
-        ({"k": [[1]], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
+        ({"k": [1j], "v": [1]}, {"partition_cols": ["k"]}, "cannot be partition values"),
+        ({"k": [[1]], "v": [1]}, {"partition_cols": ["k"]}, "cannot be partition values"),
         ({"k": pd.to_timedelta([1], unit="s"), "v": [1]}, {"partition_cols": ["k"]}, "duration"),
         ({"k": [1, "a"], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types"),
         ({"k": [1, True], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types|bool"),
@@ -382,11 +382,15 @@ def test_invalid_partitioned_frames_raise(tmp_path, frame, options, message):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"existing_data_behavior": "append", "partition_cols": []}, ValueError, "existing_data_behavior is one of"),
+        (
+            {"existing_data_behavior": "append", "partition_cols": []},
+            ValueError,
+            "existing_data_behavior must be one of",
+        ),
         ({"existing_data_behavior": "delete_matching"}, ValueError, "needs a dataset"),
         ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
         ({"max_rows_per_file": 0}, ValueError, "at least 1"),
-        ({"max_bytes_per_file": "1"}, TypeError, "number"),
+        ({"max_bytes_per_file": "1"}, TypeError, "must be an int"),
         ({"partition_cols": [], "compression": "zip"}, ValueError, "compression"),
         ({"partition_cols": ["a"], "storage_options": {"x": 1}}, ValueError, "storage_options"),
     ],
@@ -398,10 +402,10 @@ def test_invalid_arguments_raise(tmp_path, options, error, message):
 
 
 def test_path_must_be_a_directory(tmp_path):
-    with pytest.raises(ValueError, match="folder"):
+    with pytest.raises(ValueError, match="path must be a directory"):
         numparq.to_parquet(sample(), partition_cols=["year"])
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(NotADirectoryError, match="file of this name"):
+    with pytest.raises(NotADirectoryError, match="but is a file"):
         numparq.to_parquet(sample(), tmp_path / "file", partition_cols=["year"])
 
 
@@ -409,7 +413,7 @@ def test_frames_of_other_types_raise(tmp_path):
     with pytest.raises(SchemaError, match="the frame has"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
         writer.write(pd.DataFrame({"k": [1], "v": [1]}))
         writer.write(pd.DataFrame({"k": [2], "v": ["a"]}))
-    with pytest.raises(SchemaError, match="frames before"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
+    with pytest.raises(SchemaError, match="earlier frames"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
         writer.write(pd.DataFrame({"k": [1], "v": [1]}))
         writer.write(pd.DataFrame({"k": ["a"], "v": [1]}))
     assert os.listdir(tmp_path) == []
@@ -516,7 +520,7 @@ def test_appended_frame_must_match_existing_files(tmp_path, keys):
     numparq.to_parquet(pd.DataFrame({"k": [1, 2], "a": [1, 2]}), tmp_path, partition_cols=keys)
     before = numparq.read_parquet(tmp_path)
     names = files(tmp_path)
-    with pytest.raises(numparq.SchemaError, match="does not go with the files that are there"):
+    with pytest.raises(numparq.SchemaError, match="do not form one table with the existing ones"):
         numparq.to_parquet(pd.DataFrame({"k": [1], "a": ["x"]}), tmp_path, partition_cols=keys, append=True)
     assert files(tmp_path) == names
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), before)

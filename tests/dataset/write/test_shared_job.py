@@ -112,7 +112,7 @@ def test_interrupted_removal_is_completed_by_recovery(tmp_path, monkeypatch):
         patch.setattr(shutil, "rmtree", lambda *args, **options: None)  # as if the process had been killed
         job.abort()
     (name,) = staged_leftovers(tmp_path)
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         write_by_task(job, "1", 4)
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
     assert name.startswith(".numparq-over-")
@@ -139,10 +139,10 @@ def test_task_of_finished_job_raises(tmp_path):
     job = SharedJob.begin(tmp_path)
     late = job.task("0")
     job.commit([write_by_task(job, "1", 0)])
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         late.write(frame(0))
         late.close()
-    with pytest.raises(FileNotFoundError, match="the write is over"):
+    with pytest.raises(FileNotFoundError, match="the write has ended"):
         job.commit([])
     job.abort()  # a no-op
     assert read_numbers(tmp_path) == [0, 1, 2, 3]
@@ -187,7 +187,7 @@ def test_only_the_committed_attempt_is_visible(tmp_path):
 def test_two_attempts_of_one_task_raise(tmp_path):
     job = SharedJob.begin(tmp_path)
     messages = [write_by_task(job, "0", 0), write_by_task(job, "0", 0)]
-    with pytest.raises(ValueError, match="two messages are of the task '0'"):
+    with pytest.raises(ValueError, match="two messages are from task '0'"):
         job.commit(messages)
     assert read_numbers(tmp_path) == []
     job.commit(messages[:1])
@@ -218,7 +218,7 @@ def test_missing_staged_file_fails_the_commit(tmp_path):
 @pytest.mark.parametrize("name", ["", "a/b", "../x", ".x", "a.b", "x" * 101, "Ö"])
 def test_invalid_task_names_raise(tmp_path, name):
     job = SharedJob.begin(tmp_path)
-    with pytest.raises(ValueError, match="task's name"):
+    with pytest.raises(ValueError, match="name of a task"):
         job.task(name)
     job.abort()
 

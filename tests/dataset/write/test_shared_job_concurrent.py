@@ -28,7 +28,7 @@ def test_incompatible_columns_and_partitions_raise(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     with job.task("0") as writer:
         writer.write(pd.DataFrame({"key": [1], "n": ["text"]}))
-    with pytest.raises(SchemaError, match="does not go with the files that are there"):
+    with pytest.raises(SchemaError, match="do not form one table with the existing ones"):
         job.commit([writer.message])
     job.abort()
     job = SharedJob.begin(tmp_path)
@@ -61,7 +61,7 @@ def test_incompatible_columns_of_tasks_raise(tmp_path, second, ends) -> None:
     assert messages[0].columns == messages[2].columns
     assert messages[0].columns != messages[1].columns
     if ends is None:
-        with pytest.raises(SchemaError, match="files of the write do not go together"):
+        with pytest.raises(SchemaError, match="the written files do not form one table"):
             job.commit(messages)
         job.abort()
         assert not list(path.glob("*.parquet"))
@@ -92,7 +92,9 @@ def test_column_names_that_differ_in_case(tmp_path, same_name):
         with job.task("0") as writer:
             writer.write(pd.DataFrame({"key": [1], name: [7]}))
         if name == "N" and same_name is str.lower:
-            with pytest.raises(SchemaError, match=r"called 'n', and readers are to take both for one.*column 'N'"):
+            with pytest.raises(
+                SchemaError, match=r"the existing column 'n' has a name that readers treat as equal.*column 'N'"
+            ):
                 job.commit([writer.message])
             job.abort()
         else:
@@ -168,7 +170,7 @@ def test_messages_with_foreign_paths_raise(tmp_path, change):
     job = SharedJob.begin(tmp_path / "a")
     message = write_by_task(job, "0", 0)
     forged = replace(message, files=tuple(replace(file, **change) for file in message.files))
-    with pytest.raises(ValueError, match="none of the write"):
+    with pytest.raises(ValueError, match="which the write did not stage"):
         job.commit([forged])
     job.abort()
     assert os.listdir(tmp_path) == []

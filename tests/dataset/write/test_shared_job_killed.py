@@ -136,7 +136,7 @@ def test_killed_commit_is_finished_by_another_process(tmp_path, outlives, stride
         if found == [0, 1, 2]:
             job.commit(messages)
         elif job._stage.is_committed:
-            with pytest.raises(RuntimeError, match="in force"):
+            with pytest.raises(RuntimeError, match="cannot be aborted"):
                 job.abort()
             recover(folder)
         else:  # the commit has moved part of the files

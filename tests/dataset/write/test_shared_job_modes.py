@@ -52,7 +52,7 @@ def test_error_mode_raises_for_existing_dataset(tmp_path):
 def test_invalid_job_arguments_raise(tmp_path):
     with pytest.raises(ValueError, match="append, error, overwrite, delete_matching, replace"):
         SharedJob.begin(tmp_path / "data", mode="ignore")
-    with pytest.raises(TypeError, match="folder"):
+    with pytest.raises(TypeError, match="directory of a dataset"):
         SharedJob.begin(7)
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotADirectoryError):
@@ -102,7 +102,7 @@ def test_changed_replaced_file_fails_the_commit(tmp_path, change):
     else:
         numparq.to_parquet(pd.DataFrame({"n": [50]}), tmp_path / name)
     before = {path: (tmp_path / path).read_bytes() for path in visible_files(tmp_path)}
-    word = "not there any more" if change == "removed" else "changed meanwhile"
+    word = "no longer exists" if change == "removed" else "changed by another write"
     with pytest.raises(InvalidFileError, match=word) as caught:
         job.commit([message])
     assert str(caught.value.where["file"]).endswith(name)
@@ -115,7 +115,7 @@ def test_changed_replaced_file_fails_the_commit(tmp_path, change):
 def test_missing_replaced_file_raises(tmp_path):
     write_numbers(tmp_path)
     for path in (tmp_path / "key=0" / "x.parquet", "/elsewhere/x.parquet"):
-        with pytest.raises(FileNotFoundError, match="no such file"):
+        with pytest.raises(FileNotFoundError, match="not in the dataset"):
             SharedJob.begin(tmp_path, mode="replace", gone=[path])
     assert staged_leftovers(tmp_path) == []
 
@@ -124,7 +124,7 @@ def test_second_of_two_jobs_replacing_a_file_fails(tmp_path):
     write_numbers(tmp_path)
     jobs = [begin_replacement(tmp_path, visible_files(tmp_path)) for _ in range(2)]
     jobs[1][0].commit([jobs[1][1]])
-    with pytest.raises(InvalidFileError, match="not there any more"):
+    with pytest.raises(InvalidFileError, match="no longer exists"):
         jobs[0][0].commit([jobs[0][1]])
     jobs[0][0].abort()
     assert read_numbers(tmp_path) == [100]
@@ -166,7 +166,7 @@ def test_dataset_without_rows_keeps_its_columns(tmp_path, partition_cols):
 def test_overwrite_without_rows_requires_a_schema(tmp_path):
     write_numbers(tmp_path)
     job = SharedJob.begin(tmp_path, mode="overwrite", partition_cols=["key"])
-    with pytest.raises(SchemaError, match="no rows were written, and no schema was given"):
+    with pytest.raises(SchemaError, match="no rows were written, and the dataset would be empty"):
         job.commit([])
     job.abort()
     assert read_numbers(tmp_path) == [0, 1, 2, 3]

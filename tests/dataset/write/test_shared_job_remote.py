@@ -87,7 +87,7 @@ def test_replace_mode_replaces_named_files(location):
     messages = [task(late, "0", [1], 30)]
     job.commit([task(job, "0", [1], 10)])
     assert read_rows(location) == {"1": [10], "2": [1]}
-    with pytest.raises(InvalidFileError, match="not there any more"):
+    with pytest.raises(InvalidFileError, match="no longer exists"):
         late.commit(messages)
     late.abort()
     assert read_rows(location) == {"1": [10], "2": [1]}

@@ -101,7 +101,7 @@ def test_explicit_folder_names_are_kept(tmp_path):
     assert sorted(file.folder for file in writer.message.files) == ["month=01", "month=1"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["month=01", "month=1"]
     job = SharedJob.begin(tmp_path, partition_cols=["month"])
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="cannot be used with partition_cols"):
         job.task("0").write(pa.table({"n": [1]}), folder="x")
     job.abort()
 
@@ -109,7 +109,7 @@ def test_explicit_folder_names_are_kept(tmp_path):
 @pytest.mark.parametrize("folder", ["../x", "/x", "x/../..", "a//b", ".x", "_x", "a\\b", "x/"])
 def test_folders_outside_the_dataset_raise(tmp_path, folder):
     job = SharedJob.begin(tmp_path)
-    with pytest.raises(SchemaError, match="no folder"):
+    with pytest.raises(SchemaError, match="folder must be"):
         job.task("0").write(pa.table({"n": [1]}), folder=folder)
     job.abort()
 
@@ -189,11 +189,11 @@ def test_sorting_by_list_or_missing_column_raises(tmp_path):
     job = SharedJob.begin(tmp_path, sort_by=["l"])
     writer = job.task("0")
     writer.write(pa.table({"l": [[1]]}))
-    with pytest.raises(SchemaError, match="cannot be sorted by values of the type list"):
+    with pytest.raises(SchemaError, match="cannot be sorted by values of type list"):
         writer.close()
     writer = job.task("0")
     writer.write(pa.table({"x": [1]}))
-    with pytest.raises(SchemaError, match="column that they do not have"):
+    with pytest.raises(SchemaError, match="missing column"):
         writer.close()
     job.abort()
 

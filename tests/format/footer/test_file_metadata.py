@@ -185,10 +185,10 @@ WHOLE = b"PAR1" + encoded(example()) + len(encoded(example())).to_bytes(4, "litt
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "0 bytes, and the smallest Parquet file has 12"),
+        (b"", "0 bytes, but the smallest Parquet file has 12"),
         (WHOLE[:11], "11 bytes"),
-        (WHOLE[:-1], "it begins like one, so it was cut off"),
-        (b"\x1f\x8b" + bytes(50), "it is no Parquet file"),
+        (WHOLE[:-1], "it begins like one, so it was truncated"),
+        (b"\x1f\x8b" + bytes(50), "it is not a Parquet file"),
         (b"PAR2" + WHOLE[4:], "does not begin with b'PAR1'"),
         (WHOLE[:-8] + b"\xff\xff\xff\xffPAR1", "claims 4,294,967,295 bytes, more than the file"),
         (WHOLE[:-8] + len(WHOLE[:-11]).to_bytes(4, "little") + b"PAR1", "more than the file"),
@@ -211,7 +211,7 @@ def test_encrypted_footer_is_refused():
 def test_row_groups_must_match_the_schema():
     thing = example()
     thing.row_groups[1].columns.pop()
-    with pytest.raises(InvalidFileError, match="3 column chunks where the schema has 4 leaf columns") as caught:
+    with pytest.raises(InvalidFileError, match="3 column chunks, but the schema has 4 leaf columns") as caught:
         opened(encoded(thing))
     assert caught.value.where == {"row_group": 1}
     thing = example()

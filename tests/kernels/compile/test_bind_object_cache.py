@@ -93,7 +93,7 @@ def test_code_writable_by_others_is_not_loaded(warm):
     finally:
         warm.place.chmod(0o700)
     assert output == "8 30 -7 object True False"
-    assert "others can write" in errors
+    assert "other users can write" in errors
 
 
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])

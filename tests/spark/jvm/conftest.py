@@ -1,4 +1,4 @@
-"""The session of Spark that the tests here use, and what those of the data source read."""
+"""Spark session for the tests of this folder, and the files that data source tests read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.spark.source_table import ROWS
 
 @pytest.fixture(scope="session")
 def spark():
-    """One session for all, in a Java machine of 1 GB with two threads, which tries each task three times."""
+    """One session for all tests: a JVM of 1 GB, two threads, three attempts per task."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.skip("there is no Java")
@@ -45,28 +45,28 @@ def spark():
 
 @pytest.fixture(autouse=True)
 def read_by_tasks(request, monkeypatch):
-    """Have tasks read what the driver would read itself, for it is little, but where a test is about that."""
+    """Disable driver reads, which small files would use, except in tests marked `driver_reads`."""
     if request.node.get_closest_marker("driver_reads") is None:
         from numparq.spark.scan import local_frame
 
         monkeypatch.setattr(local_frame, "MAX_STORED_BYTES", 0)
 
 
-# --- what tests of the data source read -------------------------------------------------------------------------------
+# --- files for the data source tests ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def registered(spark):
-    """The data source, registered."""
+    """Register the data source."""
     numparq.spark.register(spark)
-    numparq.spark.register(spark)  # does no harm
+    numparq.spark.register(spark)  # registering again is harmless
 
 
 @pytest.fixture(scope="module")
 def frame():
-    """Rows with nulls."""
+    """Return rows with nulls."""
     rng = np.random.default_rng(5)
-    made = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "row": np.arange(ROWS),
             "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"),
@@ -75,13 +75,13 @@ def frame():
             "key": np.arange(ROWS) // 10,
         }
     )
-    made.loc[made.row % 7 == 0, "n"] = pd.NA
-    return made
+    rows.loc[rows.row % 7 == 0, "n"] = pd.NA
+    return rows
 
 
 @pytest.fixture(scope="module")
 def stored_folder(frame, tmp_path_factory):
-    """Three files of these, of several row groups and many pages, with indexes."""
+    """Write the frame to three files with several row groups, many pages and page indexes."""
     folder = tmp_path_factory.mktemp("stored")
     for number in range(3):
         part = frame.iloc[number * 1000 : (number + 1) * 1000]

@@ -1,4 +1,4 @@
-"""The same on threads, on executors of their own, and on a standalone master with two workers: rows, kills, errors."""
+"""The same checks on threads, separate executors and a standalone master with two workers: rows, kills, errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CHECKS = Path(__file__).resolve().parents[2] / "support" / "spark" / "cluster_checks.py"
 MASTERS = {"threads": "local[2,3]", "executors": "local-cluster[2,1,1024]", "standalone": None}
-# The names of the functions that are marked as checks: to import them would be to import pyspark's world.
+# Names of the functions marked as checks, parsed because an import would import pyspark.
 NAMES = [
     node.name
     for node in ast.parse(CHECKS.read_text()).body
@@ -27,7 +27,7 @@ NAMES = [
 
 @pytest.fixture(scope="module", params=MASTERS)
 def outcomes(request, tmp_path_factory):
-    """Run all checks on one kind of cluster; gives what failed, by name."""
+    """Run all checks on one kind of cluster; return the failure of each by name."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.skip("there is no Java")
@@ -53,6 +53,6 @@ def outcomes(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_on_cluster(outcomes, name):
+def test_cluster_check(outcomes, name):
     assert name in outcomes, "Spark ended before"
     assert outcomes[name] is None, outcomes[name]

@@ -1,4 +1,4 @@
-"""A session that is configured for numparq: workers start warm, and the data source is there by itself."""
+"""A session configured for numparq: workers start warm, and the data source registers itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def daemon_report(tmp_path_factory):
     if not Path("/proc/self/task").exists():
         pytest.skip("who is whose parent is found through Linux' /proc")
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    above = [str(TOP_LEVEL)] if TOP_LEVEL.exists() else []  # else it is installed
+    above = [str(TOP_LEVEL)] if TOP_LEVEL.exists() else []  # otherwise it is installed
     settings = {"PYTHONPATH": os.pathsep.join([*above, *known])}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")} | settings
     folder = tmp_path_factory.mktemp("daemon")
@@ -50,11 +50,11 @@ def test_workers_are_forked_from_our_daemon(daemon_report):
         )
 
 
-def test_the_parent_has_no_threads(daemon_report):
+def test_daemon_has_one_thread(daemon_report):
     assert [worker["threads of parent"] for worker in daemon_report["workers"]] == [1, 1]
 
 
-def test_all_is_loaded_before_the_first_task(daemon_report):
+def test_modules_and_kernels_load_before_the_first_task(daemon_report):
     assert len(daemon_report["workers"]) == 2
     for worker in daemon_report["workers"]:
         assert {"pandas", "numparq.api", "numparq.dataset.splits.table", "numparq.spark.jobs.pandas_jobs"} <= set(
@@ -73,10 +73,10 @@ def test_settings_reach_the_workers(daemon_report):
         assert worker["cache"] == os.environ.get("NUMPARQ_CACHE_DIR")
 
 
-def test_workers_draw_numbers_of_their_own(daemon_report):
+def test_workers_have_different_random_seeds(daemon_report):
     one, other = (worker["drawn"] for worker in daemon_report["workers"])
     assert one != other
 
 
-def test_the_data_source_registers_itself_and_registering_it_again_does_no_harm(daemon_report):
+def test_data_source_registers_itself(daemon_report):
     assert daemon_report["read"] == [[1, 2, 3], [1, 2, 3]]

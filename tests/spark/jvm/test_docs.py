@@ -1,4 +1,4 @@
-"""The examples of the documentation that want Spark do what they say: blocks marked ``py``, a page after the other."""
+"""Spark examples in the documentation (blocks marked ``py``) run, page by page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from numparq.cli.demo import make_rides
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROJECT = Path(__file__).resolve().parents[3]
-SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # of the README
+SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # in the README
 BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
-PLACES = re.compile(r'"(rides|fares|events|large)"')  # folders, which the JVM looks for from where it was started
+FOLDERS = re.compile(r'"(rides|fares|events|large)"')  # folders: the JVM resolves paths from where it was started
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Give the pages that have such blocks: what they are called, and their text."""
+    """Yield name and text of each page with such blocks."""
     for page in sorted((PROJECT / "docs").glob("*.md")):
         if "```py\n" in page.read_text():
             yield page.name, page.read_text()
@@ -35,7 +35,7 @@ PAGES = dict(pages())
 
 @pytest.fixture
 def names(spark, tmp_path, monkeypatch):
-    """What the examples have: a session, a folder of rides, one of events, some rows of Spark's."""
+    """Return the names that examples use: a session, folders of rides and events, and Spark DataFrames."""
     monkeypatch.chdir(tmp_path)
     taxi = make_rides(4000)
     (tmp_path / "rides").mkdir()
@@ -63,7 +63,7 @@ def names(spark, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not (PROJECT / "docs").exists(), reason="there is no documentation beside the tests")
-def test_there_are_pages() -> None:
+def test_pages_with_spark_examples_exist() -> None:
     assert {"README.md", "spark.md", "spark-jobs.md", "spark-reading.md", "spark-writing.md", "optimizing.md"} <= set(
         PAGES
     )
@@ -71,13 +71,13 @@ def test_there_are_pages() -> None:
 
 @pytest.fixture
 def ran(names, tmp_path):
-    """Run the examples of a page, and give the names that they have made."""
+    """Run the examples of a page and return the names that they define."""
 
     def run(page: str) -> dict:
         blocks = BLOCK.findall(PAGES[page])
         assert blocks
         for block in blocks:
-            text = PLACES.sub(lambda found: repr(str(tmp_path / found[1])), block)
+            text = FOLDERS.sub(lambda found: repr(str(tmp_path / found[1])), block)
             exec(compile(text, page, "exec"), names)
         return names
 
@@ -85,7 +85,7 @@ def ran(names, tmp_path):
 
 
 def others() -> list[str]:
-    """Give the pages that are tested by their examples' running alone."""
+    """Return the pages whose examples only have to run."""
     return sorted(set(PAGES) - {"README.md", "spark-jobs.md", "spark-reading.md", "spark-writing.md", "optimizing.md"})
 
 
@@ -95,44 +95,44 @@ def test_examples_run(ran, page):
 
 
 @pytest.mark.skipif("spark-reading.md" not in PAGES, reason="no such page")
-def test_reading(ran, tmp_path):
-    made = ran("spark-reading.md")
+def test_reading_page(ran, tmp_path):
+    defined = ran("spark-reading.md")
     taxi = numparq.read_parquet(tmp_path / "rides")
-    assert made["fares"].count() == (taxi["fare"] > 100).sum()
-    assert made["rides"].count() == taxi["zone"].isin(["zone 1", "zone 2"]).sum() > 0
+    assert defined["fares"].count() == (taxi["fare"] > 100).sum()
+    assert defined["rides"].count() == taxi["zone"].isin(["zone 1", "zone 2"]).sum() > 0
 
 
 @pytest.mark.skipif("spark-writing.md" not in PAGES, reason="no such page")
-def test_writing(ran, tmp_path):
+def test_writing_page(ran, tmp_path):
     ran("spark-writing.md")
     assert numparq.read_parquet(tmp_path / "fares", ["id"])["id"].sort_values().tolist() == list(range(100))
 
 
 @pytest.mark.skipif("spark-jobs.md" not in PAGES, reason="no such page")
-def test_jobs(ran, tmp_path):
-    made = ran("spark-jobs.md")
+def test_jobs_page(ran, tmp_path):
+    defined = ran("spark-jobs.md")
     taxi = numparq.read_parquet(tmp_path / "rides")
     mean = taxi.groupby("zone")["fare"].mean()
-    assert np.allclose(made["mean_fare"].reindex(mean.index), mean)
-    by_zone = {row["zone"]: row["mean"] for row in made["by_zone"].collect()}
+    assert np.allclose(defined["mean_fare"].reindex(mean.index), mean)
+    by_zone = {row["zone"]: row["mean"] for row in defined["by_zone"].collect()}
     assert np.allclose(pd.Series(by_zone).reindex(mean.index), mean)
-    assert made["scores"].count() == (taxi["fare"] > 40).sum()
-    total = made["found"].groupBy().sum("fare").first()[0]
+    assert defined["scores"].count() == (taxi["fare"] > 40).sum()
+    total = defined["found"].groupBy().sum("fare").first()[0]
     assert total == pytest.approx(taxi["fare"].sum())
-    assert made["counts"]["rows"].tolist() == [2000, 2000]
-    assert made["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
+    assert defined["counts"]["rows"].tolist() == [2000, 2000]
+    assert defined["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
 
 
 @pytest.mark.skipif("optimizing.md" not in PAGES, reason="no such page")
-def test_optimizing(ran, tmp_path):
+def test_optimizing_page(ran, tmp_path):
     report = ran("optimizing.md")["report"]
     assert (report.status, report.folders, report.before.files, report.after.files) == ("done", 2, 20, 2)
     files = numparq.Dataset(tmp_path / "events").files
-    assert len(files) == 12  # the other partition has ten, as before
+    assert len(files) == 12  # the other partition keeps its ten
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
-def test_readme(ran, tmp_path):
+def test_readme_section(ran, tmp_path):
     ran("README.md")
     events = numparq.read_parquet(tmp_path / "events")
     assert len(events) == 600
@@ -141,17 +141,17 @@ def test_readme(ran, tmp_path):
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
-def test_the_command_of_the_readme(monkeypatch, capsys, spark):
-    """On less data than its own, in the session that there is."""
+def test_readme_demo_command(monkeypatch, capsys, spark):
+    """Uses fewer rows than the README, in the current session."""
     from numparq.cli import main
 
     (command,) = re.findall(r"numparq (spark demo)", PAGES["README.md"])
     assert main([*command.split(), "--files", "20", "--rows", "20000"]) == 0
-    assert "look-up of" in capsys.readouterr().out
+    assert "look-up " in capsys.readouterr().out
 
 
-def test_the_command_makes_no_data_anew(tmp_path, capsys):
+def test_demo_command_keeps_existing_data(tmp_path, capsys):
     from numparq.cli import main
 
     assert main(["spark", "demo", "--keep", str(tmp_path)]) == 1
-    assert "there is something of this name already" in capsys.readouterr().err
+    assert "the path already exists" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Rows of a look-up are read where they were planned: the same rows, types and errors as tasks give."""
+"""Look-ups read on the driver: same rows, types and errors as from tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = f"{COLUMNS}, day date, at timestamp, wall timestamp_ntz, price decimal(20,
 
 @pytest.fixture(scope="module")
 def folder(spark, tmp_path_factory):
-    """A table of Spark of all types that are taken over as they are, nulls among them."""
+    """Write a table with Spark of every type that driver reads pass through unchanged, with nulls."""
     path = str(tmp_path_factory.mktemp("few") / "table")
     nulls = "case when id % 5 = 0 then null else {} end"
     values = {
@@ -50,7 +50,7 @@ def is_local(df):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_rows_and_types_are_those_of_tasks(spark, folder, zone):
+def test_rows_and_types_match_tasks(spark, folder, zone):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
@@ -68,7 +68,7 @@ def test_rows_and_types_are_those_of_tasks(spark, folder, zone):
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
-def test_nothing_found_and_columns_chosen(spark, folder):
+def test_empty_results_and_column_order(spark, folder):
     nothing = numparq.spark.read(spark, folder, ["text", "id"], col("id") < 0)
     assert nothing.columns == ["text", "id"]
     assert nothing.collect() == []
@@ -77,7 +77,7 @@ def test_nothing_found_and_columns_chosen(spark, folder):
     assert row == (Decimal("1.000"), dt.date(1969, 12, 9), at)
 
 
-def test_it_stands_for_the_rows_that_were_there(spark, tmp_path):
+def test_rows_stay_after_the_file_is_deleted(spark, tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(pd.DataFrame({"id": np.arange(10)}), path)
     df = numparq.spark.read(spark, str(path), filters=col("id") > 7)
@@ -99,7 +99,7 @@ NESTED = {
 
 @pytest.fixture(scope="module")
 def nested(spark, tmp_path_factory):
-    """A table of Spark of nested columns, with nulls and nothing on all levels."""
+    """Write a table of nested columns with Spark, with nulls and empty values at every level."""
     path = str(tmp_path_factory.mktemp("nested") / "table")
     texts = [f"case when id % 3 = 2 then null else {value} end as {name}" for name, value in NESTED.items()]
     spark.range(0, 1000, 1, 2).selectExpr("id", *texts).write.parquet(path)
@@ -107,7 +107,7 @@ def nested(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_nested_columns_are_those_of_tasks(spark, nested, zone):
+def test_nested_columns_match_tasks(spark, nested, zone):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
@@ -125,15 +125,15 @@ def test_nested_columns_are_those_of_tasks(spark, nested, zone):
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
-def test_where_spark_has_other_ways_it_takes_simple_columns_only(spark, folder, nested, monkeypatch):
-    monkeypatch.setattr(local_frame, "create_local_frame", lambda *of: None)
+def test_without_local_frame_only_simple_columns(spark, folder, nested, monkeypatch):
+    monkeypatch.setattr(local_frame, "create_local_frame", lambda *arguments: None)
     assert is_local(numparq.spark.read(spark, folder, filters=col("id") == 3))
     df = numparq.spark.read(spark, nested, filters=col("id") == 3)
     assert not is_local(df)
     assert df.first()["numbers"] == [3, None, 3]
 
 
-def test_tasks_read_what_is_more_or_not_filtered(spark, tmp_path):
+def test_large_or_unfiltered_reads_use_tasks(spark, tmp_path):
     frame = pd.DataFrame({"id": np.arange(ROWS), "text": ["a" * 1000] * ROWS, "list": [[1, 2]] * ROWS})
     numparq.to_parquet(frame, tmp_path / "a.parquet")  # some kilobytes, and 20 MB in memory
     path = str(tmp_path)
@@ -147,7 +147,7 @@ def test_tasks_read_what_is_more_or_not_filtered(spark, tmp_path):
     assert sorted(row["id"] for row in found.collect()) == [3, 5]
 
 
-def test_damage_is_told_when_rows_are_asked_for(spark, tmp_path):
+def test_damage_raises_on_collect(spark, tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(pd.DataFrame({"x": np.random.default_rng(1).normal(size=1000)}), path, compression="none")
     with numparq.ParquetFile(path) as file:

@@ -1,4 +1,4 @@
-"""Batch jobs with pandas: what functions see in the tasks, and that what they give arrives, or fails clearly."""
+"""pandas jobs on Spark: what functions receive in tasks, what they return, and clear failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES, ROWS = 4, 500
 
 @pytest.fixture(scope="module", autouse=True)
 def by_value(spark):
-    """Functions of this module are sent as they are: the workers cannot import it."""
+    """Pickle functions of this module by value, because workers cannot import it."""
     from pyspark import cloudpickle
 
     module = sys.modules[__name__]
@@ -41,7 +41,7 @@ def whole():
 
 @pytest.fixture(scope="module")
 def folder(whole, tmp_path_factory):
-    """Four files in two partitions, the last of which has no null in `hole`."""
+    """Write four files in two partitions; the last has no null in `hole`."""
     place = tmp_path_factory.mktemp("table")
     for number in range(FILES):
         part = whole[number * ROWS : (number + 1) * ROWS]
@@ -59,10 +59,10 @@ def by_key(frame):
     return frame.groupby("key", as_index=False).agg(total=("n", "sum"), rows=("n", "size"))
 
 
-# --- what a function sees ---------------------------------------------------------------------------------------------
+# --- frames that functions receive ------------------------------------------------------------------------------------
 
 
-def test_a_function_of_frames(spark, folder, whole):
+def test_map_pandas_over_frames(spark, folder, whole):
     got = map_pandas(spark, folder, by_key, "key bigint, total bigint, rows bigint", split_bytes=1)
     assert got.rdd.getNumPartitions() >= FILES
     together = collected(got, "key").groupby("key", as_index=False).sum()
@@ -75,7 +75,7 @@ def described_frame(frame):
 
 
 def test_dtypes_are_the_same_in_all_splits(spark, folder):
-    """Also where a part has no null, and where it has nothing else."""
+    """Also in splits without nulls and with nothing but nulls."""
     got = map_pandas(spark, folder, described_frame, "text string", split_bytes=1).toPandas()["text"]
     assert len(got) >= FILES
     assert got.nunique() == 1
@@ -92,7 +92,7 @@ def heads(frames):
 
 
 def annotated(frames: Iterator[pd.DataFrame]):
-    return (made for made in heads(frames))
+    return (head for head in heads(frames))
 
 
 class Heads:
@@ -101,14 +101,14 @@ class Heads:
 
 
 @pytest.mark.parametrize("fn", [heads, annotated, Heads(), partial(heads)], ids=["generator", "hint", "object", "part"])
-def test_functions_of_iterators(spark, folder, fn):
+def test_map_pandas_over_iterators(spark, folder, fn):
     got = collected(map_pandas(spark, folder, fn, "n bigint, rows bigint", rows_per_batch=150), "n")
     assert got["rows"].max() == 150
     assert got["rows"].sum() == FILES * ROWS
     assert got["n"].tolist() == np.concatenate([[0], got["rows"].cumsum()[:-1]]).tolist()
 
 
-def test_functions_of_frames_get_batches(spark, folder):
+def test_map_pandas_gets_batches(spark, folder):
     rows = map_pandas(spark, folder, lambda frame: pd.DataFrame({"rows": [len(frame)]}), "rows int", rows_per_batch=70)
     found = rows.toPandas()["rows"]
     assert found.max() == 70
@@ -116,7 +116,7 @@ def test_functions_of_frames_get_batches(spark, folder):
 
 
 def test_functions_are_not_called_without_rows(spark, folder):
-    """A maximum of nothing would be a row too many."""
+    """The maximum of an empty frame would be an extra row."""
 
     def largest(frame):
         return pd.DataFrame({"n": [frame["n"].max()]})
@@ -143,12 +143,12 @@ def test_columns_filters_and_other_options(spark, folder, whole):
         runtime_filters={"key": keys},
         include=["file"],
     )
-    wanted = whole[(whole["n"] < 800) & whole["key"].isin([3, 5])]["n"]
+    expected = whole[(whole["n"] < 800) & whole["key"].isin([3, 5])]["n"]
     frame = collected(got, "n")
-    assert frame["n"].tolist() == wanted.tolist()
+    assert frame["n"].tolist() == expected.tolist()
     assert frame["part"].unique().tolist() == [0]
     assert frame["file"].str.contains("part=0").all()
-    with pytest.raises(TypeError, match="no option of a table"):
+    with pytest.raises(TypeError, match=r"unknown option .* of a table"):
         map_pandas(spark, folder, heads, "n bigint", nrows=3)
     with pytest.raises(SchemaError, match="nothing"):
         map_pandas(spark, folder, heads, "n bigint", ["nothing"])
@@ -156,7 +156,7 @@ def test_columns_filters_and_other_options(spark, folder, whole):
         map_pandas(spark, folder + "/no", heads, "n bigint")
 
 
-def test_one_dataframe_means_the_same_rows_everywhere(spark, folder):
+def test_dataframe_can_be_reused(spark, folder):
     got = map_pandas(spark, folder, lambda frame: frame[["n", "key"]], "n bigint, key bigint", filters="n < 1000")
     assert [got.count(), got.filter("key = 3").count(), got.count()] == [1000, 143, 1000]
     assert got.union(got.filter("n < 10")).count() == 1010
@@ -173,15 +173,15 @@ def threads_of_a_task(frame):
     return pd.DataFrame({"count": [thread_count(None)], "running": [threading.active_count()], "pid": [os.getpid()]})
 
 
-def test_a_task_has_one_thread_of_numparq(spark, folder):
-    """What the user reads in it, too."""
+def test_tasks_use_one_thread(spark, folder):
+    """Includes files that the user's function reads."""
     schema = "count int, running int, pid int"
     got = map_pandas(spark, folder, threads_of_a_task, schema, ["n"], include=["file"], split_bytes=1).toPandas()
     assert set(got["count"]) == {1}
     assert set(got["running"]) == {1}
 
 
-def killed_at_first(frame):
+def killed_on_first_attempt(frame):
     import os
     import signal
 
@@ -192,17 +192,17 @@ def killed_at_first(frame):
     return frame[["n"]]
 
 
-def test_a_task_that_is_killed_is_done_again(spark, folder):
-    got = map_pandas(spark, folder, killed_at_first, "n bigint", split_bytes=1)
+def test_killed_task_is_retried(spark, folder):
+    got = map_pandas(spark, folder, killed_on_first_attempt, "n bigint", split_bytes=1)
     assert sorted(row["n"] for row in got.collect()) == list(range(FILES * ROWS))
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def damaged(folder, tmp_path):
-    """A copy of one file, with a page of one column damaged."""
+    """Return a copy of one file with a damaged page in one column."""
     path = tmp_path / "damaged.parquet"
     with open(f"{folder}/part=1/2.parquet", "rb") as file:
         data = bytearray(file.read())
@@ -217,7 +217,7 @@ def by_whole_x(frame):
 
 
 @pytest.mark.parametrize("fn", [by_whole_x, lambda frame: frame[["x"]]])
-def test_damage_is_told_with_its_place(spark, damaged, fn):
+def test_damage_names_file_row_group_and_page(spark, damaged, fn):
     from pyspark.errors import PythonException
 
     with pytest.raises(PythonException) as caught:
@@ -226,7 +226,7 @@ def test_damage_is_told_with_its_place(spark, damaged, fn):
         assert part in str(caught.value)
 
 
-def test_jobs_that_wait_raise_the_error_itself(spark, damaged):
+def test_aggregates_raise_the_worker_error(spark, damaged):
     with pytest.raises(CorruptPageError, match=r"damaged\.parquet") as caught:
         aggregate_pandas(spark, damaged, by_key, by_key)
     where = dict(caught.value.where)
@@ -235,12 +235,12 @@ def test_jobs_that_wait_raise_the_error_itself(spark, damaged):
     assert "Traceback" in str(caught.value.__cause__)
 
 
-def test_results_that_are_not_of_the_schema(spark, folder):
+def test_results_must_match_the_schema(spark, folder):
     from pyspark.errors import PythonException
 
     with pytest.raises(PythonException, match=r"fraction.* gave .*values that are not int"):
         map_pandas(spark, folder, fraction, "x int").collect()
-    with pytest.raises(PythonException, match="lacks 'z' and has besides 'x'"):
+    with pytest.raises(PythonException, match="lacks 'z' and has unexpected 'x'"):
         map_pandas(spark, folder, fraction, "z int").collect()
     with pytest.raises(TypeError, match="StructType"):
         map_pandas(spark, folder, fraction, ["x"])
@@ -261,13 +261,13 @@ def together(parts):
     return parts.groupby(level=["s", "key"]).sum()
 
 
-def test_an_aggregate_is_that_of_all_rows(spark, folder, whole):
+def test_aggregate_over_all_rows(spark, folder, whole):
     got = aggregate_pandas(spark, folder, sums, together, split_bytes=1)
     pd.testing.assert_frame_equal(got, sums(whole.astype({"n": "Int64", "key": "Int64"})))
 
 
-def test_what_partial_gives_is_what_final_gets(spark, folder):
-    """Dtypes and index come along, and parts are in the order of rows."""
+def test_partial_results_reach_final_unchanged(spark, folder):
+    """Dtypes and index are kept, and partial results come in row order."""
 
     def firsts(frame):
         return pd.Series(pd.Categorical(frame["s"].head(2), ["s0", "s1", "s2"]), frame["n"].head(2), name="s")
@@ -278,7 +278,7 @@ def test_what_partial_gives_is_what_final_gets(spark, folder):
     assert len(got) >= 2 * FILES
 
 
-def test_an_aggregate_of_nothing(spark, folder):
+def test_aggregate_without_rows(spark, folder):
     def total(frame):
         return pd.DataFrame({"n": [frame["n"].sum()], "rows": [len(frame)]})
 
@@ -288,15 +288,15 @@ def test_an_aggregate_of_nothing(spark, folder):
     assert some.tolist() == [3, 3]
 
 
-def test_partial_has_to_give_frames(spark, folder):
+def test_partial_must_return_frames(spark, folder):
     from pyspark.errors import PythonException
 
-    with pytest.raises(PythonException, match="DataFrame or a Series, and gave 3"):
+    with pytest.raises(PythonException, match="DataFrame or a Series, not 3"):
         aggregate_pandas(spark, folder, lambda frame: 3, sum)
 
 
 @pytest.mark.parametrize("by", ["key", ["key"], ["s", "key"]], ids=str)
-def test_aggregates_by_keys(spark, folder, whole, by):
+def test_aggregate_by_keys(spark, folder, whole, by):
     names = [by] if isinstance(by, str) else by
 
     def totals(frame):
@@ -304,11 +304,11 @@ def test_aggregates_by_keys(spark, folder, whole, by):
 
     schema = ", ".join([*(f"{name} {'string' if name == 's' else 'bigint'}" for name in names), "n bigint, x double"])
     got = aggregate_pandas_by(spark, folder, by, totals, totals, schema, split_bytes=1)
-    wanted = whole.groupby(names, as_index=False)[["n", "x"]].sum()
-    pd.testing.assert_frame_equal(collected(got, *names), wanted, check_dtype=False)
+    expected = whole.groupby(names, as_index=False)[["n", "x"]].sum()
+    pd.testing.assert_frame_equal(collected(got, *names), expected, check_dtype=False)
 
 
-def test_rows_of_a_key_come_in_the_order_of_the_table(spark, folder, whole):
+def test_rows_of_a_key_keep_table_order(spark, folder, whole):
     def ordered(frame):
         assert frame["n"].is_monotonic_increasing
         assert str(frame["n"].dtype) == "Int64"
@@ -330,6 +330,6 @@ def test_rows_of_a_key_come_in_the_order_of_the_table(spark, folder, whole):
     assert frame["rows"].tolist() == whole.groupby("key").size().tolist()
 
 
-def test_keys_that_partial_does_not_give(spark, folder):
+def test_missing_key_columns_are_refused(spark, folder):
     with pytest.raises(ValueError, match="zone"):
         aggregate_pandas_by(spark, folder, ["key", "zone"], sums, sums, "key bigint")

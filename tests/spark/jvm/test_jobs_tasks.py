@@ -1,4 +1,4 @@
-"""What jobs are made of: tasks with results in order, descriptions, decoders inside a user's own functions."""
+"""Building blocks of jobs: tasks with ordered results, job descriptions, decoders inside user functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module", autouse=True)
 def by_value(spark):
-    """Functions of this module are sent as they are: the workers cannot import it."""
+    """Pickle functions of this module by value, because workers cannot import it."""
     from pyspark import cloudpickle
 
     module = sys.modules[__name__]
@@ -30,14 +30,14 @@ def by_value(spark):
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def test_results_come_in_the_order_of_the_things(spark):
+def test_run_each_keeps_the_order(spark):
     things = [3, {"a": pd.Timestamp("2024-01-01")}, None, "text", lambda: 7]
     got = run_each(spark, things, lambda thing: thing() if callable(thing) else thing, "things")
     assert got == [3, {"a": pd.Timestamp("2024-01-01")}, None, "text", 7]
     assert run_each(spark, [], lambda thing: thing, "nothing") == []
 
 
-def test_what_goes_wrong_in_a_task(spark):
+def test_run_each_raises_worker_errors(spark):
     from pyspark.errors import PythonException
 
     def fail(thing):
@@ -61,7 +61,7 @@ def description(spark):
     return spark.sparkContext.getLocalProperty("spark.job.description")
 
 
-def test_jobs_are_described_and_what_was_said_before_is_put_back(spark):
+def test_job_descriptions_nest_and_are_restored(spark):
     with describe_jobs(spark, "numparq optimize"):
         assert description(spark) == "numparq optimize"
         with describe_jobs(spark, "sorting"):
@@ -79,7 +79,7 @@ def test_jobs_are_described_and_what_was_said_before_is_put_back(spark):
         spark.sparkContext.setLocalProperty("spark.job.description", None)
 
 
-def test_a_session_without_a_context_is_not_described():
+def test_session_without_context_has_no_description():
     class Connected:
         @property
         def sparkContext(self):
@@ -89,8 +89,8 @@ def test_a_session_without_a_context_is_not_described():
         pass
 
 
-def test_jobs_end_when_nobody_waits_for_them_any_more(spark):
-    """Ctrl-C ends the waiting, and with it the job, which another thread here runs in its place."""
+def test_keyboard_interrupt_cancels_the_job(spark):
+    """Another thread runs the job here, so that this one can be interrupted."""
     from pyspark import InheritableThread
 
     def waits(batches):
@@ -121,7 +121,7 @@ def test_jobs_end_when_nobody_waits_for_them_any_more(spark):
 
 @pytest.fixture(scope="module")
 def files(spark, tmp_path_factory):
-    """A DataFrame of files: paths, bytes, and how many rows each has. One is null."""
+    """Return a DataFrame of file paths and bytes; one row is null."""
     from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
     folder, rows = tmp_path_factory.mktemp("cells"), []
@@ -163,7 +163,7 @@ def test_decoders_inside_a_pandas_udf(spark, files):
     assert [row["total"] for row in got["s"]] == [sum(range(n * 10)) / 2 for n in range(6)] + [0.0]
 
 
-def test_all_rows_of_all_files(spark, files):
+def test_decode_paths_in_map_in_pandas(spark, files):
     def rows(frames):
         for frame in frames:
             decoded = numparq.spark.decode_paths(frame["path"])
@@ -174,7 +174,7 @@ def test_all_rows_of_all_files(spark, files):
     assert got.filter("number = 3").agg({"n": "max"}).collect()[0][0] == 29
 
 
-def test_damage_in_a_cell_is_told(spark, files):
+def test_damaged_cell_names_its_row(spark, files):
     from pyspark.errors import PythonException
     from pyspark.sql.functions import pandas_udf
 

@@ -1,7 +1,7 @@
-"""Joins whose large side was read with the keys of the small one: the rows of Spark's own join, for all types of keys.
+"""Joins with a large side filtered by the small side's keys match Spark's own join, for every key type.
 
-Each key is tried as a set, as a range with a Bloom filter, and as a range alone. Where Spark cannot read the files, the
-other side of the comparison is a read without keys.
+Each key is tried as a set, as a range with a Bloom filter, and as a range alone. If Spark cannot read the files, the
+reference is a read without keys.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ NUMBERS = list(range(ROWS))
 TENTHS = [decimal.Decimal(row - 100).scaleb(-1) for row in range(ROWS)]
 UUIDS = [bytes([row % 256, row // 256]) * 8 for row in range(ROWS)]
 TEXTS = [["", "a", "ä", "𐍈", "a\0", "null", "A"][row % 7] if row % 3 else f"k{row:04}" for row in range(ROWS)]
-# How a column is stored, and its values; every eleventh row is null instead.
+# Schema node and values by column; every eleventh row becomes null.
 COLUMNS = {
     "int96": (SchemaNode("x", OPTIONAL, INT96), pa.array(moments(DAY / 24), pa.timestamp("us"))),
     "ms": (moment_of("MILLIS", utc=True), pa.array(moments(DAY / 24), pa.timestamp("ms", "UTC"))),
@@ -116,13 +116,13 @@ COLUMNS = {
     ),
     "nothing": (SchemaNode("x", OPTIONAL, INT32, 0, LogicalType("UNKNOWN")), pa.nulls(ROWS)),
 }
-# Which of Spark's own reader refuses: another column of the file stands for them.
-NOT_FOR_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
+# Columns that Spark's own reader refuses.
+UNREADABLE_BY_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """A folder for each column: three row groups, pages of twenty rows, Bloom filters where there can be some."""
+def stored_folder(tmp_path_factory):
+    """Write a folder per column: three row groups, pages of twenty rows, Bloom filters if the type has them."""
     folder = tmp_path_factory.mktemp("joined")
     for name, (node, values) in COLUMNS.items():
         present = pa.array([row % 11 != 5 for row in NUMBERS])
@@ -143,7 +143,7 @@ def stored(tmp_path_factory):
 
 
 HOUR = "timestamp'2020-01-03 05:00:00'"
-# Keys in SQL, by column; nulls are added to each.
+# Keys in SQL by column; a null is added to each.
 KEYS = {
     "int96": [
         [HOUR, "timestamp'2020-01-01 00:00:00'", "timestamp'2020-01-01 00:00:00.000001'"],
@@ -251,7 +251,7 @@ KEYS = {
     ],
     "time": [["time'00:00:03'", "time'00:00:03.5'"], ["time'23:59:59.999999'"]],
 }
-# How many keys are looked for one by one, and how many are collected.
+# MAX_VALUES and MAX_COLLECTED of each form.
 LIMITS = {"set": (2_000, 5_000_000), "Bloom filter": (0, 5_000_000), "range": (0, 0)}
 
 
@@ -260,14 +260,14 @@ def small_of(spark, keys):
 
 
 def partners(large, small, column="x"):
-    """Give the rows that have partners, once for each."""
+    """Return the distinct ids of matching rows."""
     return sorted(row[0] for row in large.join(small, large[column] == small["key"]).select(large["id"]).collect())
 
 
 def check(spark, monkeypatch, path, several, *, native=True, column="x", **options):
-    """Hold what is read with keys against a join of what is read without; give its rows, and what was read, of each.
+    """Compare reads filtered by keys with a join of unfiltered reads; return matching rows and rows read for each.
 
-    All rows that find a partner have to be among those that are read, as they are.
+    Every matching row must be among the rows read.
     """
     plain = spark.read.parquet(str(path)) if native else numparq.spark.read(spark, str(path), driver_bytes=0, **options)
     joined = [
@@ -277,37 +277,37 @@ def check(spark, monkeypatch, path, several, *, native=True, column="x", **optio
     pairs = functools.reduce(lambda one, other: one.union(other), joined).collect()
     found = []
     for number, small in enumerate(several):
-        wanted, read = sorted(row[0] for row in pairs if row[1] == number), {}
+        expected, read = sorted(row[0] for row in pairs if row[1] == number), {}
         for how, (values, collected) in LIMITS.items():
             if how == "range" and number:
-                continue  # which is the same whatever the keys are
+                continue  # the range read does not depend on the keys
             monkeypatch.setattr(runtime_filters, "MAX_VALUES", values)
             monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", collected)
             rows = numparq.spark.read(spark, str(path), runtime_filters={column: small}, **options).collect()
             read[how] = sorted(row["id"] for row in rows)
-            assert set(wanted) <= set(read[how]), (small.schema, how)
-        found.append((wanted, read))
+            assert set(expected) <= set(read[how]), (small.schema, how)
+        found.append((expected, read))
     return found
 
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("column", KEYS)
-def test_types(spark, stored_folder, monkeypatch, column):
+def test_key_types_match_spark_joins(spark, stored_folder, monkeypatch, column):
     several = [small_of(spark, keys) for keys in KEYS[column]]
-    check(spark, monkeypatch, stored_folder / column, several, native=column not in NOT_FOR_SPARK)
+    check(spark, monkeypatch, stored_folder / column, several, native=column not in UNREADABLE_BY_SPARK)
 
 
 @pytest.mark.parametrize("column", ["us", "s", "double"])
-def test_joined(spark, stored_folder, column):
-    """In a join of what tasks read."""
+def test_joins_of_task_reads(spark, stored_folder, column):
+    """The join runs over rows that tasks read."""
     small = small_of(spark, KEYS[column][0])
-    wanted = partners(spark.read.parquet(str(stored_folder / column)), small)
+    expected = partners(spark.read.parquet(str(stored_folder / column)), small)
     read = numparq.spark.read(spark, str(stored_folder / column), runtime_filters={"x": small})
-    assert partners(read, small) == wanted
-    assert len(set(wanted)) <= read.count() < ROWS
+    assert partners(read, small) == expected
+    assert len(set(expected)) <= read.count() < ROWS
 
 
-# --- what is left out -------------------------------------------------------------------------------------------------
+# --- rows that are not read -------------------------------------------------------------------------------------------
 
 SELECTIVE = [
     "int96",
@@ -334,14 +334,14 @@ SELECTIVE = [
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("column", SELECTIVE)
-def test_only_partners_are_read(spark, stored_folder, column):
-    """A set of keys leaves out all other rows."""
+def test_only_matching_rows_are_read(spark, stored_folder, column):
+    """A set of keys drops every other row."""
     small = small_of(spark, KEYS[column][0])
     read = numparq.spark.read(spark, str(stored_folder / column), runtime_filters={"x": small})
     assert read.count() == len(set(partners(read, small))) > 0
 
 
-# --- moments ----------------------------------------------------------------------------------------------------------
+# --- timestamps -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -353,14 +353,14 @@ def in_new_york(spark):
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("column", ["int96", "ms", "us", "ntz_us", "day"])
-def test_another_zone(spark, stored_folder, monkeypatch, in_new_york, column):
+def test_keys_in_another_time_zone(spark, stored_folder, monkeypatch, in_new_york, column):
     noon = "'2020-01-04 12:00:00'"
     several = [HOUR, f"timestamp{noon}"], [f"timestamp_ntz{noon}"], ["date'2020-01-03'"]
     check(spark, monkeypatch, stored_folder / column, [small_of(spark, keys) for keys in several])
 
 
 def write_moments(folder, *, is_int96, zone="UTC"):
-    """Write 900 moments within three microseconds."""
+    """Write 300 timestamps within three microseconds."""
     moments = pa.array(np.arange(1_000_000_000_000_000_000, 1_000_000_000_000_003_000, 10), pa.timestamp("ns", zone))
     table = pa.table({"id": pa.array(range(len(moments))), "x": moments})
     pq.write_table(table, folder / "a.parquet", use_deprecated_int96_timestamps=is_int96, row_group_size=50)
@@ -369,23 +369,23 @@ def write_moments(folder, *, is_int96, zone="UTC"):
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("count", [1, 2, 150])
 @pytest.mark.parametrize("is_int96", [True, False], ids=["INT96", "TIMESTAMP"])
-def test_moments_within_a_microsecond(spark, tmp_path, monkeypatch, is_int96, count):
-    """They are one moment to Spark, and find the partner of that one."""
+def test_nanoseconds_within_a_microsecond(spark, tmp_path, monkeypatch, is_int96, count):
+    """Spark sees one timestamp, so all of them match its key."""
     write_moments(tmp_path, is_int96=is_int96)
     small = spark.range(count).selectExpr(f"timestamp_micros(1000000000000000 + (id - {count // 2}) * 2) as key")
     options = {} if is_int96 else {"nanoseconds": "floor"}
-    ((wanted, _),) = check(spark, monkeypatch, tmp_path, [small], native=is_int96, **options)
-    assert wanted == list(range(100)) + (list(range(200, 300)) if count == 150 else [])
+    ((expected, _),) = check(spark, monkeypatch, tmp_path, [small], native=is_int96, **options)
+    assert expected == list(range(100)) + (list(range(200, 300)) if count == 150 else [])
 
 
-def test_a_moment_that_spark_cannot_have_is_an_error_for_a_partner(spark, tmp_path):
-    """It is one where the row is wanted, and not where it is left out."""
+def test_nanoseconds_of_matching_rows_are_refused(spark, tmp_path):
+    """The error is raised only if the row is read."""
     write_moments(tmp_path, is_int96=False)
     for moment, count in ((1000000000000001, None), (1, 0)):
         small = spark.sql(f"select timestamp_micros({moment}) as key")
         found = numparq.spark.read(spark, str(tmp_path), runtime_filters={"x": small})
         if count is None:
-            with pytest.raises(Exception, match=r"not a whole number of microseconds.*column 'x'"):
+            with pytest.raises(Exception, match=r"cannot be stored in microseconds.*column 'x'"):
                 found.collect()
         else:
             assert found.count() == count
@@ -393,8 +393,8 @@ def test_a_moment_that_spark_cannot_have_is_an_error_for_a_partner(spark, tmp_pa
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize(("unit", "plan_files"), [("ms", None), ("us", 1), ("ns", None)])
-def test_durations_are_numbers(spark, tmp_path, monkeypatch, unit, plan_files):
-    """The footer's schema of Arrow says that they are durations, which Spark leaves aside."""
+def test_durations_join_as_integers(spark, tmp_path, monkeypatch, unit, plan_files):
+    """The footer's Arrow schema declares durations, which Spark ignores."""
     values = [*range(100), -(1 << 63), (1 << 63) - 1]
     for number in range(2):
         column = pa.array(values, pa.int64()).view(pa.duration(unit))
@@ -408,8 +408,8 @@ def test_durations_are_numbers(spark, tmp_path, monkeypatch, unit, plan_files):
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("column", ["int96", "us", "day", "flag", "d9", "s", "uuid", "double"])
-def test_nothing_on_the_other_side(spark, stored_folder, monkeypatch, column):
-    """No row, or nulls alone: nothing is read, whatever the type of the keys."""
+def test_empty_or_null_keys_read_nothing(spark, stored_folder, monkeypatch, column):
+    """Covers every key type."""
     kind = numparq.spark.read(spark, str(stored_folder / column)).schema["x"].dataType.simpleString()
     null = f"select cast(null as {kind}) as key"
     for small in (spark.sql(null), spark.sql(f"{null} where false")):
@@ -420,8 +420,8 @@ def test_nothing_on_the_other_side(spark, stored_folder, monkeypatch, column):
 
 
 @pytest.mark.parametrize("count", [3_000, 60_000])
-def test_many_keys(spark, tmp_path, monkeypatch, count):
-    """Such as do not fit a set: of integers of all widths, strings, dates."""
+def test_many_keys_match_spark_joins(spark, tmp_path, monkeypatch, count):
+    """More keys than fit in a set: integers of several widths, strings, dates."""
     rows = np.arange(4_000)
     frame = pd.DataFrame(
         {
@@ -446,17 +446,17 @@ def test_many_keys(spark, tmp_path, monkeypatch, count):
         "s": ["concat('key ', id * 3)"],
         "d": ["date_add(date'1903-01-01', cast(id as int))"],
     }
-    for column, made in keys.items():
-        for sql in made:
+    for column, filtered in keys.items():
+        for sql in filtered:
             small = spark.range(count).selectExpr(f"{sql} as key").union(spark.sql("select null as key"))
-            wanted = partners(spark.read.parquet(str(tmp_path)), small, column)
+            expected = partners(spark.read.parquet(str(tmp_path)), small, column)
             found = numparq.spark.read(spark, str(tmp_path), runtime_filters={column: small})
-            assert partners(found, small, column) == wanted
-            assert len(set(wanted)) <= found.count() <= len(rows)
+            assert partners(found, small, column) == expected
+            assert len(set(expected)) <= found.count() <= len(rows)
 
 
-def test_keys_too_large_for_the_driver(spark, stored_folder, monkeypatch):
-    """Spark refuses to collect them: they are a range. Whatever else fails is raised."""
+def test_uncollectable_keys_become_a_range(spark, stored_folder, monkeypatch):
+    """Spark refuses to collect them; any other failure is raised."""
     calls = []
 
     def collected(self):
@@ -486,8 +486,8 @@ def write_each(folder, tables):
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("plan_files", [None, 1])
-def test_files_of_several_types(spark, tmp_path, monkeypatch, plan_files):
-    """A column is wider in one file than in another, and a third one lacks it."""
+def test_files_with_different_types(spark, tmp_path, monkeypatch, plan_files):
+    """A column is wider in one file than in another and missing in a third."""
     write_each(
         tmp_path,
         {
@@ -499,8 +499,8 @@ def test_files_of_several_types(spark, tmp_path, monkeypatch, plan_files):
     several = ["12", "45", "3"], ["12L", "9223372036854775807L"], ["cast(12 as decimal(20, 1))"]
     smalls = [small_of(spark, keys) for keys in several]
     found = check(spark, monkeypatch, tmp_path, smalls, native=False, plan_files=plan_files)
-    assert [wanted for wanted, _ in found] == [[3, 12, 45, 52, 85], [12, 52], [12, 52]]
-    assert all(read["set"] == wanted for wanted, read in found)
+    assert [expected for expected, _ in found] == [[3, 12, 45, 52, 85], [12, 52], [12, 52]]
+    assert all(read["set"] == expected for expected, read in found)
 
 
 PARTITIONS = {
@@ -524,23 +524,23 @@ PARTITIONS = {
 
 @pytest.mark.driver_reads
 @pytest.mark.parametrize("name", PARTITIONS)
-def test_partition_columns(spark, tmp_path, monkeypatch, name):
+def test_keys_of_partition_columns(spark, tmp_path, monkeypatch, name):
     values, several = PARTITIONS[name]
     write_each(tmp_path, {f"x={value}/a.parquet": {"id": [2 * at, 2 * at + 1]} for at, value in enumerate(values)})
     check(spark, monkeypatch, tmp_path, [small_of(spark, keys) for keys in several])
 
 
 @pytest.mark.driver_reads
-def test_a_partition_column_wins_over_one_of_the_files(spark, tmp_path, monkeypatch):
-    """It is another type, which is hashed otherwise."""
+def test_partition_column_shadows_file_column(spark, tmp_path, monkeypatch):
+    """The two columns have different types, and so different hashes."""
     write_each(tmp_path, {f"x={key}/a.parquet": {"id": [key], "x": pa.array([9], pa.int64())} for key in (1, 2, 3)})
     several = [small_of(spark, keys) for keys in (["1", "3"], ["1L", "9L"])]
     found = check(spark, monkeypatch, tmp_path, several, native=False)
-    assert [(wanted, read["set"]) for wanted, read in found] == [([1, 3], [1, 3]), ([1], [1])]
+    assert [(expected, read["set"]) for expected, read in found] == [([1, 3], [1, 3]), ([1], [1])]
 
 
 @pytest.mark.driver_reads
-def test_fields_and_a_schema_of_the_caller(spark, tmp_path, monkeypatch):
+def test_keys_of_struct_fields_and_user_schema(spark, tmp_path, monkeypatch):
     write_each(
         tmp_path,
         {"a.parquet": {"id": [1, 2, 3], "x": pa.array([1, 2, 3], pa.int32()), "s": [{"x": 1}, None, {"x": 3}]}},
@@ -554,15 +554,15 @@ def test_fields_and_a_schema_of_the_caller(spark, tmp_path, monkeypatch):
     assert partners(read.select("id", "s.x"), small) == [3]
 
 
-def test_jobs_take_keys_as_well(spark, tmp_path):
-    """Whose partition columns are of types of their own: dates are text."""
+def test_map_pandas_with_runtime_filters(spark, tmp_path):
+    """Jobs read partition columns of dates as text."""
     write_each(tmp_path, {f"x=2020-01-0{key}/a.parquet": {"id": [key]} for key in (1, 2, 3)})
 
     def numbers(frame):
         return frame[["id"]]
 
-    for keys, wanted in ((["'2020-01-02'"], [2]), (["date'2020-01-02'"], [1, 2, 3])):
-        made = numparq.spark.map_pandas(
+    for keys, expected in ((["'2020-01-02'"], [2]), (["date'2020-01-02'"], [1, 2, 3])):
+        filtered = numparq.spark.map_pandas(
             spark, str(tmp_path), numbers, "id bigint", runtime_filters={"x": small_of(spark, keys)}
         )
-        assert sorted(row.id for row in made.collect()) == wanted
+        assert sorted(row.id for row in filtered.collect()) == expected

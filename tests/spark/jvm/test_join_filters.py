@@ -1,4 +1,4 @@
-"""Join keys as runtime filters; filters of queries that are pushed, and the probe that forbids it."""
+"""Join keys as runtime filters; pushdown of query filters, and the probe that forbids it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ START = datetime.datetime(2020, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Rows in order of their key, in pages of 100, with Bloom filters."""
+def stored_folder(tmp_path_factory):
+    """Write rows sorted by key, in pages of 100, with Bloom filters."""
     folder = tmp_path_factory.mktemp("stored")
     number = np.arange(ROWS)
     days = [(START + datetime.timedelta(days=int(each))).date() for each in number]
     amounts = [decimal.Decimal(int(each)).scaleb(-1) for each in number]
-    quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, where pandas' own floats would be null
+    quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, which pandas' own floats would make null
     frame = pd.DataFrame(
         {
             "id": number,
@@ -58,7 +58,7 @@ def stored(tmp_path_factory):
     return str(folder)
 
 
-# For each column of the table: the key of the small side, made of a number.
+# By column: SQL for the small side's key from a number.
 KEYS = {
     "id": "cast(n as int)",
     "small": "n",
@@ -72,8 +72,8 @@ KEYS = {
 
 @pytest.mark.parametrize("limit", [runtime_filters.MAX_VALUES, 5], ids=["values", "range and Bloom filter"])
 @pytest.mark.parametrize("column", KEYS)
-def test_as_joined(spark, stored_folder, monkeypatch, column, limit):
-    """Rows that find a partner are those that an unfiltered read finds; few others are read."""
+def test_filtered_joins_match(spark, stored_folder, monkeypatch, column, limit):
+    """Matching rows equal those of an unfiltered read; few others are read."""
     monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
     small = spark.range(-20, 5_000, 50).selectExpr("id as n").filter("n between 900 and 1800 or n < 0 or n = 4500")
     small = small.union(spark.sql("select cast(null as bigint)")).selectExpr(f"{KEYS[column]} as key")
@@ -81,9 +81,9 @@ def test_as_joined(spark, stored_folder, monkeypatch, column, limit):
         spark, stored_folder, list(dict.fromkeys(["id", column])), runtime_filters={column: small}
     )
     joined = found.join(small, found[column] == small.key)
-    wanted = [number for number in range(930, 1801) if (number + 20) % 50 == 0]
-    wanted = [number for number in wanted if column != "x" or number % 7]
-    assert sorted(row[0] for row in joined.select(found[0]).collect()) == wanted
+    expected = [number for number in range(930, 1801) if (number + 20) % 50 == 0]
+    expected = [number for number in expected if column != "x" or number % 7]
+    assert sorted(row[0] for row in joined.select(found[0]).collect()) == expected
     assert found.count() < ROWS
 
 
@@ -100,8 +100,8 @@ def test_row_groups_without_keys_are_not_read(spark, stored_folder, monkeypatch)
         assert groups == {1}
 
 
-def test_a_frame_is_evaluated_once(spark, stored_folder):
-    """Where it is read, not where the rows are."""
+def test_key_dataframe_is_evaluated_once(spark, stored_folder):
+    """It is evaluated when the read is planned, not in the tasks."""
     calls = spark.sparkContext.accumulator(0)
 
     def counted(batches):
@@ -116,13 +116,13 @@ def test_a_frame_is_evaluated_once(spark, stored_folder):
     assert calls.value == 1
 
 
-def test_no_keys(spark, stored_folder):
+def test_empty_keys_read_nothing(spark, stored_folder):
     found = numparq.spark.read(spark, stored_folder, runtime_filters={"id": spark.range(0)})
     assert found.count() == 0
 
 
-def test_nan_finds_nan(spark, stored_folder, monkeypatch):
-    """Spark's own reader would skip rows with NaN by bounds that have none."""
+def test_nan_keys_match_nan(spark, stored_folder, monkeypatch):
+    """Spark's own reader would skip NaN rows by bounds that exclude NaN."""
     small = spark.sql("select double('nan') as x union all select 1.0D")
     for limit in (runtime_filters.MAX_COLLECTED, 1):
         monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", limit)
@@ -130,8 +130,7 @@ def test_nan_finds_nan(spark, stored_folder, monkeypatch):
         assert found.join(small, "x").count() == 1 + len(range(0, ROWS, 7))
 
 
-def test_more_keys_than_are_collected(spark, stored_folder, monkeypatch):
-    """They are a range."""
+def test_too_many_keys_become_a_range(spark, stored_folder, monkeypatch):
     monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", 10)
     monkeypatch.setattr(runtime_filters, "MAX_VALUES", 5)
     for keys, column in (("id", "id"), ("format_string('k%05d', id)", "s")):
@@ -139,16 +138,16 @@ def test_more_keys_than_are_collected(spark, stored_folder, monkeypatch):
         assert numparq.spark.read(spark, stored_folder, ["id"], runtime_filters={column: small}).count() == 100
 
 
-def test_filters_that_are_given(spark, stored_folder):
+def test_runtime_filter_arguments(spark, stored_folder):
     given = numparq.RuntimeFilter("id", values=[5, 3_999])
     more = {"s": spark.sql("select 'k03999' as s, 1 as other")}
-    for filters, wanted in ((given, [5, 3_999]), ({"id": given}, [5, 3_999]), ([given, more], [3_999])):
+    for filters, expected in ((given, [5, 3_999]), ({"id": given}, [5, 3_999]), ([given, more], [3_999])):
         found = numparq.spark.read(spark, stored_folder, ["id"], runtime_filters=filters).collect()
-        assert sorted(row.id for row in found) == wanted
+        assert sorted(row.id for row in found) == expected
 
 
-def test_instants(spark, tmp_path):
-    """Spark stores them as INT96, of which numparq knows no zone, or with one."""
+def test_timestamp_keys_of_int96_and_micros(spark, tmp_path):
+    """Spark stores timestamps as INT96, which has no zone for numparq, or as TIMESTAMP with UTC."""
     for kind in ("INT96", "TIMESTAMP_MICROS"):
         spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
         spark.range(1_000).selectExpr("id", "timestamp_seconds(id) as t").write.parquet(str(tmp_path / kind))
@@ -159,14 +158,14 @@ def test_instants(spark, tmp_path):
         assert found.join(small, "t").count() == 10
 
 
-def test_what_are_no_keys(spark, stored_folder):
-    with pytest.raises(ValueError, match="which of a, b has the keys for 'id'"):
+def test_invalid_keys_are_refused(spark, stored_folder):
+    with pytest.raises(ValueError, match="the keys for 'id' can be any of a, b"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": spark.sql("select 1 as a, 2 as b")})
-    with pytest.raises(TypeError, match="a DataFrame of Spark, not list"):
+    with pytest.raises(TypeError, match="a Spark DataFrame, not list"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": [1, 2]})
-    with pytest.raises(ValueError, match="'id' is one on 's'"):
+    with pytest.raises(ValueError, match="'id' is on column 's'"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"id": numparq.RuntimeFilter("s", values=["a"])})
-    with pytest.raises(TypeError, match="runtime filters are"):
+    with pytest.raises(TypeError, match="runtime filters must be"):
         numparq.spark.read(spark, stored_folder, runtime_filters=spark.range(3))
     with pytest.raises(SchemaError, match="none"):
         numparq.spark.read(spark, stored_folder, runtime_filters={"none": spark.range(3)})
@@ -174,24 +173,24 @@ def test_what_are_no_keys(spark, stored_folder):
         numparq.spark.read(spark, stored_folder, runtime_filters={"s": spark.sql("select 'a' collate UTF8_LCASE as s")})
 
 
-def test_a_column_with_a_collation(spark, tmp_path):
+def test_collation_of_a_table_is_refused(spark, tmp_path):
     spark.sql("select 'a' collate UTF8_LCASE as s").write.parquet(str(tmp_path / "a"))
     with pytest.raises(UnsupportedError, match="collation"):
         numparq.spark.read(spark, str(tmp_path / "a"), runtime_filters={"s": spark.sql("select 'A' as s")})
 
 
-def test_pushdown_only_where_queries_are_kept_apart(spark):
-    """Spark 4.3.0 does not; a version that does registers."""
+def test_pushdown_is_refused_if_filters_leak(spark):
+    """Spark 4.3.0 applies filters of one query to others; fixed versions may register."""
     from numparq.spark.data_source.pushdown import filters_leak
 
     if not filters_leak(spark):
         pytest.skip("this Spark keeps the filters of queries apart")
-    with pytest.raises(UnsupportedError, match="applies the filters of one query to others"):
+    with pytest.raises(UnsupportedError, match="applies the filters of one query to other queries"):
         numparq.spark.register(spark, pushdown=True)
 
 
-def test_pushed_filters_leave_out_rows(stored_folder):
-    """The reader alone, as a Spark without the defect would use it."""
+def test_pushed_filters_drop_rows(stored_folder):
+    """Uses the reader directly, as a Spark without the defect would."""
     from numparq.spark.data_source.pushdown import PushdownDataSource
 
     source = PushdownDataSource({"path": stored_folder, "pushdown": "true", "filter": "id >= 100"})
@@ -210,8 +209,8 @@ def test_pushed_filters_leave_out_rows(stored_folder):
     assert found == [299]
 
 
-def test_pushed_instants(tmp_path):
-    """They come with a zone, which INT96 has not."""
+def test_pushed_timestamps_of_int96(tmp_path):
+    """Pushed timestamps have a zone, INT96 has none."""
     from numparq.spark.data_source.pushdown import PushdownDataSource
 
     moments = pa.array(range(0, 10**7, 10**6), pa.timestamp("us"))
@@ -237,7 +236,7 @@ def test_pushed_instants(tmp_path):
     ],
     ids=repr,
 )
-def test_filters_that_are_left_to_spark(each):
+def test_unsupported_filters_are_left_to_spark(each):
     from numparq.spark.data_source.pushdown import to_expression
 
     schema = types.StructType().add("id", "long").add("x", "double").add("s", "string")
@@ -254,7 +253,7 @@ COLUMNS = {
     "moment": pa.array([MIDNIGHT, MIDNIGHT - datetime.timedelta(hours=9), None], pa.timestamp("us", "UTC")),
     "local": pa.array([MIDNIGHT, MIDNIGHT - datetime.timedelta(hours=9), None], pa.timestamp("us")),
 }
-# A column and a key; the places of the rows that have a partner, with a session in Tokyo.
+# Column, key, and matching rows in a session in Tokyo.
 CASES = [
     ("x", "0.1BD", [0]),
     ("x", "9007199254740993L", [1]),
@@ -274,16 +273,16 @@ CASES = [
 ]
 
 
-def test_partners_are_read(spark, tmp_path):
-    """Each row in a row group of its own, which statistics would leave out."""
+def test_implicit_casts_keep_matching_rows(spark, tmp_path):
+    """Each row has a row group of its own, which wrong literals would prune."""
     pq.write_table(pa.table({"id": [0, 1, 2], **COLUMNS}), tmp_path / "a.parquet", row_group_size=1)
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        for column, key, wanted in CASES:
+        for column, key, expected in CASES:
             small = spark.sql(f"select {key} as key")
             found = numparq.spark.read(spark, str(tmp_path), ["id", column], runtime_filters={column: small})
             joined = found.join(small, found[column] == small.key).select("id").collect()
-            assert sorted(row.id for row in joined) == wanted, (column, key)
+            assert sorted(row.id for row in joined) == expected, (column, key)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)

@@ -1,4 +1,4 @@
-"""A DataFrame of rows that the driver has is what `createDataFrame` makes, and Python gets its rows without a job."""
+"""A DataFrame of rows held by the driver equals one of `createDataFrame`, and Python gets its rows without a job."""
 
 from __future__ import annotations
 
@@ -73,22 +73,22 @@ def table_of(schema, rows):
 
 @pytest.fixture
 def settings(spark):
-    """Set for one test."""
+    """Change session settings for one test."""
     before = {}
 
-    def settle(**values):
+    def change(**values):
         for name, value in values.items():
             key = name.replace("__", ".")
             before.setdefault(key, spark.conf.get(key))
             spark.conf.set(key, value)
 
-    yield settle
+    yield change
     for key, value in before.items():
         spark.conf.set(key, value)
 
 
 def jobs_of(spark, do):
-    """Do something, and say how many jobs that took."""
+    """Call a function; return its result and the number of Spark jobs it ran."""
     context, group = spark.sparkContext, f"jobs of {id(do)}"
     context.setJobGroup(group, group)
     try:
@@ -98,25 +98,25 @@ def jobs_of(spark, do):
     return result, len(context.statusTracker().getJobIdsForGroup(group))
 
 
-def same(made, expected):
-    assert made.schema == expected.schema
-    assert made.columns == expected.columns
-    assert made.dtypes == expected.dtypes
-    assert repr(made.collect()) == repr(expected.collect())
-    pd.testing.assert_frame_equal(made.toPandas(), expected.toPandas())
-    assert made.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
-    assert repr(made.toArrow().to_pylist()) == repr(expected.toArrow().to_pylist())
-    assert made.union(made).count() == 2 * expected.count()
+def assert_same(local, expected):
+    assert local.schema == expected.schema
+    assert local.columns == expected.columns
+    assert local.dtypes == expected.dtypes
+    assert repr(local.collect()) == repr(expected.collect())
+    pd.testing.assert_frame_equal(local.toPandas(), expected.toPandas())
+    assert local.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
+    assert repr(local.toArrow().to_pylist()) == repr(expected.toArrow().to_pylist())
+    assert local.union(local).count() == 2 * expected.count()
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []], ids=["three", "one", "none"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "+05:30"])
-def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
+def test_local_frame_matches_create_dataframe(spark, schema, settings, zone, rows):
     settings(spark__sql__session__timeZone=zone)
     table = table_of(schema, rows)
-    made = create_local_frame(spark, table, schema)
-    assert type(made).__name__ == "LocalFrame"
-    same(made, spark.createDataFrame(table, schema))
+    local = create_local_frame(spark, table, schema)
+    assert type(local).__name__ == "LocalFrame"
+    assert_same(local, spark.createDataFrame(table, schema))
 
 
 @pytest.mark.parametrize(
@@ -130,75 +130,75 @@ def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
     ],
     ids=lambda setting: next(iter(setting)).rpartition("__")[2],
 )
-def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, setting):
+def test_local_frame_under_other_settings(spark, schema, settings, setting):
     table = table_of(schema, ROWS)
     early = create_local_frame(spark, table, schema)
     settings(**setting)
     expected, late = spark.createDataFrame(table, schema), create_local_frame(spark, table, schema)
     assert (late is None) == any(name.endswith("useLargeVarTypes") for name in setting)
-    for made in (early, late or early):
-        same(made, expected)
+    for local in (early, late or early):
+        assert_same(local, expected)
 
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
-def test_python_gets_its_rows_without_a_job(spark, schema, rows):
-    made = create_local_frame(spark, table_of(schema, rows), schema)
-    for get in (made.toPandas, made.collect):
+def test_rows_reach_python_without_a_job(spark, schema, rows):
+    local = create_local_frame(spark, table_of(schema, rows), schema)
+    for get in (local.toPandas, local.collect):
         found, jobs = jobs_of(spark, get)
         assert len(found) == len(rows)
         assert jobs == 0
-    assert jobs_of(spark, made.select("id").toPandas)[0].columns.tolist() == ["id"]
+    assert jobs_of(spark, local.select("id").toPandas)[0].columns.tolist() == ["id"]
 
 
-def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
-    made = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
+def test_cached_local_frame_is_read_by_spark(spark, schema):
+    local = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
     try:
-        found, jobs = jobs_of(spark, made.toPandas)
+        found, jobs = jobs_of(spark, local.toPandas)
         assert len(found) == 3
         assert jobs == 1
     finally:
-        made.unpersist()
-    assert jobs_of(spark, made.toPandas)[1] == 0
+        local.unpersist()
+    assert jobs_of(spark, local.toPandas)[1] == 0
 
 
-def test_settings_are_those_of_its_session(spark, schema):
+def test_local_frame_uses_its_own_session(spark, schema):
     table = table_of(schema, ROWS)
     other = spark.newSession()
     other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
-    other.createDataFrame(table, schema)  # by which it is the one of this thread
-    made = create_local_frame(spark, table, schema)
-    assert made.sparkSession is type(spark).getActiveSession() is spark
+    other.createDataFrame(table, schema)  # makes it the active session of this thread
+    local = create_local_frame(spark, table, schema)
+    assert local.sparkSession is type(spark).getActiveSession() is spark
     assert spark._jvm.SparkSession.active().equals(spark._jsparkSession)
-    same(made, spark.createDataFrame(table, schema))
+    assert_same(local, spark.createDataFrame(table, schema))
 
 
-def test_nobody_changes_its_rows_or_columns(spark, schema):
+def test_local_frame_is_immutable(spark, schema):
     from pyspark.sql.types import StructType
 
     mine = StructType([*schema.fields])
     table = table_of(mine, ROWS[:1])
-    made = create_local_frame(spark, table, mine)
+    local = create_local_frame(spark, table, mine)
     mine.add("more", "string")
-    assert made.schema == schema
-    assert len(made.columns) == 13
-    first = made.toPandas()
+    assert local.schema == schema
+    assert len(local.columns) == 13
+    first = local.toPandas()
     expected = first.copy(deep=True)
     first.loc[0, "text"] = "other"
     first["id"] += 7
-    pd.testing.assert_frame_equal(made.toPandas(), expected)
-    assert made.collect()[0]["text"] == "é"
+    pd.testing.assert_frame_equal(local.toPandas(), expected)
+    assert local.collect()[0]["text"] == "é"
 
 
-@pytest.mark.parametrize("what", ["_jvm_methods", "_frame_class", "_ipc_stream"])
-def test_there_is_none_where_spark_has_other_ways(spark, schema, monkeypatch, what):
-    def fail(*of):
-        raise AttributeError(what)
+@pytest.mark.parametrize("name", ["_jvm_methods", "_frame_class", "_ipc_stream"])
+def test_no_local_frame_if_spark_internals_differ(spark, schema, monkeypatch, name):
+    def fail(*arguments):
+        raise AttributeError(name)
 
-    monkeypatch.setattr(local_frame_module, what, fail)
+    monkeypatch.setattr(local_frame_module, name, fail)
     assert create_local_frame(spark, table_of(schema, ROWS), schema) is None
 
 
-def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monkeypatch):
+def test_no_local_frame_if_spark_encrypts(spark, schema, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
     files = []
     monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
@@ -209,17 +209,17 @@ def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monk
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
 def batches_of_names(self, names: list[str]) -> list[pa.RecordBatch]: ...
 def batches_and_more(self) -> tuple[list[pa.RecordBatch], int]: ...
-def nothing_said(self): ...
+def without_annotation(self): ...
 
 
 @pytest.mark.parametrize(
-    ("way", "is_known"),
+    ("method", "is_known"),
     [
         (batches, True),
         (batches_of_names, False),
         (batches_and_more, False),
-        (nothing_said, False),
+        (without_annotation, False),
     ],
 )
-def test_only_what_is_known_is_done_for_spark(way, is_known):
-    assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": way})) is is_known
+def test_only_known_signatures_are_replaced(method, is_known):
+    assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": method})) is is_known

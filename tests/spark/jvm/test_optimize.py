@@ -1,4 +1,4 @@
-"""`numparq.spark.optimize`: the same rows in better files; sorted, clustered or just put together."""
+"""`numparq.spark.optimize` keeps the rows: compacted, sorted or clustered files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def optimize(spark):
     from numparq.spark import optimize
 
-    return lambda path, **asked: optimize(spark, path, **{"target_file_bytes": 100_000, **asked})
+    return lambda path, **options: optimize(spark, path, **{"target_file_bytes": 100_000, **options})
 
 
 def files_of(path):
@@ -30,7 +30,7 @@ def files_of(path):
 
 
 def rides(path, files=12, rows=400, seed=0):
-    """Write files of two partitions, the one named in a way of its own; a third of the files lack a column."""
+    """Write files of two partitions, one with an unusual directory name; a third of the files lack a column."""
     random = np.random.default_rng(seed)
     for number in range(files):
         frame = pd.DataFrame(
@@ -60,7 +60,7 @@ def folder_frames(path):
     return {name: numparq.read_parquet(path / name, dtype_backend="pyarrow") for name in sorted(os.listdir(path))}
 
 
-def test_small_files_are_put_together(optimize, tmp_path):
+def test_small_files_are_compacted(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     before, frames = rows_of(path), folder_frames(path)
     report = optimize(path)
@@ -68,7 +68,7 @@ def test_small_files_are_put_together(optimize, tmp_path):
     assert report.after.files == len(files_of(path)) < 6
     assert report.after.rows == 4800
     pd.testing.assert_frame_equal(rows_of(path), before)
-    for name, frame in folder_frames(path).items():  # in their order, in directories of the same names
+    for name, frame in folder_frames(path).items():  # in the same order and the same directories
         pd.testing.assert_frame_equal(frame, frames[name])
     assert {os.path.dirname(name) for name in files_of(path)} == {"month=07", "month=%30%38"}
     sizes = [os.path.getsize(path / name) for name in files_of(path)]
@@ -80,11 +80,11 @@ def test_small_files_are_put_together(optimize, tmp_path):
     assert optimize(path, force=True, dry_run=True).status == "dry run"
 
 
-def test_sorted_over_all_files_of_a_directory(optimize, spark, tmp_path):
+def test_rows_are_sorted_per_directory(optimize, spark, tmp_path):
     path = rides(tmp_path / "rides")
     before = rows_of(path)
-    asked = {"sort_by": ["zone", "ride", "month"], "target_file_bytes": 30_000}
-    report = optimize(path, **asked)
+    options = {"sort_by": ["zone", "ride", "month"], "target_file_bytes": 30_000}
+    report = optimize(path, **options)
     assert report.after.files > 3
     pd.testing.assert_frame_equal(rows_of(path), before)
     for frame in folder_frames(path).values():
@@ -97,13 +97,13 @@ def test_sorted_over_all_files_of_a_directory(optimize, spark, tmp_path):
             (1, False, True),
         ]
         assert all(chunk.offset_index_offset for chunk in group.columns)
-    assert optimize(path, **asked).status == "nothing to do"
+    assert optimize(path, **options).status == "nothing to do"
     assert optimize(path, sort_by=["ride"], dry_run=True).status == "dry run"
-    seen = spark.read.parquet(str(path)).selectExpr("count(*)", "sum(row)", "count(fare)").collect()[0]
-    assert tuple(seen) == (4800, sum(range(4800)), int(before["fare"].count()))
+    totals = spark.read.parquet(str(path)).selectExpr("count(*)", "sum(row)", "count(fare)").collect()[0]
+    assert tuple(totals) == (4800, sum(range(4800)), int(before["fare"].count()))
 
 
-def test_files_that_came_since_make_a_directory_bad_again(optimize, tmp_path):
+def test_new_files_are_optimized_again(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     optimize(path, sort_by="ride")
     others = {name for name in files_of(path) if "07" not in os.path.dirname(name)}
@@ -116,8 +116,8 @@ def test_files_that_came_since_make_a_directory_bad_again(optimize, tmp_path):
     assert numparq.read_parquet(path / "month=07")["ride"].is_monotonic_increasing
 
 
-def test_clustered(optimize, tmp_path):
-    """A look-up by either column reads less than by the other order alone."""
+def test_clustering_by_two_columns(optimize, tmp_path):
+    """A filter on either column reads few rows."""
     random = np.random.default_rng(3)
     path = tmp_path / "points"
     path.mkdir()
@@ -129,8 +129,8 @@ def test_clustered(optimize, tmp_path):
     report = optimize(path, cluster_by=["x", "y"], target_file_bytes=200_000, max_rows_per_page=500)
     assert report.after.files >= 3
     pd.testing.assert_frame_equal(rows_of(path), before)
-    asked = {"x": (col("x") > 0.4) & (col("x") < 0.41), "y": (col("y") > 10**8) & (col("y") < 11 * 10**7)}
-    for filters in asked.values():
+    options = {"x": (col("x") > 0.4) & (col("x") < 0.41), "y": (col("y") > 10**8) & (col("y") < 11 * 10**7)}
+    for filters in options.values():
         found = numparq.read_parquet(path, ["row"], filters)
         assert len(found) > 200
         with numparq.Dataset(path) as dataset:
@@ -157,14 +157,14 @@ def arrow_rows(path):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [{}, {"sort_by": ["uint64", "tns", "text"]}, {"cluster_by": ["f8", "dec9", "uuid"]}],
     ids=["compacted", "sorted", "clustered"],
 )
-def test_types_stay_those_included_that_spark_does_not_have(optimize, tmp_path, asked):
+def test_types_survive_even_unknown_to_spark(optimize, tmp_path, options):
     path = all_types(tmp_path)
     before = arrow_rows(path)
-    report = optimize(path, bloom_filters=["text", "int32"], **asked)
+    report = optimize(path, bloom_filters=["text", "int32"], **options)
     after = arrow_rows(path)
     assert after.schema == before.schema
     assert checksum([after]) == checksum([before])
@@ -175,7 +175,7 @@ def test_types_stay_those_included_that_spark_does_not_have(optimize, tmp_path, 
         assert {name for name, chunk in chunks.items() if chunk.bloom_filter_offset} == {"text", "int32"}
 
 
-def test_frames_keep_their_index_and_categories(optimize, tmp_path):
+def test_index_and_categories_survive(optimize, tmp_path):
     path = tmp_path / "frames"
     path.mkdir()
     frame = pd.DataFrame(
@@ -190,31 +190,33 @@ def test_frames_keep_their_index_and_categories(optimize, tmp_path):
     assert before.index.name == "key"
 
 
-def test_into_another_directory_and_only_some_partitions(optimize, tmp_path):
+def test_output_directory_and_where(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     names = files_of(path)
     report = optimize(path, out=tmp_path / "out", where="month = 8", sort_by="row")
     assert files_of(path) == names
     assert {os.path.dirname(name) for name in files_of(tmp_path / "out")} == {"month=%30%38"}
     assert report.out == str(tmp_path / "out")
-    wanted = numparq.read_parquet(path / "month=%30%38", dtype_backend="pyarrow").sort_values("row", ignore_index=True)
-    pd.testing.assert_frame_equal(folder_frames(tmp_path / "out")["month=%30%38"], wanted)
+    expected = numparq.read_parquet(path / "month=%30%38", dtype_backend="pyarrow").sort_values(
+        "row", ignore_index=True
+    )
+    pd.testing.assert_frame_equal(folder_frames(tmp_path / "out")["month=%30%38"], expected)
     with pytest.raises(FileExistsError):
         optimize(path, out=tmp_path / "out", sort_by="row")
     assert files_of(path) == names
 
 
-def test_a_look_up_reads_little_afterwards(optimize, spark, tmp_path):
-    """Rows in no order, in files as Spark writes them; what the data decide."""
+def test_look_up_reads_little_after_optimize(optimize, spark, tmp_path):
+    """Unsorted rows in files written by Spark; options are chosen from the data."""
     path = str(tmp_path / "events")
-    made = spark.range(0, 400_000, 1, 40).selectExpr(
+    rows_by_user = spark.range(0, 400_000, 1, 40).selectExpr(
         "xxhash64(id) AS event",
         "CAST(pmod(xxhash64(id, 1), 5000) AS int) AS user",
         "id AS row",
         "CAST(rand(1) AS float) AS weight",
         "concat('https://example.org/item/', pmod(xxhash64(id), 997)) AS item",
     )
-    made.write.parquet(path)
+    rows_by_user.write.parquet(path)
     filters = col("user") == 1234
     rows, before = measure_lookup(path, filters)
     report = optimize(path, sort_by=["user", "row"], target_file_bytes=128 << 20)
@@ -222,5 +224,5 @@ def test_a_look_up_reads_little_afterwards(optimize, spark, tmp_path):
     assert report.bloom_filters == ("event", "row")
     found, after = measure_lookup(path, filters)
     assert found == rows > 50
-    assert after < 0.02 * before  # most of it the end of the file, which is read by 64 KiB
+    assert after < 0.02 * before  # mostly the file's end, read in 64 KiB
     assert "sorted by user, row" in str(report)

@@ -1,4 +1,4 @@
-"""What `numparq.spark.optimize` does when something goes wrong, or comes in between: all or nothing."""
+"""`numparq.spark.optimize` under failures and concurrent changes: all or nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dataset(path, files=6, rows=3000):
 
 
 def contents(path):
-    """Give all files, hidden ones too, and their bytes."""
+    """Return the bytes of all files by name, including hidden ones."""
     return {
         os.path.relpath(os.path.join(root, name), path): open(os.path.join(root, name), "rb").read()
         for root, _, names in os.walk(path)
@@ -36,7 +36,7 @@ def contents(path):
     }
 
 
-def test_a_damaged_file_is_named_and_nothing_changes(spark, tmp_path):
+def test_damaged_file_changes_nothing(spark, tmp_path):
     path = dataset(tmp_path / "a")
     with open(path / "3.parquet", "r+b") as file:
         file.seek(5000)
@@ -47,46 +47,46 @@ def test_a_damaged_file_is_named_and_nothing_changes(spark, tmp_path):
     assert contents(path) == before
 
 
-def test_other_rows_are_noticed(spark, tmp_path, monkeypatch):
-    """A checksum that is not the same ends it, after everything was written."""
+def test_wrong_checksum_changes_nothing(spark, tmp_path, monkeypatch):
+    """A wrong checksum aborts the run after all files are written."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = OptimizeRun._checksum
+    original = OptimizeRun._checksum
 
     def wrong(self, table, pieces, name):
-        found = right(self, table, pieces, name)
+        found = original(self, table, pieces, name)
         return found + Checksum(0, 1) if name == "checksum after" else found
 
     monkeypatch.setattr(OptimizeRun, "_checksum", wrong)
-    with pytest.raises(numparq.InvalidFileError, match=r"not those that were read.*Nothing was changed"):
+    with pytest.raises(numparq.InvalidFileError, match=r"differ from the rows read.*Nothing was changed"):
         optimize.optimize(spark, path)
     assert contents(path) == before
 
 
-def test_rows_that_get_lost_are_noticed(spark, tmp_path, monkeypatch):
+def test_lost_rows_change_nothing(spark, tmp_path, monkeypatch):
     """The message of one task is dropped."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = write.sort_and_write
-    monkeypatch.setattr(run, "sort_and_write", lambda *given: right(*given)[1:])
-    with pytest.raises(numparq.InvalidFileError, match="not those that were read"):
+    original = write.sort_and_write
+    monkeypatch.setattr(run, "sort_and_write", lambda *arguments: original(*arguments)[1:])
+    with pytest.raises(numparq.InvalidFileError, match="differ from the rows read"):
         optimize.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
     assert contents(path) == before
 
 
 def between(monkeypatch, do):
-    """Do something after the rows were written and verified, before the commit."""
-    right = OptimizeRun._verify
+    """Call a function after the rows are written and verified, before the commit."""
+    original = OptimizeRun._verify
 
-    def verified(self, *given):
-        found = right(self, *given)
+    def verified(self, *arguments):
+        found = original(self, *arguments)
         do()
         return found
 
     monkeypatch.setattr(OptimizeRun, "_verify", verified)
 
 
-def test_files_that_come_meanwhile_stay(spark, tmp_path, monkeypatch):
+def test_files_added_during_the_run_stay(spark, tmp_path, monkeypatch):
     path = dataset(tmp_path / "a")
     new = pd.DataFrame({"row": [-1], "key": [0]})
     between(monkeypatch, lambda: numparq.to_parquet(new, path / "new.parquet"))
@@ -96,7 +96,7 @@ def test_files_that_come_meanwhile_stay(spark, tmp_path, monkeypatch):
     assert "new.parquet" in contents(path)
 
 
-def test_a_file_that_changes_meanwhile_is_an_error(spark, tmp_path, monkeypatch):
+def test_file_changed_during_the_run_raises(spark, tmp_path, monkeypatch):
     path = dataset(tmp_path / "a")
     new = pd.DataFrame({"row": [-1], "key": [0]})
     between(monkeypatch, lambda: numparq.to_parquet(new, path / "2.parquet"))
@@ -109,7 +109,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(spark, tmp_path, monkeypatch)
 
 
 class DyingOnce(write._WriteTask):
-    """Its first attempts of two tasks are killed in the middle, once rows are written."""
+    """Kills the first attempts of two tasks halfway, after rows were written."""
 
     def __call__(self, batches):
         from pyspark import TaskContext
@@ -128,8 +128,8 @@ class DyingOnce(write._WriteTask):
         yield from super().__call__(some())
 
 
-def test_killed_tasks_are_tried_again(spark, tmp_path, monkeypatch):
-    """Right rows, once each, and nothing left of the first attempts."""
+def test_killed_tasks_are_retried(spark, tmp_path, monkeypatch):
+    """Every row is written once, and files of the first attempts are removed."""
     from pyspark import cloudpickle
 
     path = dataset(tmp_path / "a")
@@ -145,27 +145,27 @@ def test_killed_tasks_are_tried_again(spark, tmp_path, monkeypatch):
     assert len(contents(path)) == report.after.files >= 3
 
 
-def test_what_does_not_go_together(spark, tmp_path):
+def test_invalid_arguments_change_nothing(spark, tmp_path):
     path = dataset(tmp_path / "a", 2)
     before = contents(path)
-    for asked, error, words in (
-        ({"sort_by": "key", "cluster_by": "row"}, ValueError, "not both"),
+    for options, error, message in (
+        ({"sort_by": "key", "cluster_by": "row"}, ValueError, "cannot be combined"),
         ({"sort_by": "kee"}, numparq.SchemaError, "sort_by: the dataset has no column 'kee'; did you mean 'key'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
         ({"target_file_bytes": 0}, ValueError, "at least 1"),
-        ({"target_file_bytes": "1"}, TypeError, "target_file_bytes is a whole number"),
+        ({"target_file_bytes": "1"}, TypeError, "target_file_bytes must be an int"),
         ({"compression": "zipp"}, ValueError, "'zipp' is not one of"),
         ({"colour": "red"}, TypeError, "colour"),
-        ({"where": "key > 3"}, ValueError, "where is about partition columns, and 'key' is none"),
+        ({"where": "key > 3"}, ValueError, "where may use only partition columns .*, not 'key'"),
     ):
-        with pytest.raises(error, match=words):
-            optimize.optimize(spark, path, **asked)
+        with pytest.raises(error, match=message):
+            optimize.optimize(spark, path, **options)
     assert contents(path) == before
     with pytest.raises(FileNotFoundError):
         optimize.optimize(spark, tmp_path / "none")
 
 
-def test_a_dry_run_reads_footers_only(tmp_path):
+def test_dry_run_needs_no_session(tmp_path):
     path = dataset(tmp_path / "a")
     before = contents(path)
     report = optimize.optimize(None, path, sort_by="key", dry_run=True)  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ def test_a_dry_run_reads_footers_only(tmp_path):
     assert contents(path) == before
 
 
-def test_datasets_without_rows(tmp_path):
+def test_dataset_without_rows_is_unchanged(tmp_path):
     path = dataset(tmp_path / "a", 3, 0)
     before = contents(path)
     report = optimize.optimize(None, path, sort_by="key", force=True)  # type: ignore[arg-type]

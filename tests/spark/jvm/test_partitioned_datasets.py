@@ -1,4 +1,4 @@
-"""Partitioned datasets of Spark, read; and ours, read by Spark: values and partition columns are equal."""
+"""Partitioned datasets exchanged with Spark: values and partition columns are equal."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ SEVERAL = [*((kind,) for kind in KEYS), ("int with null", "text"), ("date", "tex
 
 @pytest.mark.parametrize("timestamps", ["INT96", "TIMESTAMP_MICROS"])
 @pytest.mark.parametrize("kinds", SEVERAL, ids=str)
-def test_spark_writes(spark, tmp_path, kinds, timestamps):
-    of = partitioned_tables.table(*kinds)
+def test_reads_partitions_written_by_spark(spark, tmp_path, kinds, timestamps):
+    table = partitioned_tables.table(*kinds)
     spark.conf.set("spark.sql.parquet.outputTimestampType", timestamps)
     folder = tmp_path / "a"
-    spark.createDataFrame(of).write.partitionBy(*key_columns(of)).parquet(str(folder))
-    partitioned_tables.assert_same_rows(partitioned_tables.read(folder, of), of)
-    keys = of["key"].to_pylist()
+    spark.createDataFrame(table).write.partitionBy(*key_columns(table)).parquet(str(folder))
+    partitioned_tables.assert_same_rows(partitioned_tables.read(folder, table), table)
+    keys = table["key"].to_pylist()
     for value in dict.fromkeys(keys):
-        wanted = col("key").is_null() if value is None else col("key") == value
-        got = partitioned_tables.read(folder, of, columns=["n"], filters=wanted)
+        predicate = col("key").is_null() if value is None else col("key") == value
+        got = partitioned_tables.read(folder, table, columns=["n"], filters=predicate)
         assert sorted(got["n"]) == [n for n, key in enumerate(keys) if key == value]
 
 
-def test_appends_of_spark_with_other_columns(spark, tmp_path):
-    """A later write has a wider type and one column more, and a partition that has both."""
+def test_spark_appends_with_wider_and_new_columns(spark, tmp_path):
+    """A later write has a wider type and one more column, in a partition that has files of both."""
     folder = str(tmp_path / "a")
     spark.sql("select id, cast(id as int) as number, id % 2 as key from range(6)").write.partitionBy("key").parquet(
         folder
@@ -44,8 +44,8 @@ def test_appends_of_spark_with_other_columns(spark, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", SEVERAL, ids=str)
-def test_spark_reads(spark, tmp_path, kinds):
-    of = partitioned_tables.table(*kinds)
-    partitioned_tables.write(of, tmp_path / "a")
-    schema = spark.createDataFrame(of).schema
-    partitioned_tables.assert_same_rows(spark.read.schema(schema).parquet(str(tmp_path / "a")).toArrow(), of)
+def test_spark_reads_our_partitions(spark, tmp_path, kinds):
+    table = partitioned_tables.table(*kinds)
+    partitioned_tables.write(table, tmp_path / "a")
+    schema = spark.createDataFrame(table).schema
+    partitioned_tables.assert_same_rows(spark.read.schema(schema).parquet(str(tmp_path / "a")).toArrow(), table)

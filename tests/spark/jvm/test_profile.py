@@ -1,4 +1,4 @@
-"""Profiles made by Spark: what the same files give without it; descriptions, errors, the command."""
+"""Profiles computed on Spark match those of one process; job descriptions, errors, the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve files in two partitions."""
+    """Write twelve files in two partitions."""
     base = tmp_path_factory.mktemp("profiles")
     rng = np.random.default_rng(0)
     for at in range(12):
@@ -39,14 +39,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("data", "tasks"), [("auto", None), (True, 5), (False, 1)])
-def test_it_is_what_one_process_finds(spark, folder: Path, data: bool | str, tasks: int | None) -> None:
+def test_profile_matches_single_process(spark, folder: Path, data: bool | str, tasks: int | None) -> None:
     found = numparq.spark.profile(spark, str(folder), data=data, tasks=tasks)
     assert found.to_dict() == profile_files(str(folder), data=data).to_dict()
     assert found.num_files == 12
     assert found["ts"].lookup.files == pytest.approx(1 / 12)
 
 
-def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
+def test_profile_of_files_written_by_spark(spark, tmp_path: Path) -> None:
     path = str(tmp_path / "by_spark")
     rows = spark.range(0, 5000, 1, 4).selectExpr(
         "id",
@@ -68,7 +68,7 @@ def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
             f"count_if({expression} is null)",
         ).first()
         column = found[name]
-        if name == "ts":  # the session's zone is UTC, Python's may be another
+        if name == "ts":  # the session's zone is UTC, Python's may differ
             low, high = pd.Timestamp(0, tz="UTC"), pd.Timestamp(4999, unit="s", tz="UTC")
             if column.min.tzinfo is None:
                 low, high = low.tz_localize(None), high.tz_localize(None)
@@ -78,18 +78,18 @@ def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
     assert "parquet-mr" in next(iter(found.writers))
 
 
-def test_partitions_and_columns_are_chosen(spark, folder: Path) -> None:
+def test_profile_of_selected_partitions_and_columns(spark, folder: Path) -> None:
     found = numparq.spark.profile(spark, folder, ["ts", "year"], where="year = 2024")
     assert [column.name for column in found] == ["ts", "year"]
     assert found.num_files == 6
     assert found["year"].min == 2024
     with pytest.raises(SchemaError, match="nowhere"):
         numparq.spark.profile(spark, folder, ["nowhere"])
-    with pytest.raises(ValueError, match="at least one task"):
+    with pytest.raises(ValueError, match="tasks must be at least 1"):
         numparq.spark.profile(spark, folder, tasks=0)
 
 
-def test_damaged_files_do_not_stop_the_others(spark, tmp_path: Path) -> None:
+def test_damaged_files_are_counted_or_raise(spark, tmp_path: Path) -> None:
     for at in range(6):
         numparq.to_parquet(pd.DataFrame({"a": [at, at + 1]}), tmp_path / f"{at}.parquet")
     (tmp_path / "2.parquet").write_bytes(b"PAR1 and nothing else")
@@ -101,7 +101,7 @@ def test_damaged_files_do_not_stop_the_others(spark, tmp_path: Path) -> None:
     assert caught.value.where["file"].endswith("2.parquet")
 
 
-def test_jobs_are_described(spark, folder: Path) -> None:
+def test_profile_job_description(spark, folder: Path) -> None:
     context = spark.sparkContext
     context.setJobGroup("profile-group", "mine")
     try:
@@ -115,7 +115,7 @@ def test_jobs_are_described(spark, folder: Path) -> None:
         context.setLocalProperty("spark.job.description", None)
 
 
-def test_the_command(spark, folder: Path, capsys: pytest.CaptureFixture) -> None:
+def test_profile_command(spark, folder: Path, capsys: pytest.CaptureFixture) -> None:
     from numparq.cli import main
 
     assert main(["spark", "profile", str(folder), "--json", "--columns", "id,ts", "--data", "never"]) == 0

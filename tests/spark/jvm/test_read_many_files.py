@@ -1,4 +1,4 @@
-"""Tables of more files than the driver reads footers of, planned in the tasks; and rows without columns."""
+"""Tables with more files than the driver reads footers of, planned in tasks; rows without columns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def registered(spark):
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Files of three row groups in four partitions by two keys, one of them null."""
+def stored_folder(tmp_path_factory):
+    """Write files of three row groups in partitions of two keys, one with a null."""
     folder = tmp_path_factory.mktemp("many")
     rng = np.random.default_rng(3)
     for number in range(FILES):
@@ -53,21 +53,21 @@ def plan(request):
     return PLANS[request.param]
 
 
-def rows(of):
-    return sorted(map(repr, of.collect()))
+def rows(df):
+    return sorted(map(repr, df.collect()))
 
 
-# --- the same rows ----------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def test_all_rows(spark, stored_folder, plan):
-    wanted = spark.read.parquet(stored_folder)
+def test_all_rows_match_spark(spark, stored_folder, plan):
+    expected = spark.read.parquet(stored_folder)
     found = numparq.spark.read(spark, stored_folder, plan_files=plan)
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
-    assert found.agg({"id": "sum", "n": "sum"}).collect() == wanted.agg({"id": "sum", "n": "sum"}).collect()
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
+    assert found.agg({"id": "sum", "n": "sum"}).collect() == expected.agg({"id": "sum", "n": "sum"}).collect()
     loaded = spark.read.format("numparq").options(**({} if plan is None else {"planFiles": plan})).load(stored_folder)
-    assert rows(loaded) == rows(wanted)
+    assert rows(loaded) == rows(expected)
 
 
 @pytest.mark.parametrize(("size", "count"), [(500, 1), (2_000, 7), (10**9, 40)])
@@ -88,15 +88,15 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("text", FILTERS)
-def test_filters(spark, stored_folder, plan, text):
-    wanted = rows(spark.read.parquet(stored_folder).filter(text))
-    assert rows(numparq.spark.read(spark, stored_folder, filters=text, plan_files=plan)) == wanted
+def test_filters_match_spark(spark, stored_folder, plan, text):
+    expected = rows(spark.read.parquet(stored_folder).filter(text))
+    assert rows(numparq.spark.read(spark, stored_folder, filters=text, plan_files=plan)) == expected
 
 
-def test_expressions_and_columns(spark, stored_folder, plan):
-    wanted = spark.read.parquet(stored_folder).filter("id > 400 and day = '2024-01-01'").select("zone", "s")
-    asked = (col("id") > 400) & (col("day") == datetime.date(2024, 1, 1))
-    assert rows(numparq.spark.read(spark, stored_folder, ["zone", "s"], asked, plan_files=plan)) == rows(wanted)
+def test_expression_with_selected_columns(spark, stored_folder, plan):
+    expected = spark.read.parquet(stored_folder).filter("id > 400 and day = '2024-01-01'").select("zone", "s")
+    filters = (col("id") > 400) & (col("day") == datetime.date(2024, 1, 1))
+    assert rows(numparq.spark.read(spark, stored_folder, ["zone", "s"], filters, plan_files=plan)) == rows(expected)
 
 
 KEYS = {
@@ -109,24 +109,26 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("column", "limit"), [*((column, 2_000) for column in KEYS), ("id", 1), ("s", 1)])
-def test_keys_of_joins(spark, stored_folder, monkeypatch, column, limit):
+def test_join_keys_as_runtime_filters(spark, stored_folder, monkeypatch, column, limit):
     from numparq.spark.scan import runtime_filters
 
     monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
     small = spark.range(15).selectExpr(f"{KEYS[column]} as key").distinct()
-    wanted = spark.read.parquet(stored_folder)
+    expected = spark.read.parquet(stored_folder)
     found = numparq.spark.read(spark, stored_folder, runtime_filters={column: small}, plan_files=3)
-    assert rows(found.join(small, found[column] == small.key)) == rows(wanted.join(small, wanted[column] == small.key))
+    assert rows(found.join(small, found[column] == small.key)) == rows(
+        expected.join(small, expected[column] == small.key)
+    )
     assert found.count() < FILES * ROWS
 
 
-def test_a_schema_of_the_caller(spark, stored_folder, plan):
+def test_user_schema(spark, stored_folder, plan):
     ddl = "zone string, ID bigint, gone double, n bigint"
-    made = "zone", "id as ID", "cast(null as double) as gone", "cast(n as bigint) n"
-    wanted = spark.read.parquet(stored_folder).selectExpr(*made)
+    expressions = "zone", "id as ID", "cast(null as double) as gone", "cast(n as bigint) n"
+    expected = spark.read.parquet(stored_folder).selectExpr(*expressions)
     found = numparq.spark.read(spark, stored_folder, schema=ddl, plan_files=plan)
-    assert found.schema == wanted.schema
-    assert rows(found) == rows(wanted)
+    assert found.schema == expected.schema
+    assert rows(found) == rows(expected)
 
 
 def test_virtual_columns(spark, stored_folder, plan):
@@ -137,7 +139,7 @@ def test_virtual_columns(spark, stored_folder, plan):
     assert {os.path.basename(row.file) for row in found} == {"011.parquet"}
 
 
-def test_columns_that_some_files_lack(spark, tmp_path, plan):
+def test_columns_missing_in_some_files(spark, tmp_path, plan):
     for number in range(8):
         table = {"id": [number], "a": pa.array([number], pa.int64() if number % 2 == 0 else pa.int32())}
         pq.write_table(pa.table(table if number != 5 else {"id": [number]}), tmp_path / f"{number}.parquet")
@@ -149,7 +151,7 @@ def test_columns_that_some_files_lack(spark, tmp_path, plan):
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path, plan):
+def test_damage_names_file_row_group_and_page(spark, stored_folder, tmp_path, plan):
     for number in range(5):
         frame = pd.DataFrame({"id": np.arange(40), "x": np.arange(40) / 7})
         path = tmp_path / f"{number}.parquet"
@@ -158,7 +160,7 @@ def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path, plan):
             data = bytearray(path.read_bytes())
             with numparq.ParquetFile(path) as file:
                 chunk = file.metadata.row_groups[1].columns[1].meta_data
-            data[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 255  # of the last of four pages
+            data[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 255  # in the last of four pages
             path.write_bytes(data)
     found = numparq.spark.read(spark, str(tmp_path), plan_files=plan)
     with pytest.raises(Exception, match=r"CorruptPageError: .*file '[^']*3\.parquet', row group 1, column 'x', page 3"):
@@ -173,13 +175,13 @@ def write_few(folder, count=6):
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """Have the driver look at the first and the last file alone."""
+    """Limit the driver to the footers of the first and the last file."""
     from numparq.dataset.splits import plan as splits_plan
 
     monkeypatch.setattr(splits_plan, "SAMPLED_FILES", 2)
 
 
-def test_files_that_are_none(spark, tmp_path, sampled):
+def test_invalid_file_raises_in_its_task(spark, tmp_path, sampled):
     write_few(tmp_path)
     (tmp_path / "3.parquet").write_bytes(b"PAR1 nothing at all PAR1")
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
@@ -187,7 +189,7 @@ def test_files_that_are_none(spark, tmp_path, sampled):
         found.collect()
 
 
-def test_files_that_change(spark, tmp_path):
+def test_changed_and_deleted_files_raise(spark, tmp_path):
     write_few(tmp_path)
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
     assert found.count() == 6
@@ -199,12 +201,14 @@ def test_files_that_change(spark, tmp_path):
         found.collect()
 
 
-def test_files_with_other_columns(spark, tmp_path, sampled):
-    """What was not to be seen from the files that were looked at is an error of the task that meets it."""
+def test_unsampled_file_with_new_column_raises(spark, tmp_path, sampled):
+    """The task that reads the file raises, because sampling cannot find the column."""
     write_few(tmp_path)
     pq.write_table(pa.table({"id": [3], "x": [0.5], "new": ["a"]}), tmp_path / "3.parquet")
     found = numparq.spark.read(spark, str(tmp_path), plan_files=2)
-    with pytest.raises(Exception, match=r"a column that there is not in those .*file '[^']*3\.parquet', column 'new'"):
+    with pytest.raises(
+        Exception, match=r"a column that is missing from the files .*file '[^']*3\.parquet', column 'new'"
+    ):
         found.collect()
     assert rows(numparq.spark.read(spark, str(tmp_path), plan_files=6))[3] == "Row(id=3, x=0.5, new='a')"
 
@@ -212,9 +216,9 @@ def test_files_with_other_columns(spark, tmp_path, sampled):
 # --- rows without columns ---------------------------------------------------------------------------------------------
 
 
-def counted(of):
-    """Count the rows of a frame, asking for no column."""
-    return of.count(), len(of.select().collect())
+def counted(df):
+    """Count the rows of a DataFrame with no columns selected."""
+    return df.count(), len(df.select().collect())
 
 
 CHOSEN = {
@@ -227,33 +231,33 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts(spark, stored_folder, plan, chosen):
-    options = {**CHOSEN[chosen], "plan_files": plan, "split_bytes": 1_000}
-    wanted = spark.read.parquet(stored_folder).filter(options.get("filters", "true")).count()
+@pytest.mark.parametrize("selection", CHOSEN)
+def test_counts_by_tasks(spark, stored_folder, plan, selection):
+    options = {**CHOSEN[selection], "plan_files": plan, "split_bytes": 1_000}
+    expected = spark.read.parquet(stored_folder).filter(options.get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
-        assert counted(numparq.spark.read(spark, stored_folder, columns, **options)) == (wanted, wanted)
+        assert counted(numparq.spark.read(spark, stored_folder, columns, **options)) == (expected, expected)
 
 
 @pytest.mark.driver_reads
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_counts_of_the_driver(spark, stored_folder, chosen):
-    wanted = spark.read.parquet(stored_folder).filter(CHOSEN[chosen].get("filters", "true")).count()
+@pytest.mark.parametrize("selection", CHOSEN)
+def test_counts_by_the_driver(spark, stored_folder, selection):
+    expected = spark.read.parquet(stored_folder).filter(CHOSEN[selection].get("filters", "true")).count()
     for columns in (None, [], ["zone"]):
-        assert counted(numparq.spark.read(spark, stored_folder, columns, **CHOSEN[chosen])) == (wanted, wanted)
+        assert counted(numparq.spark.read(spark, stored_folder, columns, **CHOSEN[selection])) == (expected, expected)
 
 
 @pytest.mark.parametrize("text", ["n = 3", "zone is null", "id < 0"])
-def test_counts_of_the_data_source(spark, stored_folder, text):
-    wanted = spark.read.parquet(stored_folder).filter(text).count()
+def test_counts_through_the_data_source(spark, stored_folder, text):
+    expected = spark.read.parquet(stored_folder).filter(text).count()
     for options in ({}, {"columns": "day"}, {"planFiles": "2", "columns": "[]"}, {"columns": "", "rowsPerBatch": "7"}):
         found = spark.read.format("numparq").options(filter=text, **options).load(stored_folder)
-        assert counted(found) == (wanted, wanted)
+        assert counted(found) == (expected, expected)
 
 
-def test_counts_with_keys(spark, stored_folder, plan):
+def test_counts_with_runtime_filters(spark, stored_folder, plan):
     small = {"id": spark.range(50).selectExpr("id * 37 as id"), "zone": spark.sql("select 'b/c' as zone")}
-    for column, wanted in (("id", len(range(0, FILES * ROWS, 37))), ("zone", FILES // 3 * ROWS)):
+    for column, expected in (("id", len(range(0, FILES * ROWS, 37))), ("zone", FILES // 3 * ROWS)):
         keys = {column: small[column]}
         found = numparq.spark.read(spark, stored_folder, [], runtime_filters=keys, plan_files=plan)
-        assert counted(found) == (wanted, wanted)
+        assert counted(found) == (expected, expected)

@@ -1,4 +1,4 @@
-"""The data source's options, its errors, tables without rows, and what travels to tasks."""
+"""Options and errors of the data source, tables without rows, and the size of pickled readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.spark.source_table import ROWS, load_numparq
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("registered")]
 
 
-def test_files_are_those_of_the_load(spark, frame, tmp_path):
+def test_files_are_listed_at_load(spark, frame, tmp_path):
     numparq.to_parquet(frame[:100], tmp_path / "a.parquet", index=False)
     found = load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path))
     numparq.to_parquet(frame[100:250], tmp_path / "b.parquet", index=False)
@@ -26,22 +26,22 @@ def test_files_are_those_of_the_load(spark, frame, tmp_path):
             each.count()
 
 
-# --- nothing at all ---------------------------------------------------------------------------------------------------
+# --- no rows, no files ------------------------------------------------------------------------------------------------
 
 
-def test_nothing(spark, frame, tmp_path, stored_folder):
+def test_reads_without_rows(spark, frame, tmp_path, stored_folder):
     numparq.to_parquet(frame[:0], tmp_path / "a.parquet", index=False)
-    wanted = spark.read.parquet(str(tmp_path))
+    expected = spark.read.parquet(str(tmp_path))
     nothing = (
         load_numparq(spark, stored_folder, filter="row < 0"),
         numparq.spark.read(spark, stored_folder, filters="row < 0"),
     )
     for found in (load_numparq(spark, str(tmp_path)), numparq.spark.read(spark, str(tmp_path)), *nothing):
-        assert found.schema == wanted.schema
+        assert found.schema == expected.schema
         assert (found.collect(), found.count(), found.agg({"n": "sum"}).first()[0]) == ([], 0, None)
 
 
-def test_no_files(spark, tmp_path):
+def test_missing_path_is_refused(spark, tmp_path):
     with pytest.raises(FileNotFoundError):
         numparq.spark.read(spark, str(tmp_path / "none"))
     with pytest.raises(Exception, match="none"):
@@ -54,9 +54,9 @@ def test_no_files(spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"collumns": "a"}, r"no option 'collumns' for reading; there are:\n  columns: (?s:.*)storage\.<name>"),
+        ({"collumns": "a"}, r"no option 'collumns' for reading; the options are:\n  columns: (?s:.*)storage\.<name>"),
         ({"SPLITBYTES": "many"}, "the option 'splitBytes' is bytes, as 67108864 or 64m, not 'many'"),
-        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' is a number from 1 on, not '0'"),
+        ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
         ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
         ({"resolve": "luck"}, "name or position or field_id"),
         ({"filter": "row >"}, "the filter cannot be parsed"),
@@ -66,12 +66,12 @@ def test_no_files(spark, tmp_path):
         ({"pushdown": "true"}, "register"),
     ],
 )
-def test_options_that_there_are_not(spark, stored_folder, options, message):
+def test_invalid_options_are_refused(spark, stored_folder, options, message):
     with pytest.raises(Exception, match=message):
         load_numparq(spark, stored_folder, **options)
 
 
-def test_options_of_batches_and_paths(spark, stored_folder, frame):
+def test_batch_size_and_path_options(spark, stored_folder, frame):
     several = (
         spark.read.format("NUMPARQ")
         .option("ROWSPERBATCH", 7)
@@ -83,7 +83,7 @@ def test_options_of_batches_and_paths(spark, stored_folder, frame):
     assert load_numparq(spark, f"{stored_folder}/*.parquet", minSplits="5").rdd.getNumPartitions() >= 5
 
 
-def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path):
+def test_damage_names_file_row_group_and_page(spark, stored_folder, tmp_path):
     source = f"{stored_folder}/1.parquet"
     with numparq.ParquetFile(source) as file:
         chunk = file.metadata.row_groups[1].columns[2].meta_data
@@ -98,8 +98,8 @@ def test_damage_is_told_with_its_place(spark, stored_folder, tmp_path):
     assert load_numparq(spark, str(tmp_path), columns="row, n").count() == 1000
 
 
-def test_what_travels_is_small(spark, stored_folder):
-    """A task gets its split, and what reads splits, not those of all others."""
+def test_pickled_reader_and_splits_are_small(spark, stored_folder):
+    """A task gets its own split and the reader, but no other splits."""
     from numparq.spark.data_source.source import NumparqReader
     from numparq.spark.scan.plan import SparkScan
     from numparq.spark.scan.request import ReadRequest
@@ -116,13 +116,13 @@ def test_what_travels_is_small(spark, stored_folder):
     assert list(again.read(type(reader.partitions()[0])(None))) == []
 
 
-def test_options_as_json_are_what_the_message_lists():
+def test_parsed_json_options():
     from numparq.spark.data_source.read_options import READ_OPTIONS, parse_read_options
 
     request = parse_read_options({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
     assert (request.path, request.storage_options) == ("a", {"Key": 1, "anon": True})
     assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="the path is missing"):
         parse_read_options({})
     assert (
         len({option.name for option in READ_OPTIONS})

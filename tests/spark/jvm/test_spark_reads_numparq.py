@@ -1,4 +1,4 @@
-"""Spark and parquet-java read what numparq writes, and skip by what it says: a stage of its own in .ci/run."""
+"""Spark and parquet-java read files of numparq and skip by their indexes; a separate stage of .ci/run."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from support.data import write_matrix as matrix
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-# Spark 4 has no such types: halves, times of other units, timestamps of nanoseconds, decimals above 38 digits.
+# Types missing in Spark 4: FLOAT16, TIME in milliseconds, nanoseconds, decimals above 38 digits.
 WITHOUT = {"float16", "time-ms", "timestamp-ns", "decimal-60-5"}
-# The codec is not part of Spark.
+# Spark has no brotli codec.
 CASES = [case for case in matrix.all_cases() if case.kind not in WITHOUT and case.codec != "brotli"]
 FILES = matrix.group_by_file(dict.fromkeys([*matrix.covering_subset(CASES, 2), *matrix.full_columns_only(CASES)]))
 ROWS = 600
 
 
-# --- the matrix -----------------------------------------------------------------------------------------------------
+# --- the matrix -------------------------------------------------------------------------------------------------------
 
 
 def readable(case, vectorized):
-    """Spark's vectorized reader takes no BYTE_STREAM_SPLIT of unsigned integers."""
+    """Whether Spark reads the case: its vectorized reader lacks BYTE_STREAM_SPLIT of unsigned integers."""
     return not (vectorized and case.kind in ("uint32", "uint64") and case.encoding == "BYTE_STREAM_SPLIT")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: "-".join(str(part) for part in file))
-def test_matrix(spark, tmp_path, file):
+def test_write_matrix(spark, tmp_path, file):
     path = str(tmp_path / "a.parquet")
     table = matrix.write(FILES[file], path)[2]
     for vectorized in (True, False):
@@ -44,7 +44,7 @@ def test_matrix(spark, tmp_path, file):
         assert matrix.differences(got, table.select(names)) == {}, vectorized
 
 
-# --- filters --------------------------------------------------------------------------------------------------------
+# --- filters ----------------------------------------------------------------------------------------------------------
 
 LONG = "key of more than 64 bytes, of which readers get no more than the first: "
 MOMENT = datetime.datetime(2020, 1, 1)
@@ -54,7 +54,7 @@ def scaled(unit):
     return decimal.Decimal(unit).scaleb(-2)
 
 
-# A type of Arrow, its name in Spark's SQL, the value of a number, and literals to compare with.
+# Arrow type, value by row number, and SQL literals to compare with.
 COLUMNS = {
     "n": (pa.int32(), int, ["17", "-1", "2147483647", "599"]),
     "u": (pa.uint32(), lambda row: row * 7_000_000, ["7000000", "4193000000", "2147483648"]),
@@ -87,8 +87,8 @@ OPERATIONS = ("=", "<", "<=", ">", ">=", "!=", "<=>")
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """A file of several row groups and many pages, with nulls, indexes and Bloom filters, and its table."""
+def stored_file(tmp_path_factory):
+    """Write a file of several row groups and many pages, with nulls and indexes; return path and table."""
     path = tmp_path_factory.mktemp("filters") / "a.parquet"
     rows = np.random.default_rng(3).permutation(ROWS).tolist()[:300] + list(range(300))  # shuffled, then in order
     columns = {"row": pa.array(range(ROWS), pa.int64())}
@@ -114,7 +114,7 @@ SKIPPING = (
 
 
 def answers(spark, path, conditions, *, skipping, vectorized=True):
-    """Give the rows of each condition, each asked by itself in one job; with all means of skipping, or with none."""
+    """Return the rows of each condition, with all means of skipping or with none; one job for all."""
     for name in SKIPPING:
         spark.conf.set(name, skipping)
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
@@ -133,42 +133,44 @@ def conditions_on(name, literals):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_filters(spark, stored_folder, name):
-    asked = conditions_on(name, COLUMNS[name][2])
-    wanted = answers(spark, stored_folder[0], asked, skipping=False)
-    assert any(wanted.values())
+def test_filters_skip_no_matching_rows(spark, stored_file, name):
+    conditions = conditions_on(name, COLUMNS[name][2])
+    expected = answers(spark, stored_file[0], conditions, skipping=False)
+    assert any(expected.values())
     for vectorized in (True, False):
-        assert answers(spark, stored_folder[0], asked, skipping=True, vectorized=vectorized) == wanted
+        assert answers(spark, stored_file[0], conditions, skipping=True, vectorized=vectorized) == expected
 
 
 @pytest.mark.parametrize("of", [[-0.0], [0.0], [-0.0, 0.0, -1.0, 1.0]], ids=str)
-def test_signed_zeros(spark, tmp_path, of):
-    """Without a dictionary, of which parquet-java compares the entries by their bits, whoever wrote it."""
+def test_filters_on_signed_zeros(spark, tmp_path, of):
+    """No dictionary: parquet-java compares its entries by their bits, whichever writer made them."""
     values = pa.array(of * 40, pa.float64())
     table = pa.table({"row": pa.array(range(len(values)), pa.int64()), "x": values, "y": values.cast(pa.float32())})
     write(table, tmp_path / "a", use_dictionary=False, bloom_filter_options={"x": True, "y": True})
-    asked = conditions_on("x", ["0.0D", "-0.0D"]) + conditions_on("y", ["float('0.0')", "float('-0.0')"])
-    assert answers(spark, tmp_path / "a", asked, skipping=True) == answers(spark, tmp_path / "a", asked, skipping=False)
+    conditions = conditions_on("x", ["0.0D", "-0.0D"]) + conditions_on("y", ["float('0.0')", "float('-0.0')"])
+    assert answers(spark, tmp_path / "a", conditions, skipping=True) == answers(
+        spark, tmp_path / "a", conditions, skipping=False
+    )
 
 
-def test_nans_under_the_total_order(spark, tmp_path):
-    """To Spark NaN is the largest value; it knows no bounds of this order, and so skips nothing.
+def test_filters_on_nan_under_total_order(spark, tmp_path):
+    """Spark sorts NaN last and ignores bounds of the total order, so it skips nothing.
 
-    Under the order of the type bounds are without NaNs, and Spark does skip what has some, whoever wrote it.
+    Under the type-defined order bounds exclude NaN, and Spark skips NaN rows of any writer.
     """
     table = pa.table({"row": pa.array(range(80), pa.int64()), "x": pa.array([1.0, float("nan"), 2.0, -1.0] * 20)})
     write(table, tmp_path / "a", column_order="ieee754", bloom_filter_options={"x": True})
-    asked = conditions_on("x", ["1D", "5D", "double('nan')"])
-    wanted = answers(spark, tmp_path / "a", asked, skipping=False)
-    assert len(wanted["x > 5D"]) == 20
-    assert answers(spark, tmp_path / "a", asked, skipping=True) == wanted
+    conditions = conditions_on("x", ["1D", "5D", "double('nan')"])
+    expected = answers(spark, tmp_path / "a", conditions, skipping=False)
+    assert len(expected["x > 5D"]) == 20
+    assert answers(spark, tmp_path / "a", conditions, skipping=True) == expected
 
 
-# --- parquet-java ---------------------------------------------------------------------------------------------------
+# --- parquet-java -----------------------------------------------------------------------------------------------------
 
 
 class Java:
-    """The classes of parquet-java, through Spark's bridge."""
+    """Classes of parquet-java through Spark's bridge."""
 
     def __init__(self, spark):
         self.jvm = spark._jvm
@@ -194,8 +196,8 @@ def pages_of(table, name, group):
 
 
 @pytest.mark.parametrize("name", ["n", "l", "row"])
-def test_indexes_of_parquet_java(java, stored_folder, name):
-    path, table = stored_folder
+def test_parquet_java_reads_page_indexes(java, stored_file, name):
+    path, table = stored_file
     reader = java.open(path)
     try:
         place = table.column_names.index(name)
@@ -223,9 +225,9 @@ def test_indexes_of_parquet_java(java, stored_folder, name):
         reader.close()
 
 
-def test_every_column_has_indexes_in_parquet_java(java, stored_folder):
-    """The columns whose largest values have no successor of 64 bytes have no column index; all have places."""
-    path, table = stored_folder
+def test_parquet_java_finds_an_index_for_every_column(java, stored_file):
+    """Columns whose maximum has no 64-byte upper bound lack a column index; all have an offset index."""
+    path, table = stored_file
     reader = java.open(path)
     try:
         for block in reader.getFooter().getBlocks():
@@ -238,9 +240,9 @@ def test_every_column_has_indexes_in_parquet_java(java, stored_folder):
         reader.close()
 
 
-def test_bloom_filters_of_parquet_java(java, stored_folder):
-    """The bridge makes small numbers int: of longs only large ones can be asked for."""
-    path, table = stored_folder
+def test_parquet_java_reads_bloom_filters(java, stored_file):
+    """The bridge passes small numbers as int, so INT64 columns are probed only with large ones."""
+    path, table = stored_file
     reader = java.open(path)
     binary = java.jvm.org.apache.parquet.io.api.Binary.fromString
     absent = {"n": range(10**6, 10**6 + 300), "l": range(2**40, 2**40 + 300), "s": [f"no {row}" for row in range(300)]}
@@ -260,12 +262,12 @@ def test_bloom_filters_of_parquet_java(java, stored_folder):
 
 
 def test_parquet_java_skips_pages(java, tmp_path):
-    """Of ordered values one page of one row group is read."""
+    """For sorted values one page of one row group is read."""
     numbers = pa.array(range(2**40, 2**40 + ROWS), pa.int64())
     write(pa.table({"row": numbers}), tmp_path / "a")
     api = java.jvm.org.apache.parquet.filter2.predicate.FilterApi
-    wanted = java.jvm.org.apache.parquet.filter2.compat.FilterCompat.get(api.eq(api.longColumn("row"), 2**40 + 555))
-    options = java.jvm.org.apache.parquet.ParquetReadOptions.builder().withRecordFilter(wanted)
+    expected = java.jvm.org.apache.parquet.filter2.compat.FilterCompat.get(api.eq(api.longColumn("row"), 2**40 + 555))
+    options = java.jvm.org.apache.parquet.ParquetReadOptions.builder().withRecordFilter(expected)
     options = options.useColumnIndexFilter(True).useStatsFilter(True).build()
     reader = java.hadoop.ParquetFileReader.open(java.file(tmp_path / "a"), options)
     try:

@@ -1,4 +1,4 @@
-"""``df.write.format("numparq")``: modes, options, partitions, tasks that fail, jobs that fail."""
+"""``df.write.format("numparq")``: modes, options, partitions, failing tasks and jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def save(df: Any, folder: Path, mode: str = "append", **options: Any) -> None:
 
 
 def ids(spark: Any, folder: Path) -> list[int]:
-    """Give what Spark's own reader finds, and see that numparq's finds the same."""
+    """Return the ids that Spark's reader finds, after checking that numparq finds the same."""
     import numparq
 
     found = sorted(row.id for row in spark.read.parquet(str(folder)).select("id").collect())
@@ -48,7 +48,7 @@ def is_clean(folder: Path) -> bool:
     return not any(part[0] in "._" for path in folder.rglob("*") for part in path.relative_to(folder).parts)
 
 
-def test_append_overwrite_and_nothing(numparq_spark, tmp_path):
+def test_append_overwrite_and_empty_frames(numparq_spark, tmp_path):
     folder = tmp_path / "data"
     save(numbers(numparq_spark, 0, 10), folder)
     save(numbers(numparq_spark, 10, 12), folder)
@@ -67,7 +67,7 @@ def test_append_overwrite_and_nothing(numparq_spark, tmp_path):
     assert is_clean(folder)
 
 
-def test_partitions(numparq_spark, tmp_path):
+def test_partition_columns_and_dynamic_overwrite(numparq_spark, tmp_path):
     folder = tmp_path / "data"
     save(numbers(numparq_spark, 0, 9), folder, partitionColumns="key")
     assert {name.split("/")[0] for name in files(folder)} == {"Key=0", "Key=1", "Key=2"}
@@ -121,27 +121,27 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
-        ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
-        ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
-        ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+        ({"nonsense": "1"}, "no option 'nonsense' for writing; the options are:(.|\n)*maxRecordsPerFile"),
+        ({"rowGroupSize": "many"}, "'rowgroupsize' must be a whole number of at least 1, not 'many'"),
+        ({"codec": "snappy", "compression": "zstd"}, "are synonyms"),
+        ({"partitionColumns": "nowhere"}, "the partition column does not exist"),
         ({"compression": "zip"}, "compression 'zip' is not one of"),
         ({"bloomFilters": "nowhere"}, "names the column 'nowhere'"),
     ],
 )
-def test_options_that_are_wrong(numparq_spark, tmp_path, options, message):
+def test_invalid_options_are_refused(numparq_spark, tmp_path, options, message):
     with pytest.raises(Exception, match=message):
         save(numbers(numparq_spark, 0, 3), tmp_path / "data", **options)
     assert not (tmp_path / "data").exists()
 
 
-def test_threads_that_write_side_by_side(numparq_spark, tmp_path):
+def test_concurrent_appends_from_threads(numparq_spark, tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
     import numparq.spark
 
     def append(number: int) -> None:
-        numparq.spark.register(numparq_spark)  # by which the session is that of this thread
+        numparq.spark.register(numparq_spark)  # makes the session active in this thread
         save(numbers(numparq_spark, 10 * number, 10 * number + 10), tmp_path / "data")
 
     with ThreadPoolExecutor(3) as pool:
@@ -151,13 +151,13 @@ def test_threads_that_write_side_by_side(numparq_spark, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
-def test_modes_that_spark_has_for_no_data_source_of_python(numparq_spark, tmp_path, mode):
+def test_modes_unsupported_by_python_data_sources(numparq_spark, tmp_path, mode):
     with pytest.raises(Exception, match='use either the "Append" or "Overwrite" mode'):
         save(numbers(numparq_spark, 0, 3), tmp_path / "data", mode)
 
 
 def ending_source(kill: bool, partition: int, attempts: int) -> Any:
-    """Make a data source whose tasks end in the middle of their rows, in their first attempts."""
+    """Return a data source whose tasks fail halfway in their first attempts."""
     from pyspark.sql.datasource import DataSource
 
     from numparq.spark.data_source.writer import NumparqWriter, make_writer
@@ -201,7 +201,7 @@ def small_batches(numparq_spark: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["fails", "is killed"])
-def test_a_task_that_ends_in_the_middle_and_is_tried_again(small_batches, tmp_path, kill):
+def test_failed_task_is_retried(small_batches, tmp_path, kill):
     spark, folder = small_batches, tmp_path / "data"
     save(numbers(spark, 5000, 5010), folder)
     spark.dataSource.register(ending_source(kill, 1, 2))
@@ -212,7 +212,7 @@ def test_a_task_that_ends_in_the_middle_and_is_tried_again(small_batches, tmp_pa
 
 
 @pytest.mark.parametrize(("mode", "kill"), [("append", True), ("overwrite", False)], ids=["is killed", "fails"])
-def test_a_job_that_fails_leaves_nothing(small_batches, tmp_path, mode, kill):
+def test_failed_job_leaves_nothing(small_batches, tmp_path, mode, kill):
     spark, folder = small_batches, tmp_path / "data"
     save(numbers(spark, 5000, 5010), folder)
     before = files(folder)
@@ -228,12 +228,12 @@ def test_a_job_that_fails_leaves_nothing(small_batches, tmp_path, mode, kill):
 
 def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
     df = numparq_spark.range(0, 10, 1, 2).selectExpr("id", "if(id = 7, '', 'x') as k")
-    with pytest.raises(Exception, match=r"an empty string cannot be told from a null.*column 'k'"):
+    with pytest.raises(Exception, match=r"an empty string cannot be a partition value.*column 'k'"):
         save(df, tmp_path / "data", partitionColumns="k")
     assert not (tmp_path / "data").exists()
 
 
-def test_the_writer_is_pickled_small(tmp_path):
+def test_pickled_writer_is_small(tmp_path):
     from pyspark.sql.types import LongType, StructField, StructType
 
     from numparq.spark.data_source.writer import make_writer
@@ -248,16 +248,16 @@ def test_the_writer_is_pickled_small(tmp_path):
     ("columns", "options", "message"),
     [
         ("", {}, "a DataFrame without columns cannot be written"),
-        ("a int, A string", {}, "two columns of this name.*column 'A'"),
-        ("a array<struct>", {}, "two columns of this name.*column 'X'"),
-        ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
-        ("ID int", {}, "called 'id', and readers are to take both for one"),
-        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
-        ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
+        ("a int, A string", {}, "two columns have this name.*column 'A'"),
+        ("a array<struct>", {}, "two columns have this name.*column 'X'"),
+        ("id string", {}, r"do not form one table with the existing ones.*column is string here.*data', column 'id'\)"),
+        ("ID int", {}, "the existing column 'id' has a name that readers treat as equal"),
+        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, but the frame by 'k'"),
+        ("id int, k array<int>", {"partitionColumns": "k"}, "values of type list cannot be partition values"),
         ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
     ],
 )
-def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, options, message):
+def test_invalid_columns_are_refused_before_tasks_run(tmp_path, columns, options, message):
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
     import numparq
@@ -276,7 +276,7 @@ def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, op
     assert is_clean(tmp_path / "data")
 
 
-def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):
+def test_write_of_rows_if_spark_passes_no_batches(tmp_path, monkeypatch):
     from pyspark.sql import Row
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 

@@ -1,4 +1,4 @@
-"""All of Spark's types through ``df.write.format("numparq")``: Spark's own reader gives back what was written."""
+"""All of Spark's types written through ``df.write.format("numparq")`` and read back by Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 400
-# By name: a value made of the number of a row, which is 0 to 399.
+# SQL by type: a value from the row number, 0 to 399.
 VALUES = {
     "bool": "id % 2 = 0",
     "byte": "cast(id % 100 - 50 as tinyint)",
@@ -33,7 +33,7 @@ VALUES = {
     "variant": 'parse_json(concat(\'{"a": \', id, \', "b": [null, "x"]}\'))',
 }
 FLAT = {name: f"if(id % 7 = 3, null, {value})" for name, value in VALUES.items()}
-# Values within others, with nulls in all places.
+# Nestings of a value, with nulls at every level.
 NESTINGS = {
     "array": "case id % 5 when 0 then null when 1 then array() else array({0}, null, {0}) end",
     "struct": "if(id % 5 = 0, null, struct({0} as `x y`, if(id % 5 = 1, null, struct({0} as inner)) as s))",
@@ -57,12 +57,12 @@ def frame(spark: Any, expressions: dict[str, str]) -> Any:
 
 
 def rows(df: Any) -> list[str]:
-    """Give the rows as text, by which NaN is equal to itself."""
+    """Return the rows as text, so that NaN equals itself."""
     return [repr(row) for row in df.sort("id").collect()]
 
 
 def plain(schema: Any) -> Any:
-    """Give a schema as a reader of files has it: everything nullable."""
+    """Return a schema with everything nullable, as a reader of files has it."""
     import json
 
     def nullable(of: Any) -> Any:
@@ -75,7 +75,7 @@ def plain(schema: Any) -> Any:
 
 
 @pytest.mark.parametrize("nesting", [None, *NESTINGS])
-def test_spark_reads_what_was_written(numparq_spark, tmp_path, nesting):
+def test_every_type_round_trips_through_spark(numparq_spark, tmp_path, nesting):
     expressions = FLAT if nesting is None else {n: NESTINGS[nesting].format(f"({v})") for n, v in FLAT.items()}
     df = frame(numparq_spark, expressions)
     writer = df.write.format("numparq").mode("append")
@@ -92,7 +92,7 @@ def test_spark_reads_what_was_written(numparq_spark, tmp_path, nesting):
 
 
 @pytest.mark.parametrize("bloom", [False, True])
-def test_sparks_own_pushdown_finds_the_rows(numparq_spark, tmp_path, bloom):
+def test_spark_pushdown_finds_every_row(numparq_spark, tmp_path, bloom):
     df = frame(numparq_spark, {**FLAT, "nested": "struct(id as n)"}).cache()
     writer = df.write.format("numparq").mode("append").option("rowGroupSize", 100).option("maxRowsPerPage", 20)
     if bloom:
@@ -109,7 +109,7 @@ def test_sparks_own_pushdown_finds_the_rows(numparq_spark, tmp_path, bloom):
     assert {tests[number]: got.get(number, 0) for number in range(len(tests))} == dict(zip(tests, counts, strict=True))
 
 
-def test_spark_finds_nan_beside_other_numbers(numparq_spark, tmp_path):
+def test_spark_filters_find_nan(numparq_spark, tmp_path):
     df = numparq_spark.range(0, 1000, 1, 1).selectExpr("id", "if(id % 7 = 0, double('NaN'), id / 1000) as x")
     df.write.format("numparq").mode("append").option("rowGroupSize", 100).option("maxRowsPerPage", 20).save(
         str(tmp_path / "data")
@@ -118,7 +118,7 @@ def test_spark_finds_nan_beside_other_numbers(numparq_spark, tmp_path):
     assert [found.where(test).count() for test in ("x = double('NaN')", "x > 5", "x <= 0.5")] == [143, 143, 429]
 
 
-def test_time_zones_of_sessions_do_not_count(numparq_spark, tmp_path):
+def test_session_time_zone_does_not_matter(numparq_spark, tmp_path):
     df = frame(numparq_spark, {"t": FLAT["timestamp"], "l": f"array({FLAT['timestamp']})"})
     expected = rows(df.selectExpr("id", "unix_micros(t) t", "unix_micros(l[0]) l"))
     for zone in ("America/New_York", "Asia/Kolkata"):
@@ -131,7 +131,7 @@ def test_time_zones_of_sessions_do_not_count(numparq_spark, tmp_path):
         assert rows(found.selectExpr("id", "unix_micros(t) t", "unix_micros(l[0]) l")) == expected
 
 
-def test_columns_that_may_not_be_null_are_required(numparq_spark, tmp_path):
+def test_not_null_columns_are_required(numparq_spark, tmp_path):
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
     schema = StructType(
@@ -159,7 +159,7 @@ def test_columns_that_may_not_be_null_are_required(numparq_spark, tmp_path):
         ("struct(array(null) as x)", "needs a type"),
     ],
 )
-def test_values_that_cannot_be_written(numparq_spark, tmp_path, value, advice):
+def test_unsupported_types_are_refused(numparq_spark, tmp_path, value, advice):
     df = numparq_spark.range(3).selectExpr("id", f"{value} as odd")
     with pytest.raises(Exception, match=rf"cannot be written: (.|\n)*{advice}(.|\n)*column 'odd'") as caught:
         df.write.format("numparq").mode("append").save(str(tmp_path / "data"))
@@ -167,7 +167,7 @@ def test_values_that_cannot_be_written(numparq_spark, tmp_path, value, advice):
     assert not (tmp_path / "data").exists()
 
 
-def test_numparq_and_pyarrow_read_what_spark_has_written_through_numparq(numparq_spark, tmp_path):
+def test_numparq_and_pyarrow_read_the_written_file(numparq_spark, tmp_path):
     import numparq
 
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -1,4 +1,4 @@
-"""Columns of all types that Arrow and Parquet have in common, of six rows each, with nulls and odd values."""
+"""Columns of every type shared by Arrow and Parquet: six rows each, with nulls and unusual values."""
 
 from __future__ import annotations
 

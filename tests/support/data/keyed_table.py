@@ -1,4 +1,4 @@
-"""A table with a key, in small pages."""
+"""A table with a sorted key, in small pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaf values as plain Python lists, to be held against what pyarrow's own file has."""
+"""Leaf values as plain Python lists, for comparison with pyarrow's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY
 
 
 def leaf_to_list(leaf, node, num_rows):
-    """Give what a leaf holds for each row: None, or the value as stored (bytes for both byte arrays)."""
+    """Return the leaf's value for each row: None, or the stored value (bytes for byte arrays)."""
     for array, dtype in (
         (leaf.starts, "i8"),
         (leaf.ends, "i8"),
@@ -69,7 +69,7 @@ def pyarrow_file(table):
 
 
 def pyarrow_schema(file):
-    """Path, physical type, length, logical type and maximal levels of each leaf, as pyarrow has them."""
+    """Return path, physical type, length, logical type and maximum levels of each leaf, read by pyarrow."""
     columns = [file.schema.column(number) for number in range(len(file.schema))]
     return [
         (
@@ -98,7 +98,7 @@ KINDS = {"STRING": "String", "DATE": "Date", "UUID": "UUID", "FLOAT16": "Float16
 
 
 def logical_type_json(logical_type):
-    """Write a logical type as pyarrow's JSON does."""
+    """Return a logical type in pyarrow's JSON form."""
     if logical_type is None:
         return {"Type": "None"}
     if logical_type.kind in KINDS:
@@ -112,7 +112,7 @@ def logical_type_json(logical_type):
 
 
 def stored_values(array):
-    """Give the values of an array of pyarrow's that was read without an Arrow schema, as stored."""
+    """Return the stored values of a pyarrow array that was read without an Arrow schema."""
     import pyarrow as pa
 
     kind = array.type

@@ -1,4 +1,4 @@
-"""Nested columns to write: of Python objects, of Arrow data, and random ones."""
+"""Nested columns to write: Python objects, Arrow arrays and random values."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def scalar_strategies() -> st.SearchStrategy:
 
 @st.composite
 def nested_strategies(draw: Any, depth: int) -> st.SearchStrategy:
-    """Draw a strategy: values of one type, of at most a depth."""
+    """Draw a strategy for values of one type, nested at most `depth` deep."""
     kind = draw(st.sampled_from(["scalar", "list", "struct"])) if depth else "scalar"
     if kind == "scalar":
         return st.none() | draw(scalar_strategies())

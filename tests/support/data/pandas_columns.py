@@ -1,4 +1,4 @@
-"""Columns of every pandas dtype, labels and names of every kind; pyarrow's where it is installed."""
+"""Columns of every pandas dtype, and labels of every kind; pyarrow dtypes if it is installed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def categorical_columns():
 
 
 def columns():
-    """Give three rows of every dtype, the second of them a null where it has one."""
+    """Return three rows of every dtype; the second is null if the dtype has nulls."""
     for source in (numpy_columns, object_columns, extension_columns, sparse_columns, categorical_columns):
         for name, array in source():
             yield name, pd.Series(array, dtype=array.dtype)
@@ -250,7 +250,7 @@ LABELS: dict[str, pd.Index] = dict(labels())
 
 
 def assert_round_trip(got: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """Hold a frame against what it has to be, down to the dtypes of categories and the types of names."""
+    """Check that frames are equal, including category dtypes and label types."""
     assert [dtypes_equal(*pair) for pair in zip(got.dtypes, expected.dtypes, strict=True)] == [True] * got.shape[1]
     for index, other in ((got.index, expected.index), (got.columns, expected.columns)):
         assert list(map(type, index.names)) == list(map(type, other.names))

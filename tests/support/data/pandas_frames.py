@@ -1,4 +1,4 @@
-"""Every type that pyarrow writes, every index, labels and dtypes of pandas: what end-to-end tests go through."""
+"""Every type that pyarrow writes, and every pandas index, label and dtype, for end-to-end tests."""
 
 from __future__ import annotations
 

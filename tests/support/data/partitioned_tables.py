@@ -1,4 +1,4 @@
-"""Tables that partitioned datasets are made of, and their rows as plain values, whoever wrote or read them."""
+"""Tables for partitioned datasets, and their rows as plain values for any reader or writer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def table(*kinds: str) -> pa.Table:
-    """Rows told apart by ``n``, and a column ``key`` (``key 1``, ...) of each kind."""
+    """Return rows numbered by ``n`` with one column ``key`` (``key 1``, ...) per kind."""
     columns = {
         "n": pa.array(range(ROWS), pa.int64()),
         "text": pa.array([None if n % 7 == 3 else f"text {n}" for n in range(ROWS)]),
@@ -51,7 +51,7 @@ def key_columns(of: pa.Table) -> list[str]:
 
 
 def rows(frame: pd.DataFrame, names: list[str]) -> dict[str, list[Any]]:
-    """Plain values of the columns, in the order of ``n``; None is a null."""
+    """Return plain values of the columns, sorted by ``n``; None is null."""
     frame = frame.sort_values("n")
     return {name: [None if pd.isna(value) else _plain(value) for value in frame[name]] for name in names}
 
@@ -63,19 +63,19 @@ def _plain(value: Any) -> Any:
 
 
 def write(of: pa.Table, folder: Path, **options: Any) -> None:
-    """Write with numparq, by the columns called ``key``."""
+    """Write with numparq, partitioned by the ``key`` columns."""
     frame = of.to_pandas(types_mapper=pd.ArrowDtype)
     numparq.to_parquet(frame, folder, partition_cols=key_columns(of), index=False, **options)
 
 
 def read(folder: Path, of: pa.Table, **options: Any) -> pd.DataFrame:
-    """Read with numparq, saying the types of the partitions."""
+    """Read with numparq, with the partition types given."""
     types = {key: of.schema.field(key).type for key in key_columns(of)}
     return numparq.read_parquet(folder, partitioning=types, **options)
 
 
 def assert_same_rows(got: Any, of: pa.Table) -> None:
-    """Hold what was read, a frame or a table, against what was written, whatever the order of rows."""
+    """Check that a frame or table has the written rows, in any order."""
     frame = got.to_pandas(types_mapper=pd.ArrowDtype) if isinstance(got, pa.Table) else got
     assert sorted(frame.columns) == sorted(of.column_names)
     assert rows(frame, of.column_names) == of.to_pydict()

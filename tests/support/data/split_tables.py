@@ -1,4 +1,4 @@
-"""Random tables in a folder, for tests that divide them into splits: of several schemas, writers and layouts."""
+"""Random tables in a folder for tests of splits: several schemas, writers and layouts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def pick(rng: Rng, *items: Any) -> Any:
 
 
 def _maybe(rng: Rng, values: list[Any]) -> list[Any]:
-    """Values, of which some are null, or none are."""
+    """Return the values, with nulls in some of them or without any."""
     share = pick(rng, 0, 0, 0.2)
     return [None if rng.random() < share else value for value in values]
 
 
 def _table(rng: Rng, rows: int, first_row: int) -> pa.Table:
-    """A file's rows; `id` numbers them over all files, and is in every one."""
+    """Return the rows of one file; `id` numbers rows over all files."""
     numbers = rng.integers(-50, 50, rows).tolist()
     made = {
         "i": pa.array(_maybe(rng, numbers), pick(rng, pa.int8(), pa.int32(), pa.int64())),
@@ -82,7 +82,7 @@ def _partition(rng: Rng, layout: str) -> str:
 
 
 def random_table(rng: Rng, folder: Path) -> None:
-    """Write the files of a table."""
+    """Write the files of a random table."""
     layout, int96 = pick(rng, "flat", "one", "two"), bool(rng.random() < 0.2)
     first_row = 0
     for number in range(int(rng.integers(1, 7))):
@@ -94,7 +94,7 @@ def random_table(rng: Rng, folder: Path) -> None:
 
 
 def random_filter(rng: Rng, names: set[str]) -> Any:
-    """A filter of columns that there are, or None."""
+    """Return a filter on existing columns, or None."""
     tests = [
         ("i", col("i") < int(rng.integers(-50, 50))),
         ("i", ~(col("i") == 3)),
@@ -118,13 +118,13 @@ def random_filter(rng: Rng, names: set[str]) -> Any:
 
 
 def numbered_frame(rows: int, seed: int = 0) -> pd.DataFrame:
-    """A frame whose rows are numbered by `id`."""
+    """Return a frame with rows numbered by `id`."""
     rng = np.random.default_rng(seed)
     return pd.DataFrame({"id": np.arange(rows), "x": rng.random(rows), "s": rng.choice(["a", "bb"], rows)})
 
 
 def thousands(folder: Path) -> Path:
-    """Four files of 1,000 rows, in two partitions; ten row groups each, sorted by id."""
+    """Write four files of 1,000 rows in two partitions: ten row groups each, sorted by id."""
     for number in range(4):
         place = folder / f"p={number // 2}"
         place.mkdir(parents=True, exist_ok=True)
@@ -135,18 +135,18 @@ def thousands(folder: Path) -> Path:
 
 
 def read_splits(table: Any, reader: Any = None) -> pd.DataFrame:
-    """Read all splits of a table, by a copy of what reads them."""
+    """Read all splits of a table with a copy of its reader."""
     reader = reader or pickle.loads(pickle.dumps(table.reader))
     return pd.concat([reader.frame(split) for split in [*table.splits, Split()]], ignore_index=True)
 
 
 def first_split_of(table: Any, name: str) -> Split:
-    """The first split that begins with a file of that name."""
+    """Return the first split that begins with the named file."""
     return next(split for split in table.splits if split.files[0].endswith(name))
 
 
 def comparable(value: Any) -> Any:
-    """A value of a frame, to be compared: nothing that is missing is told from another, arrays are lists."""
+    """Return a value in comparable form: one null for all missing values, lists for arrays."""
     if isinstance(value, (list, np.ndarray, tuple)):
         return [comparable(item) for item in value]
     if isinstance(value, dict):
@@ -155,7 +155,7 @@ def comparable(value: Any) -> Any:
 
 
 def rows_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """The values of a frame by column, those of an index that is none of Python's ranges included."""
+    """Return values by column, including index levels other than a RangeIndex."""
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     return {str(name): [comparable(value) for value in frame[name].astype(object)] for name in frame.columns}

@@ -1,4 +1,4 @@
-"""Columns whose statistics are known: of a type, of floats, of everything that pyarrow writes."""
+"""Columns with known statistics: of one type, of floats, of every type that pyarrow writes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def arrow_columns():
 
 
 def to_leaf_values(array, leaf):
-    """The values of an Arrow array as `LeafValues` has them."""
+    """Return the values of an Arrow array as `LeafValues`."""
     import pyarrow as pa
 
     if leaf.physical == 6:

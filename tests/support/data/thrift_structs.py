@@ -1,4 +1,4 @@
-"""Random structs of the IDL, and random fields that it does not know, for hypothesis."""
+"""Hypothesis strategies for random structs of the IDL, and for unknown fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBERS = {3: 8, 6: 16, 8: 32, 10: 64}
 
 
 def values(code: int, about: list, depth: int = 0) -> st.SearchStrategy:
-    """Give values for a field of the IDL; enums may have values of the future."""
+    """Return a strategy for values of an IDL field; enums may have unknown values."""
     if code == 12:
         return structs(about[0], depth + 1)
     if code == 15:
@@ -31,7 +31,7 @@ def values(code: int, about: list, depth: int = 0) -> st.SearchStrategy:
 
 
 def structs(kind: type, depth: int = 0) -> st.SearchStrategy:
-    """Give objects of a class of the IDL; of a union, at most one field is set."""
+    """Return a strategy for objects of an IDL class; unions have at most one field."""
     spec = [
         (name, values(code, about, depth), required) for _, (code, name, *about, required) in kind.thrift_spec.items()
     ]
@@ -80,7 +80,7 @@ UNKNOWN = st.tuples(FIELD_IDS, ANYTHING).map(lambda field: (field[0], *field[1])
 
 
 def with_unknown_fields(fields: list, unknown: list, rng: random.Random, inside: bool) -> list:
-    """Put unknown fields between those of a struct, and of the structs in it."""
+    """Insert unknown fields between those of a struct and of its nested structs."""
     out = []
     for field_id, kind, value in fields:
         if inside and kind == twin.STRUCT and value:

@@ -1,4 +1,4 @@
-"""Variants: Hypothesis strategies of values, and columns of them, shredded in any way."""
+"""Variants: Hypothesis strategies for values, and columns of them with any shredding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.oracles import variant as twin
 
 
 def exact_value(value):
-    """Tell values apart that are equal: 1, 1.0 and True, -0.0 and 0.0; and make NaN equal to itself."""
+    """Return a key that distinguishes equal values (1, 1.0, True; -0.0, 0.0) and makes NaN equal to itself."""
     if isinstance(value, dict):
         return {key: exact_value(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -41,7 +41,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=12
 )
 
-NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
+NO_TYPE = "a VARIANT cannot be shredded as {}"
 VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
 EMPTY = b"\x01\x00\x00"  # metadata without names
 NAMES = ["value", "é", "b", "", "a", "\U0001f422", "unused", "a.b", "\uffff", "typed_value"]
@@ -74,7 +74,7 @@ schemas = st.recursive(
 
 
 def node_of(schema, name="typed_value"):
-    """Give the node of a ``typed_value``."""
+    """Return the schema node of a ``typed_value``."""
     if isinstance(schema, int):
         physical, logical, length = LEAVES[schema]
         return SchemaNode(name, OPTIONAL, physical, length, logical)
@@ -101,7 +101,7 @@ def variant_node(schema, name="v", repetition=OPTIONAL):
 
 
 def nested_file():
-    """Lists of variants that are shredded as objects, beside a number."""
+    """Write lists of variants shredded as objects, beside a number."""
     random.seed(5)
     lists = []
     for number in range(40):

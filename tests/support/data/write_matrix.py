@@ -1,4 +1,4 @@
-"""The matrix of what is written: dtype, nulls, encoding, nesting of columns; codec, page version, sizes of files."""
+"""The write matrix: dtype, nulls, encoding and nesting of columns; codec, page version and sizes of files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIXED = ("PLAIN", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")
 
 
 class MatrixType(NamedTuple):
-    """A type: of Arrow, the encodings that there are for it, one value by a random generator, a dtype of pandas."""
+    """An Arrow type with its encodings, a generator of values, and a pandas dtype."""
 
     arrow: pa.DataType
     encodings: tuple[str, ...]
@@ -73,7 +73,7 @@ def _five_bytes(draw):
 
 
 def _moment(step):
-    """Give moments of whole steps, a number of microseconds, about 1970 and far from it."""
+    """Return a generator of timestamps in whole steps (in microseconds), near 1970 and far from it."""
     return lambda draw: (
         _EPOCH
         + datetime.timedelta(
@@ -161,23 +161,23 @@ class MatrixCase(NamedTuple):
 
     @property
     def file(self):
-        """What all columns of a file have in common."""
+        """Return the parameters shared by all columns of a file."""
         return self.codec, self.version, self.size
 
     @property
     def column(self):
-        """Its name."""
+        """Return the column's name."""
         return f"{self.kind}|{self.nulls}|{self.encoding}|{self.nesting}"
 
     @property
     def path(self):
-        """The path of the leaf that the case is about."""
+        """Return the path of the leaf under test."""
         inside = {"list": "list.element", "struct": "a", "map": "key_value.value"}
         return ".".join([self.column, *(inside[part] for part in self.nesting.split(" of ") if part != "flat")])
 
 
 def all_cases():
-    """List all cases; nested ones are of a few types."""
+    """Return all cases; nested cases cover only a few types."""
     columns = [
         (kind, nulls, encoding, nesting)
         for nesting in NESTINGS
@@ -189,7 +189,7 @@ def all_cases():
 
 
 def covering_subset(cases, strength, seed=0):
-    """Choose of all cases so many that whatever values of `strength` parameters occur together do so in one."""
+    """Choose cases that cover every combination of values of any `strength` parameters."""
     cases = list(cases)
     random.Random(seed).shuffle(cases)
     seen, chosen = set(), []
@@ -202,12 +202,12 @@ def covering_subset(cases, strength, seed=0):
 
 
 def full_columns_only(cases):
-    """Choose the files with all columns of one kind of nulls: what a cover has may be empty, or all nulls."""
+    """Choose files whose columns share one kind of nulls; covering subsets may be all empty or all null."""
     return [case for case in cases if case.nulls == "some" and (case.codec, case.size) == ("zstd", "rows")]
 
 
 def group_by_file(cases):
-    """Sort cases into files."""
+    """Group cases by file."""
     files: dict[tuple, list[MatrixCase]] = {}
     for case in cases:
         files.setdefault(case.file, []).append(case)
@@ -228,7 +228,7 @@ def _present(nulls, count, draw):
 
 
 def _nested(nesting, draw, value):
-    """Give a row of a nested column; `value` gives what is innermost."""
+    """Return a row of a nested column; `value` draws the innermost value."""
     several = lambda make: [make() for _ in range(draw.choice([0, 1, 2, 2, 5]))]  # noqa: E731
     if nesting == "list":
         return several(value)
@@ -261,7 +261,7 @@ def nested_type(nesting, inner):
 
 @cache
 def arrow_values(kind, nulls, nesting, count):
-    """Make the values of a column, always the same ones."""
+    """Return the values of a column, always the same."""
     draw = random.Random(zlib.crc32(f"{kind}|{nulls}|{nesting}".encode()))
     make = KINDS[kind].value
     present = _present(nulls, count, draw)
@@ -280,7 +280,7 @@ def arrow_values(kind, nulls, nesting, count):
 
 
 def series(case, values):
-    """Make a column of a frame, of the dtype that the case is about."""
+    """Return a column of a frame with the case's dtype."""
     dtype = KINDS[case.kind].pandas
     if case.nesting != "flat" or dtype is None:
         return pd.Series(pd.arrays.ArrowExtensionArray(values))
@@ -288,14 +288,14 @@ def series(case, values):
 
 
 def frame_of(cases):
-    """Make the frame of a file, and the table that it is to be read as."""
+    """Return the frame of a file, and the table that readers must return."""
     columns = {case.column: arrow_values(case.kind, case.nulls, case.nesting, SIZES[case.size][0]) for case in cases}
     frame = pd.DataFrame({case.column: series(case, columns[case.column]) for case in cases})
     return frame, pa.table(columns)
 
 
 def write(cases, path=None, **options):
-    """Write a file by numparq."""
+    """Write a file with numparq."""
     import numparq
 
     codec, version, size = cases[0].file
@@ -320,7 +320,7 @@ def write(cases, path=None, **options):
 
 
 def difference(got, wanted):
-    """Say how an array differs from what is wanted; None where it does not. Floats are compared by their bits."""
+    """Return how an array differs from the expected one, or None. Floats compare by their bits."""
     got, wanted = (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in (got, wanted))
     if len(got) != len(wanted):
         return f"{len(got)} items instead of {len(wanted)}"
@@ -359,7 +359,7 @@ def float_nans(bits, kind):
 
 
 def as_list(array):
-    """Give a map, or what a reader made of one, as a list of structs."""
+    """Return a map, in any reader's form, as a list of structs."""
     if not pa.types.is_map(array.type):
         return array
     entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
@@ -367,7 +367,7 @@ def as_list(array):
 
 
 def differences(got, table):
-    """Say column by column what differs."""
+    """Return the differences by column."""
     found = {}
     for name in table.column_names:
         wrong = difference(got[name], table[name])

@@ -1,1 +1,1 @@
-"""Files made by hand, edited or wrong."""
+"""Files built by hand, edited or invalid."""

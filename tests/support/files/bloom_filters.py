@@ -1,4 +1,4 @@
-"""The Bloom filters of a file, found through its footer."""
+"""The Bloom filters of a file, located through its footer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def without_absent(value):
 
 
 def read_header(encoded):
-    """A header, and its length."""
+    """Return a Bloom filter header and its length."""
     data = np.frombuffer(encoded, np.uint8)
     words = thrift_layout("BloomFilterHeader")
     header = without_absent(to_dict(root_record(words, read_record(data, len(data), words), data)))
@@ -27,7 +27,7 @@ def read_header(encoded):
 
 
 def read_bloom_filters(path, row_group=0):
-    """The Bloom filters of a row group by the names of their columns."""
+    """Return the Bloom filters of a row group by column name."""
     data, file = path.read_bytes(), ParquetFile(path)
     found = {}
     for each, chunk in zip(file.schema, file.metadata.row_groups[row_group].columns, strict=True):

@@ -1,7 +1,6 @@
-"""Files put together by hand: pages and a footer as thriftpy2 objects, written by it, with anything in them changed.
+"""Files built by hand from pages and a footer as thriftpy2 objects, any of which may be changed.
 
-The IDL is that of numparq, with fields, values and structs of the future added to it (`FUTURE`), so that files
-can hold what no reader of today knows.
+The IDL is numparq's with unknown fields, values and structs added (`FUTURE`).
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def to_bytes(thing: Any) -> bytes:
 
 
 def from_bytes(name: str, data: bytes) -> tuple[Any, int]:
-    """Read a struct; gives it and its length."""
+    """Read a struct; return it with its length."""
     from thriftpy2.protocol.compact import TCompactProtocol
 
     stream = io.BytesIO(data)
@@ -74,7 +73,7 @@ def from_bytes(name: str, data: bytes) -> tuple[Any, int]:
 
 @dataclass
 class FilePage:
-    """A page: its header without sizes, which are filled in where they are None, and its body."""
+    """A page: its header, whose sizes are filled in if None, and its body."""
 
     header: Any
     body: bytes
@@ -98,13 +97,13 @@ class FilePage:
 
 @dataclass
 class HandmadeFile:
-    """A file: its footer, and the pages of each chunk by (row group, column)."""
+    """A file: its footer, and pages by (row group, column)."""
 
     footer: Any
     chunks: dict[tuple[int, int], list[FilePage]] = field(default_factory=dict)
 
     def laid_out(self) -> tuple[bytes, Any]:
-        """Give the bytes up to the footer, and a footer with the offsets and sizes of its chunks."""
+        """Return the bytes before the footer, and a footer with offsets and sizes of its chunks."""
         footer = copy.deepcopy(self.footer)
         data = MAGIC
         for (group, column), pages in self.chunks.items():
@@ -122,20 +121,20 @@ class HandmadeFile:
         return data, footer
 
     def stored(self, change: Callable[[Any], None] = lambda footer: None) -> bytes:
-        """Give the bytes of the file, with something changed in its footer."""
+        """Return the bytes of the file after a change to its footer."""
         data, footer = self.laid_out()
         change(footer)
         return with_footer(data, footer)
 
 
 def with_footer(data: bytes, footer: Any) -> bytes:
-    """Put a footer behind the pages."""
+    """Append a footer to the pages."""
     end = to_bytes(footer)
     return data + end + struct.pack("<I", len(end)) + MAGIC
 
 
 def parse_file(data: bytes) -> HandmadeFile:
-    """Take a (sound) file apart; indexes and Bloom filters are left behind."""
+    """Parse a valid file; indexes and Bloom filters are dropped."""
     (length,) = struct.unpack("<I", data[-8:-4])
     footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])
     chunks: dict[tuple[int, int], list[FilePage]] = {}
@@ -165,7 +164,7 @@ def _pages(data: bytes, facts: Any) -> list[FilePage]:
 
 
 def encode_plain(physical: int, values: Sequence[Any]) -> bytes:
-    """Encode values PLAIN; those of BYTE_ARRAY are bytes, those of the other types numbers."""
+    """Encode values as PLAIN: bytes for BYTE_ARRAY, numbers for other types."""
     if physical == BYTE_ARRAY:
         return b"".join(struct.pack("<I", len(value)) + value for value in values)
     form = {INT32: "i", INT64: "q", FLOAT: "f", DOUBLE: "d"}[physical]
@@ -173,7 +172,7 @@ def encode_plain(physical: int, values: Sequence[Any]) -> bytes:
 
 
 def encode_indices(values: Sequence[int], width: int) -> bytes:
-    """Encode small numbers in one bit-packed run of the hybrid encoding."""
+    """Encode small numbers in one bit-packed run of the RLE hybrid."""
     groups = (len(values) + 7) // 8
     packed = sum(value << width * place for place, value in enumerate(values))
     header, start = groups << 1 | 1, b""
@@ -183,13 +182,13 @@ def encode_indices(values: Sequence[int], width: int) -> bytes:
 
 
 def encode_levels(present: Sequence[int]) -> bytes:
-    """Encode definition levels as V1 pages have them."""
+    """Encode definition levels for a V1 page."""
     section = encode_indices(present, 1)
     return struct.pack("<I", len(section)) + section
 
 
 def data_page(num_values: int, body: bytes, encoding: int = PLAIN, level_encoding: int = RLE) -> FilePage:
-    """Make a V1 data page."""
+    """Build a V1 data page."""
     return FilePage(
         extended_idl().PageHeader(
             type=DATA_PAGE,
@@ -205,7 +204,7 @@ def data_page(num_values: int, body: bytes, encoding: int = PLAIN, level_encodin
 
 
 def data_page_v2(num_values: int, nulls: int, section: bytes, values: bytes, encoding: int = PLAIN) -> FilePage:
-    """Make a V2 data page; `section` is its definition levels."""
+    """Build a V2 data page; `section` is its definition levels."""
     return FilePage(
         extended_idl().PageHeader(
             type=DATA_PAGE_V2,
@@ -223,7 +222,7 @@ def data_page_v2(num_values: int, nulls: int, section: bytes, values: bytes, enc
 
 
 def dictionary_page(num_values: int, body: bytes, encoding: int = PLAIN) -> FilePage:
-    """Make a dictionary page."""
+    """Build a dictionary page."""
     return FilePage(
         extended_idl().PageHeader(
             type=DICTIONARY_PAGE,
@@ -234,14 +233,14 @@ def dictionary_page(num_values: int, body: bytes, encoding: int = PLAIN) -> File
 
 
 def other_page(page_type: int, body: bytes) -> FilePage:
-    """Make a page that is neither of data nor a dictionary."""
+    """Build a page that is neither a data page nor a dictionary page."""
     header = extended_idl().IndexPageHeader() if page_type == INDEX_PAGE else None
     return FilePage(extended_idl().PageHeader(type=page_type, index_page_header=header), body)
 
 
 @dataclass
 class FileColumn:
-    """A column of a file made by hand: one list of pages a row group."""
+    """A column of a handmade file: one list of pages per row group."""
 
     name: str
     physical: int

@@ -1,4 +1,4 @@
-"""Codecs in all their framings: what compresses a page's bytes as each of them does."""
+"""Codecs in all their framings: compressors of page bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lz4_frame(data):
 
 
 def lzo_block(data):
-    """Compress: a run of the first bytes, and a copy of it as often as it goes."""
+    """Compress as a literal run of the first bytes and repeated copies of it."""
     head = next((size for size in range(4, len(data)) if data == (data[:size] * len(data))[: len(data)]), len(data))
     if head < 4:
         return (lzo.first_run(data) if data else b"") + lzo.END
@@ -35,7 +35,7 @@ def big_endian(number):
 
 
 def hadoop(data, block, cuts=(), inner=None):
-    """Compress as Hadoop's streams do: at `cuts` a new length begins, every `inner` bytes a new block."""
+    """Compress as Hadoop's streams do: a new length at each of `cuts`, a new block every `inner` bytes."""
     stream = b""
     edges = [0, *cuts, len(data)]
     for start, stop in pairwise(edges):

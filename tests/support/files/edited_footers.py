@@ -1,4 +1,4 @@
-"""Files with a footer of our choice: pyarrow writes the pages, thriftpy2 rewrites what describes them."""
+"""Files with edited footers: pyarrow writes the pages, thriftpy2 rewrites the metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THRIFT = thrift_module()
 
 
 def write_with_footer(table: pa.Table, edit: Callable[[Any], None], **options: Any) -> bytes:
-    """Write a table (without ARROW:schema unless asked), and edit its FileMetaData."""
+    """Write a table (without ARROW:schema by default) and edit its FileMetaData."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer, **{"store_schema": False, **options})
     raw = buffer.getvalue()
@@ -31,7 +31,7 @@ def write_with_footer(table: pa.Table, edit: Callable[[Any], None], **options: A
 
 
 def write_annotated_column(column: pa.Array, **element: Any) -> bytes:
-    """Write one column ``a`` whose SchemaElement has these annotations and no others."""
+    """Write one column ``a`` with exactly these annotations in its SchemaElement."""
 
     def edit(footer: Any) -> None:
         for name in ("converted_type", "logicalType", "precision", "scale"):
@@ -41,7 +41,7 @@ def write_annotated_column(column: pa.Array, **element: Any) -> bytes:
 
 
 def logical_type(kind: str, **parameters: Any) -> Any:
-    """Make a LogicalType; ``unit="MILLIS"`` and the like become TimeUnits."""
+    """Build a LogicalType; ``unit="MILLIS"`` and the like become TimeUnits."""
     if "unit" in parameters:
         unit = parameters["unit"]
         member = {"MILLIS": "MilliSeconds", "MICROS": "MicroSeconds", "NANOS": "NanoSeconds"}[unit]

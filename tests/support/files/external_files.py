@@ -1,4 +1,4 @@
-"""Files whose column chunks are in other files."""
+"""Files with external column chunks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def footer_of(data: bytes):
 
 
 def write_parts(folder, paths, rows=10, **options):
-    """Write files with ten rows each, and one with the footers of all; gives what should be read from it."""
+    """Write files of ten rows each, and one with the footers of all; return the expected rows."""
     groups, frames, footer = [], [], None
     for number, path in enumerate(paths):
         name = folder / path

@@ -1,6 +1,6 @@
-"""Other footers and indexes for the same pages: legal ones that help less, ones of writers with bugs, and lies.
+"""Replaced footers and indexes for the same pages: legal but less helpful, of buggy writers, or false.
 
-A file is taken apart with thriftpy2, and put together again with its indexes behind the old footer's place.
+A file is parsed with thriftpy2 and written again with its indexes after the old footer's position.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPRECATED = ("min", "max")
 
 
 class FileParts:
-    """A file taken apart: its footer, and the indexes of each chunk, to be changed in place."""
+    """A parsed file: its footer and the indexes of each chunk, to be changed in place."""
 
     def __init__(self, data: bytes) -> None:
         (length,) = struct.unpack("<I", data[-8:-4])
@@ -49,7 +49,7 @@ class FileParts:
                 yield group, place, chunk
 
     def statistics(self) -> Iterator[tuple[ColumnOrder, Any]]:
-        """The statistics of chunks, each with the order of its column."""
+        """Yield the statistics of chunks, each with its column's order."""
         for _, place, chunk in self.chunks():
             if chunk.meta_data.statistics is not None:
                 yield self.orders[place], chunk.meta_data.statistics
@@ -79,7 +79,7 @@ _INDEXES = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
 
 
 def forge(data: bytes, forgeries: tuple[str, ...]) -> bytes:
-    """Forge a file in some ways, by their names in `LEGAL`, `BUGGY` or `LIES`."""
+    """Apply forgeries by their names in `LEGAL`, `BUGGY` or `LIES`."""
     if not forgeries:
         return data
     parts = FileParts(data)
@@ -89,7 +89,7 @@ def forge(data: bytes, forgeries: tuple[str, ...]) -> bytes:
 
 
 def random_forgeries(rng: np.random.Generator, options: dict[str, Any]) -> tuple[str, ...]:
-    """Draw some legal ones, or a writer's bugs; not of one whose pages of version 2 are to be read otherwise."""
+    """Draw legal forgeries or a writer's bugs; skips bugs that change how V2 pages are read."""
     if rng.random() < 0.3:
         of_old_pages = options.get("data_page_version") == "1.0"
         return (pick(rng, *(name for name in BUGGY if of_old_pages or not name.startswith("parquet-cpp version"))),)
@@ -104,7 +104,7 @@ def spoils_null_counts(forgeries: tuple[str, ...]) -> bool:
 
 
 def _deprecated_only(parts: FileParts) -> None:
-    """As before 2017: of all columns, although those of bytes and unsigned ones were compared otherwise."""
+    """Keep only deprecated bounds, as before 2017, for all columns, even if unsigned or bytes."""
     parts.footer.column_orders = None
     for order, about in parts.statistics():
         for new, old in zip(BOUNDS, DEPRECATED, strict=True):
@@ -116,7 +116,7 @@ def _deprecated_only(parts: FileParts) -> None:
 
 
 def _wrong_deprecated(parts: FileParts) -> None:
-    """Bounds of bytes and of unsigned numbers, compared as signed ones."""
+    """Write bounds of bytes and unsigned numbers compared as signed."""
     for order, about in parts.statistics():
         if order.kind in ("bytes", "unsigned", "decimal"):
             about.min, about.max = b"\x05" * (order.width or 3), b"\x06" * (order.width or 3)
@@ -175,7 +175,7 @@ def _inexact(parts: FileParts) -> None:
 
 
 def widest(order: ColumnOrder) -> tuple[bytes, bytes] | None:
-    """The lowest and the highest bound that there may be."""
+    """Return the lowest and the highest possible bound."""
     width = order.width
     if order.kind == "float":
         dtype = np.dtype(f"f{width}").type
@@ -208,7 +208,7 @@ def _wider(parts: FileParts) -> None:
 
 
 def _all_pages_as_wide(parts: FileParts) -> None:
-    """The same bounds for all pages, which are in order then."""
+    """Give all pages the same bounds, which are then ordered."""
     for order, index in parts.column_indexes():
         wide = widest(order)
         if wide:
@@ -255,27 +255,27 @@ def _no_orders(parts: FileParts) -> None:
 
 
 def _unset_orders(parts: FileParts) -> None:
-    """An order that this version does not know."""
+    """Declare an unknown column order."""
     if parts.footer.column_orders:
         parts.footer.column_orders = [extended_idl().ColumnOrder() for _ in parts.footer.column_orders]
 
 
 def _other_orders(parts: FileParts) -> None:
-    """Not one for each leaf: nobody can say whose they are."""
+    """Declare another number of column orders than leaves."""
     if parts.footer.column_orders:
         wrong = parts.footer.column_orders[1:], parts.footer.column_orders * 2
         parts.footer.column_orders = wrong[int(parts.rng.integers(2))]
 
 
 def _undeclared_lies(parts: FileParts) -> None:
-    """Bounds that leave most values out, in no order that is declared: they mean nothing, whatever they are."""
+    """Write false bounds without a declared order; readers must ignore them."""
     pick(parts.rng, _no_orders, _unset_orders, _other_orders)(parts)
     for group, place, chunk in parts.chunks():
         _false_bounds(parts, chunk.meta_data, parts.indexes[group, place])
 
 
 def _other_zeros(parts: FileParts) -> None:
-    """The zeros that old writers have as bounds, whatever zeros there are."""
+    """Write zero bounds with the signs of old writers, whatever zeros occur."""
     orders = parts.footer.column_orders
     if orders and any(order.TYPE_ORDER is None for order in orders):
         return
@@ -343,7 +343,7 @@ LEGAL: dict[str, Callable[[FileParts], None]] = {
 
 
 def _written_by(created_by: str) -> Callable[[FileParts], None]:
-    """Put what is known to be wrong of a writer wrong, column by column."""
+    """Apply the known bugs of a writer, column by column."""
 
     def forge(parts: FileParts) -> None:
         parts.footer.created_by = created_by
@@ -357,7 +357,7 @@ def _written_by(created_by: str) -> Callable[[FileParts], None]:
 
 
 def _false_bounds(parts: FileParts, about: Any, found: dict[str, Any]) -> None:
-    """Bounds that leave most values out."""
+    """Write bounds that exclude most values."""
     said = about.statistics
     if said is not None and said.min_value is not None and said.max_value is not None:
         said.min_value = said.max_value = pick(parts.rng, said.min_value, said.max_value)

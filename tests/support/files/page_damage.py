@@ -1,4 +1,4 @@
-"""Where the pages of a file are, by its own headers; and damage done to one of them, or to the footer."""
+"""Positions of a file's pages by its headers, and damage to a page or to the footer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DICTIONARY = 2
 
 @dataclass
 class StoredPage:
-    """A page: positions of its header, its body and what is behind; the rows that it has, of flat columns."""
+    """Positions of a page's header, body and end, and its rows (flat columns)."""
 
     header: Any
     start: int
@@ -41,7 +41,7 @@ def footer_start(data: bytes) -> int:
 
 
 def pages_of(data: bytes, row_group: int, column: str) -> list[StoredPage]:
-    """The pages of a chunk of a sound file, by the dotted path of its leaf; the dictionary page is among them."""
+    """Return the pages of a chunk of a valid file by the leaf's dotted path, including the dictionary page."""
     chunks = footer_of(data).row_groups[row_group].columns
     path = column.encode().split(b".")
     facts = next(chunk.meta_data for chunk in chunks if chunk.meta_data.path_in_schema == path)
@@ -73,17 +73,17 @@ def flip_bytes(data: bytes, *positions: int, by: int = 0xFF) -> bytes:
 
 
 def damage_body(data: bytes, page: StoredPage) -> bytes:
-    """Damage what is in a page."""
+    """Damage the body of a page."""
     return flip_bytes(data, (page.body + page.end) // 2)
 
 
 def damage_header(data: bytes, page: StoredPage) -> bytes:
-    """Damage the header of a page: its first field then is of a type that there is none of."""
+    """Damage the header of a page: its first field gets an invalid type."""
     return flip_bytes(data, page.start, by=0x0E ^ 0x05)
 
 
 def edit_header(data: bytes, page: StoredPage, edit: Callable[[Any], None]) -> bytes:
-    """Let a page header say something else, in as many bytes."""
+    """Change a page header without changing its length."""
     header, length = from_bytes("PageHeader", data[page.start : page.body])
     edit(header)
     encoded = to_bytes(header)
@@ -92,7 +92,7 @@ def edit_header(data: bytes, page: StoredPage, edit: Callable[[Any], None]) -> b
 
 
 def edit_footer(data: bytes, edit: Callable[[Any], None]) -> bytes:
-    """Let the footer say something else."""
+    """Change the footer."""
     footer = footer_of(data)
     edit(footer)
     encoded = to_bytes(footer)

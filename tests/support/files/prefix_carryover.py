@@ -1,4 +1,4 @@
-"""DELTA_BYTE_ARRAY as parquet-mr before 1.8.0 wrote it: prefixes go on from page to page (PARQUET-246)."""
+"""DELTA_BYTE_ARRAY as parquet-mr before 1.8.0 wrote it: prefixes carry over from page to page (PARQUET-246)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OLD, FIXED, OTHER = "parquet-mr version 1.6.0rc3 (build d4d5a07)", "parquet-mr v
 
 
 def encode_prefixes(values, before=b""):
-    """Encode strings, the first with what it has in common with the one before."""
+    """Encode strings, the first with its common prefix with `before`."""
     prefixes = [delta.common_prefix_length(one, other) for one, other in zip([before, *values], values, strict=False)]
     suffixes = [value[shared:] for shared, value in zip(prefixes, values, strict=True)]
     return delta.encode(prefixes, 32) + delta.encode_length(suffixes)

@@ -1,4 +1,4 @@
-"""Small files, written by pyarrow, that between them hold every kind of page and column that is read."""
+"""Small files by pyarrow that together have every kind of page and column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORDS = ["", "a", "bb", "grün", "中文", "a longer string, of more than thirty
 
 
 def _table(rows: int, nulls: bool) -> Any:
-    """Make a table with a column of every physical type and of most logical ones."""
+    """Return a table with a column of every physical type and most logical types."""
     import pyarrow as pa
 
     rng = np.random.default_rng(rows)
@@ -51,7 +51,7 @@ def _table(rows: int, nulls: bool) -> Any:
 
 
 def _nested(rows: int) -> Any:
-    """Make a table of lists, structs and maps, and of those within each other."""
+    """Return a table of lists, structs and maps, also nested in each other."""
     import pyarrow as pa
 
     rng = np.random.default_rng(rows)
@@ -87,7 +87,7 @@ def _nested(rows: int) -> Any:
 
 
 def _pairs() -> bytes:
-    """Write what is a struct in the file only."""
+    """Write a column that is a struct only in the file."""
     import pandas as pd
 
     import numparq
@@ -99,7 +99,7 @@ def _pairs() -> bytes:
 
 
 def _alp(**options: Any) -> bytes:
-    """Write floats that have integers, and some that have none."""
+    """Write floats with ALP integers, and some exceptions."""
     import pandas as pd
 
     import numparq
@@ -121,7 +121,7 @@ def _few_columns(rows: int, nulls: bool) -> Any:
 
 
 def write_by_pyarrow(table: Any, **options: Any) -> bytes:
-    """Write a table by pyarrow."""
+    """Write a table with pyarrow."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -144,7 +144,7 @@ def _delta(rows: int, nulls: bool, **options: Any) -> bytes:
 
 
 def _frame() -> bytes:
-    """Write a frame with all that the pandas metadata can hold."""
+    """Write a frame that uses every part of the pandas metadata."""
     import pandas as pd
 
     frame = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Files with one deviation from the specification each: `VIOLATIONS`, by the names of the checks that find it."""
+"""Files with one deviation from the specification each: `VIOLATIONS`, by the check that finds it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Change = Callable[[Any], None]
 
 @lru_cache(maxsize=1)
 def sound_file() -> bytes:
-    """Two row groups of three pages a column, sorted by ``i``, with indexes, Bloom filters and checksums."""
+    """Return a valid file: two row groups, three pages a column, sorted by ``i``, indexes and checksums."""
     frame = pd.DataFrame(
         {
             "i": np.arange(120),
@@ -61,12 +61,12 @@ def sound_file_with(change: Change) -> bytes:
 
 
 def chunk_with(change: Change, column: int = 0, group: int = 0) -> bytes:
-    """Change a ColumnChunk of the sound file."""
+    """Change a ColumnChunk of the valid file."""
     return sound_file_with(lambda footer: change(footer.row_groups[group].columns[column]))
 
 
 def index_with(kind: str, change: Callable[[dict], Any], column: int = 0) -> bytes:
-    """Change an index of the sound file: another one is written behind all else."""
+    """Change an index of the valid file; the new one is appended."""
     data = sound_file()
     (length,) = struct.unpack("<I", data[-8:-4])
     chunk = numparq.ParquetFile(data).metadata.row_groups[0].columns[column]
@@ -87,12 +87,12 @@ def index_with(kind: str, change: Callable[[dict], Any], column: int = 0) -> byt
 
 
 def item(number: int, name: str, value: Any) -> Callable[[dict], Any]:
-    """Set an item of a list of an index."""
+    """Return a change to one item of an index's list."""
     return lambda index: index[name].__setitem__(number, value)
 
 
 def handmade_file(*columns: FileColumn, rows: int = 3, change: Change = lambda footer: None, **footer: Any) -> bytes:
-    """Make a file by hand, of one row group, whose sizes add up."""
+    """Build a file of one row group by hand, with consistent sizes."""
 
     def settle(about: Any) -> None:
         group = about.row_groups[0]
@@ -103,7 +103,7 @@ def handmade_file(*columns: FileColumn, rows: int = 3, change: Change = lambda f
 
 
 def one_column(change: Change = lambda footer: None, pages: Any = None, physical: int = h.INT64, **about: Any) -> bytes:
-    """Make a file of one REQUIRED column ``a`` of 1, 2, 3."""
+    """Build a file of one REQUIRED column ``a`` with values 1, 2, 3."""
     about.setdefault("column_orders", [extended_idl().ColumnOrder(TYPE_ORDER=extended_idl().TypeDefinedOrder())])
     element, facts, repetition = about.pop("element", {}), about.pop("facts", {}), about.pop("repetition", h.REQUIRED)
     pages = [data_page(3, encode_plain(physical, [1, 2, 3]))] if pages is None else pages
@@ -111,12 +111,12 @@ def one_column(change: Change = lambda footer: None, pages: Any = None, physical
 
 
 def meta_with(change: Change, **about: Any) -> bytes:
-    """Change the ColumnMetaData of the file of one column."""
+    """Change the ColumnMetaData of the one-column file."""
     return one_column(lambda footer: change(footer.row_groups[0].columns[0].meta_data), **about)
 
 
 def dictionary_column(change: Change = lambda footer: None, first: Any = None, **about: Any) -> bytes:
-    """Make a file of one column with a dictionary."""
+    """Build a file of one column with a dictionary."""
     first = first or dictionary_page(3, encode_plain(h.INT64, [1, 2, 3]))
     pages = [first, data_page(3, b"\x02" + h.encode_indices([0, 1, 2], 2), h.RLE_DICTIONARY)]
     return one_column(
@@ -125,7 +125,7 @@ def dictionary_column(change: Change = lambda footer: None, first: Any = None, *
 
 
 def column_with_statistics(physical: int = h.INT64, **fields: Any) -> bytes:
-    """Make a file of one column with statistics; what is a number becomes PLAIN."""
+    """Build a file of one column with statistics; numbers are encoded as PLAIN."""
     bounds = ("min", "max", "min_value", "max_value")
     fields = {
         name: encode_plain(physical, [value]) if name in bounds and not isinstance(value, bytes) else value
@@ -147,7 +147,7 @@ def logical(kind: str, **fields: Any) -> dict:
 
 
 def groups(*elements: dict) -> bytes:
-    """Make a file of one column with groups behind it that no column is in."""
+    """Build a file of one column followed by schema groups without columns."""
 
     def change(footer: Any) -> None:
         footer.schema[0].num_children += 1
@@ -160,7 +160,7 @@ def groups(*elements: dict) -> bytes:
 
 
 def header(page: h.FilePage, **fields: Any) -> h.FilePage:
-    """Change the header of a page; names that PageHeader has not are those of the header within."""
+    """Change a page header; names unknown to PageHeader belong to the inner header."""
     inner = next(
         about
         for name in ("data_page_header", "data_page_header_v2", "dictionary_page_header")
@@ -200,7 +200,7 @@ def swapped(place: int, size: int, content: bytes) -> bytes:
 
 
 def footer_with(change: Callable[[bytes], bytes], behind: bytes = b"") -> bytes:
-    """Change the bytes of the sound file's footer."""
+    """Change the footer bytes of the valid file."""
     data = sound_file()
     (length,) = struct.unpack("<I", data[-8:-4])
     footer = change(data[-8 - length : -8])
@@ -235,7 +235,7 @@ def overlapping() -> bytes:
 
 
 def repeated_pages() -> bytes:
-    """Make two pages of version 2 of which the second goes on with the row of the first."""
+    """Build two V2 pages; the second continues a row of the first."""
     pages = [
         h.FilePage(
             extended_idl().PageHeader(

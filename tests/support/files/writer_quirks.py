@@ -1,4 +1,4 @@
-"""Files with the faults that writers are known for, by hand: `QUIRKS`, by the warnings of `numparq verify`."""
+"""Files with known quirks of writers, built by hand: `QUIRKS`, by the warnings of `numparq verify`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one(
     repetition: int = h.REQUIRED,
     **facts: Any,
 ) -> bytes:
-    """Make a file of one column ``a``, whose encodings are listed."""
+    """Build a file of one column ``a`` with its encodings listed."""
     listed = sorted(
         {
             page.header.data_page_header.encoding
@@ -86,7 +86,7 @@ def checksum(created_by: str | None) -> bytes:
 
 
 def level_bits(created_by: str | None) -> bytes:
-    """Levels from the lowest bit up, as they would have been from the highest down."""
+    """Build BIT_PACKED levels packed from the lowest bit instead of the highest."""
     section = int("".join(map(str, reversed(PRESENT))), 2).to_bytes(2, "little")
     body = section + encode_plain(h.INT64, [value for value, present in enumerate(PRESENT) if present])
     stats = extended_idl().Statistics(null_count=4, min_value=struct.pack("<q", 0), max_value=struct.pack("<q", 9))
@@ -101,14 +101,14 @@ def level_bits(created_by: str | None) -> bytes:
 
 
 def encoded(values: list[bytes], before: bytes = b"") -> bytes:
-    """Encode strings, the first with what it has in common with the one before."""
+    """Encode strings, the first with its common prefix with `before`."""
     prefixes = [delta.common_prefix_length(one, other) for one, other in zip([before, *values], values, strict=False)]
     suffixes = [value[shared:] for shared, value in zip(prefixes, values, strict=True)]
     return delta.encode(prefixes, 32) + delta.encode_length(suffixes)
 
 
 def prefixes(created_by: str | None, spoilt: int | None = None) -> bytes:
-    """Make strings that go on from page to page; of one page, nothing can be decoded."""
+    """Build strings whose prefixes carry over between pages; one page cannot be decoded."""
     pages, before = [], b""
     for number, part in enumerate(WORDS):
         body = b"\x80" if number == spoilt else encoded(part, before)
@@ -120,7 +120,7 @@ def prefixes(created_by: str | None, spoilt: int | None = None) -> bytes:
 
 
 def compressed(created_by: str | None, is_compressed: bool = False) -> bytes:
-    """Make a page that is compressed, and says that it is not."""
+    """Build a compressed page whose header says uncompressed."""
     section, values = h.encode_indices([1, 0, 1, 1], 1), encode_plain(h.INT64, [7, 8, 9])
     deflate = zlib.compressobj(9, zlib.DEFLATED, 31)
     page = data_page_v2(4, 1, section, deflate.compress(values) + deflate.flush())
@@ -132,7 +132,7 @@ def compressed(created_by: str | None, is_compressed: bool = False) -> bytes:
 
 
 def boolean(created_by: str | None) -> bytes:
-    """Write OPTIONAL as a bool: field 3 of the SchemaElement."""
+    """Write OPTIONAL as a bool in field 3 of the SchemaElement."""
     page = data_page(3, h.encode_levels([1, 0, 1]) + encode_plain(h.INT64, [1, 3]))
     data = one([page], 3, created_by, repetition=h.OPTIONAL)
     (length,) = struct.unpack("<I", data[-8:-4])

@@ -1,4 +1,4 @@
-"""Cases: a table, how it is stored, a predicate and a read; drawn by a seed, checked, made smaller when they fail."""
+"""Random cases (table, file, predicate, read) drawn by seed, checked, and minimized on failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .writers import has_statistics, random_options, write_table
 
 @dataclass(frozen=True)
 class FilterCase:
-    """What is stored, how, and what is asked of it."""
+    """A stored table, its write options, a predicate and a read."""
 
     table: RandomTable = field(repr=False)
     writer: str
@@ -34,7 +34,7 @@ class FilterCase:
         return forge(write_table(self.table, self.writer, self.options), self.forgeries)
 
     def check(self, data: bytes | None = None) -> None:
-        """Hold the filtered read against reading everything and filtering."""
+        """Compare the filtered read with a full read filtered in Python."""
         data = self.data() if data is None else data
         with ParquetFile(data) as file:
             group_rows = [group.num_rows for group in file.metadata.row_groups]
@@ -49,7 +49,7 @@ class FilterCase:
 
     @property
     def is_loose(self) -> bool:
-        """Whether dtypes may follow from the rows that are read, not from what the file says of all."""
+        """Whether dtypes may follow from the rows read instead of from the file."""
         if not has_statistics(self.writer, self.options) or spoils_null_counts(self.forgeries):
             return True
         if "row_range" in self.read:  # of a part of a row group nothing is said
@@ -72,7 +72,7 @@ def _shown(values: Any) -> str:
 
 
 def _follows_from_values(column: TableColumn) -> bool:
-    """Whether a dtype depends on odd values: integers beside nulls that are no floats, times of less than a µs."""
+    """Whether a dtype depends on values: integers beyond float64 beside nulls, or sub-microsecond times."""
     values = [value for value in column.values if value is not None]
     if column.kind == "clockns":
         return any(value % 1000 for value in values)
@@ -106,7 +106,7 @@ def random_cases(
 
 
 def check_seed(seed: int, writers: tuple[str, ...], **drawn: Any) -> None:
-    """Check the cases of a seed; of the first that fails, tell the smallest that fails alike."""
+    """Check the cases of a seed; report the smallest case that fails like the first failure."""
     data = None
     for number, case in enumerate(random_cases(seed, writers, **drawn)):
         try:
@@ -122,7 +122,7 @@ def check_seed(seed: int, writers: tuple[str, ...], **drawn: Any) -> None:
 
 
 def minimize(case: FilterCase, most: int = 300) -> FilterCase:
-    """Make a case smaller as long as it fails, with whatever exception."""
+    """Shrink a case as long as it fails with any exception."""
     left = most
     found = True
     while found and left > 0:

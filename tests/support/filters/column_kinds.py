@@ -152,7 +152,7 @@ def duration(unit: str) -> ColumnKind:
 
 
 def list_of(element: ColumnKind, writers: tuple[str, ...] = ALL) -> ColumnKind:
-    """Lists of none to three elements, nulls among them."""
+    """Return lists of up to three elements, some null."""
 
     def make(n: int) -> list:
         return [None if n % 5 == 4 and place == 1 else element.make(n + 3 * place) for place in range(n % 4)]
@@ -165,7 +165,7 @@ def list_of(element: ColumnKind, writers: tuple[str, ...] = ALL) -> ColumnKind:
 
 
 def struct_of(writers: tuple[str, ...] = ALL, **fields: ColumnKind) -> ColumnKind:
-    """Structs; a field is null now and then."""
+    """Return structs with occasional null fields."""
 
     def make(n: int) -> dict:
         return {

@@ -9,7 +9,7 @@ from numparq import col, read_parquet, to_parquet
 
 
 def matching_row_numbers(data, filters, **options):
-    """The rows of a file that satisfy, by their numbers."""
+    """Return the numbers of the matching rows of a file."""
     return read_parquet(data, [], filters, include=["row_number"], **options)["row_number"].tolist()
 
 

@@ -1,4 +1,4 @@
-"""Columns of every kind for predicates: values, literals, and what both are worth."""
+"""Leaf kinds for predicates: values, literals, and the comparable form of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leaf(physical, kind=None, length=None, index=0, name="x", optional=1, **para
 
 
 class StubFlatSchema:
-    """Enough of a schema for `bind`: columns that are leaves."""
+    """A minimal schema for `bind`, of flat leaves."""
 
     def __init__(self, leaves):
         self.leaves = list(leaves)
@@ -46,7 +46,7 @@ class StubFlatSchema:
 
 @dataclass
 class LeafKind:
-    """A kind of column: `stored` values, what they are worth, PLAIN, and literals for it."""
+    """A leaf kind: strategies for `stored` values and literals, their comparable form, and PLAIN bytes."""
 
     leaf: Leaf
     stored: Any
@@ -58,7 +58,7 @@ class LeafKind:
     dtype: str = ""  # of the decoded values, if they are of a fixed size
 
     def values(self, items, validity=None) -> ColumnVector:
-        """Decoded values; nulls hold what they happen to."""
+        """Return decoded values; nulls hold arbitrary data."""
         plain = [self.plain(item) for item in items]
         data = np.frombuffer(b"".join(plain), np.uint8).copy()
         mask = None if validity is None else np.array(validity, np.uint8)
@@ -74,7 +74,7 @@ def pack_format(code):
 
 
 def exact_number(value):
-    """A number as a Fraction, or as a float where it is none."""
+    """Return a number as a Fraction, or as a float if infinite or NaN."""
     if isinstance(value, Decimal):
         return Fraction(value) if value.is_finite() else float(value)
     if isinstance(value, (float, np.floating)):
@@ -83,7 +83,7 @@ def exact_number(value):
 
 
 def rounding(dtype):
-    """What plain numbers are worth beside floats of a dtype: NumPy rounds them, if they do not overflow."""
+    """Return the conversion of plain numbers beside a float dtype: NumPy rounds them unless they overflow."""
 
     def meaning(literal):
         if type(literal) in (int, float) and not isinstance(literal, bool):
@@ -141,7 +141,7 @@ def whole(code, low, high, logical=None, physical=1, dtype="", **parameters):
 
 
 def prefer_few(few, others):
-    """Half of the time one of a few, so that values, literals and bounds meet."""
+    """Draw from a few values half of the time, so that values, literals and bounds coincide."""
     return st.booleans().flatmap(lambda usual: st.sampled_from(few) if usual else others)
 
 
@@ -199,7 +199,7 @@ def decimal_kind(physical, plain, digits, scale, dtype="", length=None):
 
 
 def in_nanoseconds(value):
-    """A moment, date, time or duration as nanoseconds: since 1970, in UTC."""
+    """Return a timestamp, date, time or duration in nanoseconds, since 1970 in UTC."""
     if isinstance(value, str):
         value = np.datetime64(value.replace("Z", ""), "ns")
     if isinstance(value, pd.Timestamp):

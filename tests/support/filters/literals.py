@@ -1,6 +1,6 @@
-"""Literals near a value, and what they are worth: what is said to numparq, and what the oracle compares.
+"""Literals near a value: the form for numparq, and the form that the oracle compares.
 
-Worths are ints, Fractions, floats, strings and bytes; of moments, dates, times and durations nanoseconds.
+The oracle compares ints, Fractions, floats, strings and bytes; times of every kind are nanoseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ I64 = range(-(2**63) + 1, 2**63)
 
 @dataclass(frozen=True, repr=False)
 class Literal:
-    """A literal, and what it is worth beside the values of the column that it is for."""
+    """A literal, and its comparable form beside values of its column."""
 
     said: Any
     worth: Any
@@ -33,7 +33,7 @@ class Literal:
 
 
 def exact(number: Any) -> Any:
-    """Give a number as one that Python compares exactly with all others."""
+    """Return a number that Python compares exactly with all others."""
     if isinstance(number, Decimal):
         return Fraction(number) if number.is_finite() else float(number)
     if isinstance(number, (float, np.floating)):
@@ -78,7 +78,7 @@ ODD_NUMBERS = (
 
 
 def near_integer(rng: np.random.Generator, value: int) -> Literal:
-    """The value, one beside it, or a number of another type or range."""
+    """Draw the value, a neighbour, or a number of another type or range."""
     number = int(value) + int(pick(rng, 0, 0, 0, 1, -1, 7))
     said = pick(
         rng,
@@ -102,7 +102,7 @@ def near_boolean(rng: np.random.Generator, value: bool) -> Literal:
 
 
 def near_float(width: int) -> Any:
-    """Plain ints and floats are rounded to the column's precision, unless they overflow it; typed ones are exact."""
+    """Draw floats: plain numbers round to the column's precision unless they overflow; typed ones are exact."""
     dtype = np.dtype(f"f{width}").type
 
     def worth(said: Any) -> Any:
@@ -143,7 +143,7 @@ def near_float(width: int) -> Any:
 
 
 def near_decimal(scale: int) -> Any:
-    """Numbers, Decimals, and the text of Decimals; a float is what it is."""
+    """Draw numbers, Decimals and decimal text; floats are exact."""
     unit = Decimal(1).scaleb(-scale)
 
     def near(rng: np.random.Generator, value: Decimal) -> Literal:
@@ -155,7 +155,7 @@ def near_decimal(scale: int) -> Any:
 
 
 def _neighbour(rng: np.random.Generator, value: Any) -> Any:
-    """A string or bytes beside another one, shorter or longer."""
+    """Return a string or bytes near another, shorter or longer."""
     some = ("a", "\0", "~", "é", "\uffff", "\U0010ffff") if isinstance(value, str) else (b"a", b"\0", b"\x80", b"\xff")
     end = pick(rng, *some)
     cut = int(rng.integers(0, len(value) + 1))
@@ -179,7 +179,7 @@ def near_uuid(rng: np.random.Generator, value: bytes) -> Literal:
 
 
 def pattern_for(rng: np.random.Generator, value: Any) -> tuple[Literal, ...]:
-    """A pattern of LIKE that has pieces of a value; sometimes with an escape character."""
+    """Return a LIKE pattern with parts of a value, sometimes with an escape character."""
     percent, one, escape = ("%", "_", "!") if isinstance(value, str) else (b"%", b"_", b"!")
     cut, end = sorted(rng.integers(0, len(value) + 1, 2).tolist())
     pieces = [value[:cut], value[cut:end], value[end:], value[:1], percent, percent, one, percent, value]
@@ -203,7 +203,7 @@ def pattern_for(rng: np.random.Generator, value: Any) -> tuple[Literal, ...]:
 
 
 def as_datetime(nanoseconds: int) -> datetime.datetime | None:
-    """The moment, if there is one of so many nanoseconds, and none are lost."""
+    """Return the datetime of the nanoseconds, if it exists and is exact."""
     try:
         return None if nanoseconds % 1000 else EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)
     except OverflowError:
@@ -211,7 +211,7 @@ def as_datetime(nanoseconds: int) -> datetime.datetime | None:
 
 
 def near_moment(unit_ns: int, zone: str | None, days: bool = False) -> Any:
-    """Dates, datetimes and their like, with a time zone if the column has one."""
+    """Draw dates, datetimes and the like, with a time zone if the column has one."""
 
     def near(rng: np.random.Generator, value: int) -> Literal:
         moment = int(value) * unit_ns + int(pick(rng, 0, 0, 0, 0, unit_ns, -unit_ns, 1, -1, DAY_NS // 2))
@@ -252,7 +252,7 @@ def _aware(rng: np.random.Generator, moment: int, zone: str) -> Literal:
 
 
 def near_time(unit_ns: int) -> Any:
-    """Times of day, and what has passed of the day."""
+    """Draw times of day, and durations since midnight."""
 
     def near(rng: np.random.Generator, value: int) -> Literal:
         moment = int(value) * unit_ns + int(pick(rng, 0, 0, 0, unit_ns, -unit_ns, 1))

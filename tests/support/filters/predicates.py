@@ -1,7 +1,6 @@
-"""Predicates as plain data, and what they say of each row: SQL's three values, straight from docs/filtering.md.
+"""Predicates as plain data with SQL's three-valued truth per row, from docs/filtering.md; independent of numparq.
 
-Nothing here knows how numparq evaluates anything. A column is a list of what its values are worth (`literals`):
-numbers, strings and bytes that Python compares exactly, None for nulls, and lists of those.
+A column is a list of comparable values (`literals`): numbers, strings and bytes, None for nulls, and lists of those.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ COMPARE = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """One question to a column; `said` is a Literal, or a tuple of them (of between, isin and not_in)."""
+    """A comparison with one column; `said` is a Literal, or a tuple of them (between, isin, not_in)."""
 
     name: Name
     op: str
@@ -58,13 +57,13 @@ class Comparison:
         return getattr(column, self.op)(*says)
 
     def tuples(self) -> tuple:
-        """The same as one of pandas' tuples."""
+        """Return the comparison as a pandas tuple."""
         if self.op in ("isin", "not_in"):
             return self.name, {"isin": "in", "not_in": "not in"}[self.op], [literal.said for literal in self.said]
         return self.name, self.op, self.said.said
 
     def runtime_filter(self) -> Any:
-        """The same as a runtime filter that is known beforehand; of isin, >= or <=."""
+        """Return the comparison as an arrived runtime filter, for isin, >= and <=."""
         from numparq import RuntimeFilter
 
         if self.op == "isin":
@@ -82,7 +81,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class AllOf:
-    """True where all its parts are; false where any is false."""
+    """True if all parts are true; false if any is false."""
 
     parts: tuple
 
@@ -103,7 +102,7 @@ class AllOf:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """True where any of its parts is; false where all are false."""
+    """True if any part is true; false if all are false."""
 
     parts: tuple
 
@@ -124,7 +123,7 @@ class AnyOf:
 
 @dataclass(frozen=True)
 class NotOf:
-    """True where its part is false."""
+    """True if its part is false."""
 
     part: Any
 
@@ -145,7 +144,7 @@ class NotOf:
 
 @dataclass(frozen=True)
 class DnfFilter:
-    """A predicate given as pandas has them: an OR of ANDs of comparisons."""
+    """A predicate in pandas' form: an OR of ANDs of comparisons."""
 
     predicate: Any
 
@@ -181,7 +180,7 @@ def _between(said: tuple) -> Any:
 
 
 def _among(said: tuple) -> Any:
-    """A NaN among the literals is equal to nothing; a null counts for nothing."""
+    """Return the literals that can match: NaN equals nothing, nulls are ignored."""
     worths = [literal.worth for literal in said if literal.worth is not None]
     return lambda value: any(value == worth for worth in worths)
 
@@ -207,7 +206,7 @@ def _like(said: tuple) -> Any:
 
 @lru_cache(maxsize=1000)
 def like_pattern(pattern: Any, escape: Any = None) -> re.Pattern:
-    """Make a regular expression of a pattern of LIKE, of characters or of bytes."""
+    """Return the regular expression of a LIKE pattern, for str or bytes."""
     pieces = [pattern[place : place + 1] for place in range(len(pattern))]
     percent, one, anything, any_one = ("%", "_", ".*", ".") if isinstance(pattern, str) else (b"%", b"_", b".*", b".")
     made, escaped = [], False

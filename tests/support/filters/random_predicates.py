@@ -1,4 +1,4 @@
-"""Random predicates over a table: literals out of the data and beside it, nested up to three deep."""
+"""Random predicates over a table: literals from the data or near it, nested up to three deep."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _tuple_question(rng: Rng, table: RandomTable, target: FilterTarget) -> Compa
 
 
 def random_comparison(rng: Rng, table: RandomTable, target: FilterTarget) -> Comparison:
-    """Ask a column one thing that it can be asked."""
+    """Draw a comparison that the column supports."""
     about = target.about
     ops = ["is_null", "is_not_null"]
     if about.near is not None:
@@ -76,7 +76,7 @@ def random_comparison(rng: Rng, table: RandomTable, target: FilterTarget) -> Com
 
 
 def random_runtime_filter(rng: Rng, table: RandomTable) -> tuple[Comparison, ...]:
-    """Ask of a column what a runtime filter may: that it is one of some values, or in a range."""
+    """Draw a runtime filter: a set of values or a range."""
     askable = [
         target for target in filter_targets(table) if target.about.near is not None and target.column != "nothing"
     ]
@@ -89,7 +89,7 @@ def random_runtime_filter(rng: Rng, table: RandomTable) -> tuple[Comparison, ...
 
 
 def _plain(said: Literal) -> Literal:
-    """The same in str or bytes, which prefixes have to be."""
+    """Return the literal as str or bytes, which prefixes must be."""
     return Literal(said.worth, said.worth)
 
 
@@ -106,7 +106,7 @@ def literal(rng: Rng, table: RandomTable, target: FilterTarget) -> Literal:
 
 
 def value_near(rng: Rng, table: RandomTable, target: FilterTarget) -> Any:
-    """A value of the data, of a row or two beside, or one that might have been there."""
+    """Draw a value from the data, a neighbour, or a possible value."""
     values = target.values(table)
     about = target.about
     found = None

@@ -1,4 +1,4 @@
-"""Random reads, and the frames that have to come of them: the same read without filters, then filtered."""
+"""Random reads, and their expected frames: the unfiltered read, filtered in Python."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def small_sizes() -> Iterator[None]:
 
 @contextmanager
 def open_somewhere(data: bytes, kind: str) -> Iterator[dict[str, Any]]:
-    """Give the arguments by which `read_parquet` finds the bytes, somewhere."""
+    """Return the arguments with which `read_parquet` reads the bytes from some kind of source."""
     if kind == "path":
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "a.parquet"
@@ -74,7 +74,7 @@ def open_somewhere(data: bytes, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def random_read(rng: Rng, table: RandomTable) -> Options:
-    """Columns, rows, dtypes, threads: what a read is told besides filters; ``source``, and whether in small parts."""
+    """Draw columns, rows, dtypes, threads, ``source``, and whether to read in small units."""
     rows = num_rows(table)
     options: Options = {"source": pick(rng, *SOURCES), "threads": int(pick(rng, 1, 3))}
     if rng.random() < 0.4:
@@ -102,7 +102,7 @@ def random_read(rng: Rng, table: RandomTable) -> Options:
 
 
 def resolve_row_groups(options: Options, group_rows: Sequence[int]) -> Options:
-    """The same with row groups that there are: some of them, in any order."""
+    """Replace the row groups with existing ones, in any order."""
     if options.get("row_groups") != "some":
         return options
     rng = np.random.default_rng(len(group_rows))
@@ -111,7 +111,7 @@ def resolve_row_groups(options: Options, group_rows: Sequence[int]) -> Options:
 
 
 def rows_selected(options: Options, group_rows: Sequence[int]) -> list[int]:
-    """The rows of the file that row groups and a range of rows select, in the order of the frame."""
+    """Return the file's rows selected by row groups and row range, in frame order."""
     starts = np.cumsum([0, *group_rows]).tolist()
     groups = options.get("row_groups")
     groups = range(len(group_rows)) if groups is None else groups
@@ -120,7 +120,7 @@ def rows_selected(options: Options, group_rows: Sequence[int]) -> list[int]:
 
 
 def expected_frame(data: bytes, options: Options, rows: Sequence[int], wanted: Sequence[bool | None]) -> pd.DataFrame:
-    """Read without filters, and leave the rows that do not satisfy out."""
+    """Read without filters and drop the rows that do not match."""
     plain = {name: value for name, value in options.items() if name not in NOT_OF_ALL}
     whole = numparq.read_parquet(data, threads=1, **plain)
     assert len(whole) == len(rows)
@@ -130,7 +130,7 @@ def expected_frame(data: bytes, options: Options, rows: Sequence[int], wanted: S
 
 
 def filtered_frame(data: bytes, options: Options, filters: Any) -> pd.DataFrame:
-    """Read with filters, from where the options say; ``runtime`` are questions that runtime filters ask."""
+    """Read with filters from the options' source; ``runtime`` holds runtime filters."""
     given = {name: value for name, value in options.items() if name not in ("source", "small", "runtime")}
     if "runtime" in options:
         given["runtime_filters"] = [ask.runtime_filter() for ask in options["runtime"]]
@@ -143,9 +143,9 @@ def filtered_frame(data: bytes, options: Options, filters: Any) -> pd.DataFrame:
 
 
 def assert_frames_equal(got: pd.DataFrame, expected: pd.DataFrame, *, loose: bool = False) -> None:
-    """Hold a frame against the one expected: labels, index, dtypes, and each value in all its bits.
+    """Check labels, index, dtypes and every value bit by bit.
 
-    With `loose`, dtypes may be others, as long as the values are equal: of a file that does not say where nulls are.
+    With `loose`, dtypes may differ if values are equal, because the file does not say where nulls are.
     """
     assert got.columns.tolist() == expected.columns.tolist()
     assert len(got) == len(expected), f"{len(got)} rows instead of {len(expected)}"
@@ -180,7 +180,7 @@ def _assert_same_values(got: pd.Series, expected: pd.Series, loose: bool, name: 
 
 
 def _plain(values: pd.Series, loose: bool) -> list[Any]:
-    """Values as Python's own, nulls as None."""
+    """Return values as Python's own, nulls as None."""
     if isinstance(values.dtype, pd.ArrowDtype):
         return pa.chunked_array(values.array.__arrow_array__()).to_pylist() if _is_odd(values) else values.tolist()
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -189,15 +189,15 @@ def _plain(values: pd.Series, loose: bool) -> list[Any]:
 
 
 def _is_odd(values: pd.Series) -> bool:
-    """Whether pandas makes less of Arrow's values than they are."""
+    """Whether pandas loses precision of Arrow's values."""
     kind = values.dtype.pyarrow_dtype
     return pa.types.is_nested(kind) or pa.types.is_dictionary(kind)
 
 
 def values_equal(got: Any, expected: Any, loose: bool = False) -> bool:
-    """Tell whether two values are the same, nested ones in all that they are made of.
+    """Whether two values are equal, recursively.
 
-    Numbers in lists may be integers or floats: that follows from the nulls among the lists that were read.
+    Numbers in lists may be integers or floats, depending on nulls in the lists read.
     """
     if _is_missing(expected) or _is_missing(got):
         return _is_missing(got) and _is_missing(expected) if loose else _same_missing(got, expected)
@@ -228,5 +228,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def _same_missing(got: Any, expected: Any) -> bool:
-    """None and NaN in nested values depend on what else is in the column."""
+    """Whether both are missing: None or NaN in nested values depends on the rest of the column."""
     return _is_missing(got) and _is_missing(expected) and (got is pd.NA) == (expected is pd.NA)

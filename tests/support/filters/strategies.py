@@ -1,4 +1,4 @@
-"""Hypothesis strategies of predicates, and the schema they are bound to."""
+"""Hypothesis strategies for predicates, and the schema they bind to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .leaf_kinds import KINDS, StubFlatSchema
 
 @st.composite
 def comparisons(draw, name):
-    """One test of a column that is called as its kind."""
+    """Draw one predicate on a column named after its kind."""
     kind, column = KINDS[name], col(name)
     some = st.lists(kind.literals, max_size=6)
     ops = ["==", "!=", "<", "<=", ">", ">=", "in", "not in", "null", "not null", "between"]

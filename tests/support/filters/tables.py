@@ -1,4 +1,4 @@
-"""Random tables: sorted, nearly sorted, in runs, constant, with stretches of nulls and of NaNs."""
+"""Random tables: sorted, nearly sorted, in runs, constant, with ranges of nulls and NaNs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column: its kind by name, its values as pyarrow takes them, None for nulls, and whether it may have any."""
+    """A column: its kind by name, its values for pyarrow with None for nulls, and whether it is nullable."""
 
     kind: str
     values: Sequence[Any]
@@ -82,7 +82,7 @@ def arrow_table(table: RandomTable) -> pa.Table:
 
 
 def filter_targets(table: RandomTable) -> list[FilterTarget]:
-    """Everything in a table that can be asked."""
+    """Return everything in a table that predicates can use."""
     found = []
 
     def walk(column: str, steps: tuple[str, ...], about: ColumnKind) -> None:
@@ -136,7 +136,7 @@ def random_column(rng: Rng, name: str, rows: int) -> TableColumn:
 
 
 def random_table(rng: Rng, writer: str, most_rows: int = 3000) -> RandomTable:
-    """Columns of as many kinds, each called as its kind; ``key`` and ``row.no`` are there for the index."""
+    """Draw columns named after their kinds; ``key`` and ``row.no`` serve as index."""
     rows = min(int(pick(rng, 0, 1, 50, 50, 200, 200, 700, 3000)), most_rows)
     names = [name for name, kind in KINDS.items() if writer in kind.writers]
     chosen = rng.choice(names, int(rng.integers(1, 6)), replace=False).tolist()

@@ -1,4 +1,4 @@
-"""Random ways to write a table, by each of the writers."""
+"""Random write options for each writer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_options(rng: Rng, table: RandomTable, writer: str) -> Options:
 
 
 def has_statistics(writer: str, options: Options) -> bool:
-    """Whether a file says of all its columns how many nulls there are, in a way that is trusted."""
+    """Whether the file has trusted null counts for all columns."""
     return writer in ("numparq", "pyarrow") and options.get("write_statistics", True) is True
 
 
@@ -102,24 +102,24 @@ def _for_numparq(rng: Rng, table: RandomTable) -> Options:
 
 
 def _only_arrow_knows(table: RandomTable) -> bool:
-    """Whether there are durations, which Parquet has not."""
+    """Whether the table has durations, which Parquet lacks."""
     return any(column.kind in ("span", "spanns") for column in table.values())
 
 
 def _has_zones(table: RandomTable) -> bool:
-    """Whether there are moments in UTC, which INT96 does not tell from others."""
+    """Whether the table has UTC timestamps, which INT96 cannot mark."""
     return any(getattr(column.about.arrow, "tz", None) for column in table.values())
 
 
 def _index_columns(table: RandomTable) -> list[str]:
-    """Columns for the index: not of integers, of which pandas makes a RangeIndex where it can, nor of float16."""
+    """Return columns for the index: no integers, which may become a RangeIndex, and no float16."""
     return [
         name for name, column in table.items() if not pa.types.is_integer(column.about.arrow) and column.kind != "half"
     ]
 
 
 def _survives_numpy(column: TableColumn) -> bool:
-    """Whether values, NaNs and nulls are the same in a frame of NumPy's dtypes and objects."""
+    """Whether NumPy dtypes and objects keep values, NaNs and nulls."""
     about = column.about
     if column.kind in ("clockns", "uuid", "nothing", "category") or about.fields or about.element is not None:
         return False

@@ -75,7 +75,7 @@ def test_geo_metadata_of_one_file_is_unchanged(tmp_path):
 
 
 def test_geometries_of_different_crs_raise(tmp_path):
-    with pytest.raises(SchemaError, match="another CRS"):
+    with pytest.raises(SchemaError, match="CRS or edges"):
         merge_keys(tmp_path, geo(crs={"id": 1}), geo(crs={"id": 2}))
 
 

@@ -354,7 +354,7 @@ def test_statistics_that_contradict_the_data_are_reported(tmp_path: Path) -> Non
     found = profile_files(tmp_path, data=True)
     assert found["n"].max == 77777
     assert found.damaged_files == 1
-    assert "outside of the bounds" in found.troubles[0]
+    assert "outside the bounds" in found.troubles[0]
 
 
 # --- different and damaged files --------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_columns_of_different_value_kinds_have_no_bounds(tmp_path: Path) -> None
     profile = profile_files(tmp_path)
     found = profile["n"]
     assert (found.min, found.distinct, found.nulls, found.lookup.row_groups) == (None, None, 1, 1.0)
-    assert any("not of one type" in line for line in profile.advice)
+    assert any("has several types" in line for line in profile.advice)
 
 
 def test_columns_missing_in_some_files(tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ def test_where_selects_partitions(tmp_path: Path) -> None:
     for where in (numparq.col("year") == 2024, [("year", "=", 2024)], "year = 2024"):
         found = profile_files(tmp_path, where=where)
         assert (found.num_rows, found["sold"].min, found["year"].distinct) == (6, 6, 1)
-    with pytest.raises(ValueError, match="'sold' is none"):
+    with pytest.raises(ValueError, match="not 'sold'"):
         profile_files(tmp_path, where="year = 2024 and sold > 3")
 
 

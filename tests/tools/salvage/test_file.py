@@ -203,7 +203,7 @@ def test_truncated_near_checkpoints(tmp_path, every):
     for cut in sorted({end + by for end in [*ends, *footers[:-1]] for by in (-1, 0, 1)}):
         whole = sum(end <= cut for end in ends)
         if cut < footers[0]:
-            with pytest.raises(SchemaError, match="name a file that has the same ones as `schema`"):
+            with pytest.raises(SchemaError, match="pass a file with the same columns as `schema`"):
                 salvage_bytes(tmp_path, data[:cut])
             continue
         report, path = salvage_bytes(tmp_path, data[:cut])
@@ -215,10 +215,10 @@ def test_report_lines_of_truncated_file(tmp_path):
     ends = row_group_ends(data)
     report, _ = salvage_bytes(tmp_path, data[: ends[1] + 5])
     assert str(report).splitlines() == [
-        f"{2 * ROWS} rows in 2 row groups are saved",
-        f"kept: {ROWS} rows in 1 row groups, by the footer that its writer left at byte {footers[0]:,}",
-        f"kept: {ROWS} rows in 1 row groups, by their pages up to byte {ends[1]:,}",
-        f"lost: 5 bytes from byte {ends[1]:,} on: at byte {ends[1]:,} there is none, or its header is damaged",
+        f"saved {2 * ROWS} rows in 2 row groups",
+        f"kept: {ROWS} rows in 1 row group, by the checkpoint's footer that ends at byte {footers[0]:,}",
+        f"kept: {ROWS} rows in 1 row group, by their pages up to byte {ends[1]:,}",
+        f"lost: 5 bytes from byte {ends[1]:,} on: no intact page begins at byte {ends[1]:,}: its header is damaged",
     ]
 
 
@@ -226,10 +226,10 @@ def test_check_file_describes_truncated_file():
     data, footers = with_checkpoints(3, 1)
     cut = data[: row_group_ends(data)[1] + 5]
     notes = check_file(cut).notes
-    assert f"a footer that was left on the way ends at byte {footers[0]:,}" in notes[0]
-    assert "pages that look whole" in notes[1]
-    assert "with a checksum that is right" in notes[1]
-    assert notes[-1] == "numparq salvage can make a good file of what is whole"
+    assert f"the last checkpoint's footer ends at byte {footers[0]:,}" in notes[0]
+    assert "intact pages" in notes[1]
+    assert "have a correct checksum" in notes[1]
+    assert notes[-1] == "numparq salvage can write the intact pages to a new file"
 
 
 # --- ambiguous pages --------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_ambiguous_row_group_size_raises(tmp_path):
     values = numparq.read_parquet(data)
     with pytest.raises(
         InvalidFileError,
-        match=r"of a row group of 3, 6, 9, 12 rows, or of one that is cut off; row_group_size=\.\.\. would settle it",
+        match=r"form a row group of 3, 6, 9, 12 rows, or one that is cut off; use row_group_size=\.\.\. to choose",
     ):
         salvage_bytes(tmp_path, data[:-9], data)
     report, path = salvage_bytes(tmp_path, data[:-9], data, row_group_size=6)
@@ -268,7 +268,7 @@ def test_half_a_row_group_is_not_saved(tmp_path):
     """Two pages of the first column look like one page of each column."""
     file = two_equal_columns(1, 2)
     data = file.laid_out()[0]
-    with pytest.raises(InvalidFileError, match="or of one that is cut off"):
+    with pytest.raises(InvalidFileError, match="or one that is cut off"):
         salvage_bytes(tmp_path, data[: 4 + (len(data) - 4) // 2], file.stored())
 
 
@@ -279,7 +279,7 @@ def test_ambiguous_codec_raises(tmp_path):
     page.header.uncompressed_page_size = page.header.compressed_page_size = 24
     data = h.build_file([3], [FileColumn("a", h.INT64, [[page]])]).stored()
     schema = h.build_file([], [FileColumn("a", h.INT64, [])])
-    with pytest.raises(InvalidFileError, match=r"column 'a' can be read with several codecs; codec=\.\.\. would"):
+    with pytest.raises(InvalidFileError, match=r"several codecs can decompress column 'a'; use codec=\.\.\. to"):
         salvage_bytes(tmp_path, data[:-9], schema.stored())
     _, path = salvage_bytes(tmp_path, data[:-9], schema.stored(), codec="none")
     assert numparq.read_parquet(path)["a"].tolist() == np.frombuffer(body, "i8").tolist()
@@ -291,7 +291,7 @@ def test_wrong_schema_raises(tmp_path):
     data = numparq.to_parquet(frame(50)[["i", "s"]], use_dictionary=False)
     for columns in (["s", "i"], ["i", "s", "f"], ["i", "l"]):
         other = numparq.to_parquet(frame(9)[columns], use_dictionary=False)
-        with pytest.raises(InvalidFileError, match="no whole row group of these columns begins there"):
+        with pytest.raises(InvalidFileError, match="no complete row group begins there"):
             salvage_bytes(tmp_path, data[:-9], other)
 
 
@@ -318,7 +318,7 @@ def test_rows_outside_damaged_pages_are_saved(tmp_path):
     report, path = salvage_bytes(tmp_path, one_damaged_page("version 2"))
     rows = expected_rows(3 * ROWS)
     assert numparq.verify(path) == []
-    assert report.kept == ["the rows that are whole in all columns, written anew"]
+    assert report.kept == ["the rows that are intact in all columns, rewritten"]
     saved_rows = numparq.read_parquet(path)
     assert report.num_rows == len(saved_rows) > 2 * ROWS
     assert saved_rows["i"].tolist() == [
@@ -399,7 +399,7 @@ def test_flipped_bytes_never_change_rows(tmp_path, part):
 def test_existing_output_is_not_overwritten(tmp_path):
     (tmp_path / "damaged").write_bytes(sound_file())
     (tmp_path / "out").write_bytes(b"precious")
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="out exists already"):
         salvage(tmp_path / "damaged", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == b"precious"
     with pytest.raises(ValueError, match="never changed"):
@@ -417,7 +417,7 @@ def test_failed_salvage_writes_no_file(tmp_path):
 
 def test_invalid_arguments_raise(tmp_path):
     (tmp_path / "damaged").write_bytes(sound_file())
-    with pytest.raises(ValueError, match="the codec is one of UNCOMPRESSED, SNAPPY"):
+    with pytest.raises(ValueError, match="codec must be one of UNCOMPRESSED, SNAPPY"):
         salvage(tmp_path / "damaged", tmp_path / "out", codec="zip")
     with pytest.raises(TypeError, match="salvage takes paths of local files, not bytes"):
         salvage(sound_file(), tmp_path / "out")
@@ -431,11 +431,11 @@ def test_salvage_command(tmp_path, capsys):
     (tmp_path / "schema").write_bytes(schema)
     words = ["salvage", str(tmp_path / "damaged"), str(tmp_path / "out")]
     assert main(words) == 2
-    assert "name a file that has the same ones" in capsys.readouterr().err
+    assert "pass a file with the same columns" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema")]) == 1
-    assert capsys.readouterr().out.startswith(f"{ROWS} rows in 1 row groups are saved\nkept: ")
+    assert capsys.readouterr().out.startswith(f"saved {ROWS} rows in 1 row group\nkept: ")
     assert main(words) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "out exists already" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema"), "--force"]) == 1
     assert main(["salvage", str(tmp_path / "schema"), str(tmp_path / "other")]) == 0
 

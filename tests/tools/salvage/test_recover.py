@@ -159,7 +159,7 @@ def test_search_for_footers_is_bounded(tmp_path):
     raw = bytearray(b"PAR1" + b"\x15" * size)
     for position in range(5000, size - 8, 8):
         raw[position : position + 8] = struct.pack("<I", position - 100) + b"PAR1"
-    with pytest.raises(InvalidFileError, match="too much in it that looks like a footer"):
+    with pytest.raises(InvalidFileError, match="false footers hold over 3 times"):
         find_last_footer(write_broken(tmp_path, bytes(raw)))
 
 

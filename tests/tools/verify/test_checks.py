@@ -62,17 +62,16 @@ def test_deviation_locations(check):
 
 
 MESSAGES = {
-    "stats-min": "the statistics have the minimum 2, and the value 1 is below it",
-    "stats-null-count": "the statistics say 1 nulls, and there are 0",
-    "chunk-rows": "the row group has 4 rows, and 3 begin in the pages",
-    "page-range": "the value 128 is none of INTEGER(8, signed)",
-    "chunk-encodings-unused": "encodings are listed and used by no page: DELTA_BINARY_PACKED",
-    "bloom-value": "the Bloom filter denies 60 of 60 values that are in the chunk: readers will not find them",
-    "chunk-type": "the column chunk is of DOUBLE, the schema of INT64",
-    "sorting-rows": "the row group is called sorted, and row 1 of it comes before the row in front of it (59 such "
-    "rows)",
-    "thrift-required": "FileMetaData has no num_rows, which is required",
-    "page-null-count": "the header says 2 nulls, and there are 1",
+    "stats-min": "the minimum of the statistics is 2, but value 1 is below it",
+    "stats-null-count": "the statistics declare 1 nulls, but the data have 0",
+    "chunk-rows": "the row group has 4 rows, but 3 begin in the pages",
+    "page-range": "value 128 is out of range for INTEGER(8, signed)",
+    "chunk-encodings-unused": "encodings listed but used by no page: DELTA_BINARY_PACKED",
+    "bloom-value": "the Bloom filter lacks 60 of 60 values of the column chunk: readers will not find them",
+    "chunk-type": "the column chunk has physical type DOUBLE, but the schema has INT64",
+    "sorting-rows": "sorting_columns declares a sort order, but row 1 sorts before the previous row (59 such rows)",
+    "thrift-required": "FileMetaData lacks the required field num_rows",
+    "page-null-count": "num_nulls is 2, but the page has 1 nulls",
 }
 
 
@@ -472,8 +471,7 @@ def test_piped_output(folder):
         "8 offset indexes, 4 Bloom filters"
     )
     assert lines[4] == (
-        "bad: error: row group 0, column 'a': the statistics have the minimum 2, and the value 1 is "
-        "below it [stats-min]"
+        "bad: error: row group 0, column 'a': the minimum of the statistics is 2, but value 1 is below it [stats-min]"
     )
 
 

@@ -56,13 +56,13 @@ def test_quirk_of_a_later_release_is_not_tolerated(check):
 def test_quirk_messages():
     (found,) = numparq.verify(faults.prefixes(faults.PARQUET_MR))
     assert str(found) == (
-        "warning: row group 0, column 'a', page 1: the first string begins with 10 bytes of the last "
-        "one of a page before (PARQUET-246) [writer-prefixes]"
+        "warning: row group 0, column 'a', page 1: the first string shares 10 bytes with the last "
+        "one of the previous page (PARQUET-246) [writer-prefixes]"
     )
     (found,) = numparq.verify(QUIRKS["writer-bool"][0](QUIRKS["writer-bool"][1]))
     assert found.message == (
-        "FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
-        "(fastparquet does so where it infers nulls)"
+        "FileMetaData.schema[1].repetition_type is stored as a bool instead of an enum "
+        "(fastparquet does so when it infers nulls)"
     )
 
 

@@ -70,7 +70,7 @@ def test_paths_outside_the_directory_are_not_opened(folder, path):
 
 
 def test_bytes_with_external_files_raise():
-    with pytest.raises(UnsupportedError, match="the name of a file"):
+    with pytest.raises(UnsupportedError, match="the path of a local file"):
         numparq.verify(sound_file(), external_files=True)
 
 
