@@ -67,10 +67,16 @@ def edges(bounds: np.ndarray, num_rows: int) -> np.ndarray:
     return np.concatenate([[0], bounds.reshape(-1), [num_rows]])
 
 
+def lengths(bounds: np.ndarray) -> np.ndarray:
+    """Return the number of rows of each range."""
+    counts: np.ndarray = bounds[:, 1] - bounds[:, 0]
+    return counts
+
+
 def to_indices(bounds: np.ndarray) -> np.ndarray:
     """Return the row indices within the ranges, ascending."""
     firsts = positions(bounds)
-    moved = np.repeat(bounds[:, 0] - firsts[:-1], bounds[:, 1] - bounds[:, 0])
+    moved = np.repeat(bounds[:, 0] - firsts[:-1], lengths(bounds))
     rows: np.ndarray = np.arange(firsts[-1]) + moved
     return rows
 
@@ -84,7 +90,7 @@ def to_mask(bounds: np.ndarray, num_rows: int) -> np.ndarray:
 def positions(bounds: np.ndarray) -> np.ndarray:
     """Return the position of each range's first row within the set, with the number of rows appended."""
     found = np.zeros(len(bounds) + 1, np.int64)
-    (bounds[:, 1] - bounds[:, 0]).cumsum(out=found[1:])
+    lengths(bounds).cumsum(out=found[1:])
     return found
 
 
@@ -110,6 +116,12 @@ def merge_sorted(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np
     found[0, 0], found[1:, 0] = bounds[0, 0], bounds[1:, 0][cuts]
     found[:-1, 1], found[-1, 1] = stops[cuts], stops[-1]
     return found
+
+
+def complement(bounds: np.ndarray, num_rows: int) -> np.ndarray:
+    """Return the gaps before, between and after the ranges, up to `num_rows`."""
+    gaps = edges(bounds, num_rows).reshape(-1, 2)
+    return gaps[gaps[:, 0] < gaps[:, 1]]
 
 
 def intersect(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:

@@ -176,8 +176,7 @@ class RowRanges:
     @property
     def lengths(self) -> np.ndarray:
         """Number of rows in each range: int64."""
-        lengths: np.ndarray = self.stops - self.starts
-        return lengths
+        return row_bounds.lengths(self._bounds)
 
     @property
     def count(self) -> int:
@@ -262,8 +261,7 @@ class RowRanges:
             When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
-        edges = row_bounds.edges(self._bounds, num_rows).reshape(-1, 2)
-        return RowRanges._from_bounds(edges[edges[:, 0] < edges[:, 1]])
+        return RowRanges._from_bounds(row_bounds.complement(self._bounds, num_rows))
 
     # --- transformations ---------------------------------------------------------------------------------------------
 

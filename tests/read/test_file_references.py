@@ -184,7 +184,7 @@ def test_schema_shows_the_file_type():
 
 
 def test_invalid_arguments(folder):
-    with pytest.raises(ValueError, match="files is one of 'references', 'bytes'"):
+    with pytest.raises(ValueError, match="files must be one of 'references', 'bytes'"):
         read_parquet(folder / "file", files="content")
     with pytest.raises(TypeError, match="FILE reference must be a dict"):
         numparq.file_bytes(folder / "file", "side")

@@ -375,7 +375,7 @@ def test_no_rows_and_only_nulls():
 
 def test_invalid_variants_option():
     data = to_parquet(pd.DataFrame({"a": [1]}))
-    with pytest.raises(ValueError, match="variants is one of 'values', 'bytes', not 'json'"):
+    with pytest.raises(ValueError, match="variants must be one of 'values', 'bytes', not 'json'"):
         read_parquet(data, variants="json")
 
 
