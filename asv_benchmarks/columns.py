@@ -1,7 +1,7 @@
-"""Column data for the benchmark files: seeded, and with the redundancy that real columns have.
+"""Seeded column data for the benchmark files, with realistic redundancy.
 
-How well a column compresses decides which part of a reader is measured, so each generator says what it makes:
-*hard* (no codec gains anything), *partly* (some bytes of each value repeat) or *easy* (long repeats).
+Compressibility decides which part of a reader is measured, so each generator states it: *hard* (no gain), *partly*
+(some bytes of each value repeat) or *easy* (long repeats).
 """
 
 from __future__ import annotations
@@ -82,80 +82,80 @@ CITIES = [region + place for region in _REGIONS for place in _PLACES]
 
 
 def normal(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """float64, standard normal: hard, as measured values with full mantissas are."""
+    """Return float64, standard normal: hard, like measurements with full mantissas."""
     return rng.standard_normal(rows)
 
 
 def cents(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """int64 below 10 million: partly, three random bytes and five of zero."""
+    """Return int64 below 10 million: partly, three random bytes and five zeros."""
     return rng.integers(0, 10_000_000, rows)
 
 
 def prices(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """float64 with two decimals: partly; the low bytes look random, the exponents repeat."""
+    """Return float64 with two decimals: partly, random low bytes and repeated exponents."""
     return np.round(rng.lognormal(4.0, 1.0, rows), 2)
 
 
 def counts(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """int32, small and skewed: easy, mostly one byte of information in four."""
+    """Return int32, small and skewed: easy, about one byte of information in four."""
     return rng.geometric(0.2, rows).astype(np.int32)
 
 
 def sensor(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """float32, a drifting reading in steps of 1/16: partly."""
+    """Return float32, a drifting reading in steps of 1/16: partly."""
     walk = np.cumsum(rng.standard_normal(rows)) * 0.05 + rng.standard_normal(rows)
     return (np.round((walk + 20.0) * 16.0) / 16.0).astype(np.float32)
 
 
 def growing_keys(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """int64 keys that grow by small steps, as a log's sequence numbers do: partly, the high bytes repeat."""
+    """Return int64 keys growing in small steps, like log sequence numbers: partly, high bytes repeat."""
     return np.cumsum(rng.integers(1, 50, rows)) + 1_000_000_000
 
 
 def skewed(rng: np.random.Generator, rows: int, distinct: int) -> np.ndarray:
-    """int64 in [0, distinct), the small ones far more often, as categories are."""
+    """Return int64 in [0, distinct), small values far more often, like categories."""
     return (distinct * rng.random(rows) ** 3).astype(np.int64)
 
 
 def runs(rng: np.random.Generator, rows: int, length: int) -> np.ndarray:
-    """int64 0, 0, 0, 1, 1, ...: a sorted column, in runs of `length` on average: easy."""
+    """Return int64 0, 0, 0, 1, 1, ...: a sorted column in runs of `length` on average: easy."""
     return np.cumsum(rng.random(rows) < 1.0 / length)
 
 
 def scattered_nulls(rng: np.random.Generator, rows: int, share: float) -> np.ndarray:
-    """bool, True = null: each row by itself, which is the worst case for definition levels."""
+    """Return bool, True = null: independent rows, the worst case for definition levels."""
     return rng.random(rows) < share
 
 
 def bursts_of_nulls(rng: np.random.Generator, rows: int, share: float) -> np.ndarray:
-    """bool, True = null: in stretches of 64 rows, as a sensor that is away makes them."""
+    """Return bool, True = null: in ranges of 64 rows, like an absent sensor."""
     return np.repeat(rng.random(rows // 64 + 1) < share, 64)[:rows]
 
 
 def moments(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """int64 microseconds since the epoch, growing, some 20 ms apart: partly."""
+    """Return int64 microseconds since the epoch, growing by about 20 ms: partly."""
     return FIRST_US + np.cumsum(rng.integers(1, 40_000, rows))
 
 
 def days(rng: np.random.Generator, rows: int, span: int = 2_526) -> np.ndarray:
-    """int32 days since the epoch, uniform over seven years."""
+    """Return int32 days since the epoch, uniform over seven years."""
     return (FIRST_DAY + rng.integers(0, span, rows)).astype(np.int32)
 
 
 def choice(rng: np.random.Generator, rows: int, values: list[str]) -> pa.Array:
-    """Strings drawn from a short list."""
+    """Return strings drawn from a short list."""
     return pa.array(values).take(pa.array(rng.integers(0, len(values), rows)))
 
 
 def account_names(rng: np.random.Generator, rows: int) -> pa.Array:
-    """Distinct strings of 17 to 30 bytes in random order, like e-mail addresses: partly."""
+    """Return distinct strings of 17 to 30 bytes in random order, like e-mail addresses: partly."""
     serial = pc.cast(pa.array(rng.permutation(rows)), pa.string())
     domains = [f"{word}.example" for word in WORDS if len(word) > 4]
     return pc.binary_join_element_wise(choice(rng, rows, WORDS), serial, choice(rng, rows, domains), "@")
 
 
 def comments(rng: np.random.Generator, rows: int) -> pa.Array:
-    """Two to seven common words, 10 to 60 bytes, nearly all distinct: text compresses to about a third."""
+    """Return two to seven common words, 10 to 60 bytes, nearly all distinct; compresses to about a third."""
     last = rng.integers(2, 8, rows)
     words = [choice(rng, rows, WORDS)]
     for position in range(1, 7):

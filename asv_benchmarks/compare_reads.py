@@ -1,4 +1,4 @@
-"""What the runner does with reading: compare times, compare peak memory, compare start-up."""
+"""The runner's reads: compares times, peak memory, or start-up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLD_REPEAT = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line asks for."""
+    """Settings from the command line."""
 
     workloads: tuple[Workload, ...]
     peers: tuple[str, ...]
@@ -43,26 +43,26 @@ class Settings:
     sync: bool = False
 
     def summary(self) -> dict[str, object]:
-        """Return the part that the figures depend on."""
+        """Return the settings that figures depend on."""
         return {"scale": self.scale, "threads": self.threads, "repeat": self.repeat}
 
 
 def progress(text: str) -> None:
-    """Tell somebody who waits at a terminal where the run is."""
+    """Print progress if a terminal is attached."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
 
 
 def prepare(settings: Settings, workload: Workload) -> tuple[Path, list[str] | None]:
-    """Path of the workload's file, made if need be, and the columns to read."""
+    """Return the path of the workload's file, written if missing, and the columns to read."""
     progress(f"making the file of {workload.name}")
     path = ensure(workload.file, settings.folder, settings.scale)
     return path, columns_of(workload, path)
 
 
 def time_workload(settings: Settings, workload: Workload, readers: list[Reader]) -> dict[str, Outcome]:
-    """Outcomes of all readers on one workload; numparq's frame is held against pandas with pyarrow first."""
+    """Time all readers on one workload, after comparing numparq's frame with pandas and pyarrow."""
     path, columns = prepare(settings, workload)
     progress(f"timing {workload.name}")
     expected = load("pyarrow", settings.threads).read(path, columns) if settings.check else None

@@ -1,4 +1,4 @@
-"""What the runner does with ``--write``: compare times of writing and sizes of files, compare peak memory."""
+"""The runner's ``--write``: compares write times and file sizes, or peak memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE_BOUND = 1.05
 
 
 def time_frame(settings: Settings, kind: FrameToWrite, writers: Sequence[Writer]) -> dict[str, Written]:
-    """Outcomes of all writers on one frame."""
+    """Time all writers on one frame."""
     progress(f"making the frame of {kind.name}")
     frame = kind.load(ensure(kind.file, settings.folder, settings.scale))
     progress(f"timing {kind.name}")
@@ -30,7 +30,7 @@ def time_frame(settings: Settings, kind: FrameToWrite, writers: Sequence[Writer]
 
 
 def size_ratio(outcomes: Mapping[str, Written], name: str, base: str = "pyarrow") -> float | None:
-    """Size of the file of `name` over that of `base`'s; None where one is missing."""
+    """Return the file size of `name` over that of `base`; None if one is missing."""
     sizes = [outcomes[writer].size if writer in outcomes else None for writer in (name, base)]
     return sizes[0] / sizes[1] if sizes[0] and sizes[1] else None
 
@@ -42,7 +42,7 @@ def _shown_size(value: float | None) -> str:
 
 
 def print_sizes(out: Console, results: Mapping[str, Mapping[str, Written]], names: Sequence[str]) -> None:
-    """Print pyarrow's sizes in MB, the others' as ratios to it, and the geometric means of these."""
+    """Print pyarrow's sizes in MB, the others' ratios, and their geometric means."""
     others = [name for name in names if name != "pyarrow"]
     made = report.table(out, "frame", ["pyarrow MB", *others])
     ratios = {workload: [size_ratio(outcomes, name) for name in others] for workload, outcomes in results.items()}

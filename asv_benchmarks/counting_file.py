@@ -1,4 +1,4 @@
-"""How many bytes a read of numparq asks for, and in how many requests, counted by the file object it is given."""
+"""Bytes and requests of a numparq read, counted by its file object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class BytesRead:
-    """What was asked of a file: bytes handed out, requests made, and the size of the file."""
+    """Bytes and requests of a read, and the file's size."""
 
     bytes: int
     requests: int
@@ -19,7 +19,7 @@ class BytesRead:
 
 
 class CountingFile(io.RawIOBase):
-    """A binary file, opened for reading, that counts. ``read`` of the base class comes down to ``readinto``."""
+    """A binary file that counts reads. The base class implements ``read`` with ``readinto``."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
@@ -53,7 +53,7 @@ class CountingFile(io.RawIOBase):
 
 
 def bytes_read(path: Path, columns: list[str] | None, threads: int, **options: Any) -> BytesRead:
-    """Read `path` with numparq, and what else it is told, through a `CountingFile`; the frame is dropped."""
+    """Read `path` with numparq through a `CountingFile`; the frame is dropped."""
     import numparq
 
     with CountingFile(path) as file:

@@ -1,4 +1,4 @@
-"""What asv's runs take from the environment, since asv passes no arguments on to benchmarks."""
+"""Settings of asv runs from the environment, because asv passes no arguments to benchmarks."""
 
 from __future__ import annotations
 

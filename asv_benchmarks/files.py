@@ -1,4 +1,4 @@
-"""The folder of benchmark files: each made once, named by workload, generator version and scale."""
+"""The folder of benchmark files, each written once and named by workload, generator version and scale."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 
 
 def default_folder() -> Path:
-    """``NUMPARQ_BENCH_DATA``, or a folder among the user's temporary files."""
+    """Return ``NUMPARQ_BENCH_DATA``, or a folder among the user's temporary files."""
     user = os.environ.get("USER") or os.environ.get("USERNAME") or "user"
     return Path(os.environ.get("NUMPARQ_BENCH_DATA") or Path(tempfile.gettempdir()) / f"numparq-bench-{user}")
 
 
 class Recipe(Protocol):
-    """What can be made: a file, or, of `queries.folders`, a folder of files."""
+    """A file that can be generated, or a folder of files (`queries.folders`)."""
 
     @property
     def name(self) -> str: ...
@@ -63,7 +63,7 @@ def ensure(file: Recipe, folder: Path, scale: float) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with all that is in it; nothing where nothing is."""
+    """Remove a file or a folder, if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -71,17 +71,14 @@ def remove(path: Path) -> None:
 
 
 class Picking(Protocol):
-    """A workload or a query: ``pick`` chooses among a file's columns."""
+    """A workload or a query, whose ``pick`` chooses among a file's columns."""
 
     @property
     def pick(self) -> Callable[[Sequence[str]], list[str]] | None: ...
 
 
 def columns_of(workload: Picking, path: Path) -> list[str] | None:
-    """Names of the columns that `workload` reads of the file at `path`; None means all.
-
-    Of a folder, it chooses among those of the first file.
-    """
+    """Return the columns that `workload` reads from `path` (from the first file of a folder); None means all."""
     if workload.pick is None:
         return None
     first = min(path.rglob("*.parquet")) if path.is_dir() else path

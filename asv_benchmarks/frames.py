@@ -1,4 +1,4 @@
-"""The one table of frames to write: of which file, with which dtypes, and the codec they are written with."""
+"""The table of frames to write: source file, dtypes and codec."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class FrameToWrite:
     dtype_backend: str | None = None
 
     def load(self, path: Path) -> pd.DataFrame:
-        """Make the frame of its file, at `path`."""
+        """Load the frame from its file at `path`."""
         return _read(path, self.dtype_backend)
 
     def read_back(self, path: Path) -> pd.DataFrame:
-        """Read with pyarrow what was written; nullable dtypes have to come back by the file's own metadata."""
+        """Read the written file with pyarrow; nullable dtypes must follow from its metadata."""
         # pyarrow makes NumPy-backed strings of Arrow-backed ones, whoever wrote them, unless it is told.
         return _read(path, self.dtype_backend if self.dtype_backend == "pyarrow" else None)
 

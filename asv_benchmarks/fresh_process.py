@@ -1,4 +1,4 @@
-"""A fresh process for each measurement of memory, and its resident memory (Linux: VmHWM of /proc/self)."""
+"""Fresh processes for memory measurements, and their resident memory (Linux: VmHWM of /proc/self)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ importlib.import_module("asv_benchmarks." + sys.argv[1]).answer(sys.argv[2])"""
 
 
 class FreshProcessFailed(Exception):
-    """A fresh process that did not end well; the message says why."""
+    """A fresh process failed; the message says why."""
 
 
 def in_fresh_process(module: str, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def in_fresh_process(module: str, task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_result(result: Mapping[str, Any]) -> None:
-    """Print, as the last line of a fresh process, what it has found."""
+    """Print the result of a fresh process on its last line."""
     sys.stdout.write(json.dumps(result) + "\n")
 
 
 def _status_bytes(key: str) -> int:
-    """One line of /proc/self/status, such as ``VmHWM:   1234 kB``, in bytes."""
+    """Return one line of /proc/self/status, such as ``VmHWM: 1234 kB``, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024
@@ -69,7 +69,7 @@ def _status_bytes(key: str) -> int:
 
 
 def _trim() -> None:
-    """Give free memory back to the system, so that what comes cannot hide in what was left behind."""
+    """Return free memory to the system, so that new allocations raise the peak."""
     gc.collect()
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
@@ -79,7 +79,7 @@ def _trim() -> None:
 
 
 class PeakMeter:
-    """Counts from where it is made: memory given back first, the peak begun anew."""
+    """Measures peak memory from its creation, after returning free memory and resetting the peak."""
 
     def __init__(self) -> None:
         _trim()
@@ -87,5 +87,5 @@ class PeakMeter:
         self._before = _status_bytes("VmRSS")
 
     def peak(self) -> int:
-        """Bytes of resident memory at the highest since, over what they were then."""
+        """Return the peak resident memory over its initial value, in bytes."""
         return _status_bytes("VmHWM") - self._before

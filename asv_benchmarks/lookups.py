@@ -1,4 +1,4 @@
-"""Look-ups of a few rows of the lineitem file: by numparq through their position, by pyarrow through a filter."""
+"""Look-ups of a few lineitem rows: by row number in numparq, by filter in pyarrow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LookUp:
 
 
 def spread(frame: pd.DataFrame) -> list[LookUp]:
-    """Spread look-ups over the frame, away from the borders of pages and row groups of round sizes."""
+    """Return look-ups spread over the frame, away from page and row group boundaries of round sizes."""
     starts = [int(len(frame) * (turn + 0.5) / COUNT) for turn in range(COUNT)]
     keys = frame[KEY]
     return [LookUp((start, min(start + ROWS, len(frame))), int(keys.iloc[start])) for start in starts]
@@ -93,10 +93,10 @@ def bytes_asked(name: str, path: Path, wanted: Sequence[LookUp], threads: int) -
 
 
 def bytes_by_index(path: Path, wanted: Sequence[LookUp]) -> float:
-    """Average bytes that a look-up by position has to read when it follows the offset index, and no byte more.
+    """Return the average bytes that a look-up by row number must read with the offset index.
 
-    Those are the footer, and of each column and row group concerned the offset index, the dictionary page, and the data
-    pages that hold the rows. It is the lower bound for a reader, whether or not there is one that reaches it.
+    That is the footer, and per column and row group the offset index, dictionary page and data pages with the rows: the
+    lower bound for any reader.
     """
     import numparq
 

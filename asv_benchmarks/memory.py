@@ -1,7 +1,6 @@
-"""Peak memory of one read over what its DataFrame holds, each in a fresh process (Linux: VmHWM of /proc/self).
+"""Peak memory of one read beyond its DataFrame, in a fresh process (Linux: VmHWM of /proc/self).
 
-The peak is resident memory: anonymous pages and those of mapped files alike. It counts from where the process stood
-after a warm-up read of the small file (libraries loaded, kernels there), and the frame's own bytes are taken off.
+The peak is resident memory, anonymous and mapped, after a warm-up read of the small file, less the frame's bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class Peak:
-    """Memory of one read, in bytes, or why there is none."""
+    """Memory of one read in bytes, or the failure."""
 
     peak: int = 0
     frame: int = 0
@@ -35,22 +34,22 @@ class Peak:
 
     @property
     def over(self) -> int:
-        """Peak without the frame itself."""
+        """Return the peak without the frame."""
         return self.peak - self.frame
 
     @property
     def within_bound(self) -> bool:
-        """At most 30 % of the frame and 64 MB."""
+        """Whether the excess is at most 30 % of the frame and 64 MB."""
         return self.over <= 0.30 * self.frame + 64 * MB
 
 
 def _objects_bytes(values: np.ndarray) -> int:
-    """Size of an object array: its pointers, and every object once however often it occurs."""
+    """Return the bytes of an object array: pointers, and each distinct object once."""
     return values.nbytes + sum(sys.getsizeof(value) for value in {id(value): value for value in values.flat}.values())
 
 
 def frame_bytes(frame: pd.DataFrame) -> int:
-    """Bytes that a frame holds: blocks, Arrow buffers (offsets, data, validity), distinct objects, the index."""
+    """Return the bytes of a frame: blocks, Arrow buffers, distinct objects, index."""
     total = int(frame.index.memory_usage(deep=True))
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
@@ -62,7 +61,7 @@ def frame_bytes(frame: pd.DataFrame) -> int:
 
 
 def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, threads: int) -> Peak:
-    """Measure in this process, which has to be a fresh one."""
+    """Measure in this process, which must be fresh."""
     try:
         reader = load(name, threads)
     except ReaderUnavailable as reason:
@@ -113,7 +112,7 @@ def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, t
 
 
 def answer(task_text: str) -> None:
-    """Entry of the fresh process: takes a task as JSON, prints a `Peak` as JSON on its last line."""
+    """Run a task given as JSON in the fresh process; print a `Peak` as JSON on the last line."""
     task = json.loads(task_text)
     limit_threads(task["threads"])
     peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])

@@ -1,4 +1,4 @@
-"""A simulated object store: an fsspec file system over local files, each request with a latency, all on one line."""
+"""A simulated object store: an fsspec filesystem over local files with latency and shared bandwidth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS_LISTED = 1_000
 
 @dataclass(frozen=True)
 class Request:
-    """One request: when it began and ended (in seconds of `time.perf_counter`), and bytes handed out."""
+    """A request: begin and end in seconds of `time.perf_counter`, and its bytes."""
 
     begin: float
     end: float
@@ -30,7 +30,7 @@ class Request:
 
 
 def round_trips(requests: Sequence[Request]) -> int:
-    """Count the longest chain of requests of which each began when the one before had ended."""
+    """Return the length of the longest chain of sequential requests."""
     trips, free_at = 0, float("-inf")
     for request in sorted(requests, key=lambda request: request.end):
         if request.begin >= free_at:
@@ -67,19 +67,19 @@ class ObjectStore(AbstractFileSystem):
         self._pool = ThreadPoolExecutor(CONNECTIONS)
 
     def _pass_time(self, begin: float, num_bytes: int) -> None:
-        """Wait until a request that was made at `begin` is answered: its latency, its turn on the line, its bytes."""
+        """Wait for a request made at `begin`: latency, queue for the bandwidth, transfer."""
         with self._lock:
             self._free_at = end = max(begin + self.latency, self._free_at) + num_bytes / self.bandwidth
         time.sleep(max(0.0, end - time.perf_counter()))
         self.requests.append(Request(begin, time.perf_counter(), num_bytes))
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Ask for a file's size."""
+        """Return a file's size; takes one request."""
         self._pass_time(time.perf_counter(), 0)
         return _info(Path(self._strip_protocol(path)))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
-        """Ask what is in a directory; `glob` and `walk` of the base class come down to this and to `find`."""
+        """List a directory; the base class implements `glob` and `walk` with this and `find`."""
         local = Path(self._strip_protocol(path))
         found = [local] if local.is_file() else sorted(local.iterdir())
         self._pass_listing(len(found))
@@ -88,7 +88,7 @@ class ObjectStore(AbstractFileSystem):
     def find(
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any
     ) -> Any:
-        """Ask for all keys that begin with the path; directories follow from these, as in real object stores."""
+        """List all keys with a prefix; directories follow from keys, as in real object stores."""
         local = Path(self._strip_protocol(path))
         files = [local] if local.is_file() else sorted(one for one in local.rglob("*") if one.is_file())
         self._pass_listing(len(files))
@@ -100,17 +100,17 @@ class ObjectStore(AbstractFileSystem):
         return infos if detail else list(infos)
 
     def _pass_listing(self, num_keys: int) -> None:
-        """Wait for the requests that a listing takes, one after the other; their bytes are not counted."""
+        """Wait for the sequential requests of a listing; their bytes are not counted."""
         for _ in range(max(1, -(-num_keys // KEYS_LISTED))):
             self._pass_time(time.perf_counter(), 0)
 
     def modified(self, path: str) -> datetime:
-        """Ask when a file was written."""
+        """Return the modification time of a file."""
         self._pass_time(time.perf_counter(), 0)
         return datetime.fromtimestamp(Path(self._strip_protocol(path)).stat().st_mtime, UTC)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Ask for bytes; positions below 0 count from the end, as those of HTTP's ranges may."""
+        """Return a byte range; negative positions count from the end, as in HTTP."""
         return self._get(time.perf_counter(), path, start, end)
 
     def cat_ranges(
@@ -122,7 +122,7 @@ class ObjectStore(AbstractFileSystem):
         on_error: str = "return",
         **options: Any,
     ) -> list[Any]:
-        """Ask for many ranges at once, as asynchronous file systems do."""
+        """Return many ranges concurrently, as asynchronous filesystems do."""
         count = len(paths)
         firsts, lasts = ([given] * count if isinstance(given, int | None) else given for given in (starts, ends))
         return list(self._pool.map(self._get, [time.perf_counter()] * count, paths, firsts, lasts))
@@ -154,7 +154,7 @@ def _info(local: Path) -> dict[str, Any]:
 
 
 class StoredFile(AbstractBufferedFile):
-    """A file that is read through fsspec's read-ahead, as those of real object stores are by default."""
+    """A file with fsspec's read-ahead, the default of real object stores."""
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self.fs.cat_file(self.path, start, end)

@@ -1,4 +1,4 @@
-"""Byte ranges that a reader needs of a column chunk when it follows the indexes: taken from the file, by thriftpy2."""
+"""Byte ranges that a reader needs with the page index, read by thriftpy2."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def thrift_struct(raw: BinaryIO, position: int, length: int, name: str) -> tuple
 
 
 def offset_index(chunk: Any) -> Range:
-    """Place of a chunk's offset index."""
+    """Return the byte range of a chunk's offset index."""
     return chunk.offset_index_offset, chunk.offset_index_offset + chunk.offset_index_length
 
 
 def column_index(chunk: Any) -> Range:
-    """Place of a chunk's column index."""
+    """Return the byte range of a chunk's column index."""
     return chunk.column_index_offset, chunk.column_index_offset + chunk.column_index_length
 
 
 def pages(raw: BinaryIO, chunk: Any, start: int, stop: int) -> list[Range]:
-    """Places of a chunk's dictionary page, if it has one, and of its data pages that hold rows `start` to `stop`."""
+    """Return the byte ranges of a chunk's dictionary page and its data pages with rows `start` to `stop`."""
     index, _ = thrift_struct(raw, chunk.offset_index_offset, chunk.offset_index_length, "OffsetIndex")
     locations = index.page_locations
     following = [page.first_row_index for page in locations[1:]] + [stop]
@@ -55,6 +55,6 @@ def pages(raw: BinaryIO, chunk: Any, start: int, stop: int) -> list[Range]:
 
 
 def chunk_bytes(raw: BinaryIO, chunk: Any, start: int, stop: int) -> int:
-    """Bytes of a chunk's offset index, its dictionary page, and its pages that hold rows `start` to `stop`."""
+    """Return the bytes of a chunk's offset index, dictionary page and data pages with rows `start` to `stop`."""
     ranges = [offset_index(chunk), *pages(raw, chunk, start, stop)]
     return sum(stop - start for start, stop in ranges)

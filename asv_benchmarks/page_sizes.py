@@ -1,6 +1,6 @@
-"""Sizes of pages and row groups: what each setting costs a full scan and saves a look-up.
+"""Page and row group sizes: the cost for a full scan and the savings for a look-up.
 
-``python -m asv_benchmarks.page_sizes`` writes the lineitem frame once for each of `SETTINGS`, and prints a table.
+``python -m asv_benchmarks.page_sizes`` writes the lineitem frame with each of `SETTINGS` and prints a table.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SizeTimes:
     asked: dict[str, float] = field(default_factory=dict)
 
     def time(self, name: str, call: Callable[[], object], times: int = 1) -> None:
-        """Add the time of a call, that does something `times` times, to those of its name."""
+        """Time a call that repeats something `times` times, and record it by name."""
         start = time.perf_counter()
         call()
         self.seconds.setdefault(name, []).append((time.perf_counter() - start) / times)

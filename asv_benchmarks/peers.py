@@ -29,7 +29,7 @@ from asv_benchmarks.workloads import WORKLOADS, select_workloads
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: its field of `compare_reads.Settings`, the table to choose from, what can be done."""
+    """A subject of measurement: its field of `compare_reads.Settings`, its table of entries, and its modes."""
 
     field: str
     table: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Figures drawn from the times: ratios, geometric means, and which workloads are slower than pyarrow."""
+"""Figures from times: ratios, geometric means, and workloads slower than pyarrow."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Results = Mapping[str, Mapping[str, Outcome]]
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
-    """Geometric mean of positive numbers; None of no numbers."""
+    """Return the geometric mean of positive numbers; None without numbers."""
     logarithms = [math.log(value) for value in values]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
 def ratio(outcomes: Mapping[str, Outcome], base: str, peer: str) -> float | None:
-    """Best time of `peer` over that of `base`: larger than 1 means that `base` is faster. None where one is missing."""
+    """Return the best time of `peer` over that of `base` (above 1: `base` is faster); None if one is missing."""
     times = [outcomes[name].best if name in outcomes else None for name in (peer, base)]
     return None if None in times else times[0] / times[1]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What one peer's column comes to: the mean of its ratios, their number, and the workloads where `base` loses."""
+    """Summary of a peer's column: mean ratio, number of ratios, and workloads where `base` is slower."""
 
     mean: float | None
     compared: int
@@ -34,7 +34,7 @@ class Summary:
 
 
 def summarise(results: Results, base: str, peer: str) -> Summary:
-    """Summary over all workloads that both have a time for."""
+    """Return the summary over all workloads with both times."""
     ratios = {workload: ratio(outcomes, base, peer) for workload, outcomes in results.items()}
     known = {workload: value for workload, value in ratios.items() if value is not None}
     return Summary(
@@ -53,7 +53,7 @@ class Best:
 
 
 def best_peer(outcomes: Mapping[str, Outcome], base: str, peers: Iterable[str]) -> Best | None:
-    """Fastest of `peers`; None where it or `base` has no time."""
+    """Return the fastest of `peers`; None if it or `base` has no time."""
     ratios = {peer: ratio(outcomes, base, peer) for peer in peers}
     known = [Best(peer, value) for peer, value in ratios.items() if value is not None]
     return min(known, key=lambda best: best.ratio, default=None)

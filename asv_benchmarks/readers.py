@@ -1,4 +1,4 @@
-"""numparq and its peers behind one signature, each held to the same number of threads."""
+"""Readers of numparq and its peers behind one signature, with equal thread counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Read = Callable[[Path, "list[str] | None"], pd.DataFrame]
 
 
 class ReaderUnavailable(Exception):
-    """A reader that is not installed, or cannot be held to the number of threads asked for."""
+    """A reader is not installed, or its threads cannot be limited."""
 
 
 def _numparq(threads: int) -> Read:
@@ -78,7 +78,7 @@ PEERS = tuple(name for name in _MAKERS if name != "numparq")
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader that can be called."""
+    """A loaded reader."""
 
     name: str
     version: str
@@ -86,7 +86,7 @@ class Reader:
 
 
 def limit_threads(threads: int) -> None:
-    """Set what has to be in the environment before a reader is imported; also for child processes."""
+    """Set the environment that limits threads, before readers are imported and for child processes."""
     os.environ["POLARS_MAX_THREADS"] = str(threads)
 
 
@@ -129,7 +129,7 @@ def available(
 
 
 def load_all(names: Sequence[str], threads: int) -> tuple[list[Reader], dict[str, str]]:
-    """Load those readers that are there; for the others, say why not."""
+    """Load the available readers; return reasons for the others."""
     return available(names, threads, load)
 
 

@@ -1,4 +1,4 @@
-"""Tables and notes on the terminal; Markdown without colours where the output is a pipe or a file."""
+"""Tables and notes on the terminal; Markdown without colours for pipes and files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """Return the console of standard output; wide where nobody looks, so that no cell is cut."""
+    """Return the console of standard output, wide enough for all cells if not a terminal."""
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def table(out: Console, first: str, others: Sequence[str]) -> Table:
-    """Return an empty table: one left column, the others right."""
+    """Return an empty table: the first column left-aligned, the others right-aligned."""
     made = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.MARKDOWN)
     made.add_column(first, no_wrap=True)
     for name in others:
@@ -34,14 +34,14 @@ def table(out: Console, first: str, others: Sequence[str]) -> Table:
 
 
 def shown_ratio(value: float | None) -> str:
-    """Return a ratio for a cell, coloured by the side of 1 it is on."""
+    """Return a ratio as a cell, coloured by the side of 1."""
     if value is None:
         return "-"
     return f"[{'green' if value >= 1.0 else 'red'}]{value:.2f}[/]"
 
 
 def notes(out: Console, lines: Iterable[str]) -> None:
-    """Lines around a table, as they are: no markup is looked for in them."""
+    """Print lines around a table without markup."""
     for line in lines:
         out.print(line, markup=False, soft_wrap=True)
 
@@ -56,9 +56,9 @@ def _cells(outcomes: Mapping[str, object], base: str, peers: Sequence[str]) -> l
 
 
 def print_times(out: Console, results: Results, contenders: Sequence[Named], missing: Mapping[str, str]) -> None:
-    """Print the table of ratios and what it comes to.
+    """Print the table of ratios and its summary.
 
-    The first of `contenders` is the one whose times are absolute: numparq, or the first peer where that is missing.
+    The first of `contenders` has absolute times: numparq, or the first peer without it.
     """
     base, *peers = [contender.name for contender in contenders]
     made = table(out, "workload", [f"{base} ms", *peers])
@@ -76,7 +76,7 @@ def print_times(out: Console, results: Results, contenders: Sequence[Named], mis
 
 
 def failures(results: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """One line for each reader that failed on a workload, or made another frame there than pyarrow."""
+    """Return a line for each reader that failed or returned another frame than pyarrow."""
     lines = []
     for workload, outcomes in results.items():
         for name, outcome in outcomes.items():
@@ -88,11 +88,11 @@ def failures(results: Mapping[str, Mapping[str, object]]) -> list[str]:
 
 
 def machine() -> dict[str, object]:
-    """Return what the figures depend on."""
+    """Return the facts of the machine that figures depend on."""
     return {"python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count()}
 
 
 def save(path: Path, mode: str, settings: Mapping[str, object], results: object) -> None:
-    """Write the results of one mode to a JSON file, with the machine and the settings."""
+    """Write the results of a mode to a JSON file, with machine and settings."""
     content = {"mode": mode, "machine": machine(), "settings": dict(settings), "results": results}
     path.write_text(json.dumps(content, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Start-up: the wall time of fresh processes that read one file, with a warm and with an empty kernel cache."""
+"""Start-up: wall time of fresh processes that read one file, with a warm and an empty kernel cache."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ TIMEOUT_SECONDS = 300
 
 
 class ProcessFailed(Exception):
-    """A fresh process that did not end well; the message is the last line it wrote to standard error."""
+    """A fresh process failed; the message is its last line on standard error."""
 
 
 @dataclass
 class WallTimes:
-    """Wall times of one program in seconds, or why there are none."""
+    """Wall times of one program in seconds, or the failure."""
 
     times: list[float] = field(default_factory=list)
     failure: str | None = None
 
     @property
     def best(self) -> float | None:
-        """Shortest time in seconds."""
+        """Return the shortest time in seconds."""
         return min(self.times) if self.times and self.failure is None else None
 
     @property
     def median(self) -> float | None:
-        """Median time in seconds."""
+        """Return the median time in seconds."""
         return statistics.median(self.times) if self.times and self.failure is None else None
 
 
@@ -81,7 +81,7 @@ def _add(outcome: WallTimes, program: str, path: Path, environment: Mapping[str,
 
 
 def _new_cache(folder: str, name: str) -> dict[str, str]:
-    """Environment that names a new cache folder, which only this user can write to."""
+    """Return an environment with a new cache folder that only this user can write to."""
     cache = Path(folder, name)
     cache.mkdir(mode=0o700)
     return {CACHE_VARIABLE: str(cache)}

@@ -1,4 +1,4 @@
-"""The tables that the benchmark files hold; `size` is the number of rows, for `wide` that of columns."""
+"""The tables of the benchmark files; `size` is the number of rows, or of columns for `wide`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DRAWS = 100_000
 
 
 def numbers(rng: np.random.Generator, size: int) -> pa.Table:
-    """Four numeric columns: one hard to compress, two partly, one easy."""
+    """Return four numeric columns: one hard to compress, two partly, one easy."""
     return pa.table(
         {
             "cents": make.cents(rng, size),
@@ -25,7 +25,7 @@ def numbers(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def repeated_numbers(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return the four types with few distinct values: 10,000 at random, 500 skewed, sorted runs of 1,000, and 16."""
+    """Return the four types with few distinct values: 10,000 random, 500 skewed, sorted runs of 1,000, and 16."""
     return pa.table(
         {
             "customer": rng.integers(0, 10_000, size) * 7_919 + 1_000_000_007,
@@ -37,7 +37,7 @@ def repeated_numbers(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def _with_nulls(rng: np.random.Generator, size: int, share: float) -> pa.Table:
-    """int64 with scattered nulls, float64 with nulls in bursts."""
+    """Return int64 with scattered nulls, and float64 with nulls in bursts."""
     return pa.table(
         {
             "cents": pa.array(make.cents(rng, size), mask=make.scattered_nulls(rng, size, share)),
@@ -47,17 +47,17 @@ def _with_nulls(rng: np.random.Generator, size: int, share: float) -> pa.Table:
 
 
 def nulls_1(rng: np.random.Generator, size: int) -> pa.Table:
-    """One value in a hundred is null."""
+    """Return values with one null in a hundred."""
     return _with_nulls(rng, size, 0.01)
 
 
 def nulls_10(rng: np.random.Generator, size: int) -> pa.Table:
-    """One value in ten is null."""
+    """Return values with one null in ten."""
     return _with_nulls(rng, size, 0.10)
 
 
 def nulls_50(rng: np.random.Generator, size: int) -> pa.Table:
-    """Every second value is null."""
+    """Return values with every second null."""
     return _with_nulls(rng, size, 0.50)
 
 
@@ -67,7 +67,7 @@ def booleans(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def timestamps(rng: np.random.Generator, size: int) -> pa.Table:
-    """Microseconds without a zone, microseconds in UTC, and nanoseconds."""
+    """Return naive microseconds, UTC microseconds, and nanoseconds."""
     created = make.moments(rng, size)
     seen = created + rng.integers(0, 30 * make.DAY_US, size)
     return pa.table(
@@ -80,18 +80,18 @@ def timestamps(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def dates(rng: np.random.Generator, size: int) -> pa.Table:
-    """One column of dates over seven years; pandas makes datetime.date objects of them."""
+    """Return dates over seven years, which pandas reads as datetime.date objects."""
     return pa.table({"day": pa.array(make.days(rng, size), pa.date32())})
 
 
 def few_strings(rng: np.random.Generator, size: int) -> pa.Table:
-    """120 place names and 4 states."""
+    """Return 120 place names and 4 states."""
     names = pa.array(make.CITIES).take(pa.array(make.skewed(rng, size, len(make.CITIES))))
     return pa.table({"city": names, "state": make.choice(rng, size, ["open", "closed", "in transit", "returned"])})
 
 
 def distinct_strings(rng: np.random.Generator, size: int) -> pa.Table:
-    """One column in which no string occurs twice."""
+    """Return one column of distinct strings."""
     return pa.table({"account": make.account_names(rng, size)})
 
 
@@ -123,7 +123,7 @@ def lineitem(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def delta_ints(rng: np.random.Generator, size: int) -> pa.Table:
-    """Keys that grow, ticks of a clock with gaps, a walk of four bytes, and cents with one null in ten."""
+    """Return growing keys, clock ticks with gaps, a 4-byte random walk, and cents with one null in ten."""
     return pa.table(
         {
             "key": make.growing_keys(rng, size),
@@ -135,14 +135,14 @@ def delta_ints(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def delta_strings(rng: np.random.Generator, size: int) -> pa.Table:
-    """Sorted addresses, each like the one before, and comments that have nothing in common."""
+    """Return sorted addresses with long common prefixes, and comments without."""
     pages = np.sort(rng.integers(0, 10 * size, size))
     addresses = [f"https://example.org/shop/{page // 1000:06}/item-{page % 1000:03}" for page in pages.tolist()]
     return pa.table({"address": addresses, "comment": make.comments(rng, size)})
 
 
 def split_numbers(rng: np.random.Generator, size: int) -> pa.Table:
-    """Measurements whose first bytes are alike: both floats and both integers."""
+    """Return measurements with similar high bytes: two floats and two integers."""
     return pa.table(
         {
             "normal": make.normal(rng, size),
@@ -154,7 +154,7 @@ def split_numbers(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return lists of none to nine integers, one in fifty of them null; and tags: up to three, each of four bytes."""
+    """Return lists of up to nine integers, one in fifty null, and of up to three 4-byte tags."""
 
     def lists(values: pa.Array, most: int) -> pa.Array:
         lengths = rng.integers(0, most + 1, size)
@@ -167,7 +167,7 @@ def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def structs(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return an address of a number, a place and a position within it, each missing now and then."""
+    """Return addresses of a number, a place and a position within it, each sometimes null."""
     position = pa.StructArray.from_arrays(
         [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))],
         ["lat", "lon"],
@@ -182,40 +182,40 @@ def structs(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def wide(rng: np.random.Generator, size: int) -> pa.Table:
-    """`size` float32 columns of 2,000 rows: features of a model, hard to compress."""
+    """Return `size` float32 columns of 2,000 rows, like model features: hard to compress."""
     values = rng.standard_normal((size, WIDE_ROWS), dtype=np.float32)
     return pa.table({f"c{index:04}": values[index] for index in range(size)})
 
 
 def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
-    """One int64 column of growing keys."""
+    """Return one int64 column of growing keys."""
     return pa.table({"key": make.growing_keys(rng, size)})
 
 
 def small(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a look-up table: a number and a name."""
+    """Return a small table of numbers and names."""
     return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})
 
 
 def _item_names(rng: np.random.Generator, size: int) -> pa.Array:
-    """Strings of twelve bytes: ``item`` and eight random digits."""
+    """Return strings of twelve bytes: ``item`` and eight random digits."""
     digits = pc.ascii_lpad(pc.cast(pa.array(rng.integers(0, 10**8, size)), pa.string()), 8, "0")
     return pc.binary_join_element_wise(pa.scalar("item"), digits, "")
 
 
 def points(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a sorted key without duplicates, a measured value, and a name."""
+    """Return a sorted unique key, a measurement, and a name."""
     key = np.cumsum(rng.integers(1, 5, size)) + 1_000_000
     return pa.table({"key": key, "value": make.normal(rng, size), "name": _item_names(rng, size)})
 
 
 def shuffled(rng: np.random.Generator, size: int) -> pa.Table:
-    """Every even number once, in random order, and a measured value."""
+    """Return every even number once in random order, and a measurement."""
     return pa.table({"key": rng.permutation(size) * 2, "value": make.normal(rng, size)})
 
 
 def mixed(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a serial number, a draw of `DRAWS` independent numbers, a price, a name, and one of 120 cities."""
+    """Return a serial number, an independent draw of `DRAWS` numbers, a price, a name, and one of 120 places."""
     return pa.table(
         {
             "id": np.arange(size),

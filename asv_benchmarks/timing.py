@@ -1,4 +1,4 @@
-"""Interleaved timing: all readers take turns on one workload, so that the machine's moods hit them alike."""
+"""Interleaved timing: readers take turns on one workload, so that machine noise hits them alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TURN_SECONDS = 0.01
 
 
 class Named(Protocol):
-    """What can take turns: it has the name under which its outcome is kept."""
+    """A participant with the name of its outcome."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ Contender = TypeVar("Contender", bound=Named)
 
 @dataclass
 class Outcome:
-    """What came of one reader on one workload: times in seconds or why there are none, and a wrong frame."""
+    """Outcome of one reader on one workload: times in seconds, or the failure, and any wrong frame."""
 
     times: list[float] = field(default_factory=list)
     failure: str | None = None
@@ -40,17 +40,17 @@ class Outcome:
 
     @property
     def best(self) -> float | None:
-        """Shortest time in seconds; None after a failure."""
+        """Return the shortest time in seconds; None after a failure."""
         return min(self.times) if self.times and self.failure is None else None
 
     @property
     def repeated(self) -> Outcome:
-        """What came of turns that go on, so that all but the first one find the caches as they have left them."""
+        """Return the outcome of repeated turns, in which all but the first find warm caches."""
         return Outcome(self.in_a_row, self.failure)
 
 
 def describe(error: BaseException) -> str:
-    """One short line about an exception."""
+    """Return one short line about an exception."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
 
@@ -74,7 +74,7 @@ def attempt(read: Callable[..., pd.DataFrame], *arguments: object) -> tuple[pd.D
 
 
 def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
-    """Say how `frame` differs from `expected` in values, dtypes, index or columns; None when it does not."""
+    """Return how `frame` differs in values, dtypes, index or columns; None if equal."""
     try:
         pd.testing.assert_frame_equal(frame, expected, check_exact=True)
     except AssertionError as error:
@@ -85,7 +85,7 @@ def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
 def warm_up(
     readers: Sequence[Reader], path: Path, columns: list[str] | None, expected: pd.DataFrame | None
 ) -> dict[str, Outcome]:
-    """Read once with each reader, untimed, and hold numparq's frame against `expected` where that is given."""
+    """Read once with each reader, untimed; compare numparq's frame with `expected` if given."""
     outcomes = {}
     for reader in readers:
         frame, failure = attempt(reader.read, path, columns)
@@ -96,7 +96,7 @@ def warm_up(
 
 
 def add_time(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: object) -> None:
-    """Add one time to `outcome`; giving the frame back is not part of it."""
+    """Add one time to `outcome`; releasing the frame is not timed."""
     gc.collect()
     start = CLOCK()
     frame, outcome.failure = attempt(read, *arguments)
@@ -105,7 +105,7 @@ def add_time(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: ob
 
 
 def add_turn(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: object) -> None:
-    """Add one time to `outcome`, as `add_time`; and go on until TURN_SECONDS are filled, and keep the mean as well."""
+    """Add one time to `outcome`, then repeat until TURN_SECONDS have passed and add the mean as well."""
     add_time(outcome, read, *arguments)
     turn = Outcome([outcome.times[-1]], outcome.failure)
     while turn.failure is None and sum(turn.times) < TURN_SECONDS:
@@ -124,9 +124,9 @@ def take_turns(
     repeat: int,
     min_seconds: float,
 ) -> None:
-    """Call ``timed(contender, its outcome)`` in rounds, in every second one backwards; who fails drops out.
+    """Call ``timed(contender, its outcome)`` in rounds, every second one reversed; failures drop out.
 
-    There are `repeat` rounds at least, and more until `min_seconds` have passed.
+    Runs at least `repeat` rounds, and until `min_seconds` have passed.
     """
     started = time.perf_counter()
     for round_number in range(max(repeat, MAX_ROUNDS)):

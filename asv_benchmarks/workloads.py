@@ -1,4 +1,4 @@
-"""The one table of workloads: which file, how pyarrow writes it, and what is read of it."""
+"""The table of read workloads: file, pyarrow's write options, columns read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DataFile:
     is_folder: ClassVar[bool] = False
 
     def make(self, scale: float) -> pa.Table:
-        """Table of this file at `scale`; the same seed for all, so that files of one table hold the same data."""
+        """Return the table at `scale`, always with the same seed, so that files of one table hold equal data."""
         size = max(min(self.size, SMALLEST), round(self.size * scale))
         return self.table(np.random.default_rng(SEED), size)
 
@@ -62,7 +62,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Workload:
-    """One thing to be timed: a file and the columns read of it (``pick`` chooses among the file's column names)."""
+    """A file and the columns read from it (``pick`` chooses among the file's columns)."""
 
     name: str
     file: DataFile
@@ -70,7 +70,7 @@ class Workload:
 
 
 def first_middle_last(names: Sequence[str]) -> list[str]:
-    """Three columns spread over the footer, so that a reader cannot stop early in it."""
+    """Return three columns spread over the footer, so that a reader cannot stop early."""
     return [names[0], names[len(names) // 2], names[-1]]
 
 

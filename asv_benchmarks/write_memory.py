@@ -1,7 +1,7 @@
-"""Peak memory of one write over what the DataFrame holds, each in a fresh process.
+"""Peak memory of one write beyond the DataFrame, in a fresh process.
 
-The frame is there, and the writer has been warmed by its first rows, when the measurement begins: the peak is what the
-write takes besides. It stands beside the size that the largest row group of the file has in the frame.
+The frame is loaded and the writer warmed up with its first rows before the measurement. The peak is compared with the
+frame's bytes in the file's largest row group.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class WritePeak:
 
     @property
     def within_bound(self) -> bool:
-        """At most one row group of the frame."""
+        """Whether the peak is at most one row group of the frame."""
         return self.over <= self.row_group
 
 
 def measure_here(name: str, kind: FrameToWrite, source: Path, target: Path, threads: int) -> WritePeak:
-    """Measure in this process, which has to be a fresh one; `target` is overwritten."""
+    """Measure in this process, which must be fresh; `target` is overwritten."""
     try:
         writer = load_writer(name, threads)
     except ReaderUnavailable as reason:
@@ -106,7 +106,7 @@ def measure_write(name: str, kind: FrameToWrite, source: Path, folder: Path, thr
 
 
 def answer(task_text: str) -> None:
-    """Entry of the fresh process: takes a task as JSON, gives a `WritePeak`."""
+    """Run a task given as JSON in the fresh process; print a `WritePeak`."""
     task = json.loads(task_text)
     limit_threads(task["threads"])
     source, target = Path(task["source"]), Path(task["target"])

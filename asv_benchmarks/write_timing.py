@@ -1,4 +1,4 @@
-"""Interleaved timing of writers: the same frame to a local file each, removed after each turn."""
+"""Interleaved timing of writers: the same frame to a local file, removed after each turn."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from asv_benchmarks.writers import Writer
 
 @dataclass
 class Written(Outcome):
-    """What came of one writer on one frame: `Outcome`, and the size of its file in bytes."""
+    """Outcome of one writer on one frame, with its file size in bytes."""
 
     size: int | None = None
 
 
 def attempt_write(writer: Writer, frame: pd.DataFrame, path: Path, codec: Codec) -> str | None:
-    """Write once; say why it failed, None when it did not."""
+    """Write once; return the failure, or None."""
     try:
         writer.write(frame, path, codec)
     except (KeyboardInterrupt, SystemExit):
@@ -37,7 +37,7 @@ def attempt_write(writer: Writer, frame: pd.DataFrame, path: Path, codec: Codec)
 
 
 def _wrong_shape(path: Path, frame: pd.DataFrame) -> str | None:
-    """Say so when a file has not the rows and the columns of the frame."""
+    """Return a message if the file has other rows or columns than the frame."""
     found = pq.read_metadata(path)
     shape = (found.num_rows, found.num_columns)
     return None if shape == frame.shape else f"wrote {shape[0]:,} rows of {shape[1]:,} columns"
@@ -83,7 +83,7 @@ def _difference_read_back(kind: FrameToWrite, frame: pd.DataFrame, path: Path) -
 
 
 def _timed(frame: pd.DataFrame, codec: Codec, path: Path, writer: Writer, outcome: Outcome) -> None:
-    """Add one time to `outcome`; what was written goes at once, so that the disk is not busy with it later."""
+    """Add one time to `outcome`; the file is removed at once, so that the disk is idle later."""
     gc.collect()
     start = CLOCK()
     outcome.failure = attempt_write(writer, frame, path, codec)

@@ -1,7 +1,7 @@
-"""numparq and its peers as writers behind one signature, each held to the same threads and to the same codec and level.
+"""Writers of numparq and its peers behind one signature, with equal threads, codec and level.
 
-All else is left to each writer's own defaults: numparq writes indexes and checksums, and has its file on the disk
-(fsync) before it gives it its name, which no peer does.
+Everything else is each writer's default: numparq writes indexes and CRCs and syncs its file before renaming it, which
+no peer does.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ assert set(_MAKERS) == {"numparq", *PEERS}
 
 @dataclass(frozen=True)
 class Writer:
-    """A writer that can be called."""
+    """A loaded writer."""
 
     name: str
     version: str
@@ -119,12 +119,12 @@ def load_writer(name: str, threads: int) -> Writer:
 
 
 def load_writers(names: Sequence[str], threads: int) -> tuple[list[Writer], dict[str, str]]:
-    """Load those writers that are there; for the others, say why not."""
+    """Load the available writers; return reasons for the others."""
     return available(names, threads, load_writer)
 
 
 def synced(writer: Writer) -> Writer:
-    """Have `writer` wait for the disk, as numparq does anyway: when it is done, a power failure takes nothing."""
+    """Return `writer` followed by a sync to disk, which numparq does anyway."""
     if writer.name == "numparq":
         return writer
 

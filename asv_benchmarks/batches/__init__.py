@@ -1,1 +1,1 @@
-"""A file as DataFrames, one batch after the other, in bounded memory: files, contenders, times and peaks."""
+"""Batched reads in bounded memory: files, readers, times and peaks."""

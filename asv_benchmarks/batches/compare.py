@@ -1,4 +1,4 @@
-"""What the runner does with ``--batches``: compare times; compare peak memory, and hold numparq's to its limit."""
+"""The runner's ``--batches``: compares times, or peak memory with numparq's limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one table of files that are read in batches: each is twenty times what numparq may take for it."""
+"""The table of files read in batches: each twenty times the memory that numparq may take."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _PLAIN: dict[str, object] = {"use_dictionary": False, "compression": "none", "ro
 
 @dataclass(frozen=True)
 class BatchedFile:
-    """A file to be read in batches: ``name`` in the tables, and what it is."""
+    """A file to read in batches, and its ``name`` in the tables."""
 
     name: str
     file: DataFile
 
     def task(self, folder: Path, scale: float) -> BatchTask:
-        """Make the file if need be."""
+        """Write the file if missing; return its task."""
         path = ensure(self.file, folder, scale)
         return BatchTask(path, max(LEAST_LIMIT, path.stat().st_size // TIMES_THE_LIMIT))
 
     def small(self, folder: Path, scale: float) -> BatchTask:
-        """Make a small one of the same kind, with the same limit."""
+        """Write a small file of the same kind; return its task with the same limit."""
         return BatchTask(ensure(self.file, folder, scale * SMALL), self.task(folder, scale).limit)
 
 
 @dataclass(frozen=True)
 class BatchTask:
-    """A file that is there, and the memory in bytes that numparq may take to read it."""
+    """An existing file, and numparq's memory limit in bytes."""
 
     path: Path
     limit: int

@@ -1,6 +1,6 @@
-"""Peak memory of reading a file in batches, each in a fresh process, which has read a small file so before.
+"""Peak memory of a batched read in a fresh process, after a warm-up read of a small file.
 
-The highest resident memory counts, batches included, from where the process stood; mapped files count too.
+The peak is resident memory including batches and mapped files, relative to the start of the read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from asv_benchmarks.timing import describe
 
 @dataclass(frozen=True)
 class BatchPeak:
-    """Memory of one reading, in bytes, the limit that numparq was given, and the rows; or why there is nothing."""
+    """Peak memory in bytes, numparq's limit, and the rows; or the failure."""
 
     peak: int = 0
     limit: int = 0
@@ -33,7 +33,7 @@ class BatchPeak:
 
 
 def measure_here(batched: str, contender: str, folder: Path, scale: float, threads: int) -> BatchPeak:
-    """Measure in this process, which has to be a fresh one."""
+    """Measure in this process, which must be fresh."""
     task = BATCHED[batched].task(folder, scale)
     try:
         reader = load_batch_reader(contender, threads)
@@ -76,7 +76,7 @@ def measure(batched: str, contender: str, folder: Path, scale: float, threads: i
 
 
 def answer(task_text: str) -> None:
-    """Entry of the fresh process: takes a task as JSON, prints a `BatchPeak` as JSON on its last line."""
+    """Run a task given as JSON in the fresh process; print a `BatchPeak` as JSON on the last line."""
     task = json.loads(task_text)
     limit_threads(task["threads"])
     folder = Path(task["folder"])

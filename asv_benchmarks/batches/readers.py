@@ -1,6 +1,6 @@
-"""numparq and its peers behind one signature for batches, each held to the same number of threads.
+"""Batched readers of numparq and its peers behind one signature, with equal thread counts.
 
-numparq alone takes a limit on memory, and chooses the size of batches by it; its peers have batches of 65,536 rows.
+Only numparq takes a memory limit and sizes batches by it; peers read batches of 65,536 rows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _polars(threads: int) -> Frames:
 
 @dataclass(frozen=True)
 class BatchReaderKind:
-    """A way to get batches: whose it is (as `readers` has it), and how it is made."""
+    """A kind of batched reader: its library (a name of `readers`) and its factory."""
 
     reader: str
     make: Callable[[int], Frames]
@@ -96,18 +96,18 @@ KINDS: dict[str, BatchReaderKind] = {
 
 @dataclass(frozen=True)
 class BatchReader:
-    """One that gives batches."""
+    """A loaded batched reader."""
 
     name: str
     version: str
     frames: Frames
 
     def drain(self, task: BatchTask) -> int:
-        """Take all batches, and let go of each before the next one; gives the number of rows."""
+        """Read all batches, releasing each before the next; return the number of rows."""
         return sum(map(len, self.frames(task)))
 
     def checksum(self, task: BatchTask) -> pd.DataFrame:
-        """Add up a hash of each row: the same whoever gives them, and in whatever batches."""
+        """Return the sum of row hashes, which does not depend on reader or batches."""
         rows, total = 0, 0
         for frame in self.frames(task):
             rows += len(frame)
@@ -128,6 +128,6 @@ def load_batch_reader(name: str, threads: int) -> BatchReader:
 
 
 def load_batch_readers(peers: Sequence[str], threads: int) -> tuple[list[BatchReader], dict[str, str]]:
-    """Load all that are numparq's or one of these peers'; for those that are not there, say why not."""
+    """Load the readers of numparq and of the peers; return reasons for those missing."""
     wanted = [name for name, kind in KINDS.items() if kind.reader in ("numparq", *peers)]
     return available(wanted, threads, load_batch_reader)

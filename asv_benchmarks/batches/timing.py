@@ -1,4 +1,4 @@
-"""All contenders take turns on reading one file in batches; their rows are compared first."""
+"""Times batched readers in turns on one file, after comparing their rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The workloads of the side-by-side runner as asv benchmarks.
+"""The side-by-side workloads as asv benchmarks.
 
-asv puts the folder above this one on the path, not the one above that, where the package `asv_benchmarks` lies. It is
-added at the end, so that numparq comes from asv's environment and not from the working tree.
+asv puts the folder above this one on the path, but not its parent, where `asv_benchmarks` lies. The parent is appended,
+so that numparq comes from asv's environment and not from the working tree.
 """
 
 import sys

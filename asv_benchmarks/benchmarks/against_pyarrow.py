@@ -1,4 +1,4 @@
-"""The side-by-side runner's figures over the project's history: ratios, memory over the frame, bytes asked."""
+"""Side-by-side figures over the project's history: ratios, memory over the frame, bytes read."""
 
 from asv_benchmarks import memory
 from asv_benchmarks.counting_file import bytes_read
@@ -12,7 +12,7 @@ from asv_benchmarks.workloads import WORKLOADS
 
 
 class Compare:
-    """numparq beside pandas with pyarrow on one workload."""
+    """numparq against pandas with pyarrow on one workload."""
 
     params = tuple(WORKLOADS)
     param_names = ("workload",)
@@ -51,7 +51,7 @@ class Compare:
 
 
 class StartUp:
-    """Fresh processes on the small file."""
+    """Fresh processes that read the small file."""
 
     timeout = 600.0
     unit = "ratio"

@@ -1,4 +1,4 @@
-"""Reading in batches: time of numparq, its peak of memory, and pyarrow's `iter_batches` beside it."""
+"""Batched reads: numparq's time and peak memory, and pyarrow's `iter_batches`."""
 
 from asv_benchmarks.batches.files import BATCHED
 from asv_benchmarks.batches.memory import measure
@@ -10,7 +10,7 @@ from asv_benchmarks.ratios import ratio
 
 
 class Batches:
-    """A file of twenty times the memory that is allowed; files, imports and kernels are there before."""
+    """A file of twenty times the memory limit; files, imports and kernels are prepared."""
 
     params = tuple(BATCHED)
     param_names = ("file",)

@@ -1,4 +1,4 @@
-"""Writing into partitions: time of numparq, the files, and pandas with pyarrow beside it."""
+"""Partitioned writes: numparq's time and files, and pandas with pyarrow."""
 
 import tempfile
 from pathlib import Path
@@ -12,7 +12,7 @@ from asv_benchmarks.ratios import ratio
 
 
 class WritePartitions:
-    """One frame into a hundred partitions."""
+    """One frame written to a hundred partitions."""
 
     params = tuple(PARTITIONED)
     param_names = ("frame",)

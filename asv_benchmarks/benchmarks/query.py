@@ -1,4 +1,4 @@
-"""Reading with filters: time, peak memory, bytes and requests of numparq, and the best peer beside it."""
+"""Filtered reads: numparq's time, peak memory, bytes and requests, and the best peer."""
 
 from asv_benchmarks.environment import REPEAT, SCALE, THREADS
 from asv_benchmarks.files import default_folder
@@ -10,7 +10,7 @@ from asv_benchmarks.ratios import best_peer
 
 
 class Query:
-    """One query to a DataFrame; files, imports and kernels are there before."""
+    """One query to a DataFrame; files, imports and kernels are prepared."""
 
     params = tuple(QUERIES)
     param_names = ("query",)
@@ -43,7 +43,7 @@ class Query:
 
 
 class CompareQueries:
-    """numparq beside pyarrow, polars and duckdb in one query."""
+    """numparq against pyarrow, polars and duckdb on one query."""
 
     params = tuple(QUERIES)
     param_names = ("query",)

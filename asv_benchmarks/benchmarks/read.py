@@ -7,7 +7,7 @@ from asv_benchmarks.workloads import WORKLOADS
 
 
 class Read:
-    """One read into a DataFrame; files, imports and kernels are there before."""
+    """One read to a DataFrame; files, imports and kernels are prepared."""
 
     params = tuple(WORKLOADS)
     param_names = ("workload",)

@@ -1,4 +1,4 @@
-"""Writing with `numparq.to_parquet`: time, peak memory, bytes written, and the same beside pandas with pyarrow."""
+"""`numparq.to_parquet`: time, peak memory and bytes written, against pandas with pyarrow."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ from asv_benchmarks.writers import load_writer, load_writers
 
 
 class Write:
-    """One write to a local file; the frame, imports and kernels are there before."""
+    """One write to a local file; frame, imports and kernels are prepared."""
 
     params = tuple(FRAMES)
     param_names = ("frame",)
@@ -47,7 +47,7 @@ class Write:
 
 
 class CompareWriting:
-    """numparq beside pandas with pyarrow on one frame."""
+    """numparq against pandas with pyarrow on one frame."""
 
     params = tuple(FRAMES)
     param_names = ("frame",)

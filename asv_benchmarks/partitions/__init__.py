@@ -1,1 +1,1 @@
-"""A frame to a folder of hive partitions: frames, writers, times, and how many files of how many bytes there are."""
+"""Writes of a frame to hive partitions: frames, writers, times, number and size of files."""

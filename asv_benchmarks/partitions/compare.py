@@ -1,4 +1,4 @@
-"""What the runner does with ``--partitions``: compare times, files and bytes."""
+"""The runner's ``--partitions``: compares times, files and bytes."""
 
 from __future__ import annotations
 

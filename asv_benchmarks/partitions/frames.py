@@ -1,4 +1,4 @@
-"""The one table of frames that are written into partitions."""
+"""The table of frames written to partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ YEARS, REGIONS = 10, 10
 
 
 def events(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return a serial number, two measured values, a text, and two keys of ten values each, in no order."""
+    """Return unsorted rows: a serial number, two measurements, text, and two keys of ten values each."""
     return pa.table(
         {
             "id": np.arange(size),
@@ -28,13 +28,13 @@ def events(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def sorted_events(rng: np.random.Generator, size: int) -> pa.Table:
-    """Return the same, in the order of the keys."""
+    """Return the same rows sorted by the keys."""
     return events(rng, size).sort_by([("year", "ascending"), ("region", "ascending"), ("id", "ascending")])
 
 
 @dataclass(frozen=True)
 class PartitionedFrame(FrameToWrite):
-    """A frame to be written into partitions by ``keys``."""
+    """A frame to write, partitioned by ``keys``."""
 
     keys: tuple[str, ...] = ("year", "region")
 

@@ -1,4 +1,4 @@
-"""All writers take turns on one frame, into a new folder each time; what they wrote is read back by pyarrow first."""
+"""Times writers in turns on one frame, each time to a new folder, after pyarrow has read back their files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from asv_benchmarks.timing import MIN_SECONDS, Outcome, describe, take_turns
 
 @dataclass
 class Parts(Outcome):
-    """What came of one writer on one frame: `Outcome`, how many files it made, and their bytes."""
+    """Outcome of one writer on one frame, with number and bytes of files."""
 
     files: int | None = None
     size: int | None = None
 
 
 def attempt_write(writer: PartsWriter, kind: PartitionedFrame, frame: pd.DataFrame, folder: Path) -> str | None:
-    """Write once; say why it failed, None when it did not."""
+    """Write once; return the failure, or None."""
     try:
         writer.write(frame, folder, kind.codec, list(kind.keys))
     except (KeyboardInterrupt, SystemExit):
@@ -39,7 +39,7 @@ def attempt_write(writer: PartsWriter, kind: PartitionedFrame, frame: pd.DataFra
 
 
 def written(writer: PartsWriter, kind: PartitionedFrame, frame: pd.DataFrame, folder: Path) -> Parts:
-    """Write once, untimed; what pyarrow reads of it has to be the frame, in any order."""
+    """Write once, untimed, and check that pyarrow reads the frame in any order."""
     outcome = Parts(failure=attempt_write(writer, kind, frame, folder))
     if outcome.failure is None:
         files = list(folder.rglob("*.parquet"))
@@ -94,7 +94,7 @@ def race_writers(
 
 
 def _timed(kind: PartitionedFrame, frame: pd.DataFrame, folder: Path, writer: PartsWriter, outcome: Outcome) -> None:
-    """Add one time to `outcome`; what was written goes at once."""
+    """Add one time to `outcome`; the files are removed at once."""
     gc.collect()
     start = CLOCK()
     outcome.failure = attempt_write(writer, kind, frame, folder)

@@ -1,6 +1,6 @@
-"""numparq and its peers as writers of partitions behind one signature, all else by their own defaults.
+"""Partition writers of numparq and its peers behind one signature, with their own defaults.
 
-numparq alone has its files on the disk before they get their names, all at once.
+Only numparq syncs its files to disk before it renames them, all together.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _MAKERS: dict[str, Callable[[int], WriteParts]] = {
 
 @dataclass(frozen=True)
 class PartsWriter:
-    """A writer that can be called."""
+    """A loaded writer."""
 
     name: str
     version: str
@@ -91,13 +91,13 @@ def load_writer(name: str, threads: int) -> PartsWriter:
 
 
 def load_writers(names: Sequence[str], threads: int) -> tuple[list[PartsWriter], dict[str, str]]:
-    """Load those of the writers that know partitions and are there; for the others, say why not."""
+    """Load the available writers that support partitions; return reasons for the others."""
     found, missing = available([name for name in names if name in _MAKERS], threads, load_writer)
     return found, {**missing, **{name: "not asked for partitions" for name in names if name not in _MAKERS}}
 
 
 def synced(writer: PartsWriter) -> PartsWriter:
-    """Have `writer` wait for the disk, as numparq does anyway."""
+    """Return `writer` followed by a sync to disk, which numparq does anyway."""
     if writer.name == "numparq":
         return writer
 

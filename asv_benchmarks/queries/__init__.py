@@ -1,1 +1,1 @@
-"""The same query to a pandas DataFrame, by numparq and its peers: files, conditions, contenders, goals."""
+"""Queries to a pandas DataFrame by numparq and its peers: files, predicates, readers, goals."""

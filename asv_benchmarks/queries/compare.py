@@ -1,4 +1,4 @@
-"""What the runner does with ``--queries``: compare times, bytes and goals; compare peak memory."""
+"""The runner's ``--queries``: compares times, bytes and goals, or peak memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from asv_benchmarks.ratios import best_peer, ratio
 def time_query(
     settings: Settings, query: Query, contenders: Sequence[QueryReader]
 ) -> tuple[QueryOutcome, list[Judged]]:
-    """Give what came of a query, and of its goals."""
+    """Return the outcome of a query, and of its goals."""
     progress(f"making the file of {query.name}")
     task = query.task(settings.folder, settings.scale)
     progress(f"timing {query.name}")
@@ -38,7 +38,7 @@ def _time_cell(answers: QueryOutcome) -> str:
 
 
 def _peer_cell(answers: QueryOutcome, name: str) -> str:
-    """Return the ratio to numparq's time, or the time itself where numparq has none."""
+    """Return the ratio to numparq's time, or the time itself if numparq has none."""
     outcome = answers.outcomes.get(name)
     if outcome is None:
         return ""
@@ -55,7 +55,7 @@ def _best_cell(answers: QueryOutcome) -> str:
 
 
 def _repeated_cell(answers: QueryOutcome) -> str:
-    """Return the same of queries one after the other, in ms and as a ratio."""
+    """Return the same for repeated queries, in ms and as a ratio."""
     repeated = {name: outcome.repeated for name, outcome in answers.outcomes.items()}
     best = best_peer(repeated, "numparq", ALL)
     own = repeated["numparq"].best if "numparq" in repeated else None
@@ -68,7 +68,7 @@ def _asked_cell(answers: QueryOutcome) -> str:
 
 
 def print_queries(out: Console, results: Mapping[str, QueryOutcome], names: Sequence[str]) -> None:
-    """Print the table of ratios, and of what numparq asked for."""
+    """Print the table of ratios, and numparq's bytes and requests."""
     peers = [name for name in names if name != "numparq"]
     columns = ["rows", "numparq ms", *peers, "best peer", "in a row", "MB read in requests"]
     made = report.table(out, "query", columns)
@@ -82,7 +82,7 @@ def print_queries(out: Console, results: Mapping[str, QueryOutcome], names: Sequ
 
 
 def print_goals(out: Console, goals: Mapping[str, Sequence[Judged]]) -> None:
-    """Print what was to be reached, and what was."""
+    """Print goals and results."""
     made = report.table(out, "query", ["goal", "measured", "reached"])
     words = {True: "[green]yes[/]", False: "[red]NO[/]", None: "-"}
     for query, judged in goals.items():
@@ -93,7 +93,7 @@ def print_goals(out: Console, goals: Mapping[str, Sequence[Judged]]) -> None:
 
 
 def print_asked(out: Console, results: Mapping[str, QueryOutcome]) -> None:
-    """Print what each contender asked of the object store, where there was one."""
+    """Print each reader's requests to the object store, if there is one."""
     made = report.table(out, "query", ["contender", "MB", "requests", "round trips"])
     for query, answers in results.items():
         for name, asked in answers.asked_of_store.items():

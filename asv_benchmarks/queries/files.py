@@ -1,4 +1,4 @@
-"""The files that are queried: with page indexes, and at every scale with the same number of row groups."""
+"""The queried files: with page indexes, and with the same number of row groups at every scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_LIMIT = 1 << 30
 
 @dataclass(frozen=True)
 class NumparqFile(DataFile):
-    """A file that `numparq.to_parquet` writes: its ``options``, and into how many row groups."""
+    """A file written by `numparq.to_parquet`: its ``options`` and number of row groups."""
 
     row_groups: int = 10
     version: int = VERSION

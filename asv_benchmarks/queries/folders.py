@@ -1,4 +1,4 @@
-"""A folder of many small files that is queried: hive partitions by two keys, columns that some of the files lack."""
+"""The queried folder of many small files: hive partitions by two keys, columns missing in some files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _places(path: Path, files: int) -> Iterator[Path]:
 
 
 def _table(rng: np.random.Generator, number: int, rows: int) -> pa.Table:
-    """Make the file of a number: the first one has four columns, the next one five, the third one six, and so on."""
+    """Return the rows of a numbered file: four, five and six columns in turn."""
     seconds = rng.integers(0, 10**6, rows).astype("m8[s]")
     columns = {
         "id": np.arange(rows) + number * rows,
@@ -80,16 +80,16 @@ def _table(rng: np.random.Generator, number: int, rows: int) -> pa.Table:
 
 
 def in_all_files(names: Sequence[str]) -> list[str]:
-    """Choose the columns that all files have, of those of the first one, and the partition columns."""
+    """Choose the columns of the first file that all files have, and the partition columns."""
     return [*names, *KEYS]
 
 
 def in_any_file(names: Sequence[str]) -> list[str]:
-    """Choose all columns; those that the first file lacks too."""
+    """Choose all columns, including those that the first file lacks."""
     return [*names, *LATER, *KEYS]
 
 
 def wanted_files(task: Task) -> list[Path]:
-    """Files of the one partition that the conditions of a task leave."""
+    """Return the files of the one partition that a task selects."""
     partition = "/".join(f"{term.column}={term.value}" for term in task.terms)
     return sorted((task.path / partition).glob("*.parquet"))

@@ -1,4 +1,4 @@
-"""What numparq has to reach in a query, and whether it did."""
+"""numparq's goals in a query, and whether they hold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNKNOWN = Verdict("-", None)
 
 
 class Goal(Protocol):
-    """A goal: ``wanted`` says it in words; where it ``is_strict``, a miss fails the whole run, which no time does."""
+    """A goal: ``wanted`` is its text; if ``is_strict``, a miss fails the run (no time goal is strict)."""
 
     @property
     def wanted(self) -> str: ...
@@ -44,7 +44,7 @@ class Goal(Protocol):
 
 @dataclass(frozen=True)
 class Faster:
-    """The best of some contenders takes at least `times` the time of numparq."""
+    """The best of some peers takes at least `times` numparq's time."""
 
     times: float
     than: tuple[str, ...]
@@ -64,9 +64,9 @@ class Faster:
 
 @dataclass(frozen=True)
 class ReadsOnly:
-    """numparq asks for what is needed, and for nothing else.
+    """numparq reads exactly the required bytes.
 
-    ``needed(task, tail_bytes)`` says what that is, when so many bytes of the file's end are there before.
+    ``needed(task, tail_bytes)`` returns bounds on them, given the bytes of the file's end that are read at once.
     """
 
     needed: Callable[[Task, int], Bounds]
@@ -84,7 +84,7 @@ class ReadsOnly:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """On an object store, at most so many requests of numparq wait for one another."""
+    """numparq needs at most so many sequential requests on an object store."""
 
     most: int
     is_strict = True
@@ -102,7 +102,7 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class Requests:
-    """On an object store, numparq makes `more` requests, at most, than there are wanted files: ``files(task)``."""
+    """On an object store, numparq makes at most `more` requests beyond the selected files, ``files(task)``."""
 
     more: int
     files: Callable[[Task], int]
@@ -121,12 +121,12 @@ class Requests:
 
 @dataclass(frozen=True)
 class Judged:
-    """A goal and what came of it."""
+    """A goal with its verdict."""
 
     goal: Goal
     verdict: Verdict
 
     @property
     def fails_the_run(self) -> bool:
-        """Whether a goal that does not depend on the machine was missed."""
+        """Whether a strict goal was missed."""
         return self.goal.is_strict and self.verdict.holds is False

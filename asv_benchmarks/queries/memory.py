@@ -1,4 +1,4 @@
-"""Peak memory of one query over what its DataFrame holds, each in a fresh process, which has asked it once before."""
+"""Peak memory of one query beyond its DataFrame, in a fresh process, after a warm-up query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asv_benchmarks.timing import attempt
 
 
 def measure_here(query: str, contender: str, folder: Path, scale: float, threads: int) -> Peak:
-    """Measure in this process, which has to be a fresh one."""
+    """Measure in this process, which must be fresh."""
     try:
         run = load_query_reader(contender, threads).run
     except ReaderUnavailable as reason:
@@ -57,7 +57,7 @@ def measure(query: str, contender: str, folder: Path, scale: float, threads: int
 
 
 def answer(task_text: str) -> None:
-    """Entry of the fresh process: takes a task as JSON, prints a `Peak` as JSON on its last line."""
+    """Run a task given as JSON in the fresh process; print a `Peak` as JSON on the last line."""
     task = json.loads(task_text)
     limit_threads(task["threads"])
     folder = Path(task["folder"])

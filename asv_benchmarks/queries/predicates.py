@@ -1,4 +1,4 @@
-"""Conditions, written once: as expressions of numparq, pyarrow and polars, as a mask of pandas, and as SQL."""
+"""Predicates, written once, as expressions of numparq, pyarrow and polars, as a pandas mask, and as SQL."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 
 @dataclass(frozen=True)
 class At:
-    """A literal that the file has: the value of the column at a share of its rows, and what is added to it."""
+    """A literal from the file: the column's value at a share of its rows, plus an offset."""
 
     share: float
     plus: int = 0
 
     def of(self, path: Path, column: str) -> Any:
-        """Look it up."""
+        """Return the literal for a file."""
         with pq.ParquetFile(path) as file:
             row = int(self.share * file.metadata.num_rows)
             group = 0
@@ -50,7 +50,7 @@ class Term:
     value: Any
 
     def on(self, path: Path) -> Term:
-        """Give the term with a literal that the file at `path` has."""
+        """Return the term with its literal resolved for the file at `path`."""
         return replace(self, value=self.value.of(path, self.column)) if isinstance(self.value, At) else self
 
 
@@ -59,14 +59,14 @@ _COMPARED: Mapping[str, Way] = {"==": operator.eq, ">=": operator.ge, "<": opera
 
 
 def _expression(terms: Sequence[Term], column: Callable[[str], Any], is_in: Way, starts_with: Way) -> Any:
-    """Put an expression together of a library's own columns; None of no terms."""
+    """Build an expression from a library's columns; None without terms."""
     ways = {**_COMPARED, "in": is_in, "startswith": starts_with}
     parts = [ways[term.operator](column(term.column), term.value) for term in terms]
     return reduce(operator.and_, parts) if parts else None
 
 
 def for_numparq(terms: Sequence[Term]) -> Any:
-    """Make what ``filters=`` of numparq takes."""
+    """Return the predicate for numparq's ``filters=``."""
     import numparq
 
     return _expression(
@@ -75,14 +75,14 @@ def for_numparq(terms: Sequence[Term]) -> Any:
 
 
 def for_pyarrow(terms: Sequence[Term]) -> Any:
-    """Make what ``filters=`` of pandas with pyarrow and ``filter=`` of a dataset take."""
+    """Return the predicate for ``filters=`` of pandas with pyarrow and ``filter=`` of a dataset."""
     import pyarrow.compute as pc
 
     return _expression(terms, pc.field, lambda column, values: column.isin(values), pc.starts_with)
 
 
 def for_polars(terms: Sequence[Term]) -> Any:
-    """Make what polars' ``filter`` takes."""
+    """Return the predicate for polars' ``filter``."""
     import polars as pl
 
     return _expression(
@@ -91,7 +91,7 @@ def for_polars(terms: Sequence[Term]) -> Any:
 
 
 def mask_of(frame: pd.DataFrame, terms: Sequence[Term]) -> pd.Series:
-    """Evaluate on a frame."""
+    """Return the mask of a frame."""
     return _expression(
         terms,
         frame.__getitem__,
@@ -110,7 +110,7 @@ _SQL = {
 
 
 def quoted(name: str) -> str:
-    """Quote a column's name for SQL."""
+    """Return a column's name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -121,6 +121,6 @@ def _literal(value: Any) -> str:
 
 
 def for_sql(terms: Sequence[Term]) -> str:
-    """Make a WHERE clause; nothing of no terms."""
+    """Return a WHERE clause; empty without terms."""
     parts = [_SQL[term.operator].format(quoted(term.column), _literal(term.value)) for term in terms]
     return " WHERE " + " AND ".join(parts) if parts else ""

@@ -1,4 +1,4 @@
-"""The one table of queries: of which file, which rows and columns, and what numparq has to reach."""
+"""The table of queries: file, rows, columns, and numparq's goals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Query:
     unites: bool = False
 
     def task(self, folder: Path, scale: float) -> Task:
-        """Make the file if need be, and the query ready for it."""
+        """Write the file if missing; return the query's task."""
         path = ensure(self.file, folder, scale)
         terms = tuple(term.on(path) for term in self.terms)
         store = ObjectStore() if self.remote else None

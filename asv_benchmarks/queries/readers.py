@@ -1,4 +1,4 @@
-"""numparq and its peers behind one signature for queries, each held to the same number of threads."""
+"""Query readers of numparq and its peers behind one signature, with equal thread counts."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _duckdb(threads: int) -> Run:
 
 @dataclass(frozen=True)
 class QueryReaderKind:
-    """A way to query: whose it is (as `readers` has it), how it is made, and what it takes: see `QueryReader`."""
+    """A kind of query reader: its library (a name of `readers`), factory and capabilities (see `QueryReader`)."""
 
     reader: str
     make: Callable[[int], Run]
@@ -156,6 +156,6 @@ def load_query_reader(name: str, threads: int) -> QueryReader:
 
 
 def load_query_readers(peers: Sequence[str], threads: int) -> tuple[list[QueryReader], dict[str, str]]:
-    """Load all that are numparq's or one of these peers'; for those that are not there, say why not."""
+    """Load the readers of numparq and of the peers; return reasons for those missing."""
     wanted = [name for name, kind in KINDS.items() if kind.reader in ("numparq", *peers)]
     return available(wanted, threads, load_query_reader)

@@ -1,4 +1,4 @@
-"""The bytes that a query needs, found without numparq's planner: by the data, and by where the file has its pages."""
+"""The bytes that a query requires, computed from the data and the page positions, without numparq's planner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bounds:
 
 
 def _bounds(path: Path, tail_bytes: int, ranges: Sequence[page_index.Range]) -> Bounds:
-    """Bounds on the bytes of the file's end and of ranges."""
+    """Return bounds from the bytes at the file's end and the ranges."""
     tail_start = path.stat().st_size - tail_bytes
     before_tail = sum(max(0, min(stop, tail_start) - start) for start, stop in ranges)
     return Bounds(tail_bytes + before_tail, tail_bytes + sum(stop - start for start, stop in ranges))
@@ -51,7 +51,7 @@ def _name(chunk: Any) -> str:
 
 
 def _divided(row_groups: Sequence[Any], rows: tuple[int, int]) -> Iterator[tuple[Any, int, int]]:
-    """Row groups in which some of the rows are, and which of theirs these are."""
+    """Return the row groups with some of the rows, and the rows within each."""
     first = 0
     for group in row_groups:
         start, stop = max(0, rows[0] - first), min(group.num_rows, rows[1] - first)
@@ -61,11 +61,10 @@ def _divided(row_groups: Sequence[Any], rows: tuple[int, int]) -> Iterator[tuple
 
 
 def for_sorted_key(task: Task, tail_bytes: int) -> Bounds:
-    """Footer; of the row groups that have such rows, the indexes; of these the pages that hold them, and dictionaries.
+    """Return bounds: the footer, and for row groups with matching rows the indexes, their pages and dictionaries.
 
-    The condition is on a sorted column without duplicates, so that statistics leave no other row groups or pages. The
-    index that is needed is the offset index, of the column of the condition the column index too; none where all rows
-    of the row group are wanted.
+    The condition is on a sorted column without duplicates, so statistics leave no other row groups or pages. The offset
+    indexes and the condition column's column index are needed, or none if all rows of the row group match.
     """
     key = task.terms[0].column
     table = pq.read_table(task.path, columns=[key])
@@ -88,7 +87,7 @@ def _holds(values: np.ndarray, task: Task) -> np.ndarray:
 
 
 def for_absent_key(task: Task, tail_bytes: int) -> Bounds:
-    """Footer, and of each row group's Bloom filter the header and one block."""
+    """Return bounds: the footer, and the Bloom filter's header and one block per row group."""
     key = task.terms[0].column
     ranges = []
     with task.path.open("rb") as raw:
@@ -101,10 +100,10 @@ def for_absent_key(task: Task, tail_bytes: int) -> Bounds:
 
 
 def for_files(task: Task, tail_bytes: int) -> Bounds:
-    """Of one partition of a folder of small files: at most these, whole."""
+    """Return bounds for one partition of small files: at most the whole files."""
     return Bounds(0, sum(path.stat().st_size for path in wanted_files(task)))
 
 
 def num_files(task: Task) -> int:
-    """Count the files of the one partition that is wanted."""
+    """Return the number of files in the selected partition."""
     return len(wanted_files(task))

@@ -1,4 +1,4 @@
-"""A query made ready to be asked, and what came of it."""
+"""A query prepared for a file, and its outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Task:
 
 @dataclass(frozen=True)
 class IoCounts:
-    """What was asked of a file: bytes, requests, the bytes that opening it took, sequential round trips."""
+    """Counts of a read: bytes, requests, bytes to open, sequential round trips."""
 
     bytes: int
     requests: int

@@ -1,4 +1,4 @@
-"""All contenders take turns on one query; their rows are compared, and numparq's requests are counted."""
+"""Times query readers in turns, compares their rows, and counts numparq's requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_turn, attempt, descr
 
 
 def count_io(task: Task, threads: int) -> IoCounts | None:
-    """Query with numparq once, and count at its source (on an object store: there); None of a local folder."""
+    """Query once with numparq and count at its source or object store; None for local folders."""
     import numparq
 
     if task.store is not None:
@@ -30,7 +30,7 @@ def count_io(task: Task, threads: int) -> IoCounts | None:
 
 
 def count_store_io(contender: QueryReader, task: Task) -> IoCounts:
-    """Query with one of the contenders once, and count at the object store."""
+    """Query once with a reader and count at the object store."""
     assert task.store is not None
     task.store.requests.clear()
     contender.run(task)
@@ -39,9 +39,9 @@ def count_store_io(contender: QueryReader, task: Task) -> IoCounts:
 
 
 def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
-    """Say how `frame` differs in rows or values; order, dtypes and index do not count.
+    """Return how `frame` differs in rows or values, ignoring order, dtypes and index.
 
-    The first column of queried files has no value twice, or keeps its order with all contenders.
+    The first column of queried files has unique values, or keeps its order with all readers.
     """
     if list(frame.columns) != list(expected.columns):
         return f"columns {list(frame.columns)} instead of {list(expected.columns)}"
@@ -56,7 +56,7 @@ def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
 
 
 def _values(column: pd.Series) -> np.ndarray:
-    """Give values, with None for those that are missing."""
+    """Return values, with None for missing ones."""
     if isinstance(column.dtype, np.dtype) and not column.hasnans:
         return column.to_numpy()
     return column.astype(object).where(column.notna(), None).to_numpy()
@@ -88,7 +88,7 @@ def warm_up(contenders: Sequence[QueryReader], task: Task) -> tuple[dict[str, Ou
 
 
 def readers_for(contenders: Sequence[QueryReader], query: Query) -> list[QueryReader]:
-    """Those who take part in a query."""
+    """Return the readers that take part in a query."""
     everywhere = [contender for contender in contenders if contender.name != "read-all"]
     besides = [contender for contender in contenders if contender.name in query.besides]
     return [

@@ -1,1 +1,1 @@
-"""numparq on Spark beside Spark's own reader."""
+"""numparq on Spark against Spark's own reader."""

@@ -1,4 +1,4 @@
-"""What the runner does with ``--spark``: compare times on a session that is warm."""
+"""The runner's ``--spark``: compares times on a warm session."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WARM_UP = 2  # rounds that are not counted: the Java machine compiles what it ha
 
 @dataclass(frozen=True)
 class SparkReader:
-    """A way to the answer, ready to be gone."""
+    """A way to compute the answer."""
 
     name: str
     ask: Callable[[], pd.DataFrame]
 
 
 def time_in_turns(spark: Any, query: SparkQuery, settings: Settings) -> dict[str, Outcome]:
-    """Let all ways take turns; their answers have to be equal."""
+    """Time all ways in turns; their answers must be equal."""
     path = str(ensure(query.folder, settings.folder, settings.scale))
     rows = query.folder.rows_of_file(settings.scale) * query.folder.files
     contenders = [

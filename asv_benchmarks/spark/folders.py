@@ -1,4 +1,4 @@
-"""The folders that Spark reads: of files that are large enough for several tasks."""
+"""The folders that Spark reads: files large enough for several tasks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Spread:
     is_folder: ClassVar[bool] = True
 
     def rows_of_file(self, scale: float) -> int:
-        """Rows of each file."""
+        """Return the number of rows of each file."""
         return max(SMALLEST, round(self.rows * scale / self.files))
 
     def write(self, scale: float, path: Path) -> None:
@@ -58,14 +58,14 @@ class Spread:
 
 
 def pd_arrow(kind: pa.DataType) -> object:
-    """Keep each column as Arrow has it, on the way to the writer."""
+    """Return the Arrow dtype of a column, so that it reaches the writer unchanged."""
     import pandas as pd
 
     return pd.ArrowDtype(kind)
 
 
 def trips(rng: np.random.Generator, first: int, size: int) -> pa.Table:
-    """Six columns: numbers of 8 and 4 bytes, floats, a short text, a time."""
+    """Return six columns: 8- and 4-byte numbers, floats, short text, a time."""
     seconds = rng.integers(0, 10**7, size).astype("m8[s]")
     return pa.table(
         {
@@ -80,7 +80,7 @@ def trips(rng: np.random.Generator, first: int, size: int) -> pa.Table:
 
 
 def keyed(rng: np.random.Generator, first: int, size: int) -> pa.Table:
-    """Return a row number, an unsorted key, and two values; `key_of` finds the key of a row."""
+    """Return a row number, an unordered key (`key_of`), and two values."""
     ids = np.arange(first, first + size)
     return pa.table(
         {
@@ -93,7 +93,7 @@ def keyed(rng: np.random.Generator, first: int, size: int) -> pa.Table:
 
 
 def key_of(ids: np.ndarray) -> np.ndarray:
-    """Keys that differ for different numbers, in no order: an odd factor is a bijection modulo 2**64."""
+    """Return distinct unordered keys of numbers: an odd factor is a bijection modulo 2**64."""
     return (ids.astype("u8") * np.uint64(0x9E3779B97F4A7C15)).view("i8")
 
 

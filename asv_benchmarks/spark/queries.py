@@ -1,4 +1,4 @@
-"""The one table of what is asked of Spark, of numparq and of Spark's own reader."""
+"""The table of Spark queries for numparq and Spark's own reader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PARTIAL = "rows bigint, seats bigint, price double, share double, trams bigint, 
 
 
 def _partial() -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Give the partial aggregate: a function of its own, so that it travels by value to where this is not installed."""
+    """Return the partial aggregate as a nested function, so that it is pickled by value."""
 
     def partial(frame: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(
@@ -66,7 +66,7 @@ def _partial() -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def _final(parts: Any) -> pd.DataFrame:
-    """Aggregate what the workers gave."""
+    """Aggregate the workers' results."""
     return parts.selectExpr(
         "sum(rows)",
         "sum(seats)",
@@ -79,12 +79,12 @@ def _final(parts: Any) -> pd.DataFrame:
 
 
 def aggregated_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """Decode and aggregate splits in the workers."""
+    """Aggregate splits in the workers."""
     return _final(numparq.spark.map_pandas(spark, path, _partial(), PARTIAL))
 
 
 def aggregated_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
-    """Spark's reader, and mapInPandas."""
+    """Aggregate with Spark's reader and mapInPandas."""
     partial = _partial()
 
     def each(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -95,7 +95,7 @@ def aggregated_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
 
 
 def with_large_batches(way: Way) -> Way:
-    """Let Spark hand over more rows at once."""
+    """Return the way with larger batches from Spark."""
 
     def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
         name = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -132,7 +132,7 @@ def summed_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
 
 
 def _wanted(column: str, num_rows: int) -> int:
-    """Give the literal: that of a row in the middle of the table."""
+    """Return the literal of a row in the middle of the table."""
     import numpy as np
 
     row = np.array([num_rows // 2 + num_rows // 7])
@@ -140,7 +140,7 @@ def _wanted(column: str, num_rows: int) -> int:
 
 
 def looked_up_by_numparq(column: str) -> Way:
-    """Look up through the data source."""
+    """Return a look-up through the data source."""
 
     def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
         return numparq.spark.read(spark, path, filters=numparq.col(column) == _wanted(column, num_rows)).toPandas()
@@ -149,7 +149,7 @@ def looked_up_by_numparq(column: str) -> Way:
 
 
 def looked_up_natively(column: str) -> Way:
-    """Look up through Spark's reader, which knows statistics, page indexes and Bloom filters, too."""
+    """Return a look-up through Spark's reader, which uses statistics, page indexes and Bloom filters too."""
 
     def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
         return spark.read.parquet(path).where(f"{column} = {_wanted(column, num_rows)}").toPandas()

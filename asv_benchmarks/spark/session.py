@@ -1,4 +1,4 @@
-"""The session of Spark that is timed: local, as many threads as were asked for, executors that start warm."""
+"""The timed Spark session: local, with the given number of threads and warm executors."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _opened(
                     raise TypeError(f"cell {place} is {type(cell).__name__}, but other cells are bytes; use one kind")
                 files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
         elif cells:
-            place_ = resolve_paths(cast("list[PathLike]", list(cells)), storage_options, filesystem)
+            place_ = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
             named = [DataFile(path, place_.display_name(path)) for path in place_.paths]
             files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
         yield files

@@ -235,7 +235,7 @@ def test_damaged_values(value, data):
 @pytest.mark.parametrize(
     ("metadata", "value", "kind", "message"),
     [
-        (b"", b"\0", InvalidFileError, "the metadata of a variant is empty"),
+        (b"", b"\0", InvalidFileError, "a variant has no metadata"),
         (b"\x02\0\0", b"\0", UnsupportedError, "the metadata of a variant has version 2; numparq reads version 1"),
         (
             b"\x01\x05\0",

@@ -168,8 +168,8 @@ def test_null_count_in_groups_does_not_prune_is_null():
         flat_leaf=lambda place: None,
         column_element=lambda place: 1,
         leaf=lambda place: column,
-        leaves_of=lambda place: range(1),
-        describe=lambda number: SimpleNamespace(
+        column_leaves=lambda place: range(1),
+        schema_element=lambda number: SimpleNamespace(
             name=".sx"[number], repetition=1, leaf=None if number == 1 else 0, children=[2]
         ),
     )

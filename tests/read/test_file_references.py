@@ -54,7 +54,7 @@ def test_bytes_of_one_reference(folder):
             if reference is not None:
                 assert opened.file_bytes(reference) == expected
                 assert file_bytes(folder / "file", reference, external_files=True) == expected
-    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*file '.*file'"):
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; pass external_files=True.*file '.*file'"):
         file_bytes(folder / "file", {"uri": "side"})
     data = (folder / "file").read_bytes()
     assert file_bytes(data, {"offset": 0, "size": 4}) == b"PAR1"
@@ -62,7 +62,7 @@ def test_bytes_of_one_reference(folder):
 
 
 def test_external_references_are_off_by_default(folder):
-    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*reference 3 .*'f'"):
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; pass external_files=True.*reference 3 .*'f'"):
         read_parquet(folder / "file", files="bytes")
 
 
@@ -104,7 +104,7 @@ def test_ranges_beyond_the_end_of_the_file(folder, offset, size):
 
 def test_error_locates_the_invalid_reference(folder):
     (folder / "wrong").write_bytes(write_references([{"inline": b"x"}, None, {"offset": 3}]))
-    with pytest.raises(InvalidFileError, match=r"an offset and no size, in reference 2 of the column.*column 'f'"):
+    with pytest.raises(InvalidFileError, match=r"an offset but no size, in reference 2 of the column.*column 'f'"):
         read_parquet(folder / "wrong", files="bytes")
     assert read_parquet(folder / "wrong")["f"][2]["offset"] == 3
     (folder / "wrong").write_bytes(write_references([{"inline": b"x", "checksum": "CRC32:00000000"}]))

@@ -92,7 +92,7 @@ def test_output_in_the_dataset_is_refused(optimize, tmp_path, monkeypatch, out):
     assert len(numparq.read_parquet("ds2")) == 2
 
 
-def test_stored_types_are_kept(optimize, tmp_path):
+def test_stored_types_survive(optimize, tmp_path):
     """REQUIRED, INT96, decimals as integers and field ids: new files store them like the old ones."""
     from numparq.format.logical_type import LogicalType
     from numparq.format.physical_type import INT32, INT64, INT96

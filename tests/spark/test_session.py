@@ -57,7 +57,7 @@ def test_python_argument():
     assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
 
 
-def test_builder_settings_are_kept():
+def test_builder_settings_take_precedence():
     own = dict.fromkeys(OURS, "mine") | {"spark.pyspark.python": "/their/python", CACHE: "/their/cache"}
     builder = SparkSession.builder
     for name, value in own.items():
@@ -66,7 +66,7 @@ def test_builder_settings_are_kept():
     assert os.environ["PYSPARK_PYTHON"] == "/their/python"
 
 
-def test_settings_of_files_and_environment_are_kept(monkeypatch, tmp_path):
+def test_settings_of_files_and_environment_take_precedence(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text(
         "# a comment\n\nspark.python.daemon.module   their.daemon\nspark.executorEnv.NUMPARQ_THREADS=4\nalone\n"
     )

@@ -67,7 +67,7 @@ def test_java_stack_trace_is_dropped(after):
     assert found.message == "no"
 
 
-def test_notes_are_kept():
+def test_notes_survive():
     error = errors.CorruptPageError("damaged", column="a")
     error.add_note("and a note")
     found = parse_parquet_error(raised(error))

@@ -1,4 +1,4 @@
-"""The frame and the values of the engine's tests."""
+"""Frame and values for the pandas engine tests."""
 
 from __future__ import annotations
 

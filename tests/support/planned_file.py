@@ -1,4 +1,4 @@
-"""A file written by each writer, and its plans pruned step by step."""
+"""A file of each writer, and its read plan pruned step by step."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ QUESTIONS = {
 
 
 class PlannedFile:
-    """A file, and what is planned of it."""
+    """A file and its read plan."""
 
     def __init__(self, data, **options) -> None:
         self.file = OpenFile(data, **options)
@@ -124,7 +124,7 @@ WRITERS = {
 
 
 class CountingSource:
-    """Notes what is read of a source, and in how many calls."""
+    """Records the ranges read from a source, and the number of calls."""
 
     is_remote = False
 
@@ -142,7 +142,7 @@ class CountingSource:
 
 
 def with_changed_indexes(change, data=WRITTEN, **more) -> bytes:
-    """Change indexes in place: `change` is called with the footer and, by chunk, its indexes; None takes one away."""
+    """Change indexes in place: `change` gets the column's number and its indexes; None removes one."""
     (length,) = struct.unpack("<I", data[-8:-4])
     body = bytearray(data[: -8 - length])
     footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])

@@ -1,4 +1,4 @@
-"""Any rows of a file, read as filters have them read: pages by the offset index, or whole chunks."""
+"""Reads of arbitrary rows of a file as filters need them: pages by offset index, or whole chunks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "GROUP_ROWS", "MIN_ROWS
 
 @contextmanager
 def small_read_sizes(**given: int) -> Iterator[None]:
-    """Let windows, groups of rows and the like be so large, wherever they are known."""
+    """Patch windows, units and the like to the given sizes in every module that uses them."""
     with ExitStack() as stack:
         found = set()
         for name, module in list(sys.modules.items()):
@@ -47,17 +47,17 @@ def small_read_sizes(**given: int) -> Iterator[None]:
 
 
 def by_offset_index(row_group: int, leaf: int, locations: np.ndarray | None) -> np.ndarray | None:
-    """Take the offset index at its word."""
+    """Use the offset index."""
     return locations
 
 
 def whole_chunks(row_group: int, leaf: int, locations: np.ndarray | None) -> np.ndarray | None:
-    """Take chunks as a whole."""
+    """Read whole chunks."""
     return None
 
 
 def page_locations(data: bytes) -> dict[tuple[int, int], np.ndarray]:
-    """The places of the pages of all chunks, by row group and leaf, as an offset index has them; none without one."""
+    """Return page locations by row group and leaf as an offset index has them; None if absent."""
     found = {}
     for place, indexes in FileParts(data).indexes.items():
         if indexes["OffsetIndex"] is not None:
@@ -70,7 +70,7 @@ def page_locations(data: bytes) -> dict[tuple[int, int], np.ndarray]:
 
 
 class _GivenRows(RaiseOnDamage):
-    """Reads the rows given."""
+    """Reads the given rows."""
 
     def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change, masked: bool) -> None:
         self._rows = rows
@@ -111,7 +111,7 @@ class _GivenRows(RaiseOnDamage):
 def read_rows(
     data: bytes, rows: Mapping[int, Any], change: Change = by_offset_index, *, masked: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Read rows, by the ordinals of their row groups, which are handed over as ranges or as a mask; all columns."""
+    """Read rows of all columns; rows are ranges or masks by row group ordinal."""
     file = OpenFile(data)
     try:
         wanted = {group: RowRanges.from_indices(np.asarray(some, np.int64)) for group, some in rows.items()}
@@ -125,13 +125,13 @@ def read_rows(
 
 
 def rows_of_file(data: bytes) -> list[int]:
-    """How many rows each row group has."""
+    """Return the number of rows of each row group."""
     with ParquetFile(data) as file:
         return [int(group.num_rows) for group in file.metadata.row_groups]
 
 
 def expected_rows(data: bytes, rows: Mapping[int, Any], **options: Any) -> pd.DataFrame:
-    """The same rows of all rows."""
+    """Return the same rows from a full read."""
     starts = np.cumsum([0, *rows_of_file(data)])
     places = [starts[group] + np.sort(np.asarray(some, np.int64)) for group, some in rows.items()]
     whole = numparq.read_parquet(data, threads=1, **options)
@@ -139,7 +139,7 @@ def expected_rows(data: bytes, rows: Mapping[int, Any], **options: Any) -> pd.Da
 
 
 def random_rows(rng: np.random.Generator, num_rows: int) -> np.ndarray:
-    """Some rows, here and there or in runs; at times none, one, or all of them."""
+    """Draw rows, single or in runs; sometimes none, one, or all."""
     way = int(rng.integers(0, 6))
     if way == 0 or not num_rows:
         return np.flatnonzero(np.arange(num_rows) == (rng.integers(0, num_rows) if num_rows else 0))

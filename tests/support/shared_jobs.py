@@ -1,4 +1,4 @@
-"""Jobs that several tasks share, on a small dataset."""
+"""Commit jobs shared by several tests, on a small dataset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def frame(first: int, count: int = 4, keys: int = 2) -> pd.DataFrame:
 
 
 def write_by_task(job: SharedJob, task: str, first: int, count: int = 4) -> TaskMessage:
-    """Write rows of a task, with a copy of the job as another process has it."""
+    """Write rows in a task with a pickled copy of the job, as another process would."""
     with pickle.loads(pickle.dumps(job)).task(task) as writer:
         writer.write(frame(first, count))
     return pickle.loads(pickle.dumps(writer.message))
@@ -32,7 +32,7 @@ def write_numbers(folder: Path, count: int = 4, **options: object) -> None:
 
 
 def read_numbers(folder: Path) -> list[int]:
-    """Give what a reader of this library finds."""
+    """Return the numbers that numparq reads."""
     try:
         listing = list_files(folder)
     except (InvalidFileError, FileNotFoundError):
@@ -41,11 +41,11 @@ def read_numbers(folder: Path) -> list[int]:
 
 
 def visible_files(folder: Path) -> list[str]:
-    """Give the files that readers see who only list folders, and leave out names with a dot or underscore."""
+    """Return the files that plain directory readers see, without names in dot or underscore."""
     names = [str(path.relative_to(folder)) for path in Path(folder).rglob("*.parquet")]
     return sorted(name for name in names if not any(part[0] in "._" for part in name.split("/")))
 
 
 def staged_leftovers(folder: Path) -> list[str]:
-    """Give what a job leaves that ends badly."""
+    """Return the files that a failed job leaves."""
     return sorted(path.name for path in Path(folder).iterdir() if path.name[0] in "._")

@@ -1,4 +1,4 @@
-"""A frame taken apart, held against the file that pyarrow writes of it."""
+"""A shredded frame against the file that pyarrow writes for it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def normalized_pandas_key(text):
 
 
 def drop_numparq_notes(entry):
-    """Leave out what is there for numparq's own reader."""
+    """Drop metadata that only numparq reads."""
     return {key: value for key, value in entry.items() if not key.startswith("numparq")}
 
 
@@ -78,7 +78,7 @@ def rows_of(apart, start, stop):
 
 
 def assert_shredded_like_pyarrow(frame, **options):
-    """Compare schema, metadata, ARROW:schema, and the values of every range of rows; give what was taken apart."""
+    """Compare schema, metadata, ARROW:schema and the values of row ranges; return the shredded frame."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         apart = shred_frame(frame, **options)

@@ -396,7 +396,7 @@ def test_checkpoint_with_outdated_metadata_is_followed_by_a_footer():
         ({"data_page_version": "3.0"}, ValueError, "2.0"),
         ({"data_page_size": 0}, ValueError, "at least 1"),
         ({"row_group_size": 0}, ValueError, "at least 1"),
-        ({"row_group_size": 1.5}, TypeError, "number"),
+        ({"row_group_size": 1.5}, TypeError, "must be an int"),
         ({"bloom_filter_options": {"text": {"fpp": 2}}}, ValueError, "between 0 and 1"),
         ({"bloom_filter_options": {"text": {"size": 2}}}, TypeError, "fpp"),
         ({"bloom_filter_options": {"flag": True}}, SchemaError, "BOOLEAN"),

@@ -16,7 +16,7 @@ from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
-from numparq.io.filesystem import resolve_paths
+from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_optional_positive_int
 
@@ -162,12 +162,7 @@ class SharedJob:
             same_name,
         )
         layout.check()
-        (base,) = place.paths
-        stage: LocalStage | RemoteStage
-        if place.filesystem is None:
-            stage = LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
-        else:
-            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, mode != "append", new_job_id())
+        stage = _begin_stage(place, outlives, mode != "append")
         try:
             gone_of = _replaced(stage, gone) if mode == "replace" else WRITE_MODES[mode]
             if mode == "error":
@@ -339,6 +334,13 @@ class SharedJob:
                 "effect for readers; the next write completes it"
             )
         self._stage.abort()
+
+
+def _begin_stage(place: ResolvedPaths, outlives: bool, alone: bool) -> LocalStage | RemoteStage:
+    (base,) = place.paths
+    if place.filesystem is None:
+        return LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
+    return RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, alone, new_job_id())
 
 
 def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:

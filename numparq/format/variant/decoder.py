@@ -55,7 +55,7 @@ def decode_metadata(metadata: bytes) -> list[str]:
     InvalidFileError if it is damaged; UnsupportedError for another version.
     """
     if not metadata:
-        raise InvalidFileError("the metadata of a variant is empty")
+        raise InvalidFileError("a variant has no metadata")
     header = metadata[0]
     if header & 15 != VERSION:
         raise UnsupportedError(f"the metadata of a variant has version {header & 15}; numparq reads version {VERSION}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numparq.errors import SchemaError, UnsupportedError
 from numparq.scan.predicate import LeafArrowTypes
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numparq.dataset.splits.split import Split
     from numparq.dataset.splits.table import SplitTable
     from numparq.format.schema import Schema
+    from numparq.typing import Filters
 
 __all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "plan_splits"]
 
@@ -81,7 +82,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     return split_table(
         request.path,
         columns,
-        request.filters,  # type: ignore[arg-type]  # text is parsed before
+        cast("Filters", request.filters),  # text is parsed before
         runtime_filters=request.runtime_filters,
         min_splits=request.min_splits,
         partitioning=request.partitioning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ from numparq.format.thrift.idl import enum_value
 from numparq.format.writer_quirks import PageQuirks
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
-from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
 
 from .bloom_filter import read_bloom_filter
 from .deviations import Findings, Location
+from .encoding_stats import check_encodings
 from .page_index import check_column_index, check_offset_index, read_page_index
 from .page_values import DistinctValueCounter
 from .page_walk import walk_chunk_pages
@@ -192,7 +191,7 @@ class ColumnChunkChecker:
         whole = complete and self._check_counts(metadata, pages)
         if complete:
             self._check_offsets(metadata, pages, start)
-            self._check_encodings(metadata, pages)
+            check_encodings(metadata, self.leaf, pages, self.findings, self.location)
         self._check_statistics(metadata, pages, distinct, whole)
         if bloom is not None:
             bloom.report(self.findings, self.location)
@@ -272,61 +271,6 @@ class ColumnChunkChecker:
             there = "the column chunk has none" if actual is None else f"the page begins at {actual:,}"
             self._add("chunk-dictionary-offset", f"dictionary_page_offset is {wanted:,}, but {there}")
 
-    # --- encodings ----------------------------------------------------------------------------------------------------
-
-    def _check_encodings(self, metadata: dict[str, Any], pages: PageChecker) -> None:
-        counts: Counter[tuple[int, int]] = Counter()
-        levels: set[int] = set()
-        for page in pages.pages:
-            about = page.stored.type_header
-            counts[page.stored.header["type"], about["encoding"]] += 1
-            levels |= self._level_encodings(page)
-        self._check_listed(metadata, pages, {encoding for _, encoding in counts}, levels)
-        dictionary = pages.dictionary_page
-        if dictionary is not None and "encoding" in dictionary.type_header:
-            counts[dictionary.header["type"], dictionary.type_header["encoding"]] += 1
-        stats = metadata.get("encoding_stats")
-        if stats is None:
-            return
-        said: Counter[tuple[int, int]] = Counter()
-        for entry in stats:
-            said[entry.get("page_type", -1), entry.get("encoding", -1)] += entry.get("count", 0)
-        if +said != counts:
-            check = (
-                "encoding-stats-version"
-                if _ignore_page_version(said) == _ignore_page_version(counts)
-                else "chunk-encoding-stats"
-            )
-            self._add(
-                check, f"encoding_stats list {_describe_counts(said)}, but the pages are {_describe_counts(counts)}"
-            )
-
-    def _check_listed(self, metadata: dict[str, Any], pages: PageChecker, used: set[int], levels: set[int]) -> None:
-        """Compare the listed encodings with those of data pages, levels and the dictionary page."""
-        listed, dictionary = set(metadata.get("encodings", ())), pages.dictionary_page
-        both = (PLAIN, PLAIN_DICTIONARY)  # synonyms in a dictionary page
-        beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
-        unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
-        kinds = (
-            ("chunk-encodings", used - listed, "used by data pages but not listed"),
-            ("chunk-encodings-beside", beside - listed - used, "used by levels or the dictionary page but not listed"),
-            ("chunk-encodings-unused", unused if pages.pages else set(), "listed but used by no page"),
-        )
-        for check, wrong, what in kinds:
-            if wrong:
-                names = ", ".join(str(enum_value("Encoding", encoding)) for encoding in sorted(wrong))
-                self._add(check, f"encodings {what}: {names}")
-
-    def _level_encodings(self, page: CheckedPage) -> set[int]:
-        if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
-            return set()  # levels of version 2 are always RLE, which need not be listed
-        about, found = page.stored.type_header, set()
-        if self.leaf.max_definition_level:
-            found.add(about.get("definition_level_encoding", RLE))
-        if self.leaf.max_repetition_level:
-            found.add(about.get("repetition_level_encoding", RLE))
-        return found
-
     # --- statistics and indexes ---------------------------------------------------------------------------------------
 
     def _check_statistics(
@@ -386,20 +330,3 @@ def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:
             nans,
         )
     )
-
-
-def _ignore_page_version(counts: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
-    """Count data pages of versions 1 and 2 as one page type."""
-    found: Counter[tuple[int, int]] = Counter()
-    for (kind, encoding), count in counts.items():
-        found[DATA_PAGE if kind == DATA_PAGE_V2 else kind, encoding] += count
-    return +found
-
-
-def _describe_counts(counts: Counter[tuple[int, int]]) -> str:
-    parts: Iterator[str] = (
-        f"{count:,} {enum_value('PageType', kind)!s} in {enum_value('Encoding', encoding)!s}"
-        for (kind, encoding), count in sorted(counts.items())
-        if count
-    )
-    return ", ".join(parts) or "none"

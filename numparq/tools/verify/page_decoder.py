@@ -18,13 +18,9 @@ from numparq.errors import LimitError, ParquetError
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import PageQuirks
-from numparq.kernels import kernels, nested_decode_kernels
-from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
-from numparq.kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels import kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import (
-    BIT_PACKED,
-    DATA_PAGE,
     DATA_PAGE_V2,
     DELTA_BINARY_PACKED,
     DELTA_BYTE_ARRAY,
@@ -52,7 +48,6 @@ from numparq.kernels.tables import (
     CODES,
     COPY,
     NULLS_RAISE,
-    P_BODY,
     P_COMPRESSED,
     P_CRC,
     P_DEFINITION_BYTES,
@@ -64,7 +59,6 @@ from numparq.kernels.tables import (
     P_REPETITION_BYTES,
     P_REPETITION_ENCODING,
     P_ROW,
-    P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
@@ -73,13 +67,13 @@ from numparq.kernels.tables import (
 )
 
 from .encodings import first_delta_value, max_delta_bits
-from .page_values import PageDictionary, PageValues
+from .page_levels import PageLevelDecoder, page_body
+from .page_values import VALUE_DTYPES, PageDictionary, PageValues
 from .page_walk import has_negative_counts
 
 __all__ = ["PageDecodeError", "PageDecoder"]
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
-_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 _TEXT_TYPES = ("STRING", "ENUM", "JSON")
@@ -104,13 +98,10 @@ class PageDecoder:
     def __init__(self, leaf: Leaf, codec: int, scratch: Scratch, quirks: PageQuirks = _NO_QUIRKS) -> None:
         self._leaf = leaf
         self._scratch = scratch
-        self._faults = quirks
         self._last_string: bytes | None = b""  # last string of the page before; None if that could not be decoded
         self._width = _SIZES.get(leaf.physical, leaf.type_length or 0)
         self._is_text = leaf.logical is not None and leaf.logical.kind in _TEXT_TYPES and leaf.physical == BYTE_ARRAY
-        self._element_levels = np.array(leaf.element_levels, np.int64)
-        self._last = (leaf.max_definition_level, 0)  # levels of the last entry before the page
-        self._began = False
+        self._levels = PageLevelDecoder(leaf, quirks)
         chunk = np.zeros(CHUNK_FIELDS, np.int64)
         chunk[C_TYPE], chunk[C_TYPE_LENGTH], chunk[C_CODEC] = leaf.physical, self._width, codec
         chunk[C_CAST], chunk[C_NULLS], chunk[C_DICTIONARY_SIZE] = COPY, NULLS_RAISE, -1
@@ -140,7 +131,7 @@ class PageDecoder:
             self._check_text(piece)
             return PageDictionary(piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy(), len(piece))
         values = piece.data[: len(piece) * self._width]
-        return PageDictionary(values.view(_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
+        return PageDictionary(values.view(VALUE_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
 
     def decode_data_page(
         self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None
@@ -183,8 +174,7 @@ class PageDecoder:
 
     def skip_page(self) -> None:
         """Record that a page could not be decoded: the next one may continue any row."""
-        self._began = True
-        self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
+        self._levels.skip_page()
         self._last_string = None
 
     def _pages(self, header: dict[str, Any], count: int, encoding: int, page_type: int) -> Pages:
@@ -211,9 +201,9 @@ class PageDecoder:
             decompress_pages(pages, placement.batches[0], decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-decompressed") from None
-        turned = self._reverse_level_bits(pages, decompressed)
+        turned = self._levels.reverse_bits(pages, decompressed)
         try:
-            found = self._decode_levels(pages, decompressed)
+            found = self._levels.decode(pages, decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-levels") from None
         if turned:
@@ -248,23 +238,9 @@ class PageDecoder:
             found.num_trailing_bytes = max(size - self._plain_size(found), 0)
         return found
 
-    def _reverse_level_bits(self, pages: Pages, decompressed: np.ndarray) -> bool:
-        """Reverse the bits of flat levels if this writer packed them the other way; return whether it did."""
-        row, leaf = pages.pages[0], self._leaf
-        turned = bool(
-            self._faults.bit_packed != BIT_PACKED
-            and row[P_TYPE] == DATA_PAGE
-            and row[P_DEFINITION_ENCODING] == BIT_PACKED
-            and (leaf.max_definition_level, leaf.max_repetition_level) == (1, 0)
-        )
-        if turned:
-            section = _page_body(row, pages.raw, decompressed)[: (int(row[P_NUM_VALUES]) + 7) // 8]
-            section[:] = np.packbits(np.unpackbits(section, bitorder="little"))
-        return turned
-
     def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
         """Record defects of deltas that could be decoded; the page's levels have been stripped."""
-        encoding, body = row[P_ENCODING], _page_body(row, raw, decompressed)
+        encoding, body = row[P_ENCODING], page_body(row, raw, decompressed)
         if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
             widest = max_delta_bits(body.tobytes())
             if widest > _INT32_BITS:
@@ -278,48 +254,6 @@ class PageDecoder:
                     f"the first string shares {shared:,} bytes with the last one of the previous page (PARQUET-246)",
                 )
             )
-
-    def _decode_levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
-        """Decode the levels of a page, placed after the last entry's levels, as it may continue that row."""
-        leaf, count = self._leaf, int(pages.pages[0, P_NUM_VALUES])
-        before = int(self._began)
-        definition = allocate(count + 1 + SLACK) if leaf.max_definition_level else np.empty(0, np.uint8)
-        repetition = allocate(count + 1 + SLACK) if leaf.max_repetition_level else np.empty(0, np.uint8)
-        definition[:1], repetition[:1] = self._last
-        state = np.zeros(LEVEL_FIELDS, np.int64)
-        state[STATE_LEVELS] = before
-        status = nested_decode_kernels.decode_page_levels(
-            pages.pages.reshape(-1),
-            0,
-            1,
-            pages.raw,
-            decompressed,
-            leaf.max_definition_level,
-            leaf.max_repetition_level,
-            self._element_levels,
-            definition,
-            repetition,
-            state,
-        )
-        check_page(status, state)
-        pages.pages[0, P_TYPE] = DATA_PAGE
-        end = before + count
-        if count:
-            self._began = True
-            self._last = (
-                int(definition[end - 1]) if len(definition) else leaf.max_definition_level,
-                int(repetition[end - 1]) if len(repetition) else 0,
-            )
-        return PageValues(
-            definition[before:end] if len(definition) else None,
-            repetition[before:end] if len(repetition) else None,
-            count,
-            int(state[STATE_ROWS]),
-            int(state[STATE_VALUES]),
-            np.empty(0, _DTYPES.get(leaf.physical, "u1")),
-            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
-            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
-        )
 
     def _plain_size(self, found: PageValues) -> int:
         """Return the size of the values in PLAIN in bytes."""
@@ -346,7 +280,7 @@ class PageDecoder:
         else:
             item = self._width or 1
             out = self._decode_fixed(pages, decompressed, np.empty(SLACK, np.uint8), found.num_values, item)
-            found.values = out[: item * found.num_values].view(_DTYPES.get(self._leaf.physical, "u1"))
+            found.values = out[: item * found.num_values].view(VALUE_DTYPES.get(self._leaf.physical, "u1"))
 
     def _decode_fixed(
         self, pages: Pages, decompressed: np.ndarray, dictionary: np.ndarray, count: int, item: int
@@ -386,13 +320,6 @@ class PageDecoder:
     def _check_text(self, piece: BinaryArray) -> None:
         if self._is_text and kernels.check_utf8(piece.offsets, len(piece), piece.data) == BAD_UTF8:
             raise PageDecodeError("page-utf8", "a value is not valid UTF-8")
-
-
-def _page_body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndarray:
-    """Return a view of the decompressed body of a page."""
-    if row[P_IS_COMPRESSED]:
-        return decompressed[row[P_SCRATCH] :][: row[P_UNCOMPRESSED]]
-    return raw[row[P_BODY] :][: row[P_COMPRESSED]]
 
 
 def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:

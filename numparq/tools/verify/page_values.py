@@ -8,11 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from numparq.format.bloom_filter import hash_values
-from numparq.format.physical_type import BOOLEAN
+from numparq.format.physical_type import BOOLEAN, DOUBLE, FLOAT, INT32, INT64
 from numparq.format.schema import Leaf
 from numparq.kernels.tables import SLACK
 
-__all__ = ["PageDictionary", "PageValues"]
+__all__ = ["VALUE_DTYPES", "PageDictionary", "PageValues"]
+
+# Dtypes of values by physical type; others are bytes.
+VALUE_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 
 
 @dataclass(frozen=True)

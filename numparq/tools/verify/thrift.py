@@ -199,12 +199,15 @@ class _CompactReader:
             kinds = self._byte() if count else 0
             self._skip_many([kinds >> 4, kinds & 15], count, depth)
         elif kind == _STRUCT:
-            while (head := self._byte()) & 15:
-                if not head >> 4:
-                    self._zigzag()
-                self._skip(head & 15, depth + 1)
+            self._skip_struct(depth)
         else:
             raise ThriftDecodeError(f"the type at byte {self.pos:,} is {kind}, which Thrift does not define")
+
+    def _skip_struct(self, depth: int) -> None:
+        while (head := self._byte()) & 15:
+            if not head >> 4:
+                self._zigzag()
+            self._skip(head & 15, depth + 1)
 
     def _skip_many(self, kinds: list[int], count: int, depth: int) -> None:
         if count > len(self._data) - self.pos:

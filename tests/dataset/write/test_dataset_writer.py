@@ -390,7 +390,7 @@ def test_invalid_partitioned_frames_raise(tmp_path, frame, options, message):
         ({"existing_data_behavior": "delete_matching"}, ValueError, "needs a dataset"),
         ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
         ({"max_rows_per_file": 0}, ValueError, "at least 1"),
-        ({"max_bytes_per_file": "1"}, TypeError, "number"),
+        ({"max_bytes_per_file": "1"}, TypeError, "must be an int"),
         ({"partition_cols": [], "compression": "zip"}, ValueError, "compression"),
         ({"partition_cols": ["a"], "storage_options": {"x": 1}}, ValueError, "storage_options"),
     ],

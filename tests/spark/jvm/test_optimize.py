@@ -161,7 +161,7 @@ def arrow_rows(path):
     [{}, {"sort_by": ["uint64", "tns", "text"]}, {"cluster_by": ["f8", "dec9", "uuid"]}],
     ids=["compacted", "sorted", "clustered"],
 )
-def test_types_are_kept_even_unknown_to_spark(optimize, tmp_path, options):
+def test_types_survive_even_unknown_to_spark(optimize, tmp_path, options):
     path = all_types(tmp_path)
     before = arrow_rows(path)
     report = optimize(path, bloom_filters=["text", "int32"], **options)
@@ -175,7 +175,7 @@ def test_types_are_kept_even_unknown_to_spark(optimize, tmp_path, options):
         assert {name for name, chunk in chunks.items() if chunk.bloom_filter_offset} == {"text", "int32"}
 
 
-def test_index_and_categories_are_kept(optimize, tmp_path):
+def test_index_and_categories_survive(optimize, tmp_path):
     path = tmp_path / "frames"
     path.mkdir()
     frame = pd.DataFrame(

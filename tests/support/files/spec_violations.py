@@ -27,7 +27,7 @@ Change = Callable[[Any], None]
 
 @lru_cache(maxsize=1)
 def sound_file() -> bytes:
-    """Return a valid file: two row groups, three pages a column, sorted by ``i``, indexes, Bloom filters and CRCs."""
+    """Return a valid file: two row groups, three pages a column, sorted by ``i``, indexes and checksums."""
     frame = pd.DataFrame(
         {
             "i": np.arange(120),

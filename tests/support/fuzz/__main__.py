@@ -1,4 +1,4 @@
-"""``python -m support.fuzz {footer,page,whole_file}``, from the folder of tests: exit status 1 if anything is wrong."""
+"""``python -m support.fuzz {footer,page,whole_file}``, from tests/: exit status 1 on any problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case: a file that was made of a sound one."""
+"""A fuzz case: a file derived from a valid one."""
 
 from __future__ import annotations
 

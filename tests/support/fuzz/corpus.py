@@ -1,4 +1,4 @@
-"""The sound files that are changed: those of `support.files.samples`, and one of everything that they lack."""
+"""The valid files that fuzzing changes: `support.files.samples`, and one for each feature they lack."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _DELTAS = {
 
 
 def _fixed_deltas() -> bytes:
-    """Strings of one length as DELTA_BYTE_ARRAY, and halves as BYTE_STREAM_SPLIT."""
+    """Write fixed-length strings as DELTA_BYTE_ARRAY and FLOAT16 as BYTE_STREAM_SPLIT."""
     import pyarrow as pa
 
     import numparq
@@ -117,7 +117,7 @@ def _fixed_deltas() -> bytes:
 
 
 def _old_levels() -> bytes:
-    """Levels and booleans in the encodings of old: BIT_PACKED levels, and RLE booleans in pages of both versions."""
+    """Write BIT_PACKED levels, and RLE booleans in pages of both versions."""
     present = [1, 0, 1, 1, 0, 1, 1, 1, 1, 0]
     packed = hybrid_rle.pack_high(present)
     numbers = encode_plain(h.INT32, range(7))
@@ -195,7 +195,7 @@ def _geometries() -> bytes:
 
 @cache
 def _parts() -> tuple[tuple[str, bytes], ...]:
-    """Files, and one beside them that has the footers of all."""
+    """Write files, and one beside them with the footers of all."""
     import tempfile
 
     from support.files.external_files import write_parts
@@ -238,7 +238,7 @@ NAMES = (*SAMPLES, *_MORE, "parts")
 
 @cache
 def sample(name: str) -> Sample:
-    """Make a sample."""
+    """Return a sample by name."""
     if name == "parts":
         *beside, (_, data) = _parts()
         return Sample(name, data, ("l.list.element",), tuple(beside))
@@ -254,7 +254,7 @@ def sample(name: str) -> Sample:
 
 @cache
 def columns(name: str) -> tuple[h.HandmadeFile, ...]:
-    """Take a sample apart into files of one column each, so that little besides its pages is read."""
+    """Split a sample into files of one column each, so that reads touch little besides its pages."""
     whole = parse_file(sample(name).data)
     found = []
     place, leaf = 1, 0

@@ -1,4 +1,4 @@
-"""A fuzz target whose cases do what none should: for the test that all of it is noticed."""
+"""A fuzz target whose cases misbehave, for the test that the runner notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("nothing", "crash", "hang", "leak", "memory")
 
 
 def case(rng: np.random.Generator) -> FuzzCase:
-    """Make a case, which says what is to go wrong."""
+    """Draw a case whose text names the fault."""
     return FuzzCase(KINDS[int(rng.integers(0, len(KINDS)))], "pages", rng.bytes(20))
 
 

@@ -1,4 +1,4 @@
-"""Footers: fields of any struct in them changed, and bytes."""
+"""Fuzz target of footers: changed fields of any struct, and changed bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .mutations import Field, mutate, parse_struct
 
 @cache
 def split(name: str) -> tuple[bytes, bytes, list[Field]]:
-    """Give what is before the footer of a sample, the footer, and the fields of that."""
+    """Return the bytes before a sample's footer, the footer, and its fields."""
     data = corpus.sample(name).data
     (length,) = struct.unpack("<I", data[-8:-4])
     footer = data[-8 - length : -8]
@@ -24,7 +24,7 @@ def split(name: str) -> tuple[bytes, bytes, list[Field]]:
 
 
 def case(rng: np.random.Generator) -> FuzzCase:
-    """Make a case."""
+    """Draw a case."""
     name = corpus.NAMES[int(rng.integers(0, len(corpus.NAMES)))]
     body, footer, tree = split(name)
     if rng.random() < 0.8:

@@ -1,6 +1,7 @@
-"""Changes of what is encoded in the compact protocol: any struct as a tree of fields, changed without knowing its IDL.
+"""Mutations of compact-protocol structs as trees of fields, without their IDL.
 
-A tree is what `support.oracles.thrift` encodes: a struct is a list of (field id, type, value), a list (type, values).
+A tree is what `support.oracles.thrift` encodes: a struct is a list of (field id, type, value), a list is (type,
+values).
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ _EXTRA: tuple[tuple[int, Any], ...] = (
 
 
 class _Reader(thrift.StructReader):
-    """Reads any struct, by the types that stand in it."""
+    """Reads any struct by the types in its bytes."""
 
     def fields(self) -> list[Field]:
         found: list[Field] = []
@@ -151,20 +152,20 @@ class _Reader(thrift.StructReader):
 
 
 def parse_struct(data: bytes) -> tuple[list[Field], int]:
-    """Read a sound struct; gives its fields, and its length."""
+    """Read a valid struct; return its fields and its length."""
     reader = _Reader(data, set())
     return reader.fields(), reader.pos
 
 
 def copy_tree(value: Any) -> Any:
-    """Copy a tree; what cannot change is shared."""
+    """Copy a tree; immutable values are shared."""
     if isinstance(value, list):
         return [copy_tree(item) for item in value]
     return tuple(copy_tree(item) for item in value) if isinstance(value, tuple) else value
 
 
 def mutate(rng: Generator, tree: list[Field], most: int = 3) -> bytes:
-    """Change a copy of a struct in one or a few places, and encode it."""
+    """Encode a copy of a struct with one or a few mutations."""
     while True:
         changed = copy_tree(tree)
         for _ in range(1 if rng.random() < 0.6 else int(rng.integers(1, most + 1))):
@@ -183,7 +184,7 @@ def _pick(rng: Generator, things: Any) -> Any:
 
 
 def _places(fields: list[Field]) -> Any:
-    """Find all fields, and all values of lists; of long lists the first and last ones."""
+    """Return all fields and list items; only the first and last items of long lists."""
     for index, (_, wire, value) in enumerate(fields):
         yield fields, index
         yield from _inner(wire, value)
@@ -216,7 +217,7 @@ def _value(owner: list, index: int) -> Any:
 
 
 def _other(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
-    """Another value of the same type."""
+    """Replace a value with another of the same type."""
     value = _value(owner, index)
     if isinstance(value, EncodedValue):
         return
@@ -251,7 +252,7 @@ def _text(rng: Generator, value: bytes) -> bytes:
 
 
 def _longer(rng: Generator, value: tuple) -> Any:
-    """Another number of values in a list: fewer, more, or said to be others than there are."""
+    """Change the length of a list, or only its declared length or type."""
     if len(value) != 2 or not isinstance(value[1], list):
         return value
     element, items = value
@@ -283,7 +284,7 @@ def _twice(rng: Generator, owner: list, index: int, places: list[Place]) -> None
 
 
 def _unknown(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
-    """Another number of a field, or one more field of any type."""
+    """Change a field id, or insert a field of any type."""
     if not _is_field(owner, index):
         return _other(rng, owner, index, places)
     number, wire, value = owner[index]
@@ -304,7 +305,7 @@ def _retyped(rng: Generator, owner: list, index: int, places: list[Place]) -> No
 
 
 def _overlong(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
-    """A number or a length in more bytes than it takes, or in more than there may be."""
+    """Encode a number or a length in more bytes than needed, or than allowed."""
     value = _value(owner, index)
     if isinstance(value, (bool, float)) or not isinstance(value, (int, bytes)) or isinstance(value, EncodedValue):
         return _other(rng, owner, index, places)
@@ -320,7 +321,7 @@ _NESTS = ((b"\x1c", STRUCT, b"\0"), (b"\x19", LIST, b""), (b"\x1a", SET, b""), (
 
 
 def _deep(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
-    """Structs, lists or maps within each other."""
+    """Insert deeply nested structs, lists or maps."""
     depth = int(_pick(rng, [10, 62, 63, 64, 65, 66, 500, 20_000]))
     head, wire, end = _pick(rng, _NESTS)
     extra = (
@@ -335,7 +336,7 @@ def _deep(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
 
 
 def _swapped(rng: Generator, owner: list, index: int, places: list[Place]) -> None:
-    """The value of another place that has the same type."""
+    """Replace a value with one of the same type from elsewhere."""
     value = _value(owner, index)
     same = [place for place in places if place[1] < len(place[0]) and type(_value(*place)) is type(value)]
     if same:

@@ -1,4 +1,4 @@
-"""Pages: bodies changed beneath any codec, with the right checksums, so that decoders are reached; headers; order."""
+"""Fuzz target of pages: bodies changed below the codec with valid CRCs, changed headers, changed order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _COUNTS = (
 
 @dataclass
 class _DamagedPage(FilePage):
-    """A page whose header is bytes."""
+    """A page whose header is raw bytes."""
 
     raw: bytes = b""
 
@@ -76,7 +76,7 @@ class _DamagedPage(FilePage):
 
 
 def _levels(page: FilePage) -> int:
-    """Bytes at the start of a body that are not compressed."""
+    """Return the number of uncompressed bytes at the start of a body."""
     facts = page.header.data_page_header_v2
     if page.header.type != DATA_PAGE_V2:
         return 0
@@ -84,7 +84,7 @@ def _levels(page: FilePage) -> int:
 
 
 def _opened(page: FilePage, codec: int) -> bytes:
-    """Decompress a sound page."""
+    """Decompress a valid page."""
     levels = _levels(page)
     facts = page.header.data_page_header_v2
     size = page.header.uncompressed_page_size - levels
@@ -111,7 +111,7 @@ def _packed(page: FilePage, body: bytes, form: str, checksum: bool) -> FilePage:
 
 @cache
 def _recoded(name: str, column: int, form: str) -> tuple[HandmadeFile, dict]:
-    """Compress all pages of a sample's column in one way; gives the decompressed bodies too."""
+    """Recompress all pages of a sample's column; return them with the decompressed bodies."""
     whole = corpus.columns(name)[column]
     footer = copy.deepcopy(whole.footer)
     chunks, bodies = {}, {}
@@ -128,7 +128,7 @@ def _recoded(name: str, column: int, form: str) -> tuple[HandmadeFile, dict]:
 
 
 def _sections(body: bytes) -> list[int]:
-    """Where levels with their lengths in front would end, two times."""
+    """Return the ends of up to two length-prefixed level sections."""
     found = [0]
     for _ in range(2):
         if found[-1] + 4 <= len(body):
@@ -139,7 +139,7 @@ def _sections(body: bytes) -> list[int]:
 
 
 def _changed_body(rng: Generator, page: FilePage, body: bytes) -> bytes:
-    """Change what is at the start of a section, where counts and widths are."""
+    """Change bytes at the start of a section, where counts and widths are."""
     places = [*_sections(body), min(_levels(page), len(body))]
     place = int(rng.choice(places)) + int(rng.choice([0, 0, 1, 4]))
     head, rest = body[:place], body[place:]
@@ -158,7 +158,7 @@ def _spoilt(rng: Generator, page: FilePage) -> FilePage:
 
 
 def _restated(rng: Generator, page: FilePage) -> FilePage:
-    """Let the header say another encoding, or other numbers, that the body may still go with."""
+    """Change the header's encoding or counts to plausible others."""
     header = copy.deepcopy(page.header)
     facts = header.data_page_header or header.data_page_header_v2 or header.dictionary_page_header
     kind = rng.random()
@@ -172,7 +172,7 @@ def _restated(rng: Generator, page: FilePage) -> FilePage:
 
 
 def _rearranged(rng: Generator, pages: list[FilePage], others: list[FilePage]) -> None:
-    """Leave a page out, bring it twice, exchange two, or take one of another column."""
+    """Drop, repeat or swap pages, or insert one of another column."""
     place = int(rng.integers(0, len(pages)))
     kind = int(rng.integers(0, 4))
     if kind == 0:
@@ -187,7 +187,7 @@ def _rearranged(rng: Generator, pages: list[FilePage], others: list[FilePage]) -
 
 
 def case(rng: Generator) -> FuzzCase:
-    """Make a case."""
+    """Draw a case."""
     name = _NAMES[int(rng.integers(0, len(_NAMES)))]
     columns = corpus.columns(name)
     column = int(rng.integers(0, len(columns)))
@@ -228,13 +228,13 @@ def case(rng: Generator) -> FuzzCase:
 
 
 def _is_null(whole: HandmadeFile) -> bool:
-    """Whether a column is of the type of nulls alone, whose pages nobody reads."""
+    """Whether a column has the null type, whose pages are never read."""
     logical = whole.footer.schema[-1].logicalType
     return logical is not None and logical.UNKNOWN is not None
 
 
 def _under_checksum(rng: Generator, what: str, name: str, whole: HandmadeFile, key: tuple[int, int]) -> FuzzCase:
-    """Change bytes of a page that has a checksum, but not the checksum."""
+    """Change bytes of a page but not its CRC."""
     pages = list(whole.chunks[key])
     place = int(rng.integers(0, len(pages)))
     body = bytearray(pages[place].body)

@@ -1,4 +1,4 @@
-"""All ways to read a file, in turns, and what is wrong with what comes of it."""
+"""All ways to read a file, in turn, and checks of the result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 
 
 def attempt(case: FuzzCase, rng: np.random.Generator, folder: Path, uses: Uses) -> tuple[str, str | None]:
-    """Use a file in one way; gives what came of it, and what is wrong with that."""
+    """Use a file in one way; return the outcome and the problem found, if any."""
     from numparq import ParquetError
 
     name, use = uses[int(rng.integers(0, len(uses)))]
@@ -83,7 +83,7 @@ def _forget_most_memory() -> None:
 
 
 def _most_memory() -> int:
-    """Give the most bytes of memory that this process had since `_forget_most_memory`."""
+    """Return the peak memory in bytes since `_forget_most_memory`."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM"):
@@ -98,7 +98,7 @@ LITERALS = (0, 3, 1.5, True, "", "a", b"a", "2020-01-01")
 
 
 def _some_filter(columns: Sequence[str], rng: np.random.Generator) -> Any:
-    """Ask something of one or two columns; of others than those of its type, a literal is refused."""
+    """Draw a filter on one or two columns; literals of another type are refused."""
     import numparq
 
     found = None
@@ -149,7 +149,7 @@ def _read(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
 
 
 def _stored(case: FuzzCase, folder: Path) -> Path:
-    """Put a file beside those that it names."""
+    """Write a file beside the files that it references."""
     folder = folder / case.sample.replace(",", "")
     for name, data in corpus.sample(case.sample).beside:
         if not (folder / name).exists():
@@ -169,7 +169,7 @@ def _verify(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
 
 
 def _salvage(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
-    """Save what is left of a file, with help of the sound one or without; the outcome is a sound file."""
+    """Repair a file, with or without the valid one as reference; the result must be valid."""
     import numparq
 
     path, out = folder / "damaged", folder / "saved"
@@ -187,7 +187,7 @@ def _salvage(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
 
 
 def _check_rows(saved: Any, sound: bytes) -> None:
-    """Hold what was saved of a file that was cut off against the rows that it had."""
+    """Compare rows recovered from a truncated file with the original rows."""
     import numparq
 
     whole = numparq.read_parquet(sound, dtype_backend="pyarrow")
@@ -197,7 +197,7 @@ def _check_rows(saved: Any, sound: bytes) -> None:
 
 
 def _under_checksum(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
-    """Read what has a wrong checksum: it is refused, or the rows that it has are left out."""
+    """Read a page with a wrong CRC: it must be refused, or its rows skipped."""
     import numparq
 
     # Arrow's, since the dtype of arrays of integers is another where a null is lost.
@@ -229,7 +229,7 @@ USES: Uses = (*[("read", _read)] * 7, ("verify", _verify), ("salvage", _salvage)
 def cases(
     make: Callable[[np.random.Generator], FuzzCase], seed: int, first: int
 ) -> Iterator[tuple[int, FuzzCase, Any]]:
-    """Make the cases of a seed, from a number on; gives the number, the case, and what decides how it is read."""
+    """Yield the cases of a seed from a number on: number, case, and the generator for reading it."""
     number = first
     while True:
         rng = np.random.default_rng([seed, number])

@@ -1,4 +1,4 @@
-"""Runs a target's cases in a process, notices when it crashes or hangs, and goes on behind the case that did it."""
+"""Runs a target's cases in a process, detects crashes and hangs, and continues after the case."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run(target: str, seed: int, seconds: float, count: int, found: Path, first: 
 def _one_process(
     report: FuzzReport, target: str, seed: int, first: int, seconds: float, count: int, found: Path
 ) -> int:
-    """Run cases until the process ends; gives the number of the next one."""
+    """Run cases until the process ends; return the number of the next case."""
     now, output = found / f"now-{target}-{seed}-{os.getpid()}", found / f"output-{target}-{seed}-{os.getpid()}"
     now.write_text("")
     path = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
@@ -116,7 +116,7 @@ def _one_process(
 
 
 def _watched(process: subprocess.Popen, now: Path) -> bool:
-    """Wait for a process; ends it when a case takes too long, and says so."""
+    """Wait for a process; kill it and report if a case takes too long."""
     before, cpu, since = "", 0.0, time.monotonic()
     while process.poll() is None:
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Whole files: cut, flipped, patched together; indexes, Bloom filters, footers and keys changed, with right offsets."""
+"""Fuzz target of whole files: truncated, flipped, spliced; changed indexes, Bloom filters, footers and keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _cut(rng: Generator, name: str, data: bytes) -> bytes:
 
 
 def _moved(rng: Generator, name: str, data: bytes) -> bytes:
-    """Copy a piece over another place, or fill it with one byte."""
+    """Copy a range over another, or fill it with one byte."""
     start, stop = sorted(rng.integers(0, len(data) - 8, 2).tolist())
     stop = min(stop, start + 400)
     piece = data[start:stop] if rng.random() < 0.6 else bytes([int(rng.choice([0, 1, 127, 128, 255]))]) * (stop - start)
@@ -45,14 +45,14 @@ def _footer(rng: Generator, name: str, data: bytes) -> bytes:
 
 
 def _foreign_footer(rng: Generator, name: str, data: bytes) -> bytes:
-    """The footer of another sample."""
+    """Use the footer of another sample."""
     _, footer, _ = split(corpus.NAMES[int(rng.integers(0, len(corpus.NAMES)))])
     return split(name)[0] + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
 @cache
 def _of_thrift(name: str) -> tuple[Any, tuple[tuple[Any, str, int, int], ...]]:
-    """Read a footer, and find the indexes and Bloom filters: whose they are, the field's name, place and length."""
+    """Read a footer and locate indexes and Bloom filters: chunk, field name, offset and length."""
     footer, _ = from_bytes("FileMetaData", split(name)[1])
     found = []
     for group in footer.row_groups or ():
@@ -65,7 +65,7 @@ def _of_thrift(name: str) -> tuple[Any, tuple[tuple[Any, str, int, int], ...]]:
 
 
 def _index(rng: Generator, name: str, data: bytes) -> bytes:
-    """Change a struct that the footer points to, behind all others, with the right offset and length."""
+    """Append a changed struct that the footer points to, with correct offset and length."""
     footer, found = _of_thrift(name)
     if not found:
         return _flipped(rng, name, data)
@@ -84,7 +84,7 @@ def _index(rng: Generator, name: str, data: bytes) -> bytes:
 
 
 def _keys(rng: Generator, name: str, data: bytes) -> bytes:
-    """Change what the keys of pandas and Arrow say, where there are any."""
+    """Change the values of the pandas and Arrow keys, if present."""
     footer = split(name)[1]
     made = [
         make
@@ -104,7 +104,7 @@ _WAYS = (_flipped, _flipped, _cut, _cut, _moved, _footer, _foreign_footer, _inde
 
 
 def case(rng: Generator) -> FuzzCase:
-    """Make a case."""
+    """Draw a case."""
     name = corpus.NAMES[int(rng.integers(0, len(corpus.NAMES)))]
     way = _WAYS[int(rng.integers(0, len(_WAYS)))]
     return FuzzCase(f"{name}: {way.__name__[1:]}", name, way(rng, name, corpus.sample(name).data))

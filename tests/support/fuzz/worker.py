@@ -1,7 +1,6 @@
-"""The process that bears the cases: ``python -m support.fuzz.worker TARGET SEED FIRST SECONDS COUNT NOW``.
+"""The process that runs fuzz cases: ``python -m support.fuzz.worker TARGET SEED FIRST SECONDS COUNT NOW``.
 
-The number of the case that is on stands in the file NOW. Each problem is a line of JSON, as is, at the end,
-how many cases there were and what came of them.
+The file NOW holds the current case's number. Each problem is printed as a line of JSON, and at the end the counts.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ def main(target: str, seed: int, first: int, seconds: float, count: int, now: st
 
 
 def target_of(name: str) -> ModuleType:
-    """Give a target: a module with `case`, and `USES` where its files are used in other ways than `read` has."""
+    """Return a target: a module with `case`, and `USES` if its files are used in other ways than in `read`."""
     return importlib.import_module(name if "." in name else f"support.fuzz.{name}")
 
 
 def _warm(are_read: bool) -> None:
-    """Load all that cases load, so that it is not counted to one of them."""
+    """Load everything that cases load, so that no case is charged for it."""
     if not are_read:
         return
     import numparq

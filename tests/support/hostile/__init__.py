@@ -1,1 +1,1 @@
-"""Files to attack the reader with: small ones of every kind, damage done to them, and a process that bears it."""
+"""Hostile files: small ones of every kind, damage to them, and a process that reads them."""

@@ -78,7 +78,7 @@ def main(plan: str) -> None:
 
 
 def peak_resident() -> int:
-    """Give the most bytes that this process has had in memory, as far as that can be told apart from its parent's."""
+    """Return this process's peak resident memory in bytes, as far as it differs from the parent's."""
     status = Path("/proc/self/status")
     if status.exists():  # the other number is handed on by who started the process
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -102,7 +102,7 @@ def _cases(task: dict[str, Any]) -> Iterator[byte_damage.Case]:
 
 
 def attempt(data: bytes, number: int, folder: str) -> tuple[str, str | None]:
-    """Read a file in one of the ways; gives what came of it, and what is wrong with that."""
+    """Read a file in one of the ways; return the outcome and the problem found, if any."""
     from numparq import ParquetError
 
     try:
@@ -134,7 +134,7 @@ def _read(data: bytes, number: int, folder: str) -> str:
 
 
 def inspect_file(file: Any) -> None:
-    """Look at everything that a file says of itself."""
+    """Access all metadata of a file."""
     repr(file)
     str(file.schema)
     repr(file.metadata)
@@ -142,7 +142,7 @@ def inspect_file(file: Any) -> None:
 
 
 def use_values(frame: Any) -> None:
-    """Use every value of a frame, so that what is wrong with its memory comes out."""
+    """Access every value of a frame, to expose invalid memory."""
     if len(frame) > LONG:
         return
     levels = [frame.index.get_level_values(place) for place in range(frame.index.nlevels)]
@@ -158,7 +158,7 @@ def use_values(frame: Any) -> None:
 
 
 def error_deficiency(error: Any) -> str | None:
-    """Say what an error lacks: it has to name the file, and for trouble in a page the page."""
+    """Return what an error lacks: it must name the file, and the page for errors in pages."""
     from numparq import CorruptPageError
 
     lacking = {"file"} - error.where.keys()

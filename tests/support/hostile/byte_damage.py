@@ -1,4 +1,4 @@
-"""Damage done to the bytes of a file: cut off anywhere, and flipped in places drawn from a seed."""
+"""Damage to bytes: truncation anywhere, and seeded bit flips."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Case = tuple[str, bytes]  # what was done, in words that suffice to do it again;
 
 
 def truncations(data: bytes, most: int) -> Iterator[Case]:
-    """Cut a file at `most` points at the most, the first and last bytes among them, and cut its middle out."""
+    """Yield the file cut at up to `most` points, including the first and last bytes, and with its middle removed."""
     if not most:
         return
     points = {0, 1, 3, 4, 7, 8, 11, 12, len(data) - 8, len(data) - 4, len(data) - 1}
@@ -23,7 +23,7 @@ def truncations(data: bytes, most: int) -> Iterator[Case]:
 
 
 def flipped_bytes(data: bytes, seed: int, first: int, count: int) -> Iterator[Case]:
-    """Flip bytes in 1 to 3 places; the damage number ``n`` of a seed is the same whatever `first` and `count` are."""
+    """Yield the file with 1 to 3 flipped bytes; damage ``n`` of a seed does not depend on `first` and `count`."""
     for number in range(first, first + count):
         rng = np.random.default_rng([seed, number])
         damaged = bytearray(data)

@@ -1,4 +1,4 @@
-"""Lies: every field of a footer and of the page headers set to what it should not be, one at a time."""
+"""False fields: every field of a footer and of page headers set to wrong values, one at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[str | int, ...]
 
 
 def false_fields(data: bytes, seed: int, most: int) -> Iterator[Case]:
-    """Tell lies, at most `most` of them, drawn by a seed from all that there are, in the footer and in page headers."""
+    """Yield up to `most` files with one false field, drawn by seed from footer and page headers."""
     whole = parse_file(data)
     body, footer = whole.laid_out()
     told = [(None, place, kind, lie) for place, kind in _places(footer) for lie in _wrong(_get(footer, place), kind)]
@@ -43,7 +43,7 @@ def false_fields(data: bytes, seed: int, most: int) -> Iterator[Case]:
 
 
 def _places(thing: Any, at: Place = ()) -> Iterator[tuple[Place, int]]:
-    """Find all fields that are set, lists and structs themselves included; gives their path and Thrift type."""
+    """Yield path and Thrift type of all fields that are set, including lists and structs."""
     for code, name, *about, _ in thing.thrift_spec.values():
         value = getattr(thing, name)
         if value is None:
@@ -60,7 +60,7 @@ def _places(thing: Any, at: Place = ()) -> Iterator[tuple[Place, int]]:
 
 
 def _wrong(value: Any, code: int) -> list[Any]:
-    """Make values that a field should not have; None leaves it out."""
+    """Yield wrong values for a field; None removes it."""
     if code in _BITS:
         numbers = {*_NUMBERS, *(-number - 1 for number in _NUMBERS), value + 1, value - 1, 2 * value, -value} - {value}
         most = 1 << _BITS[code] - 1
@@ -85,7 +85,7 @@ def _get(thing: Any, place: Place) -> Any:
 
 @contextmanager
 def _told(thing: Any, place: Place, lie: Any) -> Iterator[None]:
-    """Change one field for a while; an item of a list that is to be None is left out."""
+    """Change one field temporarily; None removes a list item."""
     owner, last = _get(thing, place[:-1]), place[-1]
     if not isinstance(last, int):
         truth = getattr(owner, last)

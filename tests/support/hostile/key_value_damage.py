@@ -1,4 +1,4 @@
-"""Damage done to the values of a footer's keys: the pandas metadata (JSON) and the Arrow schema (a Flatbuffer)."""
+"""Damage to footer key values: the pandas metadata (JSON) and the Arrow schema (Flatbuffer)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def pandas_cases(data: bytes, seed: int, count: int) -> Iterator[Case]:
-    """Put other values into the JSON of the key ``pandas``, in 1 to 4 places."""
+    """Yield files with 1 to 4 values replaced in the JSON of the ``pandas`` key."""
     whole = parse_file(data)
     body, footer = whole.laid_out()
     pair = next(pair for pair in footer.key_value_metadata if pair.key in ("pandas", b"pandas"))
@@ -126,7 +126,7 @@ def pandas_cases(data: bytes, seed: int, count: int) -> Iterator[Case]:
 
 
 def _places(thing: Any, depth: int = 8) -> Iterator[tuple[Any, Any]]:
-    """Find all members of a document: the list or dict, and the key."""
+    """Yield all members of a document as (list or dict, key)."""
     members = list(thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ())
     for key, value in members:
         yield thing, key
@@ -147,7 +147,7 @@ def _change(rng: np.random.Generator, owner: Any, key: Any, value: Any) -> None:
 
 
 def arrow_cases(data: bytes, seed: int, count: int) -> Iterator[Case]:
-    """Flip bytes of the Flatbuffer under the key ``ARROW:schema``; the footer stays sound."""
+    """Yield files with flipped bytes in the ``ARROW:schema`` Flatbuffer; the footer stays valid."""
     _, footer = parse_file(data).laid_out()
     text = next(pair.value for pair in footer.key_value_metadata if pair.key in ("ARROW:schema", b"ARROW:schema"))
     text = text.encode() if isinstance(text, str) else text

@@ -1,4 +1,4 @@
-"""Files that ask for too much: more rows, longer strings, deeper schemas than their few bytes can hold."""
+"""Small files that declare too much: more rows, longer strings or deeper schemas than their bytes can hold."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _one(pages: list[FilePage], rows: int = 4, physical: int = INT64, repetition
 
 
 def _run(count: int, value: int) -> bytes:
-    """An RLE run of a value of one bit."""
+    """Return an RLE run of a 1-bit value."""
     head = count << 1
     out = b""
     while head > 127:
@@ -70,19 +70,19 @@ def _strings(lengths: list[int]) -> bytes:
 
 
 def _deltas(*header: int) -> bytes:
-    """Differences that are all 0, in no more bytes than a header and the start of a block."""
+    """Return zero deltas in a header and the start of a block."""
     return b"".join(map(uleb, header)) + b"\x02\x00" + bytes(header[1])
 
 
 def _equal_floats(count: int) -> bytes:
-    """Vectors of ALP whose integers have no bits: 17 bytes for 32,768 values."""
+    """Return ALP vectors whose integers have no bits: 17 bytes for 32,768 values."""
     number = -(-count // 32768)
     offsets = b"".join(struct.pack("<I", 4 * number + 13 * i) for i in range(number))
     return struct.pack("<BBBi", 0, 0, 15, count) + offsets + bytes(13) * number
 
 
 def _prefixes(count: int, length: int) -> list[FilePage]:
-    """A page of one string of so many bytes that all others repeat."""
+    """Return a page of one long string that all other strings repeat."""
     prefixes = delta.encode([0, *[length] * (count - 1)], 32)
     return [data_page(count, prefixes + delta.encode([length, *[0] * (count - 1)], 32) + b"x" * length, 7)]
 
@@ -121,7 +121,7 @@ def _facts(name: str, value: Any) -> bytes:
 
 
 def _everything(footer: Any) -> None:
-    """Make every chunk reach over all pages."""
+    """Extend every chunk over all pages."""
     for chunk in footer.row_groups[0].columns:
         chunk.meta_data.data_page_offset = 4
         chunk.meta_data.total_compressed_size *= 2

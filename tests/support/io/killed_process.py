@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of something."""
+"""A process that is killed at a chosen step."""
 
 from __future__ import annotations
 

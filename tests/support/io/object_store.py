@@ -1,4 +1,4 @@
-"""An object store in memory, as a file system of fsspec: it counts requests, and answers as slowly as it is told to."""
+"""An in-memory object store as an fsspec filesystem that counts requests and simulates latency."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ObjectStore(MemoryFileSystem):
         self.reset()
 
     def reset(self) -> None:
-        """Count from 0 again."""
+        """Reset the counters."""
         self.requests: list[tuple[int, int]] = []
         self.num_bytes = self.round_trips = self.most_at_once = self.infos = 0
         self._under_way = self._answered = 0  # requests; the round trips of those that were answered
@@ -99,7 +99,7 @@ class ObjectStore(MemoryFileSystem):
             return answers
 
     def _answer(self, path: str, start: int | None, end: int | None) -> bytes:
-        """Give the bytes of a range; tests that want other ones override it."""
+        """Return the bytes of a range; tests override it to return others."""
         return super().cat_file(path, start, end)
 
     @contextmanager
@@ -118,7 +118,7 @@ class ObjectStore(MemoryFileSystem):
                 self._answered = max(self._answered, round_trip)
 
     def _send(self, num_bytes: int) -> None:
-        """Wait for as long as the answer is on its way."""
+        """Wait while the answer is sent."""
         now = time.monotonic()
         with self._lock:
             self.num_bytes += num_bytes
@@ -128,6 +128,6 @@ class ObjectStore(MemoryFileSystem):
 
 
 class SequentialObjectStore(ObjectStore):
-    """One whose `cat_ranges` is that of fsspec's base class, which asks for one range after the other."""
+    """A store whose `cat_ranges` is fsspec's default, one request per range in sequence."""
 
     cat_ranges = AbstractFileSystem.cat_ranges

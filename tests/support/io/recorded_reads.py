@@ -1,4 +1,4 @@
-"""Which parts of a file a read touches: pages, dictionaries, indexes and Bloom filters, by name."""
+"""Parts of a file that a read touches, by name: pages, dictionaries, indexes and Bloom filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Region = tuple[Any, ...]  # ("page", row group, column, ordinal), or ("dictionar
 
 
 def count_io(data: Any, read: Callable[[numparq.ParquetFile], Any]) -> tuple[Any, int, int]:
-    """Give what a read of a file gives, or the text of its error, and the bytes and requests that it took."""
+    """Return the result of a read, or its error's text, with the bytes and requests that it took."""
     with numparq.ParquetFile(data) as file:
         try:
             found = read(file)
@@ -25,7 +25,7 @@ def count_io(data: Any, read: Callable[[numparq.ParquetFile], Any]) -> tuple[Any
 
 
 class RecordingFile(io.BytesIO):
-    """A file object that notes which bytes are read."""
+    """A file object that records the bytes read."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -45,7 +45,7 @@ class RecordingFile(io.BytesIO):
 
 
 def file_regions(data: bytes) -> dict[Region, tuple[int, int]]:
-    """Give where everything is in a file with offset indexes, as first byte and the one behind the last."""
+    """Return the byte ranges (end exclusive) of every part of a file with offset indexes."""
     parts = FileParts(data)
     found: dict[Region, tuple[int, int]] = {}
     for group, place, chunk in parts.chunks():
@@ -74,7 +74,7 @@ def file_regions(data: bytes) -> dict[Region, tuple[int, int]]:
 def read_regions(
     data: bytes, where: dict[Region, tuple[int, int]] | None = None, **options: Any
 ) -> tuple[Any, set[Region]]:
-    """Read; give the frame, and what of the file was read. The footer's request brings nothing else along."""
+    """Read; return the frame and the regions read. The footer request fetches nothing else."""
     where = file_regions(data) if where is None else where
     source = RecordingFile(data)
     with mock.patch.object(footer_module, "TAIL_BYTES", 16):
@@ -87,6 +87,6 @@ def read_regions(
 
 
 def data_pages_of(found: set[Region], column: str | None = None) -> set[Region]:
-    """Only the data pages, as (row group, ordinal) of one column, or (row group, column, ordinal)."""
+    """Return only data pages, as (row group, ordinal) of one column or (row group, column, ordinal)."""
     some = {region[1:] for region in found if region[0] == "page"}
     return some if column is None else {(group, page) for group, name, page in some if name == column}

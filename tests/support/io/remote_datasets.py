@@ -1,4 +1,4 @@
-"""Datasets in places that are not local folders, each a pair of a path and its file system, and what is in them."""
+"""Datasets outside local folders, as pairs of path and filesystem, and their contents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KINDS", "list_all_files", "object_store", "put_file", "read_rows", "
 
 
 class PendingUpload(spec.AbstractBufferedFile):
-    """A file of an object store: it is there when its upload is complete."""
+    """A file that appears in the store when its upload is complete."""
 
     def _initiate_upload(self) -> None:
         self.parts: list[bytes] = []
@@ -81,7 +81,7 @@ KINDS = ["uploads", "memory", "arrow", "folders"]
 
 @contextmanager
 def remote_folder(kind: str, tmp_path: Path) -> Iterator[tuple[str, Any]]:
-    """Give a place with no dataset yet, of one of `KINDS`."""
+    """Return an empty location of one of `KINDS`."""
     if kind == "uploads":
         yield "/bucket/data", object_store()
     elif kind == "memory":

@@ -1,1 +1,1 @@
-"""What the tests of kernels share: ways to run them, buffers that notice stray writes, tables filled in."""
+"""Kernel test helpers: engines, guarded buffers, filled tables."""

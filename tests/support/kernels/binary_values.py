@@ -1,4 +1,4 @@
-"""Binary values laid out as the writer hands them to kernels, and compared with the oracle."""
+"""Binary values in the layout that the writer passes to kernels, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .decode_pages import DecodeOutcome, decode_binary
 
 
 def lay_out_strings(rng: np.random.Generator, values: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give data, starts and ends: in any order, at times one behind the other and sharing bytes, nothing behind."""
+    """Return data, starts and ends: in any order, sometimes adjacent or overlapping, without slack."""
     if rng.random() < 0.5:
         data = b"".join(values)
         ends = np.cumsum([len(value) for value in values], dtype=np.int64)
@@ -33,7 +33,7 @@ def lay_out_strings(rng: np.random.Generator, values: Sequence[bytes]) -> tuple[
 
 
 def random_strings(rng: np.random.Generator, count: int, distinct: int, longest: int) -> list[bytes]:
-    """Give strings of any lengths, many of which share their beginnings or ends with others."""
+    """Return strings of random lengths, many with common prefixes or suffixes."""
     base = rng.bytes(longest)
     pool = []
     for _ in range(distinct):

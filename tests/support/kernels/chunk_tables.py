@@ -1,4 +1,4 @@
-"""Chunk tables and page tables, filled in as the reader does."""
+"""Chunk tables and page tables, filled as the reader does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DecodeRequest:
 def chunk_table(
     column: ColumnType, codec: int, num_values: int, size: int, request: DecodeRequest, start: int = 0
 ) -> np.ndarray:
-    """Make a chunk table of one chunk, flat, whose pages lie at `start` and take `size` bytes."""
+    """Return the table of one flat chunk with pages at `start`, `size` bytes long."""
     row = np.zeros(t.CHUNK_FIELDS, np.int64)
     row[t.C_START], row[t.C_END], row[t.C_NUM_VALUES], row[t.C_CODEC] = start, start + size, num_values, codec
     row[t.C_TYPE], row[t.C_TYPE_LENGTH], row[t.C_MAX_DEFINITION] = column.physical, column.size, column.optional
@@ -74,7 +74,7 @@ def scan_page_headers(
     state: np.ndarray | None = None,
     pages: np.ndarray | None = None,
 ) -> tuple[int, np.ndarray, np.ndarray]:
-    """Walk over pages: the status, the page table as (pages, PAGE_FIELDS), and the state."""
+    """Scan page headers; return the status, the page table as (pages, PAGE_FIELDS), and the state."""
     header, slots = _header()
     if state is None:
         state = np.zeros(SCAN_FIELDS, np.int64)
@@ -103,7 +103,7 @@ def scan_page_headers(
 
 
 def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
-    """Make the page table of a chunk from its pages, without the kernel that is there for that."""
+    """Build the page table of a chunk from its pages, without the kernel."""
     rows, pos, row = [], start, 0
     for number, page in enumerate(chunk.pages):
         header = len(page.header)
@@ -133,7 +133,7 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
 
 
 def pages_with_rows(pages: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """Give the pages of a chunk that have a row from `start` to `stop`, behind its dictionary page."""
+    """Return the data pages with rows in `start` to `stop`, after the dictionary page."""
     is_dictionary = pages[:, t.P_TYPE] == enums.DICTIONARY_PAGE
     first, last = pages[:, t.P_ROW], pages[:, t.P_ROW] + pages[:, t.P_NUM_VALUES]
     return np.concatenate([pages[is_dictionary], pages[~is_dictionary & (first < stop) & (last > start)]])
@@ -160,7 +160,7 @@ def make_chunks(rng, count, rows=20):
 
 
 def page_locations(pages):
-    """Tell where the pages of a page table lie, as an offset index does."""
+    """Return the page locations of a page table, as in an offset index."""
     table = np.empty((len(pages), LOCATION_FIELDS), np.int64)
     ends = pages[:, t.P_BODY] + pages[:, t.P_COMPRESSED]
     is_data = pages[:, t.P_TYPE] != DICTIONARY_PAGE

@@ -1,4 +1,4 @@
-"""Chunks with damage where it does the most: in the fields of headers, and in bytes that say how others are read."""
+"""Chunks damaged in header fields and in bytes that control decoding."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FIELDS = (
 
 
 def damage_chunk(rng: np.random.Generator, chunk: Chunk) -> Chunk:
-    """Damage one or two pages of a chunk; the number of its values stays."""
+    """Damage one or two pages of a chunk; its `num_values` stays."""
     pages = list(chunk.pages)
     for _ in range(int(rng.integers(1, 3))):
         number = int(rng.integers(0, len(pages)))
@@ -82,12 +82,12 @@ def _size(rng: np.random.Generator, page: Page, codec: int) -> Page:
 
 
 def _count(rng: np.random.Generator, page: Page, codec: int) -> Page:
-    """Another number of entries of a dictionary; for data pages see `_move_values`."""
+    """Change the number of dictionary entries; `_move_values` does data pages."""
     return replace(page, num_values=_number(rng, page.num_values)) if page.type == DICTIONARY_PAGE else page
 
 
 def _move_values(rng: np.random.Generator, pages: list[Page]) -> None:
-    """Say that one page has more values, and another one fewer."""
+    """Declare more values in one page and fewer in another."""
     data = [number for number, page in enumerate(pages) if page.type != DICTIONARY_PAGE]
     one, other = rng.choice(data, 2).tolist()
     moved = int(rng.integers(0, pages[one].num_values + 1))
@@ -102,7 +102,7 @@ def _stored_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
 
 
 def _plain_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
-    """Change what the compressed bytes stand for, the level bytes of version 2 among them."""
+    """Change the decompressed bytes, including levels of V2 pages."""
     if codec != SNAPPY:
         return _stored_bytes(rng, page, codec)
     levels = page.more.get("definition_levels_byte_length", 0) + page.more.get("repetition_levels_byte_length", 0)
@@ -117,7 +117,7 @@ def _plain_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
 
 
 def change_bytes(rng: np.random.Generator, data: bytes, chance: float = 1.0) -> bytes:
-    """Change bytes, most of all those at the start; or put some in, or leave some out."""
+    """Change, insert or remove bytes, mostly at the start."""
     if not data or rng.random() > chance:
         return data
     out = bytearray(data)
@@ -154,7 +154,7 @@ WAYS = (_field, _field, _size, _count, _move_values, _stored_bytes, _plain_bytes
 
 
 def oracle_verdict(chunk: Chunk, request: DecodeRequest, convert=keep) -> DecodeOutcome | None:
-    """What the twin makes of a chunk's bytes; None where they are no good."""
+    """Return the oracle's rows, or None if the bytes are invalid."""
     entries, rows = None, []
     try:
         for page in chunk.pages:
@@ -174,7 +174,7 @@ def oracle_verdict(chunk: Chunk, request: DecodeRequest, convert=keep) -> Decode
 
 
 def refused_by_the_walk(engine, chunk: Chunk) -> bool:
-    """Whether a header is refused as it is read."""
+    """Whether the header scan refuses the chunk."""
     data = chunk.stored()
     rng, count = np.random.default_rng(0), len(chunk.rows)
     table = chunk_table(chunk.column, chunk.codec, count, len(data), DecodeRequest(stop=count))
@@ -189,7 +189,7 @@ def whole_chunk(chunk: Chunk, conversion: int, item: int) -> DecodeRequest:
 
 
 def chunks_to_truncate():
-    """Pages of all kinds, to be cut."""
+    """Yield chunks with every kind of page, to be truncated."""
     rng = np.random.default_rng(5)
     for column, convert, conversion, item in (
         (ColumnType(BOOLEAN, 0, True), keep, t.COPY, 1),

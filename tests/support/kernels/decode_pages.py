@@ -1,6 +1,6 @@
-"""Decoding one chunk by kernels, in buffers that notice stray writes and are full of garbage.
+"""Decodes one chunk with kernels, in guarded buffers full of garbage.
 
-Every chunk is decoded twice, over different garbage: what kernels load behind the end of things must not matter.
+Every chunk is decoded twice over different garbage: bytes that kernels load beyond the end must not matter.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DecodeOutcome:
 
 
 class ChunkDecode:
-    """One chunk in memory, and room for what it decodes to."""
+    """One chunk in memory, and buffers for its values."""
 
     def __init__(self, engine: Engine, chunk: Chunk, table: np.ndarray, request: DecodeRequest, seed: int) -> None:
         self.engine = engine
@@ -88,7 +88,7 @@ class ChunkDecode:
         return self.buffers[-1].array
 
     def decompress(self, first: int, last: int) -> bool:
-        """Decompress the pages of a batch; whether that went well."""
+        """Decompress the pages of a batch; return whether it succeeded."""
         state = np.zeros(1, np.int64)
         pages = self.pages.reshape(-1)
         status = self.engine.decompress_snappy_pages(pages, first, last, self.raw, self.decompressed, state)
@@ -97,7 +97,7 @@ class ChunkDecode:
         return status == 0
 
     def parts(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Give the pages in parts that can be decoded, each with its decompressed bytes; stops at a failure."""
+        """Yield batches of pages with their decompressed bytes; stops at a failure."""
         for batch in self.batches:
             if not self.decompress(*batch):
                 return
@@ -108,14 +108,14 @@ class ChunkDecode:
                 return
 
     def finish(self) -> DecodeOutcome | None:
-        """Look at the guards; gives the failure, if there was one."""
+        """Check the guards; return the failure, if any."""
         for buffer in self.buffers:
             buffer.check()
         return self.failure
 
 
 def decode_fixed(engine: Engine, chunk: Chunk, request: DecodeRequest, seed: int = 1) -> DecodeOutcome:
-    """Decode the rows asked for of a chunk of values of a fixed size."""
+    """Decode the requested rows of a chunk of fixed-size values."""
     table = page_table(chunk)
     outcomes = [_decode_fixed(ChunkDecode(engine, chunk, table, request, 2 * seed + again)) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
@@ -165,7 +165,7 @@ def _decode_fixed(run: ChunkDecode) -> DecodeOutcome:
 def decode_binary(
     engine: Engine, chunk: Chunk, request: DecodeRequest, seed: int = 1, room: int | None = None
 ) -> DecodeOutcome:
-    """Decode the rows asked for of a chunk of BYTE_ARRAY values, with room at first for few bytes or for `room`."""
+    """Decode the requested rows of a BYTE_ARRAY chunk, with initial room for few or `room` bytes."""
     table = page_table(chunk)
     outcomes = [
         _decode_binary(ChunkDecode(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)
@@ -211,7 +211,7 @@ def _decode_batch(
     out: np.ndarray,
     state: np.ndarray,
 ) -> tuple[int, np.ndarray]:
-    """Decode the pages of a batch into ever larger buffers: (status, the last of these)."""
+    """Decode a batch of pages into growing buffers; return (status, last buffers)."""
     indices, levels = run.buffer(4 * run.values + t.SLACK), run.buffer(run.values + t.SLACK)
     while True:
         room = len(out) - t.SLACK
@@ -241,7 +241,7 @@ def _decode_batch(
 
 
 def _decode_entries(run: ChunkDecode) -> tuple[np.ndarray, np.ndarray] | None:
-    """Decode the dictionary page, which is the first if there is one; None where it is no good."""
+    """Decode the dictionary page, which comes first if present; None if invalid."""
     page = run.pages[0]
     if page[t.P_TYPE] != enums.DICTIONARY_PAGE:
         return np.zeros(1, np.int64), np.zeros(t.SLACK, np.uint8)

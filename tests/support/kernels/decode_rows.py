@@ -1,4 +1,4 @@
-"""Decodes some rows of one chunk by the selection kernels, in the buffers of `decode_pages`."""
+"""Decodes selected rows of one chunk with the selection kernels, in the buffers of `decode_pages`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def take_rows(
 
 
 def _parts(run: ChunkDecode, stored: bool) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Give the data pages as `OptimizeRun.parts` does, or as they are."""
+    """Yield the data pages as `decode_pages` does, or as stored."""
     if not stored:
         for first, last, decompressed in run.parts():
             first += int(first == 0 and run.pages[0, tables.P_TYPE] == enums.DICTIONARY_PAGE)
@@ -62,7 +62,7 @@ def _parts(run: ChunkDecode, stored: bool) -> Iterator[tuple[int, int, np.ndarra
 
 
 def _dictionary(run: ChunkDecode) -> np.ndarray:
-    """Decode the dictionary page, if there is one."""
+    """Decode the dictionary page, if present."""
     dictionary, state = run.buffer(run.dictionary_bytes + tables.SLACK), run.buffer(page_sections.STATE_FIELDS, "i8")
     nothing = np.empty(0, np.uint8)
     if run.pages[0, tables.P_TYPE] == enums.DICTIONARY_PAGE and run.decompress(0, 1):
@@ -193,7 +193,7 @@ TAKEN = [case for case in CASES if case.column.physical != BOOLEAN] + [STRINGS]
 
 
 def expected_rows(case: ValueCase, chunk: Chunk, request: DecodeRequest, places) -> DecodeOutcome:
-    """What the rows at some places are."""
+    """Return the oracle's rows at some row indices."""
     rows = row_selection.take_indices(chunk.rows[request.start : request.stop], places)
     there = bytes(row is not None for row in rows)
     if case is STRINGS:

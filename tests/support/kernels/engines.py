@@ -1,7 +1,7 @@
-"""Ways to run kernels: compiled, and as Python with every load and store held against the bounds of its array.
+"""Ways to run kernels: compiled, and as Python with bounds checks on every load and store.
 
-Numba checks no bounds and the raw loads and stores of compiled kernels have none to check, so that a kernel which
-leaves its buffers is seen by the second way: the same bodies, with `numparq.kernels.memory` and all indexing replaced.
+Numba checks no bounds, and compiled raw loads have none. The second way runs the same bodies with
+`numparq.kernels.memory` and all indexing replaced, and so catches out-of-bounds access.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SIZES = {
 
 
 class OutOfBounds(AssertionError):
-    """A kernel touched what is not in its array."""
+    """A kernel accessed memory outside its array."""
 
 
 class CheckedArray(np.ndarray):
-    """An array without negative indices, and whose slices have to lie within it."""
+    """An array that refuses negative indices and slices beyond its end."""
 
     def _check(self, index: Any) -> None:
         if isinstance(index, tuple):  # as NumPy itself asks when it prints an array
@@ -112,7 +112,7 @@ def _binder() -> Callable[[Callable], Callable]:
 
 
 def bounds_checked(kernel: Kernel) -> Callable[..., int]:
-    """Give a kernel as Python that raises `OutOfBounds`; lengths of its arrays are what it may touch."""
+    """Return a kernel as Python that raises `OutOfBounds`."""
     function = _binder()(kernel.function)
 
     def call(*args: Any) -> int:
@@ -162,7 +162,7 @@ class Engine:
         return self.name
 
     def size(self, count: int, least: int = 1) -> int:
-        """Scale a number of values or of repetitions."""
+        """Scale a number of values or repetitions."""
         return max(int(count * self._scale), least)
 
     def __getattr__(self, name: str) -> Callable[..., int]:

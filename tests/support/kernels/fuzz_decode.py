@@ -1,8 +1,7 @@
-"""Damaged column chunks through everything that decodes them, in memory that kills whoever leaves it.
+"""Decodes damaged column chunks in every way, in memory with guard pages.
 
-A program of its own: ``python -m support.kernels.fuzz_decode SEED COUNT``. It decodes COUNT chunks
-with damage in headers and bodies alike, and prints how they fared. Any outcome is fine but a crash, and an exception
-that is not numparq's.
+Run as ``python -m support.kernels.fuzz_decode SEED COUNT``: decodes COUNT chunks with damaged headers and bodies and
+prints the outcomes. Only crashes and exceptions other than numparq's are failures.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ KINDS = [
 
 
 class ExactScratch(scratch_module.Scratch):
-    """Buffers of exactly the size that was asked for, and SLACK."""
+    """Buffers of exactly the requested size plus SLACK."""
 
     def buffer(self, purpose: str, size: int) -> np.ndarray:
         buffer = self._buffers.get(purpose)
@@ -72,7 +71,7 @@ class ExactScratch(scratch_module.Scratch):
 
 
 class GuardedSource:
-    """A source that hands out views, with nothing but SLACK behind them."""
+    """A source whose views are followed only by SLACK."""
 
     name = "<fuzz>"
 
@@ -90,7 +89,7 @@ class GuardedSource:
 
 @dataclass(frozen=True)
 class DecodeSubject:
-    """A chunk, and how it is to be decoded."""
+    """A chunk and its decode arguments."""
 
     column: ColumnType
     chunk: twin.Chunk
@@ -123,7 +122,7 @@ def subjects(rng: np.random.Generator, count: int) -> list[DecodeSubject]:
 
 
 def flip(rng: np.random.Generator, data: bytes) -> bytes:
-    """Change a few bytes, wherever they are."""
+    """Change a few bytes anywhere."""
     flipped = bytearray(data)
     for _ in range(int(rng.integers(1, 4))):
         flipped[rng.integers(0, len(data))] ^= 1 << int(rng.integers(0, 8))
@@ -131,7 +130,7 @@ def flip(rng: np.random.Generator, data: bytes) -> bytes:
 
 
 def decode(subject: DecodeSubject, data: bytes) -> str:
-    """Decode a chunk's bytes as the reader does; what came of it, in a word."""
+    """Decode a chunk's bytes as the reader does; return the outcome as a word."""
     request, column = subject.request, subject.column
     chunks = chunk_table(column, subject.chunk.codec, len(subject.chunk.rows), len(data), request).reshape(1, -1)
     scratch = ExactScratch()

@@ -1,4 +1,4 @@
-"""Memory with a page on either side that nobody may touch: whoever leaves it is killed by the system."""
+"""Memory between inaccessible pages: access beyond it kills the process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PROT_NONE = 0
 
 
 class GuardPages:
-    """Allocates arrays that end at a forbidden page or, every other time, begin behind one."""
+    """Allocates arrays that end at, or every other time begin after, an inaccessible page."""
 
     def __init__(self) -> None:
         self._protect = ctypes.CDLL(None, use_errno=True).mprotect
         self._count = 0
 
     def allocate(self, size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
-        """Give an array of random-looking items."""
+        """Return an array of pseudo-random items."""
         item = np.dtype(dtype).itemsize
         room = -(-max(size * item, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         memory = mmap.mmap(-1, room + 2 * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -36,7 +36,7 @@ class GuardPages:
         return array
 
     def copy_of(self, data: bytes) -> np.ndarray:
-        """Give bytes in such an array."""
+        """Return the bytes in such an array."""
         array = self.allocate(len(data))
         array[:] = np.frombuffer(data, np.uint8)
         return array

@@ -1,4 +1,4 @@
-"""Buffers with guards on both sides."""
+"""Buffers with guard bytes on both sides."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GuardedBuffer:
         self.array = self._memory[GUARD_BYTES : self._end].view(dtype)
 
     def check(self) -> None:
-        """Fail where a guard has been written to."""
+        """Raise if a guard was overwritten."""
         assert self._memory[:GUARD_BYTES].tobytes() == self._before, "bytes in front of a buffer were written to"
         assert self._memory[self._end :].tobytes() == self._behind, "bytes behind a buffer were written to"
 
@@ -43,7 +43,7 @@ _POOL = np.random.default_rng(0).integers(0, 256, 1 << 18, np.uint8)
 
 
 def random_bytes(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Give bytes that are random enough, out of a pool."""
+    """Return pseudo-random bytes from a pool."""
     start = int(rng.integers(0, len(_POOL) // 2))
     if count <= len(_POOL) // 2:
         return _POOL[start : start + count].copy()
@@ -51,5 +51,5 @@ def random_bytes(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def with_slack(rng: np.random.Generator, data: bytes, slack: int = 64) -> np.ndarray:
-    """Give bytes as an array, with random ones behind them."""
+    """Return bytes as an array followed by random bytes."""
     return np.concatenate([np.frombuffer(data, np.uint8), random_bytes(rng, slack)])

@@ -1,4 +1,4 @@
-"""Copies of the package with few kernels, for tests of the compiled object's life."""
+"""Copies of the package with few kernels, for tests of the compiled object's life cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers and strings for encoders; Hypothesis strategies and settings of the kernels' tests."""
+"""Random numbers and strings for encoders; Hypothesis strategies and settings for kernel tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COUNTS = (0, 1, 2, 32, 33, 34, 128, 129, 130, 160, 161, 257, 1000)
 
 
 def random_numbers(rng: np.random.Generator, bits: int, count: int) -> np.ndarray:
-    """Numbers that take few bits as differences, or many, or change between the two."""
+    """Return numbers whose deltas take few bits, many, or both in turn."""
     kind = int(rng.integers(0, 5))
     least, most = -(1 << bits - 1), (1 << bits - 1) - 1
     if kind == 0:
@@ -28,7 +28,7 @@ def random_numbers(rng: np.random.Generator, bits: int, count: int) -> np.ndarra
 
 
 def random_strings(rng: np.random.Generator, count: int) -> list[bytes]:
-    """Strings that share much with their neighbours, or little."""
+    """Return strings with long or short common prefixes."""
     kind = int(rng.integers(0, 4))
     if kind == 0:
         return [rng.bytes(int(rng.choice([0, 1, 7, 8, 9, 100]))) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Reading structs by kernels, in an arena that notices stray writes and is as small as it may be."""
+"""Reads structs with kernels, in a guarded arena of minimal size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .guarded_buffers import GuardedBuffer, with_slack
 
 
 def read_struct(engine: Engine, layout: ThriftLayout, encoded: bytes, seed: int = 0) -> tuple[int, Record | None]:
-    """Read a struct that lies somewhere in a buffer: the bytes taken or the status, and what was read."""
+    """Read a struct at some position of a buffer; return bytes taken or status, and the value."""
     rng = np.random.default_rng(seed)
     before = int(rng.integers(0, 9))
     data = with_slack(rng, rng.bytes(before) + encoded)
@@ -40,7 +40,7 @@ def read_struct(engine: Engine, layout: ThriftLayout, encoded: bytes, seed: int 
 
 
 def to_dict(value: Any) -> Any:
-    """Turn records into dicts and lists, and enums into ints."""
+    """Convert records to dicts and lists, and enums to ints."""
     if isinstance(value, Record):
         return {name: to_dict(item) for name, item in value.to_dict().items()}
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Making pages PLAIN by the kernel that is there for it, as `numparq.column.read.transcode` does, with little room."""
+"""Transcodes pages to PLAIN with the kernel, as `numparq.column.read.transcode` does, in small buffers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class TranscodeFailed(Exception):
 
 
 def transcoded_parts(run, first: int, last: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Give the pages of a batch in parts, each with the buffer that it lies decompressed in.
+    """Yield batches of pages with their decompressed buffers; rewrites the page table of `run`.
 
-    `run` is one of `decode_pages`, whose page table is rewritten. Raises NotPlain.
+    Raises TranscodeFailed.
     """
     encodings = delta.ENCODINGS.get(int(run.chunks[t.C_TYPE]), ())
     start = first
@@ -48,7 +48,7 @@ def transcoded_parts(run, first: int, last: int) -> Iterator[tuple[int, int, np.
 
 
 def _maker(page: np.ndarray, encodings) -> str:
-    """Name the kernel that makes a page PLAIN."""
+    """Return the name of the kernel that transcodes a page to PLAIN."""
     encoding = int(page[t.P_ENCODING])
     if page[t.P_TYPE] == enums.DICTIONARY_PAGE or encoding not in encodings:
         return ""

@@ -1,4 +1,4 @@
-"""Cases of fixed-size values: every physical type and conversion, compared with the oracle."""
+"""Cases of fixed-size values: every physical type and conversion, against the oracle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .decode_pages import DecodeOutcome, decode_fixed
 
 @dataclass(frozen=True)
 class ValueCase:
-    """A physical type, a conversion, the size of what comes of it, and the twin of the conversion."""
+    """A physical type, a conversion, its output size, and its reference."""
 
     column: ColumnType
     conversion: int
@@ -79,7 +79,7 @@ FILLS = (0, -1, 0x0123456789ABCDEF, -(1 << 63))
 
 
 def expected_values(case: ValueCase, chunk: Chunk, request: DecodeRequest) -> DecodeOutcome:
-    """What a chunk decodes to, row by row."""
+    """Return the decoded values of a chunk, row by row."""
     null = (
         (request.fill & ((1 << 64) - 1)).to_bytes(8, "little")[: case.item]
         if case.item in (1, 2, 4, 8)
@@ -92,7 +92,7 @@ def expected_values(case: ValueCase, chunk: Chunk, request: DecodeRequest) -> De
 
 
 def first_null(chunk: Chunk, request: DecodeRequest) -> int:
-    """The page that has the first null among the rows wanted; -1: there is none."""
+    """Return the page with the first null among the requested rows, or -1."""
     row = 0
     for number, page in enumerate(chunk.pages):
         if page.type == DICTIONARY_PAGE:

@@ -1,12 +1,12 @@
-"""Slow, obvious encoders and decoders, written from the format's specification; none of them uses numparq.
+"""Slow, obvious encoders and decoders from the format's specification, independent of numparq.
 
-Damaged input makes a decoder raise `Damaged`. What the specification leaves open is settled in the docstrings.
+Decoders raise `Damaged` for invalid input. Docstrings state choices that the specification leaves open.
 """
 
 
 class Damaged(Exception):
-    """The bytes are not what the specification says."""
+    """The bytes violate the specification."""
 
 
 class Inexact(Exception):
-    """A value does not fit the type that it is to be converted to."""
+    """A value does not fit its target type."""

@@ -1,6 +1,6 @@
-"""ALP (AlpEncoding.md, ALP = 10), slowly: integers of any size, and Python's own floats.
+"""ALP (AlpEncoding.md, ALP = 10) with Python's integers and floats.
 
-Values are bytes, as PLAIN has them, so that no NaN and no sign of a zero is lost.
+Values are PLAIN bytes, which keeps NaN payloads and signs of zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LETTERS = {4: "f", 8: "d"}
 
 
 class AlpVector(NamedTuple):
-    """A vector as it is stored: its header, its packed integers, and its exceptions by place."""
+    """A stored vector: header, packed integers, and exceptions by position."""
 
     exponent: int
     factor: int
@@ -34,7 +34,7 @@ class AlpVector(NamedTuple):
 
 @cache
 def power(exponent: int, size: int) -> float:
-    """Give a power of ten, correctly rounded: of the floats about it the one that is nearest."""
+    """Return a power of ten rounded to the nearest float."""
     exact = Fraction(10) ** exponent
     if size == 8:
         return float(exact)  # exactly rounded, as Python divides integers
@@ -52,19 +52,19 @@ def rounded(number: float, size: int) -> float:
 
 
 def product(one: float, other: float, size: int) -> float:
-    """Multiply, rounding once: the product of two floats of 24 bits each is exact as a double."""
+    """Multiply with one rounding: the product of two 24-bit floats is exact as a double."""
     return rounded(one * other, size)
 
 
 def decode_value(integer: int, exponent: int, factor: int, size: int) -> bytes:
-    """Give the float that an integer stands for."""
+    """Return the float of an integer."""
     value = rounded(float(integer), size)  # an int32 is exact as a double
     value = product(product(value, power(factor, size), size), power(-exponent, size), size)
     return struct.pack("<" + _LETTERS[size], value)
 
 
 def encode_value(value: bytes, exponent: int, factor: int, size: int) -> int | None:
-    """Give the integer that stands for a float, or None where there is none."""
+    """Return the integer of a float, or None if it has none."""
     number = struct.unpack("<" + _LETTERS[size], value)[0]
     number = product(product(number, power(exponent, size), size), power(-factor, size), size)
     if not math.isfinite(number):
@@ -76,13 +76,13 @@ def encode_value(value: bytes, exponent: int, factor: int, size: int) -> int | N
 
 
 def pack(numbers: Sequence[int], width: int) -> bytes:
-    """Pack numbers, the first one lowest."""
+    """Pack numbers from the lowest bit."""
     together = sum(number << width * i for i, number in enumerate(numbers))
     return together.to_bytes((len(numbers) * width + 7) // 8, "little")
 
 
 def vector_of(values: Sequence[bytes], exponent: int, factor: int, size: int) -> AlpVector:
-    """Make a vector; it has no integers where these would take as many bits as the exceptions that they save."""
+    """Build a vector; without integers if they would take as many bits as the exceptions they save."""
     integers = [encode_value(value, exponent, factor, size) for value in values]
     kept = [integer for integer in integers if integer is not None]
     width = (max(kept) - min(kept)).bit_length() if kept else 0
@@ -95,7 +95,7 @@ def vector_of(values: Sequence[bytes], exponent: int, factor: int, size: int) ->
 
 
 def encode_vector(vector: AlpVector, size: int) -> bytes:
-    """Write a vector; its frame of reference and its deltas may be any that wrap around to the right integers."""
+    """Encode a vector; any frame of reference and deltas that wrap to the right integers will do."""
     places, values = zip(*vector.exceptions, strict=True) if vector.exceptions else ((), ())
     frame = (vector.frame % (1 << 8 * size)).to_bytes(size, "little")
     head = struct.pack("<BBH", vector.exponent, vector.factor, len(places)) + frame + bytes([vector.width])
@@ -103,20 +103,20 @@ def encode_vector(vector: AlpVector, size: int) -> bytes:
 
 
 def encode_page(vectors: Sequence[bytes], count: int, log: int = 10) -> bytes:
-    """Put the vectors of a page behind its header and their offsets."""
+    """Encode a page: header, vector offsets, vectors."""
     offsets = [4 * len(vectors) + sum(map(len, vectors[:i])) for i in range(len(vectors))]
     return struct.pack(f"<BBBi{len(vectors)}I", 0, 0, log, count, *offsets) + b"".join(vectors)
 
 
 def encode(values: Sequence[bytes], size: int, pairs: Sequence[tuple[int, int]], log: int = 10) -> bytes:
-    """Write values, each vector with its pair of exponent and factor."""
+    """Encode values, each vector with its exponent and factor."""
     parts = [values[start : start + (1 << log)] for start in range(0, len(values), 1 << log)]
     vectors = [encode_vector(vector_of(part, *pair, size), size) for part, pair in zip(parts, pairs, strict=True)]
     return encode_page(vectors, len(values), log)
 
 
 def encode_any(values: Sequence[bytes], size: int, rng: np.random.Generator) -> bytes:
-    """Write values with vectors of any size and pairs of all kinds."""
+    """Encode values in vectors of random size, exponent and factor."""
     log = int(rng.choice([3, 4, 5, 10, 15]))
     pairs = []
     for _ in range(0, len(values), 1 << log):
@@ -126,7 +126,7 @@ def encode_any(values: Sequence[bytes], size: int, rng: np.random.Generator) -> 
 
 
 def vectors_of(data: bytes, size: int, most: int) -> Iterator[tuple[int, AlpVector]]:
-    """Take a page apart: for each vector how many values it has, and what is stored."""
+    """Return the number of values and the stored vector for each vector of a page."""
     if len(data) < 7 or data[:2] != b"\x00\x00" or not 3 <= data[2] <= 15:
         raise Damaged("the header")
     count = int.from_bytes(data[3:7], "little", signed=True)
@@ -169,7 +169,7 @@ def _vector(data: bytes, pos: int, count: int, size: int) -> tuple[AlpVector, in
 
 
 def decode(data: bytes, size: int, most: int) -> list[bytes]:
-    """Read a page of at most `most` values."""
+    """Decode a page of at most `most` values."""
     values: list[bytes] = []
     half = 1 << (8 * size - 1)
     for _, vector in vectors_of(data, size, most):

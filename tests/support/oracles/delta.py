@@ -1,9 +1,8 @@
-"""DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT (Encodings.md); ALP is in `alp`.
+"""DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT (Encodings.md).
 
-Numbers are signed Python ints of 32 or 64 bits. What a decoder here does not insist on: padding of any kind (bits of
-the last miniblock, bit widths of miniblocks that are not there, a last miniblock whose padding was left out), and
-bytes behind the values, and miniblocks of any whole number of bytes. It refuses a bit width beyond 64, or 57 in INT32
-(whose own are up to 32), and more values than the page has.
+Numbers are signed Python ints of 32 or 64 bits. Decoders ignore padding (bits of the last miniblock, widths of absent
+miniblocks, missing padding of the last one), bytes after the values, and accept miniblocks of any whole number of
+bytes. They refuse bit widths above 64, or 57 in INT32 (whose own go up to 32), and more values than the page has.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def zigzag(number: int) -> int:
 
 
 def wrap(number: int, bits: int) -> int:
-    """The number of `bits` bits, two's complement, that a sum or difference wraps around to."""
+    """Return a sum or difference wrapped to `bits` bits in two's complement."""
     number %= 2**bits
     return number - 2**bits if number >= 2 ** (bits - 1) else number
 
@@ -46,7 +45,7 @@ def wrap(number: int, bits: int) -> int:
 def encode(
     values: Sequence[int], bits: int, block: int = 128, miniblocks: int = 4, rng: np.random.Generator | None = None
 ) -> bytes:
-    """Write numbers; with `rng`, wider than they need be and with garbage wherever readers have to take it."""
+    """Encode numbers; with `rng`, wider than needed and with garbage where readers must ignore it."""
     out = uleb(block) + uleb(miniblocks) + uleb(len(values)) + uleb(zigzag(values[0] if values else 0))
     deltas = [wrap(after - before, bits) for before, after in itertools.pairwise(values)]
     each = block // miniblocks
@@ -71,7 +70,7 @@ def encode(
 
 
 def read_uleb(data: bytes, pos: int) -> tuple[int, int]:
-    """Read a number of at most 64 bits: (number, new position)."""
+    """Read a number of at most 64 bits; return (number, new position)."""
     number = shift = 0
     while True:
         if pos >= len(data):
@@ -92,7 +91,7 @@ def unzigzag(number: int) -> int:
 
 
 def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
-    """Read numbers, `most` at most: (numbers, bytes they took)."""
+    """Decode at most `most` numbers; return (numbers, bytes taken)."""
     block, pos = read_uleb(data, 0)
     miniblocks, pos = read_uleb(data, pos)
     total, pos = read_uleb(data, pos)
@@ -141,7 +140,7 @@ def decode_length(data: bytes, most: int) -> list[bytes]:
 
 
 def common_prefix_length(one: bytes, other: bytes) -> int:
-    """How many bytes at the start of two strings are the same."""
+    """Return the length of the common prefix of two strings."""
     same = 0
     while same < min(len(one), len(other)) and one[same] == other[same]:
         same += 1
@@ -149,7 +148,7 @@ def common_prefix_length(one: bytes, other: bytes) -> int:
 
 
 def encode_byte_array(values: Sequence[bytes], rng: np.random.Generator | None = None, **how) -> bytes:
-    """Write strings; with `rng`, prefixes are at times shorter than they could be."""
+    """Encode strings; with `rng`, some prefixes are shorter than possible."""
     prefixes = [0] * len(values)
     for i in range(1, len(values)):
         prefixes[i] = common_prefix_length(values[i - 1], values[i])
@@ -175,12 +174,12 @@ def decode_byte_array(data: bytes, most: int) -> list[bytes]:
 
 
 def split_byte_streams(values: Sequence[bytes], width: int) -> bytes:
-    """BYTE_STREAM_SPLIT: the first bytes of all values, then the second ones."""
+    """Encode BYTE_STREAM_SPLIT: the first bytes of all values, then the second ones."""
     return b"".join(bytes(value[byte] for value in values) for byte in range(width))
 
 
 def join_byte_streams(data: bytes, width: int, most: int) -> list[bytes]:
-    """Undo `split_byte_streams`; nothing may be left over."""
+    """Decode BYTE_STREAM_SPLIT; no bytes may be left over."""
     count = len(data) // width
     if len(data) != width * count or count > most:
         raise Damaged("the size of the streams")
@@ -188,7 +187,7 @@ def join_byte_streams(data: bytes, width: int, most: int) -> list[bytes]:
 
 
 def encode_values(column: ColumnType, present: Sequence[Value], encoding: int, rng: np.random.Generator) -> bytes:
-    """Write values in one of `ENCODING_PHYSICAL_TYPES`, or leave a section of no values out."""
+    """Encode values in one of `ENCODING_PHYSICAL_TYPES`; may omit a section without values."""
     assert encoding in ENCODINGS[column.physical]
     if not present and rng.random() < 0.3:
         return b""
@@ -205,7 +204,7 @@ def encode_values(column: ColumnType, present: Sequence[Value], encoding: int, r
 
 
 def decode_values(column: ColumnType, data: bytes, encoding: int, most: int) -> list[Value]:
-    """Read a section in one of `ENCODING_PHYSICAL_TYPES`; one that the values of the page's nulls are in, too."""
+    """Decode a section in one of `ENCODING_PHYSICAL_TYPES`, which may include values of nulls."""
     if encoding == BYTE_STREAM_SPLIT:
         return list(join_byte_streams(data, column.size, most))
     if encoding == ALP:

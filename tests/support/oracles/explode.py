@@ -1,4 +1,4 @@
-"""Collections as rows, by loops over Python's values."""
+"""Explode of collections into rows, by loops over Python values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def to_python(value):
-    """Give plain Python values: arrays as lists, whatever stands for a null as None."""
+    """Return plain Python values: arrays as lists, nulls as None."""
     if isinstance(value, np.ndarray):
         return [to_python(item) for item in value.tolist()]
     if isinstance(value, dict):
@@ -25,7 +25,7 @@ def frame_to_python(frame):
 
 
 def explode_paths(kind, here):
-    """Give all collections in a type, from the top down: each as the set of places to dissolve."""
+    """Return all collections in a type from the top down, each as the set of nodes to explode."""
     inside = {"list": [], "struct": [], "map": []}
     if pa.types.is_struct(kind):
         inside["struct"] = [(*here, place) for place in range(kind.num_fields)]
@@ -45,7 +45,7 @@ def explode_paths(kind, here):
 
 
 def explode_value(value, kind, here, way):
-    """Give the rows that come of a value: each a tuple of columns."""
+    """Return the rows of a value, each a tuple of columns."""
     if here not in way:
         return [(value,)]
     if pa.types.is_struct(kind):
@@ -68,7 +68,7 @@ def explode_value(value, kind, here, way):
 
 
 def explode_column(array, way):
-    """Give the ordinals of the rows of the file, and the columns in the place of the exploded one."""
+    """Return file row numbers, and the columns that replace the exploded one."""
     found = [
         (number, *row)
         for number, value in enumerate(array.to_pylist())

@@ -1,4 +1,4 @@
-"""What an expression says of a row, in the slowest way: SQL's three values, exact numbers, one row at a time."""
+"""Truth of an expression for one row: SQL's three values and exact numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def truth(expression: Any, row: Mapping[Any, Any], meaning: Callable[[Any, Any], Any]) -> bool | None:
-    """True, False, or None for unknown.
+    """Return True, False, or None for unknown.
 
-    `row` has the values by name, None for nulls, as something that Python compares exactly: fractions, floats where
-    they are infinite or NaN, strings, bytes. `meaning` makes the same of a literal for a column.
+    `row` maps names to exactly comparable values (fractions, infinite or NaN floats, strings, bytes), None for nulls.
+    `meaning` converts a literal for a column to the same form.
     """
     kind = type(expression).__name__
     if kind == "Constant":
@@ -56,7 +56,7 @@ def predicate_truth(test: Any, value: Any, meaning: Callable[[Any], Any]) -> boo
 
 
 def like_matches(pattern: Any, escape: Any, value: Any) -> bool:
-    """Whether a string fits a pattern of LIKE; characters of str or bytes alike."""
+    """Whether a str or bytes value matches a LIKE pattern."""
     percent, one = ("%", "_") if isinstance(pattern, str) else (b"%", b"_")
 
     @cache

@@ -1,7 +1,7 @@
 """The RLE / bit-packed hybrid and the deprecated BIT_PACKED encoding (Encodings.md).
 
-Runs are ``("rle", value, count)`` and ``("packed", values)``. Decoders take a run that is longer than what is asked
-for, and a last bit-packed run whose padding was cut off; they refuse runs without values.
+Runs are ``("rle", value, count)`` and ``("packed", values)``. Decoders accept runs longer than needed and a last
+bit-packed run without padding; they refuse empty runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Run = tuple
 
 
 def uleb(number: int) -> bytes:
-    """Write an unsigned LEB128 number."""
+    """Encode an unsigned LEB128 number."""
     out = bytearray()
     while number > 127:
         out.append(number % 128 + 128)
@@ -26,13 +26,13 @@ def uleb(number: int) -> bytes:
 
 
 def pack(values: Sequence[int], width: int) -> bytes:
-    """Pack numbers from the lowest bit of each byte on; the last byte is filled up with zeros."""
+    """Pack numbers from the lowest bit of each byte; zero bits fill the last byte."""
     bits = "".join(format(value, f"0{width}b")[::-1] if width else "" for value in values)
     return bytes(int(bits[i : i + 8][::-1], 2) for i in range(0, len(bits), 8))
 
 
 def unpack(data: bytes, width: int, count: int) -> list[int]:
-    """Undo `pack`."""
+    """Unpack numbers packed by `pack`."""
     if width == 0:
         return [0] * count
     bits = "".join(format(byte, "08b")[::-1] for byte in data[: (count * width + 7) // 8])
@@ -42,13 +42,13 @@ def unpack(data: bytes, width: int, count: int) -> list[int]:
 
 
 def pack_high(values: Sequence[int], width: int = 1) -> bytes:
-    """Pack numbers from the highest bit of each byte on (BIT_PACKED)."""
+    """Pack numbers from the highest bit of each byte (BIT_PACKED)."""
     bits = "".join(format(value, f"0{width}b") for value in values)
     return bytes(int(bits[i : i + 8].ljust(8, "0"), 2) for i in range(0, len(bits), 8))
 
 
 def unpack_high(data: bytes, width: int, count: int) -> list[int]:
-    """Undo `pack_high`."""
+    """Unpack numbers packed by `pack_high`."""
     bits = "".join(format(byte, "08b") for byte in data)
     if len(bits) < count * width:
         raise Damaged("too few packed bytes")
@@ -56,7 +56,7 @@ def unpack_high(data: bytes, width: int, count: int) -> list[int]:
 
 
 def encode(runs: Sequence[Run], width: int) -> bytes:
-    """Write runs as they are; a packed run's values are a multiple of eight."""
+    """Encode runs as given; packed runs have a multiple of eight values."""
     out = b""
     for kind, *about in runs:
         if kind == "rle":
@@ -70,7 +70,7 @@ def encode(runs: Sequence[Run], width: int) -> bytes:
 
 
 def decode(data: bytes, width: int, count: int) -> list[int]:
-    """Read `count` values."""
+    """Decode `count` values."""
     out: list[int] = []
     pos = 0
     while len(out) < count:
@@ -101,7 +101,7 @@ def decode(data: bytes, width: int, count: int) -> list[int]:
 
 
 def random_runs(rng: np.random.Generator, values: Sequence[int], width: int) -> list[Run]:
-    """Divide values into runs of any lengths and kinds, the last one possibly longer than the values."""
+    """Split values into random runs; the last may be longer than the values."""
     return list(_random_runs(rng, list(values), width))
 
 
@@ -129,7 +129,7 @@ def _random_runs(rng: np.random.Generator, values: list[int], width: int) -> Ite
 
 
 def random_encoding(rng: np.random.Generator, values: Sequence[int], width: int) -> bytes:
-    """Encode values in random runs; at times without the padding of the last bit-packed one, as some writers do."""
+    """Encode values in random runs, sometimes without padding of the last one, as some writers do."""
     runs = random_runs(rng, values, width)
     data = encode(runs, width)
     if runs and runs[-1][0] == "packed" and rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""LZO1X: blocks of given instructions, and a decompressor, byte by byte."""
+"""LZO1X: blocks from instructions, and a byte-by-byte decompressor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ END = b"\x11\x00\x00"
 
 
 def extended(first: int, length: int, most: int) -> bytes:
-    """Write a length that is at least 1 into the low bits of an instruction's first byte, or behind it."""
+    """Encode a length of at least 1 in an instruction's low bits, or in bytes after it."""
     if length <= most:
         return bytes([first | length])
     zeros, rest = divmod(length - most - 1, 255)
@@ -18,17 +18,17 @@ def extended(first: int, length: int, most: int) -> bytes:
 
 
 def run(data: bytes) -> bytes:
-    """Write four literals or more."""
+    """Encode four literals or more."""
     return extended(0, len(data) - 3, 15) + data
 
 
 def first_run(data: bytes) -> bytes:
-    """Write the first literals of a block, at most 238."""
+    """Encode the first literals of a block, at most 238."""
     return bytes([17 + len(data)]) + data
 
 
 def forms(length: int, distance: int, before: int) -> list[str]:
-    """Name the instructions that can copy so, `before` literals (4: or more) standing in front."""
+    """Return the instructions for such a copy after `before` literals (4 means more)."""
     found = []
     if length == 2 and distance <= 1024 and 1 <= before <= 3:
         found.append("two")
@@ -44,7 +44,7 @@ def forms(length: int, distance: int, before: int) -> list[str]:
 
 
 def copy(form: str, length: int, distance: int, literals: bytes) -> bytes:
-    """Write a copy and the (at most three) literals that follow it."""
+    """Encode a copy and up to three literals after it."""
     count = len(literals)
     if form in ("two", "three"):
         high, low = divmod(distance - (1 if form == "two" else 2049), 4)
@@ -59,7 +59,7 @@ def copy(form: str, length: int, distance: int, literals: bytes) -> bytes:
 
 
 def random_block(rng: np.random.Generator, instructions: int, longest: int = 300) -> tuple[bytes, bytes]:
-    """Make a block of random instructions: (compressed, decompressed)."""
+    """Return a block of random instructions as (compressed, decompressed)."""
     out = bytearray()
     stream = b""
     before = 0
@@ -93,7 +93,7 @@ def random_block(rng: np.random.Generator, instructions: int, longest: int = 300
 
 
 def decompress(block: bytes, room: int) -> bytes:
-    """Decompress a block that may give `room` bytes."""
+    """Decompress a block of at most `room` bytes."""
     try:
         return _decompress(block, room)
     except IndexError:

@@ -1,4 +1,4 @@
-"""Levels of nested columns by the definition: from rows to levels, and from levels to rows."""
+"""Definition and repetition levels from rows, and rows from levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .thrift import StructReader
 
 
 def entries_at_depth(levels: list[tuple[int, int]], depth: int, place_level: int) -> list[int]:
-    """Find the entries that stand for a place at a depth."""
+    """Return the level entries that start an element at a depth."""
     return [
         number
         for number, (definition, repetition) in enumerate(levels)
@@ -23,19 +23,19 @@ def entries_at_depth(levels: list[tuple[int, int]], depth: int, place_level: int
 
 
 def validity(levels: list[tuple[int, int]], depth: int, place_level: int, level: int) -> list[int]:
-    """Tell for each place whether something is there."""
+    """Return whether each element at a depth is present."""
     return [int(levels[number][0] >= level) for number in entries_at_depth(levels, depth, place_level)]
 
 
 def offsets(levels: list[tuple[int, int]], depth: int, place_level: int, element_level: int) -> list[int]:
-    """Give the offsets of the lists at a depth: each owns the elements up to the next list."""
+    """Return the offsets of the lists at a depth."""
     starts = entries_at_depth(levels, depth, place_level)
     elements = entries_at_depth(levels, depth + 1, element_level)
     return [sum(element < start for element in elements) for start in starts] + [len(elements)]
 
 
 def are_valid_levels(levels: list[tuple[int, int]], most_definition: int, element_levels: list[int]) -> bool:
-    """Tell whether levels can be those of a column: no list goes on that has no element."""
+    """Whether the levels are possible: no list continues without an element."""
     before: int | None = None
     for definition, repetition in levels:
         if definition > most_definition or repetition >= len(element_levels):
@@ -51,7 +51,7 @@ Levels = list[tuple[int, int]]  # (definition, repetition)
 
 
 def shred_rows(node: Any, rows: list) -> list[list[tuple[int, int, Any]]]:
-    """Give (definition level, repetition level, value or None) of each leaf of a column."""
+    """Return (definition level, repetition level, value or None) for each leaf of a column."""
     columns: dict[tuple, list] = {path: [] for path in _paths(node, ())}
     for row in rows:
         _put(columns, node, row, (), 0, 0, 0)
@@ -66,7 +66,7 @@ def _paths(node: Any, above: tuple) -> list[tuple]:
 
 
 def _put(columns: dict, node: Any, value: Any, above: tuple, d: int, r: int, depth: int) -> None:
-    """`d`: the level reached; `r`: the repetition level of what comes first; `depth`: repeated nodes above."""
+    """Append a value; `d` is the level reached, `r` the first repetition level, `depth` the repeated nodes above."""
     if node.repetition == REPEATED:
         if not value:
             _absent(columns, node, above, d, r)
@@ -108,14 +108,14 @@ def _absent(columns: dict, node: Any, above: tuple, d: int, r: int) -> None:
 
 
 def levels_by_pyarrow(table: pa.Table) -> list[tuple[Levels, list]]:
-    """Write a table with pyarrow; give the levels of each leaf as they stand in its pages, with the values' bytes."""
+    """Write a table with pyarrow; return each leaf's levels from its pages, and the bytes of its values."""
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="NONE", use_dictionary=False, column_encoding=None, data_page_version="1.0")
     return levels_in_file(sink.getvalue())
 
 
 def levels_in_file(data: bytes) -> list[tuple[Levels, bytes]]:
-    """Give the levels of each leaf of a file of V1 pages, neither compressed nor with dictionaries, and the rest."""
+    """Return each leaf's levels and remaining bytes, for uncompressed V1 pages without dictionaries."""
     metadata = pq.ParquetFile(io.BytesIO(data)).metadata
     found: list[tuple[Levels, bytes]] = [([], b"") for _ in range(metadata.num_columns)]
     for group in range(metadata.num_row_groups):

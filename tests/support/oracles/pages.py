@@ -1,4 +1,4 @@
-"""Pages of flat columns: headers written by thriftpy2, bodies by the other modules here, and bodies read back."""
+"""Pages of flat columns: headers by thriftpy2, bodies by the other oracles, and their decoding."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A column chunk: its pages, a dictionary page first where there is one."""
+    """A column chunk: its pages, with the dictionary page first if present."""
 
     column: ColumnType
     codec: int
@@ -195,7 +195,7 @@ def read_dictionary(column: ColumnType, page: Page, codec: int) -> list[Value]:
 
 
 def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Value] | None) -> list[Row]:
-    """Read a data page by its header and its bytes alone (not its `rows`); raises Damaged."""
+    """Decode a data page from header and bytes alone (not its `rows`); raises Damaged."""
     if page.num_values == 0:
         return []
     body, more = page.body, page.more
@@ -286,10 +286,10 @@ def random_chunk(
     codec: int = UNCOMPRESSED,
     more: bool = False,
 ) -> Chunk:
-    """Make a chunk of random pages of all kinds, whose values are drawn from `values`.
+    """Build a chunk of random pages of all kinds with values drawn from `values`.
 
-    With a dictionary some data pages, at the end, may be PLAIN all the same, as when a writer gives its dictionary up;
-    with `more` they are in other encodings as often.
+    With a dictionary, some last data pages may be PLAIN, as after a writer's fallback, or with `more` in other
+    encodings.
     """
     pages = []
     entries = list(dict.fromkeys(values)) if dictionary else []
@@ -312,7 +312,7 @@ def random_chunk(
 
 
 def _draw(rng: np.random.Generator, choices: int, count: int) -> list[int]:
-    """Draw indices, in runs as often as not."""
+    """Draw indices, in runs half of the time."""
     repeat = int(rng.choice([1, 1, 5, 50]))
     return np.repeat(rng.integers(0, choices, count // repeat + 1), repeat)[:count].tolist()
 

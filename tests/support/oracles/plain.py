@@ -1,6 +1,6 @@
-"""PLAIN values of every physical type, and what they are as values of the output.
+"""PLAIN values of every physical type, and their conversion to output values.
 
-A value is `bool` for BOOLEAN, `bytes` for BYTE_ARRAY, and otherwise the bytes that PLAIN stores of it.
+A value is `bool` for BOOLEAN, `bytes` for BYTE_ARRAY, and otherwise its PLAIN bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JULIAN_DAY_OF_1970 = 2_440_588
 
 @dataclass(frozen=True)
 class ColumnType:
-    """A flat column: its physical type, the length of FIXED_LEN_BYTE_ARRAY, whether it may hold nulls."""
+    """A flat column: physical type, length of FIXED_LEN_BYTE_ARRAY, and whether it is nullable."""
 
     physical: int
     length: int = 0
@@ -32,7 +32,7 @@ class ColumnType:
 
     @property
     def size(self) -> int:
-        """Bytes of a value as stored; 0 where they differ, and for bits."""
+        """Return the stored bytes of a value; 0 for variable length and booleans."""
         return SIZES.get(self.physical, self.length)
 
 
@@ -65,7 +65,7 @@ def decode_plain(column: ColumnType, data: bytes, count: int) -> list[Value]:
 
 
 def random_values(rng: np.random.Generator, column: ColumnType, count: int) -> list[Value]:
-    """Make values out of all of the type's range."""
+    """Draw values from the type's whole range."""
     if column.physical == BOOLEAN:
         return [bool(bit) for bit in rng.integers(0, 2, count)]
     if column.physical == BYTE_ARRAY:
@@ -84,7 +84,7 @@ def random_values(rng: np.random.Generator, column: ColumnType, count: int) -> l
 
 
 def int96(nanoseconds: int, day: int) -> bytes:
-    """An INT96 timestamp: nanoseconds of the day, Julian day."""
+    """Return an INT96 timestamp from nanoseconds of the day and Julian day."""
     return struct.pack("<qi", nanoseconds, day)
 
 
@@ -93,12 +93,12 @@ def keep(value: Value) -> bytes:
 
 
 def narrow_int(size: int):
-    """INT32 to an integer of `size` bytes, by its low ones."""
+    """Convert INT32 to its low `size` bytes."""
     return lambda value: (int.from_bytes(value, "little") % 256**size).to_bytes(size, "little")
 
 
 def widen_to_float(signed: bool):
-    """INT32 or INT64 to float64; 64 bits only up to 2**53, from where on not every integer is a float64."""
+    """Convert INT32 or INT64 to float64; INT64 only up to 2**53, where float64 is exact."""
 
     def convert(value: bytes) -> bytes:
         number = int.from_bytes(value, "little", signed=signed)
@@ -110,7 +110,7 @@ def widen_to_float(signed: bool):
 
 
 def int96_to_ns(value: bytes) -> bytes:
-    """To nanoseconds since 1970; the least int64 is not a timestamp (it is NumPy's NaT)."""
+    """Convert to nanoseconds since 1970; the least int64 is refused, because it is NumPy's NaT."""
     number = _nanoseconds(value)
     if not -(2**63) < number < 2**63:
         raise Inexact
@@ -118,10 +118,10 @@ def int96_to_ns(value: bytes) -> bytes:
 
 
 def int96_to_us(value: bytes) -> bytes:
-    """To microseconds since 1970, rounded down.
+    """Convert to microseconds since 1970, rounded down.
 
-    Spark makes the Julian day out of the int64 sum of the microseconds since 1970 and those before, which wraps around
-    for timestamps near the upper end; what lies just below the lower end can be nothing else than these.
+    Spark computes the Julian day from an int64 sum that wraps near the upper end, so values just below the lower end
+    can only be such timestamps.
     """
     number = _nanoseconds(value) // 1000
     before_1970 = JULIAN_DAY_OF_1970 * (NANOSECONDS_A_DAY // 1000)

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of planning and statistics."""
+"""Slow, obvious references for planning and statistics."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _count(number: int | None, most: int) -> int | None:
 
 
 def _bounds(low: bytes | None, high: bytes | None, order: ColumnOrder) -> tuple[bytes | None, bytes | None]:
-    """Check bounds; two that contradict each other, and under the order of floats a NaN, are as good as none."""
+    """Drop bounds that contradict each other, and NaN bounds under type-defined order."""
     low, high = _valid_bound(low, order), _valid_bound(high, order)
     if order.is_float and not order.total:
         if (low is not None and is_nan(low)) or (high is not None and is_nan(high)):
@@ -97,7 +97,7 @@ def _valid_bound(bound: bytes | None, order: ColumnOrder) -> bytes | None:
 
 
 def _widen_zeros(low: bytes | None, high: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """Make a bound of zero stand for both zeros: the order of the type does not tell which of them it is."""
+    """Widen zero bounds to both signs, which type-defined order does not distinguish."""
     if low is not None and not any(low):
         low = low[:-1] + b"\x80"
     if high is not None and not any(high[:-1]) and high[-1] == 0x80:

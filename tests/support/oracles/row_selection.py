@@ -1,4 +1,4 @@
-"""Pages that hold wanted rows, and runs of values taken, row by row and value by value."""
+"""Pages with selected rows, and takes of value ranges, row by row."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def select_pages(pages: Runs, ranges: Runs) -> tuple[list[tuple[int, int, int]],
 
 
 def take_ranges(values: Sequence, spans: Runs) -> list:
-    """Take runs of values, one behind the other; each run is its first value, and how many there are."""
+    """Take ranges of values, each given as (first, count)."""
     return [values[first + step] for first, count in spans for step in range(count)]
 
 
 def take_indices(values: Sequence, places: Sequence[int], nothing: object = None) -> list:
-    """Take single values, in any order; `nothing` stands for a negative place."""
+    """Take single values in any order; `nothing` for negative indices."""
     return [nothing if place < 0 else values[place] for place in places]

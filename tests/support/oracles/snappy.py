@@ -1,4 +1,4 @@
-"""Snappy's raw block format: a compressor that is told which elements to write, and a decompressor, byte by byte."""
+"""Snappy's raw block format: a compressor of chosen elements, and a byte-by-byte decompressor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .hybrid_rle import uleb
 
 
 def literal(data: bytes, length_bytes: int = 0) -> bytes:
-    """Write a literal with its length in the tag (0, up to 60 bytes of data) or in 1 to 4 bytes behind it."""
+    """Encode a literal with its length in the tag (0, up to 60 bytes) or in 1 to 4 bytes after it."""
     if length_bytes == 0:
         assert 1 <= len(data) <= 60
         return bytes([(len(data) - 1) << 2]) + data
@@ -17,7 +17,7 @@ def literal(data: bytes, length_bytes: int = 0) -> bytes:
 
 
 def copy(offset: int, length: int, offset_bytes: int) -> bytes:
-    """Write a copy with an offset of 11 bits (1), 2 or 4 bytes."""
+    """Encode a copy with an offset of 11 bits (1), 2 or 4 bytes."""
     if offset_bytes == 1:
         assert 4 <= length <= 11
         assert offset < 2048
@@ -28,7 +28,7 @@ def copy(offset: int, length: int, offset_bytes: int) -> bytes:
 
 
 def random_block(rng: np.random.Generator, elements: int, max_literal: int = 100) -> tuple[bytes, bytes]:
-    """Make a block of random elements of all kinds: (compressed, decompressed)."""
+    """Return a block of random elements as (compressed, decompressed)."""
     out = bytearray()
     stream = b""
     for _ in range(elements):
@@ -50,7 +50,7 @@ def random_block(rng: np.random.Generator, elements: int, max_literal: int = 100
 
 
 def compress(rng: np.random.Generator, data: bytes) -> bytes:
-    """Compress given data: copies where four bytes were seen before, in random forms; literals in between."""
+    """Compress data: copies in random forms for repeats of four bytes, literals in between."""
     seen: dict[bytes, int] = {}
     stream = b""
     start = pos = 0
@@ -81,7 +81,7 @@ def compress(rng: np.random.Generator, data: bytes) -> bytes:
 
 
 def decompress(block: bytes, size: int) -> bytes:
-    """Decompress a block that has to give `size` bytes."""
+    """Decompress a block of exactly `size` bytes."""
     try:
         return _decompress(block, size)
     except IndexError:

@@ -1,4 +1,4 @@
-"""Bounds, counts, hashes and Bloom filters in the slowest way: Python numbers, one value at a time."""
+"""Bounds, counts, hashes and Bloom filters with Python numbers, one value at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = {
 
 
 def sort_value(kind: str, value: bytes):
-    """What a PLAIN value is worth: something that Python compares in the order of the column."""
+    """Return a PLAIN value as something that Python compares in the column's order."""
     if kind == "bytes":
         return value
     if kind == "decimal":
@@ -31,14 +31,14 @@ def sort_value(kind: str, value: bytes):
 
 
 def total_order_key(value: bytes) -> tuple[int, int]:
-    """The place of a float in IEEE 754's total order: sign, then magnitude."""
+    """Return the key of a float in IEEE 754's total order: sign, then magnitude."""
     bits = int.from_bytes(value, "little")
     sign, magnitude = divmod(bits, 1 << (8 * len(value) - 1))
     return (0, -magnitude) if sign else (1, magnitude)
 
 
 def bounds(kind: str, total: bool, values: Sequence[bytes]) -> tuple[bytes | None, bytes | None, int]:
-    """The smallest and the largest value, and how many are NaN."""
+    """Return the smallest and the largest value, and the number of NaNs."""
     if kind != "float":
         ranked = sorted(values, key=lambda value: sort_value(kind, value))
         return (ranked[0], ranked[-1], 0) if ranked else (None, None, 0)
@@ -58,17 +58,17 @@ SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 
 
 
 def bloom_bits(value: int, num_blocks: int) -> list[int]:
-    """The bits of a Bloom filter, numbered from the first bit of the first byte, that a hash sets."""
+    """Return the Bloom filter bits of a hash, numbered from the first byte's first bit."""
     block = (value // 2**32) * num_blocks // 2**32
     return [256 * block + 32 * word + (value % 2**32) * SALT[word] % 2**32 // 2**27 for word in range(8)]
 
 
 def bloom_filter(hashes: Sequence[int], num_blocks: int) -> bytes:
-    """The bit set of a Bloom filter."""
+    """Return the bit set of a Bloom filter."""
     bits = {place for value in hashes for place in bloom_bits(value, num_blocks)}
     return bytes(sum(1 << bit for bit in range(8) if 8 * byte + bit in bits) for byte in range(32 * num_blocks))
 
 
 def bloom_may_contain(bitset: bytes, value: int) -> bool:
-    """Whether a Bloom filter says that a hash may be in it."""
+    """Whether a Bloom filter may contain a hash."""
     return all(bitset[place // 8] >> place % 8 & 1 for place in bloom_bits(value, len(bitset) // 32))

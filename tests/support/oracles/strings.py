@@ -1,10 +1,10 @@
-"""What text kernels make of str and bytes objects, by Python's own means."""
+"""References for text kernels over str and bytes objects."""
 
 from __future__ import annotations
 
 
 def encode_strings(values):
-    """Give the bytes of each value, None for a null; an exception's class where a value is none."""
+    """Return each value's bytes, None for nulls; an exception class for invalid values."""
     found = []
     for value in values:
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
@@ -17,7 +17,7 @@ def encode_strings(values):
 
 
 def split_strings(data, offsets, validity):
-    """Give what kernels made of values, in the same form."""
+    """Return the kernels' output in the same form."""
     whole = data.tobytes()
     assert offsets[0] == 0
     assert offsets[-1] == len(whole)

@@ -1,7 +1,7 @@
-"""The Thrift compact protocol, as its specification has it: slow, recursive, and told what structs are by thriftpy2.
+"""The Thrift compact protocol by its specification, recursive, with structs from thriftpy2.
 
-Plain values stand for what is encoded: a struct is a list of (field id, type, value), a list or set (type of the
-elements, values), a map (type of the keys, type of the values, pairs). Decoded structs are dicts by field name.
+Encoded values are plain: a struct is a list of (field id, type, value), a list or set is (element type, values), a map
+is (key type, value type, pairs). Decoded structs are dicts by field name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def zigzag(number: int) -> bytes:
 
 
 class EncodedValue(bytes):
-    """A value that is encoded already, or that is what no value is encoded as."""
+    """A value that is encoded already, validly or not."""
 
 
 def encode(kind: int, value: Any) -> bytes:
-    """Encode a value as it stands in a list; a bool field has none."""
+    """Encode a value as in a list; boolean fields have no value bytes."""
     if isinstance(value, EncodedValue):
         return bytes(value)
     if kind in (TRUE, FALSE):
@@ -58,7 +58,7 @@ def encode(kind: int, value: Any) -> bytes:
 
 
 def encode_struct(fields: list[tuple[int, int, Any]], long_ids: bool = False) -> bytes:
-    """Encode a struct; field ids as distances where that can be, unless `long_ids`."""
+    """Encode a struct, with field id deltas if possible unless `long_ids`."""
     out, last = bytearray(), 0
     for field_id, kind, value in fields:
         if kind in (TRUE, FALSE):
@@ -74,7 +74,7 @@ def encode_struct(fields: list[tuple[int, int, Any]], long_ids: bool = False) ->
 
 
 def fields_of(thing: Any) -> list[tuple[int, int, Any]]:
-    """Turn an object of a thriftpy2 class into fields to encode."""
+    """Return the fields of a thriftpy2 object for encoding."""
     spec = sorted(thing.thrift_spec.items())
     return [
         (field_id, WIRE[code], _value(code, about, getattr(thing, name)))
@@ -162,7 +162,7 @@ class StructReader:
         return byte % 16, size
 
     def struct(self, kind: Any) -> dict[str, Any]:
-        """Decode what is an object of a thriftpy2 class; enums are ints, strings str with surrogates for bad bytes."""
+        """Decode an object of a thriftpy2 class; enums are ints, invalid UTF-8 becomes surrogates."""
         found: dict[str, Any] = {}
         last = 0
         while True:

@@ -1,7 +1,6 @@
-"""Variants by the specification, one value and one row at a time, recursively: decoded, encoded, shredded, rebuilt.
+"""Variants by the specification, recursive: decode, encode, shred and reassemble.
 
-Scalars come as pairs of the primitive type's number and the bytes that stand for it, so that nothing here depends on
-what numparq makes of them; `primitive_to_python` says what Python value that is.
+Scalars are pairs of primitive type number and bytes, independent of numparq; `primitive_to_python` converts them.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SIZES = {
 
 
 class InvalidVariant(Exception):
-    """What the twin has to say about bytes that are no variant."""
+    """The bytes are not a valid variant."""
 
 
 def number(data: bytes, position: int, width: int) -> int:
@@ -76,7 +75,7 @@ def decoded_text(data: bytes) -> str:
 
 
 def decode(metadata: bytes, value: bytes) -> Any:
-    """Decode a variant that fills its bytes; raises Invalid."""
+    """Decode a variant that fills its bytes; raises InvalidVariant."""
     found, end = _value(value, 0, names_of(metadata))
     if end != len(value):
         raise InvalidVariant("bytes behind the value")
@@ -84,7 +83,7 @@ def decode(metadata: bytes, value: bytes) -> Any:
 
 
 def _value(data: bytes, start: int, names: list[str]) -> tuple[Any, int]:
-    """Decode the value that begins at a place; gives where it ends, too."""
+    """Decode the value at a position; return it with its end."""
     head = number(data, start, 1)
     kind, rest = head % 4, head // 4
     if kind == 0:
@@ -136,7 +135,7 @@ def _primitive(data: bytes, start: int, kind: int) -> tuple[Any, int]:
 
 
 def primitive_to_python(kind: int, data: bytes) -> Any:
-    """Give the Python value of a primitive."""
+    """Return the Python value of a primitive."""
     signed = int.from_bytes(data, "little", signed=True)
     if kind in (0, 1, 2):
         return (None, True, False)[kind]
@@ -179,7 +178,7 @@ def to_datetime(count: int, unit: str, utc: bool) -> Any:
 
 
 class TypedScalar(NamedTuple):
-    """A scalar of a primitive type, by its bytes."""
+    """A scalar of a primitive type, as bytes."""
 
     kind: int
     data: bytes
@@ -195,7 +194,7 @@ class TypedScalar(NamedTuple):
 
 
 def encode(value: Any, ids: dict[str, int], backwards: bool = False) -> bytes:
-    """Encode scalars (Typed), lists and dicts with four bytes for every number; values of fields maybe backwards."""
+    """Encode scalars, lists and dicts with four-byte sizes, field values backwards if asked."""
     if isinstance(value, TypedScalar):
         return value.encoded
     if isinstance(value, list):
@@ -223,7 +222,7 @@ def metadata(names: list[str], width: int = 4) -> bytes:
 
 
 def shred(value: Any, schema: Any, ids: dict[str, int]) -> dict[str, Any]:
-    """Give the fields value and typed_value, as to_parquet takes them."""
+    """Return the fields value and typed_value in the form that to_parquet takes."""
     if value is MISSING:
         return {"value": None, "typed_value": None}
     if isinstance(schema, dict) and isinstance(value, dict):
@@ -242,7 +241,7 @@ def shred(value: Any, schema: Any, ids: dict[str, int]) -> dict[str, Any]:
 
 
 def to_python(value: Any) -> Any:
-    """Give the Python value of Typed scalars, lists and dicts."""
+    """Return the Python value of scalars, lists and dicts."""
     if isinstance(value, TypedScalar):
         return value.value
     if isinstance(value, list):
@@ -251,7 +250,7 @@ def to_python(value: Any) -> Any:
 
 
 def reassemble(names: bytes, value: bytes | None, typed: Any) -> Any:
-    """Rebuild a variant of the parts of a row, as pyarrow gives them (to_pylist); MISSING where there is none."""
+    """Reassemble a variant from a row's parts as pyarrow returns them (to_pylist); MISSING if absent."""
     if isinstance(typed, dict):
         fields = {name: reassemble(names, part.get("value"), part.get("typed_value")) for name, part in typed.items()}
         found = {name: item for name, item in fields.items() if item is not MISSING}

@@ -1,4 +1,4 @@
-"""What of pandas' test module for Parquet does not pass with numparq, and why."""
+"""Tests of pandas' Parquet module that fail with numparq, and why."""
 
 from __future__ import annotations
 

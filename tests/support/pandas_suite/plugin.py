@@ -1,11 +1,8 @@
-"""A plugin of pytest, for pandas' own tests: where they ask for pyarrow's engine, numparq answers.
+"""A pytest plugin that runs pandas' tests for pyarrow's engine with numparq.
 
-`numparq.pandas.hook.register` gives the engine, and it takes the place of pandas' class for pyarrow, so that
-everything in
-the tests that is meant for that engine (its name, the default, the comparisons with the name) means numparq. What
-pandas' wheel and the environment lack for a test is made here: a server of files, and a file of pandas' repository.
-
-The outcome of each test is written, as JSON, to the file that the environment variable OUTCOMES names.
+`numparq.pandas.hook.register` replaces pandas' pyarrow class, so that the engine's name, the default and comparisons
+mean numparq. The plugin supplies what the wheel lacks: a file server and one data file. The outcome of each test is
+written as JSON to the file named by the environment variable OUTCOMES.
 """
 
 from __future__ import annotations
@@ -32,14 +29,14 @@ outcomes: dict[str, tuple[str, str]] = {}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_plugin_registered(plugin: object) -> None:
-    """Let the fixture below serve instead of that of pandas, which looks for a file that its wheel does not have."""
+    """Remove pandas' fixture, which needs a file missing from its wheel, in favour of the one below."""
     if getattr(plugin, "__name__", None) == "pandas.conftest":
         del plugin.datapath  # type: ignore[attr-defined]
 
 
 @pytest.fixture
 def datapath(tmp_path: Path):
-    """Give the one data file that the tests ask for, as pyarrow writes it."""
+    """Return the one data file that the tests use, written by pyarrow."""
 
     def path_of(*parts: str) -> str:
         assert parts[-1] == "simple.parquet"
@@ -86,7 +83,7 @@ def httpserver():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note an outcome: that of the call, or what kept a test from being called, or failed behind it."""
+    """Record an outcome: of the call, or of a failing setup or teardown."""
     if report.when == "call" or report.outcome != "passed":
         kept = "xfailed" if report.outcome == "skipped" and hasattr(report, "wasxfail") else report.outcome
         outcomes[report.nodeid.partition("::")[2]] = kept, str(report.longrepr)

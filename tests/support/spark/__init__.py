@@ -1,1 +1,1 @@
-"""Programs and tables of the tests of Spark."""
+"""Programs and tables for the Spark tests."""

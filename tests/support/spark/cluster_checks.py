@@ -1,4 +1,4 @@
-"""What has to hold on every kind of cluster: a program of its own, ``python cluster_checks.py MASTER FOLDER``."""
+"""Checks for every kind of cluster, as a program: ``python cluster_checks.py MASTER FOLDER``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def frame_of(number: int) -> pd.DataFrame:
 
 
 def table(folder: Path) -> str:
-    """The folder of a table of some files, made when it is first asked for."""
+    """Return the folder of a table of several files, written on first use."""
     path = folder / "table"
     if not path.exists():
         path.mkdir()
@@ -57,14 +57,14 @@ def table(folder: Path) -> str:
 
 
 def tables_equal(one: Any, other: Any) -> None:
-    """Hold two tables of Spark against each other, whatever the order of rows."""
+    """Check that two Spark tables have equal rows in any order."""
     assert one.schema == other.schema, f"{one.schema} is not {other.schema}"
     assert one.exceptAll(other).count() == 0
     assert other.exceptAll(one).count() == 0
 
 
 def slow_batches(seconds: float) -> Callable[[Any], Any]:
-    """Make a function for mapInArrow that lets batches through, each after a while: whoever reads has to wait."""
+    """Return a mapInArrow function that delays each batch."""
 
     def through(batches: Any) -> Any:
         for batch in batches:
@@ -84,7 +84,7 @@ def assert_no_leftovers(folder: str) -> None:
 
 @check
 def two_executors(spark: Any, folder: Path) -> None:
-    """On a cluster, tasks run under two daemons."""
+    """Check that tasks on a cluster run under two daemons."""
 
     def daemon(frame: pd.DataFrame) -> pd.DataFrame:
         time.sleep(0.5)
@@ -109,7 +109,7 @@ def same_rows_as_spark(spark: Any, folder: Path) -> None:
 
 @check
 def one_frame_has_one_meaning(spark: Any, folder: Path) -> None:
-    """Filters that Spark pushes down for one query do not stay for the next one."""
+    """Check that filters pushed down for one query do not affect the next."""
     df = spark.read.format("numparq").load(table(folder))
     assert df.filter("id = 3").count() == 1
     assert df.count() == ROWS * FILES

@@ -1,6 +1,6 @@
-"""Looks at a session that `numparq.spark.configure` has set up; prints what it finds as JSON. Run by a test.
+"""Prints facts of a session set up by `numparq.spark.configure` as JSON; run by a test.
 
-The module ``pyspark_numparq`` is where an installation has it, and `numparq.spark.register` is called besides.
+The module ``pyspark_numparq`` is installed as usual, and `numparq.spark.register` is called besides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUIET = {
 
 
 def seen_in_a_worker(batches):
-    """Say what a worker has before it does anything."""
+    """Yield the state of a worker before it does anything."""
     loaded = sorted(name for name in sys.modules if name.startswith("numparq") or name in ("pandas", "numba"))
     with open(f"/proc/{os.getppid()}/cmdline", "rb") as file:
         parent = file.read().split(b"\0")
@@ -58,14 +58,14 @@ def seen_in_a_worker(batches):
 
 
 def frames_of(spark, path):
-    """Read by the data source, registered by itself and once more by us."""
+    """Read with the data source, registered by itself and once more explicitly."""
     before = [row["n"] for row in spark.read.format("numparq").load(path).collect()]
     numparq.spark.register(spark)
     return before, [row["n"] for row in spark.read.format("numparq").load(path).collect()]
 
 
 def main(folder: str) -> None:
-    """Look."""
+    """Run the checks and print the report."""
     builder = SparkSession.builder.master("local[2,3]").config("spark.executorEnv.OWN", "kept")
     for name, value in QUIET.items():
         builder = builder.config(name, value)

@@ -1,4 +1,4 @@
-"""Kills processes that are in the middle of something: those that have files of a folder open (Linux' /proc tells)."""
+"""Kills processes that have files of a folder open (Linux /proc)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def processes() -> Iterator[int]:
 
 
 def uses(pid: int, part: str) -> bool:
-    """Whether a process has a file open, or mapped, that has this in its path."""
+    """Whether a process has a file open or mapped with this text in its path."""
     try:
         for descriptor in os.scandir(f"/proc/{pid}/fd"):
             if part in os.readlink(descriptor.path):
@@ -42,12 +42,12 @@ def parent(pid: int) -> int:
 
 
 def worker(pid: int) -> int | None:
-    """A Python worker itself."""
+    """Return a Python worker itself."""
     return pid if "daemon" in command(pid) else None
 
 
 def executor(pid: int) -> int | None:
-    """The Java process that a Python worker belongs to, if that is an executor and not the driver."""
+    """Return the Java process of a Python worker, if it is an executor and not the driver."""
     while pid > 1:
         pid = parent(pid)
         if "CoarseGrainedExecutorBackend" in command(pid):
@@ -56,7 +56,7 @@ def executor(pid: int) -> int | None:
 
 
 class Killer(threading.Thread):
-    """Kills, once, what `whom` finds from a Python process that uses files whose path has `part` in it."""
+    """Kills, once, the process that `whom` returns for a Python process that uses files with `part` in their path."""
 
     def __init__(self, part: str, whom: Callable[[int], int | None]) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""What tests of the data source read: so many rows, and how they are read."""
+"""Row count and read of the data source tests' table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standalone master with two workers, each a process of its own, started by the scripts of the pip package."""
+"""A standalone master with two workers in separate processes, started by the pip package's scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wait_for(port: int, seconds: float = 60) -> None:
 
 @contextmanager
 def standalone(folder: Path) -> Iterator[str]:
-    """Give the URL of the master; all of it is stopped in the end."""
+    """Yield the URL of the master; stop everything afterwards."""
     import pyspark
 
     home = Path(pyspark.__file__).parent

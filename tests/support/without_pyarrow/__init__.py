@@ -1,1 +1,1 @@
-"""Files that pandas wrote with pyarrow, for where pyarrow is not installed."""
+"""Files that pandas wrote with pyarrow, for environments without pyarrow."""

@@ -1,4 +1,4 @@
-"""The frames that `stored_files.py` holds as files."""
+"""The frames stored as files in `stored_files.py`."""
 
 from __future__ import annotations
 

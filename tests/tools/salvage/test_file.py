@@ -90,7 +90,7 @@ def test_truncated_near_row_group_ends(tmp_path, name):
     for cut in sorted({end + by for end in ends for by in (-1, 0, 1, 70)} | {len(data) - 1, len(data) - 8}):
         whole = sum(end <= cut for end in ends)
         if not whole:
-            with pytest.raises(InvalidFileError, match="is truncated"):
+            with pytest.raises(InvalidFileError, match="is cut off"):
                 salvage_bytes(tmp_path, data[:cut], schema)
             continue
         report, path = salvage_bytes(tmp_path, data[:cut], schema)
