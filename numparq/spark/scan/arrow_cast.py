@@ -90,7 +90,7 @@ class ArrowCaster:
         keys = self.cast(array.keys.slice(first, count), target.key_type)
         items = self.cast(array.items.slice(first, count), target.item_type)
         if keys.null_count:
-            raise InvalidFileError("a key of a map is null")
+            raise InvalidFileError("a map has a null key")
         if not target.item_field.nullable and items.null_count:
             raise SchemaError("maps have null values, but the schema does not allow them")
         return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=_mask(array))

@@ -84,7 +84,7 @@ DISAGREE, BAD_DECIMAL = "the columns of a group do not agree", "does not fit in 
 HOSTILE = {
     "null keys of a map": (
         with_element(maps([("a", 1)], None, []), "key", repetition_type=1),
-        "a key of a map is null",
+        "a map has a null key",
     ),
     "levels of a struct": (with_pages_of(structs(1, None, 3, 4), structs(1, 2, None, 4), "c.y"), DISAGREE),
     "levels of a list": (with_pages_of(listed(2, 1), listed(1, 2), "c.list.element.y"), DISAGREE),

@@ -55,9 +55,9 @@ def test_missing_path_is_refused(spark, tmp_path):
     ("options", "message"),
     [
         ({"collumns": "a"}, r"no option 'collumns' for reading; the options are:\n  columns: (?s:.*)storage\.<name>"),
-        ({"SPLITBYTES": "many"}, "the option 'splitBytes' is bytes, as 67108864 or 64m, not 'many'"),
+        ({"SPLITBYTES": "many"}, "the option 'splitBytes' must be a number of bytes, such as 67108864"),
         ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
-        ({"verifyCrc": "no"}, "the option 'verifyCrc' is true or false, not 'no'"),
+        ({"verifyCrc": "no"}, "the option 'verifyCrc' must be true or false, not 'no'"),
         ({"resolve": "luck"}, "name or position or field_id"),
         ({"filter": "row >"}, "the filter cannot be parsed"),
         ({"filter": "row > 'x'"}, "row"),
