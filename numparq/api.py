@@ -179,7 +179,7 @@ def read_parquet(
     1  NaN
     """
     if decryption is not None:
-        raise UnsupportedError(f"read_parquet(decryption={decryption!r}) is not supported by this version of numparq")
+        raise UnsupportedError("read_parquet(decryption=...) is not supported by this version of numparq")
     chosen: dict[str, Any] = {
         "runtime_filters": runtime_filters,
         "dtype_backend": _resolve_dtype_backend(dtype_backend),
