@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import doctest
-import importlib
 import json
 import struct
 import subprocess
@@ -403,16 +401,6 @@ def test_conformance_suite_examples(parquet_testing):
             assert exact_value(got) == exact_value(expected[name]), name
         assert exact_value(oracle.decode(metadata, value)) == exact_value(got)
         assert exact_value(variant.decode(*variant.encode(got))) == exact_value(got)
-
-
-@pytest.mark.parametrize(
-    "name", ["numparq.format.variant", "numparq.format.variant.encoder", "numparq.format.variant.decoder"]
-)
-def test_docstring_examples(name):
-    importlib.import_module(name)
-    result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
-    assert result.attempted
-    assert not result.failed
 
 
 def test_reads_without_variants_do_not_import_the_decoder():

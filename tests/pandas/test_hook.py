@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 import threading
@@ -163,10 +162,3 @@ def test_refused_register_changes_nothing(monkeypatch):
         numparq.pandas.register()
     assert parquet.get_engine is ORIGINAL
     assert not hasattr(FRAME, "numparq")
-
-
-@pytest.mark.parametrize("name", ["numparq.pandas", "numparq.pandas.hook"])
-def test_docstrings(name):
-    result = doctest.testmod(sys.modules[name])
-    assert result.attempted
-    assert not result.failed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from operator import eq, ge, gt, le, lt, ne
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq import RuntimeFilter, SchemaError, col
-from numparq.dataset.prune import pruners
 from numparq.dataset.prune.pruners import PartitionPruner, apply_pruner
 from support.dataset_stubs import StubPartitionKeys, stub_partition
 from support.filters.leaf_kinds import leaf
@@ -114,15 +112,6 @@ def truth(expression, values, guess):
     if raw is None:
         return None
     return COMPARE[expression.op](int(raw) if expression.name == "year" else raw, expression.operand)
-
-
-# --- pruners of users -------------------------------------------------------------------------------------------------
-
-
-def test_doctest_of_pruners():
-    result = doctest.testmod(pruners)
-    assert result.attempted
-    assert not result.failed
 
 
 class UserPruner:
