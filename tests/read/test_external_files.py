@@ -46,7 +46,7 @@ def test_external_column_chunks(parts, options):
 
 def test_external_files_are_off_by_default(parts):
     folder, _ = parts
-    with pytest.raises(UnsupportedError, match=r"another file, 'part\.0'; with external_files=True.*column 'a'"):
+    with pytest.raises(UnsupportedError, match=r"another file, 'part\.0'; use external_files=True.*column 'a'"):
         read_parquet(folder / "_metadata")
     with ParquetFile(folder / "_metadata") as opened:
         assert opened.num_rows == 30

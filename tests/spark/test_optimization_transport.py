@@ -65,7 +65,7 @@ def test_unsupported_arrow_types_are_refused():
 
 def sorted_like_spark(packing, batches):
     table = pa.Table.from_batches(list(batches), schema=packing.schema)
-    return table.sort_by([(name, "ascending") for name in packing.order])
+    return table.sort_by([(name, "ascending") for name in packing.sort_columns])
 
 
 @pytest.mark.parametrize("name", ["uint8", "uint64", "large", "extremes", "f2", "text", "dec9", "tns", "d64", "uuid"])
@@ -107,7 +107,7 @@ def test_clustering_positions_are_packed():
 
 @pytest.mark.parametrize("name", ["list", "struct", "map", "dec76", "nothing"])
 def test_unsortable_types_are_refused(name):
-    with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of the type .*column '" + name):
+    with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of Arrow type .*column '" + name):
         RowPacker(TABLE.schema, [""], [name])
 
 

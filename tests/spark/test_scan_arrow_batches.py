@@ -65,14 +65,14 @@ def test_invalid_read_requests_are_refused(options, error, message):
 
 @pytest.mark.parametrize("name", ["columns", "storageOptions"])
 def test_deeply_nested_options_are_refused(name):
-    with pytest.raises(ValueError, match=f"the option '{name}' is"):
+    with pytest.raises(ValueError, match=f"the option '{name}' must be"):
         parse_read_options({"path": "a", name: "[" * 100_000})
 
 
 def test_string_of_columns_is_refused(tmp_path):
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
     for read in (split_table, partial(numparq.spark.read, None), partial(plan_job_splits, None, filters=None)):
-        with pytest.raises(TypeError, match="write \\['ab'\\] for one column"):
+        with pytest.raises(TypeError, match="use \\['ab'\\] for one column"):
             read(str(tmp_path), columns="ab")
 
 
