@@ -74,7 +74,7 @@ def test_vectorized_pruning_matches_scalar(name, data):
     if data.draw(st.booleans()):
         schema.leaves[0] = replace(schema.leaves[0], max_definition_level=0)
     bound = bind(data.draw(expressions(name)), schema)
-    each = [{0: containers.facts(run)} for run in range(len(containers))]
+    each = [{0: containers.container(run)} for run in range(len(containers))]
     assert containers_may_match(bound, {0: containers}, len(containers)).tolist() == [
         may_match(bound, facts) for facts in each
     ]
@@ -97,7 +97,7 @@ def test_vectorized_pruning_of_lists_matches_scalar(name, data):
             if isinstance(test, NullPredicate)
             else [inner, *(ContainsPredicate(leaf, 1, inner, no) for no in (0, 1))]
         ):
-            each = [{leaf.index: containers.facts(run)} for run in range(len(containers))]
+            each = [{leaf.index: containers.container(run)} for run in range(len(containers))]
             assert predicate_may_match(predicate, containers).tolist() == [
                 may_match(predicate, facts) for facts in each
             ]
@@ -117,7 +117,7 @@ def test_columns_without_statistics():
 def test_vectorized_bloom_predicate_matches_scalar(containers):
     leaf = schema_of("int64").leaves[0]
     test = BloomPredicate(leaf, key_domain(leaf), BloomFilter(np.zeros(32, np.uint8)))
-    each = [{0: containers.facts(run)} for run in range(len(containers))]
+    each = [{0: containers.container(run)} for run in range(len(containers))]
     assert predicate_may_match(test, containers).tolist() == [may_match(test, facts) for facts in each]
     assert predicate_must_match(test, containers).tolist() == [must_match(test, facts) for facts in each]
 
@@ -237,14 +237,14 @@ def test_vectorized_pruning_of_every_container_matches_scalar(name, optional):
     for order in (leaf_order(KINDS[name].leaf, TYPE_ORDER), NO_ORDER, *total):
         containers = all_containers(name, order)
         some = np.arange(len(containers))[::-3].copy()
-        each = [{0: containers.facts(run)} for run in range(len(containers))]
+        each = [{0: containers.container(run)} for run in range(len(containers))]
         for predicate in (*PREDICATES[name], lambda x: x.is_null(), lambda x: x.is_not_null()):
             bound = bind(predicate(col(name)), schema)
             may, must = [may_match(bound, facts) for facts in each], [must_match(bound, facts) for facts in each]
             assert containers_may_match(bound, {0: containers}, len(containers)).tolist() == may
             assert containers_must_match(bound, {0: containers}, len(containers)).tolist() == must
-            assert containers_may_match(bound, {0: containers.at(some)}, len(some)).tolist() == may[::-3]
-            assert containers_must_match(bound, {0: containers.at(some)}, len(some)).tolist() == must[::-3]
+            assert containers_may_match(bound, {0: containers.take(some)}, len(some)).tolist() == may[::-3]
+            assert containers_must_match(bound, {0: containers.take(some)}, len(some)).tolist() == must[::-3]
             if optional and order is not NO_ORDER:
                 assert {*may} == {*must} == {True, False}
 
