@@ -238,7 +238,7 @@ def test_aggregates_raise_the_worker_error(spark, damaged):
 def test_results_must_match_the_schema(spark, folder):
     from pyspark.errors import PythonException
 
-    with pytest.raises(PythonException, match=r"fraction.* gave .*values that are not int"):
+    with pytest.raises(PythonException, match=r"result of fraction .*values that do not fit int"):
         map_pandas(spark, folder, fraction, "x int").collect()
     with pytest.raises(PythonException, match="lacks 'z' and has unexpected 'x'"):
         map_pandas(spark, folder, fraction, "z int").collect()

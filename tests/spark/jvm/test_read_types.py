@@ -364,7 +364,7 @@ def test_nulls_in_required_columns_are_refused(column, schema):
     kind = types.StructType.fromDDL(schema)
     if "array" in schema:
         kind = types.StructType([types.StructField("a", types.ArrayType(types.LongType(), False))])
-    with pytest.raises(SchemaError, match=r"nulls.*column 'a'"):
+    with pytest.raises(SchemaError, match=r"null.*column 'a'"):
         list(RecordBatchBuilder(kind).from_table(pa.table({"a": column})))
 
 
