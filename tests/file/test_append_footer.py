@@ -163,7 +163,7 @@ def test_duplicate_field():
     footer, start = footer_of(raw)
     plain = raw[start : start + footer.length]
     encoded = plain[:-1] + oracle.encode_struct([(3, oracle.I64, 99)])[:-1].replace(b"\x36", b"\x06\x06", 1) + b"\0"
-    with pytest.raises(InvalidFileError, match="its field 3 twice"):
+    with pytest.raises(InvalidFileError, match="the footer has field 3 twice"):
         split_footer(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
 
 
