@@ -14,7 +14,7 @@ from numparq.expr.matchers import byte_strings, ints, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
 from numparq.expr.matchers.ints import IntMatcher
 from numparq.expr.matchers.vectors import AND, OR, STORE, RowMask
-from numparq.plan import row_ranges
+from numparq.plan import row_bounds
 from numparq.plan.row_ranges import RowRanges
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer
@@ -28,7 +28,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 def engine(request):
     """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (byte_strings, evaluate, vectors, ints, row_ranges):
+        for module in (byte_strings, evaluate, vectors, ints, row_bounds):
             patch.setattr(module, "predicate_kernels", request.param)
         yield request.param
 

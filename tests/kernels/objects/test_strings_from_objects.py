@@ -78,6 +78,7 @@ def mode(request):
         "object": _loaded,
         "dispatcher": lambda some: fallback.dispatchers(some, None),
     }
+    assert text_kernels.distinct_types  # loads the whole group, which the kernels of strings are a part of
     before = dict(text_kernels.__dict__)
     text_kernels.__dict__.update(builders[request.param](TEXT_KERNELS), mode=request.param)
     yield request.param
