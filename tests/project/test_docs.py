@@ -30,7 +30,7 @@ PACKAGE = Path(numparq.__file__).resolve().parent
 MODULES = sorted(
     ".".join(("numparq", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
-    if ">>> " in path.read_text() and "spark" not in path.parts
+    if ">>> " in path.read_text() and "spark" not in path.relative_to(PACKAGE).parts
 )
 
 
