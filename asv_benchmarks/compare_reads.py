@@ -65,7 +65,9 @@ def time_workload(settings: Settings, workload: Workload, readers: list[Reader])
     """Time all readers on one workload, after comparing numparq's frame with pandas and pyarrow."""
     path, columns = prepare(settings, workload)
     progress(f"timing {workload.name}")
-    expected = load("pyarrow", settings.threads).read(path, columns) if settings.check else None
+    readers = [reader.with_dates(workload.dates) for reader in readers]
+    pandas = load("pyarrow", settings.threads).with_dates(workload.dates)
+    expected = pandas.read(path, columns) if settings.check else None
     return time_in_turns(readers, path, columns, settings.repeat, expected)
 
 
@@ -117,10 +119,11 @@ def compare_memory(out: Console, settings: Settings) -> bool:
     results: dict[str, dict[str, memory.Peak]] = {}
     for workload in settings.workloads:
         path, columns = prepare(settings, workload)
+        task = memory.ReadTask(str(path), columns, str(small), settings.threads, workload.dates)
         results[workload.name] = {}
         for reader in readers:
             progress(f"measuring {reader.name} on {workload.name}")
-            peak = memory.measure(reader.name, path, columns, small, settings.threads)
+            peak = memory.measure(reader.name, task)
             results[workload.name][reader.name] = peak
             made.add_row(workload.name, reader.name, *_peak_cells(peak, workload.name in MEMORY_BOUND))
     progress("")

@@ -60,14 +60,29 @@ def frame_bytes(frame: pd.DataFrame) -> int:
     return total
 
 
-def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, threads: int) -> Peak:
+@dataclass(frozen=True)
+class ReadTask:
+    """What a process reads: a file, its columns (None means all), and before them a small file to warm up with.
+
+    `dates` is ``"objects"`` or ``"datetime64"``, for readers that can choose.
+    """
+
+    path: str
+    columns: Sequence[str] | None
+    small: str
+    threads: int
+    dates: str = "objects"
+
+
+def measure_here(name: str, task: ReadTask) -> Peak:
     """Measure in this process, which must be fresh."""
     try:
-        reader = load(name, threads)
+        reader = load(name, task.threads).with_dates(task.dates)
     except ReaderUnavailable as reason:
         return Peak(failure=str(reason))
-    attempt(reader.read, small, None)
+    attempt(reader.read, Path(task.small), None)
     meter = PeakMeter()
+    path, columns = Path(task.path), None if task.columns is None else list(task.columns)
     frame, failure = attempt(reader.read, path, columns)
     peak = meter.peak()
     if frame is None:
@@ -76,44 +91,24 @@ def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, 
     if name != "numparq":
         return Peak(peak, size)
     try:
-        counted = bytes_read(path, columns, threads)
+        counted = bytes_read(path, columns, task.threads)
     except Exception as error:
         sys.stderr.write(f"reading through a file object failed: {describe(error)}\n")
         return Peak(peak, size)
     return Peak(peak, size, counted.bytes, counted.requests)
 
 
-def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, threads: int) -> Peak:
-    """Measure in a fresh process.
-
-    Parameters
-    ----------
-    name : str
-        Reader, of `readers`.
-    path : Path
-        The file.
-    columns : sequence of str or None
-        What to read; None means all.
-    small : Path
-        The file to warm up with.
-    threads : int
-        Number of threads.
-
-    Returns
-    -------
-    Peak
-        With `failure` set where the process or the reader did not get through.
-    """
-    task = {"name": name, "path": str(path), "columns": columns, "small": str(small), "threads": threads}
+def measure(name: str, task: ReadTask) -> Peak:
+    """Measure the reader of a name in a fresh process; `Peak.failure` is set if the process or the reader failed."""
     try:
-        return Peak(**in_fresh_process("memory", task))
+        return Peak(**in_fresh_process("memory", {"name": name, **asdict(task)}))
     except FreshProcessFailed as error:
         return Peak(failure=str(error))
 
 
 def answer(task_text: str) -> None:
     """Run a task given as JSON in the fresh process; print a `Peak` as JSON on the last line."""
-    task = json.loads(task_text)
-    limit_threads(task["threads"])
-    peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])
-    print_result(asdict(peak))
+    fields = json.loads(task_text)
+    name, task = fields.pop("name"), ReadTask(**fields)
+    limit_threads(task.threads)
+    print_result(asdict(measure_here(name, task)))

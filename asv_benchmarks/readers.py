@@ -6,7 +6,8 @@ import importlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ import pandas as pd
 Loaded = TypeVar("Loaded")
 
 Read = Callable[[Path, "list[str] | None"], pd.DataFrame]
-"""``read(path, columns)``: the frame; columns None means all."""
+"""``read(path, columns)``: the frame; columns None means all. `_DATES` may also get ``dates``."""
 
 
 class ReaderUnavailable(Exception):
@@ -27,7 +28,9 @@ def _numparq(threads: int) -> Read:
 
     if not hasattr(numparq, "read_parquet"):
         raise ReaderUnavailable("numparq has no read_parquet")
-    return lambda path, columns: numparq.read_parquet(path, columns=columns, threads=threads)
+    return lambda path, columns, dates="objects": numparq.read_parquet(
+        path, columns=columns, threads=threads, dates=dates
+    )
 
 
 def _pyarrow(threads: int) -> Read:
@@ -35,7 +38,9 @@ def _pyarrow(threads: int) -> Read:
 
     pa.set_cpu_count(threads)
     pa.set_io_thread_count(threads)
-    return lambda path, columns: pd.read_parquet(path, engine="pyarrow", columns=columns)
+    return lambda path, columns, dates="objects": pd.read_parquet(
+        path, engine="pyarrow", columns=columns, to_pandas_kwargs={"date_as_object": dates == "objects"}
+    )
 
 
 def _polars(threads: int) -> Read:
@@ -73,6 +78,8 @@ _MAKERS: dict[str, Callable[[int], Read]] = {
     "fastparquet": _fastparquet,
 }
 
+_DATES = ("numparq", "pyarrow")  # readers that make `datetime.date` objects unless told otherwise
+
 PEERS = tuple(name for name in _MAKERS if name != "numparq")
 
 
@@ -83,6 +90,12 @@ class Reader:
     name: str
     version: str
     read: Read
+
+    def with_dates(self, dates: str) -> Reader:
+        """Return the reader that makes ``"objects"`` or ``"datetime64"`` of dates, if it can choose."""
+        if dates == "objects" or self.name not in _DATES:
+            return self
+        return replace(self, read=partial(self.read, dates=dates))
 
 
 def limit_threads(threads: int) -> None:

@@ -62,11 +62,12 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Workload:
-    """A file and the columns read from it (``pick`` chooses among the file's columns)."""
+    """A file, the columns read from it (``pick`` chooses among the file's columns), and what dates become."""
 
     name: str
     file: DataFile
     pick: Callable[[Sequence[str]], list[str]] | None = None
+    dates: str = "objects"
 
 
 def first_middle_last(names: Sequence[str]) -> list[str]:
@@ -88,6 +89,8 @@ _SPLIT = _encoded("zstd", **dict.fromkeys(("normal", "sensor", "tick", "level"),
 _DICTIONARY: dict[str, object] = {"use_dictionary": True, "compression": "snappy"}
 _WIDE = DataFile("wide", tables.wide, 5_000, {"row_group_size": tables.WIDE_ROWS // 10, "compression": "snappy"})
 
+_DATES = DataFile("dates", tables.dates, 5 * MILLION, _DICTIONARY)
+
 _OF_WHOLE_FILES = (
     DataFile("plain-none", tables.numbers, 5 * MILLION, _plain("none")),
     DataFile("plain-snappy", tables.numbers, 5 * MILLION, _plain("snappy")),
@@ -98,7 +101,7 @@ _OF_WHOLE_FILES = (
     DataFile("nulls-50", tables.nulls_50, 5 * MILLION, _plain("snappy")),
     DataFile("booleans", tables.booleans, 5 * MILLION, _plain("snappy")),
     DataFile("timestamps", tables.timestamps, 5 * MILLION, _plain("snappy")),
-    DataFile("dates", tables.dates, 5 * MILLION, _DICTIONARY),
+    _DATES,
     DataFile("strings-few", tables.few_strings, 2 * MILLION, _DICTIONARY),
     DataFile("strings-distinct", tables.distinct_strings, 2 * MILLION, _plain("snappy")),
     DataFile("lineitem-snappy", tables.lineitem, 3 * MILLION, {"compression": "snappy"}),
@@ -117,6 +120,7 @@ WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for workload in (
         *(Workload(file.name, file) for file in _OF_WHOLE_FILES),
+        Workload("dates-datetime64", _DATES, dates="datetime64"),
         Workload("wide-whole", _WIDE),
         Workload("wide-three", _WIDE, first_middle_last),
     )

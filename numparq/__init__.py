@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         SchemaError,
         UnsupportedError,
     )
-    from .expr.expression import col
+    from .expr.column import col
     from .expr.runtime_filter import RuntimeFilter
     from .file.reader import ParquetFile, file_bytes
     from .file.writer import ParquetWriter
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
     from .tools.verify.file import verify
+    from .util.byte_budget_cache import cache_info
 
 __all__ = [
     "Coalescing",
@@ -62,6 +63,7 @@ __all__ = [
     "Salvaged",
     "SchemaError",
     "UnsupportedError",
+    "cache_info",
     "col",
     "file_bytes",
     "read_parquet",
@@ -86,7 +88,8 @@ _MODULE_OF = {
     "Salvaged": "tools.salvage.output",
     "Deviation": "tools.verify.deviations",
     "warmup": "kernels",
-    "col": "expr.expression",
+    "cache_info": "util.byte_budget_cache",
+    "col": "expr.column",
     "RuntimeFilter": "expr.runtime_filter",
     "Coalescing": "io.coalesce",
     "ParquetError": "errors",

@@ -6,8 +6,10 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
-from .dataset.open_table import open_table
+from .dataset.listing.table_formats import check_plain_file
+from .dataset.open_table import open_table, reject_single_file_options
 from .errors import UnsupportedError
+from .file.pyarrow_arguments import READ_ADVICE, WRITE_ADVICE
 from .file.reader import ParquetFile
 from .types.choose import DTYPE_BACKENDS
 from .typing import (
@@ -19,6 +21,7 @@ from .typing import (
     CompressionLevel,
     DtypeBackend,
     Filters,
+    FrameOrArrow,
     PathOrBuffer,
     PathOrPaths,
     RowRange,
@@ -26,6 +29,7 @@ from .typing import (
     SortingColumns,
     StorageOptions,
 )
+from .util.arguments import did_you_mean, explain_unknown_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +43,12 @@ _DATASET_OPTIONS = (
     "max_rows_per_file",
     "max_bytes_per_file",
     "write_metadata_file",
+    "keep_replaced",
+    "table_format",
 )
 
 
+@explain_unknown_arguments(READ_ADVICE)
 def read_parquet(
     path: PathOrPaths,
     columns: Columns = None,
@@ -60,7 +67,9 @@ def read_parquet(
     schema: Any = None,
     resolve: str = "name",
     categories: Collection[str] | None = None,
+    table_format: str = "auto",
     include: Sequence[str] = (),
+    dates: str = "objects",
     geometries: str = "wkb",
     variants: str = "values",
     files: str = "references",
@@ -69,12 +78,14 @@ def read_parquet(
     on_error: str = "raise",
     memory_limit: int | None = None,
     threads: int | None = None,
+    progress: bool = False,
     external_files: bool = False,
 ) -> pd.DataFrame:
     """Read a Parquet file, or many as one table, into a DataFrame.
 
     The result equals ``pandas.read_parquet(path, engine="pyarrow")``, dtypes and index included, except where that is
-    wrong; ``docs/differences.md`` lists the cases.
+    wrong; ``docs/differences.md`` lists the cases. A list, glob or directory of one file is that file. Many files have
+    the dtypes that one file with all their rows would have.
 
     Parameters
     ----------
@@ -85,10 +96,11 @@ def read_parquet(
         Columns to read, in this order; default: all. Index columns are read as well. A dotted name that matches no
         column is a path into a nested column, as is a tuple of names; only the leaf columns below it are read. A
         field of structs becomes a column; for lists and maps (``"l.list.element.x"``) the other fields are left out.
-    filters : expression, or list of tuples, optional
-        Predicate: an expression on `numparq.col`, or tuples ``(column, operator, value)`` as in pandas. All tuples of
-        a list must hold; of a list of lists, one list must. Nulls satisfy no comparison (``docs/filtering.md``).
-        Pages that cannot contain matching rows are not read. Filter columns need not be in `columns`.
+    filters : expression, str, or list of tuples, optional
+        Predicate: an expression on `numparq.col` or of `pyarrow.compute`, text such as ``"fare > 10 and zone = 'A'"``,
+        or tuples ``(column, operator, value)`` as in pandas. All tuples of a list must hold; of a list of lists, one
+        list must. Nulls satisfy no comparison (``docs/filtering.md``). Pages that cannot contain matching rows are not
+        read. Filter columns need not be in `columns`.
     runtime_filters : list of RuntimeFilter, optional
         Filters that drop rows as soon as they are known, which may be during the read.
     explode : str or tuple of str, optional
@@ -115,6 +127,9 @@ def read_parquet(
     include : list of {"file", "row_group", "row_number"}, optional
         Virtual columns to append: file name, row group ordinal, row position in the file (from 0). With `explode`
         also ``"position"``, the element's position in its list.
+    dates : {"objects", "datetime64"}
+        Output of DATE columns: `datetime.date` objects, as in pandas, or ``datetime64[ms]``, which is several times
+        faster. With ``dtype_backend="pyarrow"`` they are always ``date32[day]``.
     geometries : {"wkb", "geopandas"}
         Output of GEOMETRY and GEOGRAPHY columns: well-known binary, or geometries in a GeoDataFrame (requires
         geopandas). `ParquetFile.geospatial` has their CRS and bounding boxes.
@@ -133,6 +148,8 @@ def read_parquet(
         (file, row group, column, row range, reason). A damaged footer still raises.
     threads : int, optional
         Threads that decode; default: one for each core that this process may use.
+    progress : bool, default False
+        Whether to show a progress bar: in a terminal (on standard error) or a notebook; elsewhere nothing is shown.
     external_files : bool
         Whether column chunks may be read from sibling files that the file names, as ``_metadata`` files do. Only
         regular files below the file's own folder, on the same file system, are opened.
@@ -143,6 +160,9 @@ def read_parquet(
         Columns of the table; files may lack some, or store a narrower type. Default: the columns of all files.
     resolve : {"name", "position", "field_id"}
         How columns of different files are matched.
+    table_format : {"auto", "parquet"}
+        ``"auto"`` reads a directory that Spark streams to by its log, and refuses tables of Delta Lake, Hudi and
+        Iceberg; ``"parquet"`` reads all files as they are (``docs/table-formats.md``).
     memory_limit : int, optional
         Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
         starts; `ParquetFile.iter_batches` reads in parts.
@@ -187,26 +207,29 @@ def read_parquet(
         "nrows": nrows,
         "categories": categories,
         "include": include,
+        "dates": dates,
         "geometries": geometries,
         "variants": variants,
         "files": files,
         "verify_crc": verify_crc,
         "memory_limit": memory_limit,
         "threads": threads,
+        "progress": progress,
     }
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
-    table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
+    table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     with table:
         if isinstance(table, ParquetFile):
             return table.read(columns, filters, explode=explode, row_groups=row_groups, on_error=on_error, **chosen)
-        _reject_single_file_options(
-            explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files
+        reject_single_file_options(
+            table, explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files
         )
         return table.read(columns, filters, **chosen)
 
 
+@explain_unknown_arguments(WRITE_ADVICE)
 def to_parquet(
-    df: pd.DataFrame,
+    df: FrameOrArrow,
     path: PathOrBuffer | None = None,
     compression: Compression = "snappy",
     index: bool | None = None,
@@ -216,6 +239,8 @@ def to_parquet(
     max_rows_per_file: int | None = None,
     max_bytes_per_file: int | None = None,
     write_metadata_file: bool = False,
+    keep_replaced: float = 0,
+    table_format: str = "auto",
     schema: Any = None,
     compression_level: CompressionLevel = None,
     row_group_size: int | None = None,
@@ -241,9 +266,9 @@ def to_parquet(
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     threads: int | None = None,
-    progress: bool | None = None,
+    progress: bool = False,
 ) -> bytes | None:
-    """Write a DataFrame to a Parquet file or a dataset.
+    """Write a DataFrame, or Arrow data, to a Parquet file or a dataset.
 
     A local file is staged next to its target and moved into place at the end, so a failure leaves an earlier file
     untouched. The files of a dataset are committed together. Options of pyarrow's ``write_table`` and
@@ -251,8 +276,8 @@ def to_parquet(
 
     Parameters
     ----------
-    df : pandas.DataFrame
-        Frame to write; do not change it meanwhile.
+    df : pandas.DataFrame, or Arrow data
+        Rows to write; do not change them meanwhile. Arrow data (``__arrow_c_stream__``: polars, duckdb) need pyarrow.
     path : str, os.PathLike, binary file object, or None
         File name, URL (with ``fsspec``), or object with ``write``; None returns the file's bytes.
     compression : str, dict or None
@@ -313,6 +338,12 @@ def to_parquet(
         Approximate maximum bytes of a dataset's file.
     write_metadata_file : bool
         Whether to write a dataset's ``_metadata`` file, with the footers of all files.
+    keep_replaced : float
+        Seconds for which a dataset's replaced files stay readable to those who listed them before; 0 deletes them at
+        once. Local directories only.
+    table_format : {"auto", "parquet"}
+        Whether to refuse to write into tables of other systems (Delta Lake, Hudi, Iceberg), or to write plain files
+        there. Single files are checked on the local disk only.
 
     Returns
     -------
@@ -335,9 +366,7 @@ def to_parquet(
     0  1    x
     1  2  NaN
     """
-    options = locals().copy()  # all arguments, by name
-    for name in ("df", "path", "index"):
-        del options[name]
+    options = {name: value for name, value in locals().items() if name not in ("df", "path", "index")}
     dataset_options = {name: options.pop(name) for name in _DATASET_OPTIONS}
     limits = (partition_cols, max_rows_per_file, max_bytes_per_file)
     if write_metadata_file or any(limit is not None for limit in limits):
@@ -351,25 +380,11 @@ def to_parquet(
         )
     from .file.writer import ParquetWriter  # lazy: reads do not import the writer
 
+    check_plain_file(path, filesystem, table_format)
+
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
-
-
-# Options of a single file that datasets lack: default, and advice for the error message.
-_SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
-    "explode": (None, "read the files one by one"),
-    "row_groups": (None, "use row_range, which counts over all files"),
-    "on_error": ("raise", "read the files one by one"),
-    "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
-}
-
-
-def _reject_single_file_options(**arguments: Any) -> None:
-    for name, value in arguments.items():
-        default, advice = _SINGLE_FILE_OPTIONS[name]
-        if value != default:
-            raise UnsupportedError(f"{name}={value!r} needs a single file, but the path is a dataset; {advice}")
 
 
 def _resolve_dtype_backend(dtype_backend: DtypeBackend | None) -> DtypeBackend | Literal["numpy"]:
@@ -377,5 +392,6 @@ def _resolve_dtype_backend(dtype_backend: DtypeBackend | None) -> DtypeBackend |
     if dtype_backend is None or "no_default" in str(dtype_backend):
         return "numpy"
     if dtype_backend not in DTYPE_BACKENDS:
-        raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}")
+        close = did_you_mean(dtype_backend, DTYPE_BACKENDS)
+        raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}{close}")
     return dtype_backend

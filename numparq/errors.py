@@ -25,7 +25,7 @@ class ParquetError(Exception):
         return f"{self.message} ({place})" if place else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.where)
+        return type(self), (self.message,), {**self.__dict__, "where": dict(self.where)}
 
 
 _PLACES = ("file", "row_group", "column", "page")
@@ -33,10 +33,6 @@ _PLACES = ("file", "row_group", "column", "page")
 
 def _rank(item: tuple[str, object]) -> int:
     return _PLACES.index(item[0]) if item[0] in _PLACES else len(_PLACES)
-
-
-def _rebuild(kind: type[ParquetError], message: str, where: dict[str, object]) -> ParquetError:
-    return kind(message, **where)
 
 
 class InvalidFileError(ParquetError, ValueError):

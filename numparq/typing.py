@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, Union
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.compute as pc
+
     from .expr.expression import Expression
     from .expr.runtime_filter import RuntimeFilter
 
@@ -20,6 +23,7 @@ __all__ = [
     "DtypeBackend",
     "FilterTuple",
     "Filters",
+    "FrameOrArrow",
     "PathLike",
     "PathOrBuffer",
     "PathOrPaths",
@@ -40,8 +44,10 @@ ColumnName: TypeAlias = str | tuple[str, ...]
 Columns: TypeAlias = Sequence[ColumnName] | None
 
 FilterTuple: TypeAlias = tuple[ColumnName, str, Any]
-# An expression of `numparq.col`, a list of tuples (all hold), or a list of such lists (any holds).
-Filters: TypeAlias = Union["Expression", Sequence[FilterTuple], Sequence[Sequence[FilterTuple]], None]
+# An expression of `numparq.col` or of pyarrow, text, a list of tuples (all hold), or a list of such lists (any holds).
+Filters: TypeAlias = Union[
+    "Expression", "pc.Expression", str, Sequence[FilterTuple], Sequence[Sequence[FilterTuple]], None
+]
 
 RuntimeFilters: TypeAlias = Iterable["RuntimeFilter"]
 # First row and exclusive end; None is the start or the end of the table.
@@ -56,6 +62,15 @@ ColumnEncoding: TypeAlias = str | Mapping[str, str | None] | None
 ColumnFlags: TypeAlias = bool | Collection[str] | Mapping[str, bool]
 # A name, (name, descending), (name, descending, nulls_first), or an object like `pyarrow.parquet.SortingColumn`.
 SortingColumns: TypeAlias = Sequence[Any] | None
+
+
+class ArrowStream(Protocol):
+    """Rows of any library as an Arrow stream: polars.DataFrame, pyarrow.Table, a relation of duckdb."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+FrameOrArrow: TypeAlias = Union["pd.DataFrame", ArrowStream]
 
 DtypeBackend: TypeAlias = Literal["numpy_nullable", "pyarrow"]
 StorageOptions: TypeAlias = dict[str, Any] | None

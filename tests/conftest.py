@@ -1,15 +1,53 @@
-"""What all tests share: the folder of conformance files, and assertions of helpers that explain themselves."""
+"""What all tests share: how much the quick tests repeat, and the folder of conformance files."""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest.register_assert_rewrite("support")
 
 ROOT = Path(__file__).resolve().parent.parent
+SMALL = 8  # tests with fewer cases run all of them in the quick stage
+
+# Property tests draw few examples in the quick stage. The slow stage repeats them with --hypothesis-profile thorough.
+settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
+settings.load_profile("quick")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark repetitions slow: cases whose parameters occur in other cases, and those beyond a test's `quick_cases`."""
+    tests = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        if marker := cases[0].get_closest_marker("quick_cases"):
+            quick = set(range(0, len(cases), -(-len(cases) // marker.args[0])))
+        elif len(cases) >= SMALL:
+            quick = each_choice([case.callspec.params for case in cases])
+        else:
+            continue
+        for number in set(range(len(cases))) - quick:
+            cases[number].add_marker(pytest.mark.slow)
+
+
+def each_choice(cases: list[dict[str, object]]) -> set[int]:
+    """Return the numbers of few cases in which each value of each parameter occurs (each-choice coverage)."""
+    values = [{(name, id(value)) for name, value in case.items()} for case in cases]
+    missing = set().union(*values)
+    chosen: set[int] = set()
+    while missing:
+        best = max(range(len(cases)), key=lambda number: len(values[number] & missing))
+        chosen.add(best)
+        missing -= values[best]
+    return chosen
 
 
 @pytest.fixture

@@ -23,9 +23,10 @@ class Compare:
         self.path = ensure(workload.file, default_folder(), SCALE)
         self.small = ensure(WORKLOADS["small"].file, default_folder(), SCALE)
         self.columns = columns_of(workload, self.path)
+        self.dates = workload.dates
 
     def track_pyarrow_over_numparq(self, name):
-        readers, _ = load_all(["numparq", "pyarrow"], THREADS)
+        readers = [reader.with_dates(self.dates) for reader in load_all(["numparq", "pyarrow"], THREADS)[0]]
         return ratio(time_in_turns(readers, self.path, self.columns, REPEAT), "numparq", "pyarrow")
 
     def track_frame_bytes(self, name):
@@ -41,7 +42,8 @@ class Compare:
         return bytes_read(self.path, self.columns, THREADS).requests
 
     def _peak(self):
-        return memory.measure("numparq", self.path, self.columns, self.small, THREADS)
+        task = memory.ReadTask(str(self.path), self.columns, str(self.small), THREADS, self.dates)
+        return memory.measure("numparq", task)
 
     track_pyarrow_over_numparq.unit = "ratio"
     track_frame_bytes.unit = "bytes"

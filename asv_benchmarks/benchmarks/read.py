@@ -20,7 +20,7 @@ class Read:
         workload = WORKLOADS[name]
         self.path = ensure(workload.file, default_folder(), SCALE)
         self.columns = columns_of(workload, self.path)
-        self.read = load("numparq", THREADS).read
+        self.read = load("numparq", THREADS).with_dates(workload.dates).read
         self.read(ensure(WORKLOADS["small"].file, default_folder(), SCALE), None)
 
     def time_read(self, name):

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 from numparq.errors import ParquetError
+from numparq.util.version import __version__
 
 from .commands import COMMAND_GROUPS, COMMANDS, Command
+
+__all__ = ["main"]
+
+# Exit statuses that shells give to commands ended by SIGPIPE and SIGINT.
+_PIPE_CLOSED, _INTERRUPTED = 141, 130
+_USAGE_ERROR = 2
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the argument parser from the tables of commands."""
-    main_parser = argparse.ArgumentParser(prog="numparq", description="Inspect, read, check and salvage Parquet files.")
+    main_parser = argparse.ArgumentParser(
+        prog="numparq",
+        description="Inspect, read, check and salvage Parquet files.",
+        epilog="numparq COMMAND --help describes a command.",
+    )
+    main_parser.add_argument("--version", action="version", version=f"numparq {__version__}")
     commands = _add_commands(main_parser, COMMANDS)
     for name, (table, line) in COMMAND_GROUPS.items():
         group = commands.add_parser(name, help=line, description=line)
@@ -24,10 +37,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_commands(above: argparse.ArgumentParser, table: dict[str, Command]) -> Any:
-    commands = above.add_subparsers(required=True, metavar="COMMAND")
+    above.set_defaults(_do=None, _parser=above)
+    commands = above.add_subparsers(metavar="COMMAND")
     for name, (module, function, line, arguments) in table.items():
         command = commands.add_parser(name, help=line, description=line)
-        command.set_defaults(_do=(module, function))
+        command.set_defaults(_do=(module, function), _parser=command)
         for argument, options in arguments:
             command.add_argument(argument, **options)
     return commands
@@ -38,13 +52,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The status is 1 if the command failed; standard error has the reason.
     """
-    options = vars(build_parser().parse_args(arguments))
-    module, function = options.pop("_do")
-    run: Callable[..., int | None] = getattr(import_module(f".{module}", __name__), function)
     try:
-        return run(**options) or 0
+        try:
+            return _run(sys.argv[1:] if arguments is None else list(arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # as in `numparq head FILE | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
+        return _PIPE_CLOSED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except (ParquetError, OSError, ImportError, ValueError) as error:
-        print(f"numparq: {error}", file=sys.stderr)
+        print(f"numparq: {describe_error(error)}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        return 1
+
+
+def _run(words: list[str]) -> int:
+    """Parse the words of the command line and run the command."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    known, unknown = build_parser().parse_known_args(words)
+    options = vars(known)
+    do, parser = options.pop("_do"), options.pop("_parser")
+    if unknown:
+        hint = "; separate names by commas, as in --columns a,b" if "--columns" in words else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    if do is None:
+        parser.print_help(sys.stderr)
+        return _USAGE_ERROR
+    module, function = do
+    run: Callable[..., int | None] = getattr(import_module(f".{module}", __name__), function)
+    return run(**options) or 0
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the text of an error, a system's as ``file: reason``."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error) or type(error).__name__

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import csv
+import sys
 from typing import Any, TypeAlias
 
 # Name or flag, and keywords of `ArgumentParser.add_argument`.
@@ -9,32 +12,75 @@ Argument: TypeAlias = tuple[str, dict[str, Any]]
 # Module, function, line of help, arguments.
 Command: TypeAlias = tuple[str, str, str, tuple[Argument, ...]]
 
-_FILE: Argument = ("file", {"help": "the Parquet file"})
+
+def _names(text: str) -> list[str]:
+    """Split column names at commas; double quotes protect the commas of a name, as in CSV."""
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names: {error}") from None
+    names = [name for name in names if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("it names no column")
+    return names
+
+
+def _row_count(text: str) -> int:
+    """Parse a number of rows, 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a number of rows, 0 or more, not {text!r}")
+    return int(text)
+
+
+def _input(name: str) -> str:
+    """Return the path of a file to read; ``-`` is standard input."""
+    if name != "-":
+        return name
+    if sys.stdin.isatty():
+        raise argparse.ArgumentTypeError("standard input is a terminal; name a file, or pipe one in")
+    return "/dev/stdin"
+
+
+_NAME_LIST = {"type": _names, "action": "extend", "metavar": "NAME,NAME"}
+_NAME_LIST_HELP = "; repeatable, a name with a comma in double quotes"
+_FILE: Argument = ("file", {"type": _input, "help": "the Parquet file; - is standard input"})
+_TABLE: Argument = ("file", {"type": _input, "help": "the Parquet file, directory or glob; - is standard input"})
+_TABLE_FORMAT: Argument = (
+    "--table-format",
+    {
+        "default": "auto",
+        "choices": ("auto", "parquet"),
+        "help": "tables of Delta Lake, Hudi, Iceberg: refuse them (auto), or take all their files (parquet)",
+    },
+)
+_COLUMNS: Argument = ("--columns", {**_NAME_LIST, "help": f"read only these columns{_NAME_LIST_HELP}"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
-    "is null, like, startswith, contains; strings, dates and times in single quotes, odd names in double quotes"
+    "is null, is nan, like, startswith, contains; strings, dates and times in single quotes, odd names in backticks"
 )
 COMMANDS: dict[str, Command] = {
-    "schema": ("show", "schema", "print the schema as a tree", (_FILE,)),
-    "meta": ("show", "meta", "print the footer: row groups, columns, sizes, encodings", (_FILE,)),
+    "schema": ("show", "schema", "print the schema as a tree", (_TABLE, _TABLE_FORMAT)),
+    "meta": ("show", "meta", "print the footer: row groups, columns, sizes, encodings", (_TABLE, _TABLE_FORMAT)),
     "head": (
         "show",
         "head",
         "print the first rows",
         (
-            _FILE,
-            ("-n", {"type": int, "default": 10, "metavar": "ROWS", "help": "number of rows (10)"}),
-            ("--columns", {"nargs": "+", "metavar": "NAME", "help": "read only these columns"}),
+            _TABLE,
+            ("-n", {"type": _row_count, "default": 10, "metavar": "ROWS", "help": "number of rows (10)"}),
+            _COLUMNS,
+            _TABLE_FORMAT,
         ),
     ),
     "plan": (
         "plan",
         "plan",
-        "print the read plan of a filter for a file or directory, and what prunes the rest",
+        "print the read plan of a filter, and what prunes the rest",
         (
-            _FILE,
+            _TABLE,
             ("--filter", {"metavar": "TEXT", "help": _FILTER_HELP}),
-            ("--columns", {"metavar": "NAME,NAME", "help": "read only these columns"}),
+            _COLUMNS,
+            _TABLE_FORMAT,
             (
                 "--pages",
                 {
@@ -49,7 +95,7 @@ COMMANDS: dict[str, Command] = {
         "verify",
         "check files against the specification; exit status 0: sound, 1: errors, 2: not Parquet",
         (
-            ("file", {"nargs": "+", "help": "the Parquet files"}),
+            ("file", {"nargs": "+", "type": _input, "help": "the Parquet files; a directory stands for those in it"}),
             ("--strict", {"action": "store_true", "help": "count warnings as errors"}),
             ("--external-files", {"action": "store_true", "help": "also check external column chunks"}),
         ),
@@ -74,10 +120,10 @@ COMMANDS: dict[str, Command] = {
     "demo": (
         "demo",
         "demo",
-        "write a file, read it, print what was skipped and how long it took",
+        "write a new file, read it, print what was skipped and how long it took",
         (
+            ("file", {"nargs": "?", "default": "rides.parquet", "help": "the file to write (rides.parquet)"}),
             ("--rows", {"type": int, "default": 2_000_000, "help": "rows of the file (2000000)"}),
-            ("--keep", {"metavar": "FILE", "help": "keep the file at this path"}),
         ),
     ),
 }
@@ -89,7 +135,6 @@ _SESSION_ARGUMENTS: tuple[Argument, ...] = (
     ("--conf", {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a Spark setting; repeatable"}),
 )
 _DATASET: Argument = ("path", {"help": "the dataset: a directory or a URL"})
-_NAME_LIST = {"metavar": "NAME,NAME"}
 SPARK_COMMANDS: dict[str, Command] = {
     "optimize": (
         "spark",
@@ -108,6 +153,7 @@ SPARK_COMMANDS: dict[str, Command] = {
             ("--bloom", {**_NAME_LIST, "help": "write Bloom filters of these columns (default: where they help)"}),
             ("--dry-run", {"action": "store_true", "help": "only print what would be rewritten"}),
             ("--force", {"action": "store_true", "help": "rewrite even files with this layout"}),
+            _TABLE_FORMAT,
             *_SESSION_ARGUMENTS,
         ),
     ),
@@ -129,6 +175,7 @@ SPARK_COMMANDS: dict[str, Command] = {
             ("--where", {"metavar": "TEXT", "help": "only partitions that match, such as: year = 2024"}),
             ("--json", {"action": "store_true", "help": "print the profile as JSON"}),
             ("--strict", {"action": "store_true", "help": "fail on a damaged file"}),
+            _TABLE_FORMAT,
             *_SESSION_ARGUMENTS,
         ),
     ),
@@ -137,9 +184,9 @@ SPARK_COMMANDS: dict[str, Command] = {
         "demo",
         "write many small files, optimize them, print what a look-up reads before and after",
         (
+            ("path", {"nargs": "?", "default": "events", "help": "the directory to write (events)"}),
             ("--files", {"type": int, "default": 400, "metavar": "N", "help": "number of files (400)"}),
             ("--rows", {"type": int, "default": 4_000_000, "help": "number of rows in all files (4000000)"}),
-            ("--keep", {"metavar": "DIR", "help": "keep the dataset in this directory"}),
             *_SESSION_ARGUMENTS,
         ),
     ),

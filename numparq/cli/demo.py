@@ -15,52 +15,46 @@ from rich.console import Console
 from rich.table import Table
 
 from numparq.api import to_parquet
-from numparq.expr.expression import col
+from numparq.expr.column import col
 from numparq.file.reader import ParquetFile
-from numparq.kernels import warmup
 
 from .plan import page_map, wrap_line
 
 ROW_GROUPS = 8
 
 
-def demo(rows: int, keep: str | None) -> None:
-    """Write a file of taxi rides, read all of it and small parts, and print times and bytes."""
+def demo(file: str, rows: int) -> None:
+    """Write a new file of taxi rides, read all of it and small parts, and print times and bytes."""
+    if os.path.lexists(file):
+        raise FileExistsError(f"{file} already exists; remove it, or name another file: numparq demo FILE")
     console = Console(highlight=False)
     if not _has_pyarrow():
         console.print("pyarrow is not installed: numparq runs without comparison")
-    with tempfile.TemporaryDirectory() as folder:
-        path = keep or os.path.join(folder, "rides.parquet")
-        with Console(stderr=True).status("compiling the kernels (only the first time) ..."):
-            warmup()
-        frame = make_rides(rows)
-        _compare_write(console, frame, path, os.path.join(folder, "by_pyarrow.parquet"))
-        with ParquetFile(path) as file:
-            console.print(
-                f"[bold]{file.source.size / 1e6:.1f} MB, {file.num_rows:,} rows, {file.num_row_groups} row groups[/]"
-            )
-            console.print(str(file.schema), markup=False)
-        first, stop = rows // 2, rows // 2 + rows // 100
-        console.print("\n[bold]read the whole file[/]")
-        _compare_read(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
-        console.print(f"\n[bold]read two columns, rows {first:,} to {stop:,}[/]")
-        columns = ["pickup", "fare"]
-        _compare_read(
-            console,
-            path,
-            {"columns": columns, "row_range": (first, stop)},
-            lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop],
-        )
-        _read_filtered(console, path)
-        if keep:
-            console.print(f"\nthe file is kept at {keep}")
+    _compare_write(console, make_rides(rows), file)
+    with ParquetFile(file) as parquet:
+        size, row_groups = parquet.source.size / 1e6, parquet.num_row_groups
+        console.print(f"[bold]{size:.1f} MB, {parquet.num_rows:,} rows, {row_groups} row groups[/]")
+        console.print(str(parquet.schema), markup=False)
+    first, stop = rows // 2, rows // 2 + rows // 100
+    console.print("\n[bold]read the whole file[/]")
+    _compare_read(console, file, {}, lambda: pd.read_parquet(file, engine="pyarrow"))
+    console.print(f"\n[bold]read two columns, rows {first:,} to {stop:,}[/]")
+    columns = ["pickup", "fare"]
+    _compare_read(
+        console,
+        file,
+        {"columns": columns, "row_range": (first, stop)},
+        lambda: pd.read_parquet(file, engine="pyarrow", columns=columns).iloc[first:stop],
+    )
+    _read_filtered(console, file)
+    console.print(f"\nthe file stays here: {file}", markup=False, soft_wrap=True)
 
 
 def _has_pyarrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> None:
+def _compare_write(console: Console, frame: pd.DataFrame, path: str) -> None:
     """Write the file and print the time next to that of pandas with pyarrow."""
     size = max(len(frame) // ROW_GROUPS, 1)
     console.print(f"[bold]write {len(frame):,} rides[/]")
@@ -68,8 +62,10 @@ def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("numparq", f"{own * 1e3:.1f} ms", f"{os.path.getsize(path) / 1e6:.2f} MB, page indexes and checksums")
     if _has_pyarrow():
-        other = _best_time(lambda: frame.to_parquet(beside, engine="pyarrow", row_group_size=size), 3)
-        larger = f"{os.path.getsize(beside) / 1e6:.2f} MB"
+        with tempfile.TemporaryDirectory() as folder:
+            peer = os.path.join(folder, "by_pyarrow.parquet")
+            other = _best_time(lambda: frame.to_parquet(peer, engine="pyarrow", row_group_size=size), 3)
+            larger = f"{os.path.getsize(peer) / 1e6:.2f} MB"
         table.add_row(
             "pandas with pyarrow", f"{other * 1e3:.1f} ms", f"{larger}; numparq took {own / other:.0%} of that"
         )

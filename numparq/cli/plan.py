@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
@@ -13,10 +12,11 @@ from rich.text import Text
 
 from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
-from numparq.expr.parse import parse_filter_for_schema
 from numparq.file.reader import ParquetFile
 from numparq.plan.explain import pluralize
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+
+from .terminal import open_console
 
 __all__ = ["page_map", "plan", "wrap_line"]
 
@@ -27,17 +27,17 @@ _READ, _PARTIAL, _SKIPPED = "#", "+", "."
 _STYLES = {_READ: "green", _PARTIAL: "yellow", _SKIPPED: "dim"}
 
 
-def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> None:
-    """Print the read plan of a file or a dataset and, for a file with `pages`, the map of its pages."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+def plan(file: str, filter: str | None, columns: list[str] | None, pages: bool, table_format: str) -> None:
+    """Print the read plan of a file or a dataset and, with `pages`, the maps of the pages."""
+    console = open_console()
     if is_dataset_path(file):
-        _plan_dataset(console, file, filter, columns)
+        with Dataset(file, table_format=table_format) as dataset:
+            _plan_dataset(console, dataset, filter, columns, pages)
         return
     with ParquetFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
-        filters = None if filter is None else parse_filter_for_schema(filter, lambda: parquet.schema)
-        found = parquet.plan(None if columns is None else columns.split(","), filters)
+        found = parquet.plan(columns, filter)
         _print_plan(console, found.explain())
         for what, requests, num_bytes in (
             ("the footer", *opened),
@@ -45,15 +45,24 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
         ):
             console.print(f"{what} took {pluralize(requests, 'request')}, {pluralize(num_bytes, 'byte')}", style="dim")
         if pages:
-            for row in page_map(found, console.width):
-                console.print(row, soft_wrap=True)
+            _print_page_map(console, found)
 
 
-def _plan_dataset(console: Console, path: str, filter: str | None, columns: str | None) -> None:
-    """Print the read plan of a dataset."""
-    with Dataset(path) as dataset:
-        filters = None if filter is None else parse_filter_for_schema(filter, lambda: dataset.schema)
-        _print_plan(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
+def _plan_dataset(
+    console: Console, dataset: Dataset, filter: str | None, columns: list[str] | None, pages: bool
+) -> None:
+    """Print the read plan of a dataset and, with `pages`, the map of each file that is read."""
+    found = dataset.plan(columns, filter)
+    _print_plan(console, found.explain())
+    for name, of_file in found.files if pages else ():
+        if of_file.left:
+            console.print(f"{name}:", markup=False, soft_wrap=True)
+            _print_page_map(console, of_file)
+
+
+def _print_page_map(console: Console, found: ReadPlan) -> None:
+    for row in page_map(found, console.width):
+        console.print(row, soft_wrap=True)
 
 
 def _print_plan(console: Console, words: str) -> None:

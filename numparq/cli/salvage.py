@@ -7,6 +7,8 @@ import sys
 from numparq.errors import ParquetError
 from numparq.tools.salvage.file import salvage as save
 
+from . import describe_error
+
 COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 
 
@@ -16,9 +18,9 @@ def salvage(file: str, out: str, schema: str | None, codec: str | None, row_grou
     Return 0 if nothing was lost, 1 if something was, 2 if nothing could be saved.
     """
     try:
-        saved = save(file, out, schema, codec=codec, row_group_size=row_group_size, force=force)
+        saved = save(file, out, schema, codec=codec, row_group_size=row_group_size, force=force, progress=True)
     except (ParquetError, OSError, ValueError) as error:
-        print(f"numparq: {error}", file=sys.stderr)
+        print(f"numparq: {describe_error(error)}", file=sys.stderr)
         return NOTHING
     print(saved)
     return PARTIAL if saved.lost else COMPLETE

@@ -1,69 +1,111 @@
-"""`numparq schema`, `meta` and `head`: print the schema, the footer and the first rows."""
+"""`numparq schema`, `meta` and `head`: print the schema, the footer and the first rows of a file or a dataset."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
-from rich.table import Table
 
+from numparq.dataset.dataset import Dataset
+from numparq.dataset.discover.files import is_dataset_path
 from numparq.file.reader import ParquetFile
+from numparq.format.thrift.decode import Record
+from numparq.plan.explain import pluralize
+
+from .terminal import open_console, print_table
+
+_TITLES = ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed")
+_LIST_COLUMN = 3
+_MAX_CELL = 50  # characters of a value of `head` in a terminal, as in pandas
 
 
-def schema(file: str) -> None:
-    """Print the schema as a tree."""
-    with ParquetFile(file) as parquet:
-        print(parquet.schema)
+def _open(path: str, table_format: str) -> ParquetFile | Dataset:
+    """Open a file, or a directory or glob as a dataset."""
+    return Dataset(path, table_format=table_format) if is_dataset_path(path) else ParquetFile(path)
 
 
-def meta(file: str) -> None:
-    """Print the footer: row groups, key-values, and a table of the columns."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    with ParquetFile(file) as parquet:
-        metadata = parquet.metadata
-        console.print(
-            f"{file}: {parquet.source.size:,} bytes, {metadata.num_rows:,} rows, row groups: {parquet.num_row_groups}, "
-            f"version {metadata.version}, written by {metadata.created_by or 'an unknown writer'}",
-            soft_wrap=True,
-            markup=False,
-        )
-        for pair in metadata.key_value_metadata or ():
-            console.print(f"  key {pair.key}: {len(pair.value or ''):,} characters", markup=False)
-        console.print(_column_table(parquet))
+def schema(file: str, table_format: str) -> None:
+    """Print the schema as a tree, and the partition columns of a dataset."""
+    with _open(file, table_format) as table:
+        print(table.schema)
+        if isinstance(table, Dataset) and table.partition_keys:
+            print(f"partition columns: {', '.join(table.partition_keys)}")
 
 
-def _column_table(parquet: ParquetFile) -> Table:
-    """Build the table of columns over all row groups: sizes are sums, types and encodings are sets."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed"):
-        numbers = title in ("values", "nulls", "compressed", "uncompressed")
-        table.add_column(title, justify="right" if numbers else "left", no_wrap=title != "encodings")
-    groups = parquet.metadata.row_groups
-    for number in range(len(groups[0].columns) if len(groups) else 0):
-        chunks = [group.columns[number].meta_data for group in groups]
-        known = [chunk for chunk in chunks if chunk is not None]
-        nulls = [chunk.statistics.null_count if chunk.statistics else None for chunk in known]
-        table.add_row(
-            ".".join(known[0].path_in_schema) if known else "(encrypted)",
-            *(_distinct_names(getattr(chunk, name) for chunk in known) for name in ("type", "codec")),
-            _distinct_names(encoding for chunk in known for encoding in chunk.encodings),
-            f"{sum(chunk.num_values for chunk in known):,}",
-            "?" if None in nulls else f"{sum(filter(None, nulls)):,}",
-            f"{sum(chunk.total_compressed_size for chunk in known):,}",
-            f"{sum(chunk.total_uncompressed_size for chunk in known):,}",
-        )
-    return table
+def meta(file: str, table_format: str) -> None:
+    """Print the footer: row groups, key-values, and a table of the columns; those of all files of a dataset."""
+    console = open_console()
+    chunks = _ColumnChunks()
+    with _open(file, table_format) as table:
+        if isinstance(table, Dataset):
+            _add_files(chunks, table)
+            keys = f", partitioned by {', '.join(table.partition_keys)}" if table.partition_keys else ""
+            _print_line(console, f"{file}: {pluralize(len(table.files), 'file')}, {chunks.summary}{keys}")
+        else:
+            chunks.add(table)
+            version, writer = table.metadata.version, table.metadata.created_by or "an unknown writer"
+            _print_line(console, f"{file}: {chunks.summary}, version {version}, written by {writer}")
+            for pair in table.metadata.key_value_metadata or ():
+                _print_line(console, f"  key {pair.key}: {len(pair.value or ''):,} characters")
+    print_table(console, _TITLES, list(chunks.rows()), _LIST_COLUMN)
 
 
-def _distinct_names(values: object) -> str:
-    return ", ".join(dict.fromkeys(getattr(value, "name", str(value)) for value in values))  # type: ignore[attr-defined]
+def _add_files(chunks: _ColumnChunks, dataset: Dataset) -> None:
+    for name in dataset.files:
+        with ParquetFile(name) as parquet:
+            chunks.add(parquet)
 
 
-def head(file: str, n: int, columns: list[str] | None) -> None:
-    """Print the first `n` rows of a file."""
-    import pandas as pd
+def _print_line(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, markup=False)
 
-    with ParquetFile(file) as parquet:
-        frame = parquet.read(columns, nrows=n)
-    with pd.option_context("display.max_rows", None, "display.max_columns", None, "display.width", None):
-        print(frame)
+
+class _ColumnChunks:
+    """Column chunks of files, by column: sizes are sums, types and encodings are sets."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[str, list[Record]] = {}
+        self._num_bytes = self._num_rows = self._num_row_groups = 0
+
+    def add(self, file: ParquetFile) -> None:
+        """Add the column chunks of a file."""
+        self._num_bytes += file.source.size
+        self._num_rows += file.num_rows
+        self._num_row_groups += file.num_row_groups
+        for group in file.metadata.row_groups:
+            for column in group.columns:
+                chunk = column.meta_data
+                name = "(encrypted)" if chunk is None else ".".join(chunk.path_in_schema)
+                self._chunks.setdefault(name, []).extend([] if chunk is None else [chunk])
+
+    @property
+    def summary(self) -> str:
+        """Size of all files, in bytes, rows and row groups."""
+        return f"{self._num_bytes:,} bytes, {self._num_rows:,} rows, row groups: {self._num_row_groups:,}"
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of each column."""
+        for name, chunks in self._chunks.items():
+            nulls = [chunk.statistics.null_count if chunk.statistics else None for chunk in chunks]
+            yield (
+                name,
+                *(_distinct_names(getattr(chunk, field) for chunk in chunks) for field in ("type", "codec")),
+                _distinct_names(encoding for chunk in chunks for encoding in chunk.encodings),
+                f"{sum(chunk.num_values for chunk in chunks):,}",
+                "?" if None in nulls else f"{sum(filter(None, nulls)):,}",
+                f"{sum(chunk.total_compressed_size for chunk in chunks):,}",
+                f"{sum(chunk.total_uncompressed_size for chunk in chunks):,}",
+            )
+
+
+def _distinct_names(values: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(getattr(value, "name", str(value)) for value in values))
+
+
+def head(file: str, n: int, columns: list[str] | None, table_format: str) -> None:
+    """Print the first `n` rows; long values are shortened only in a terminal."""
+    with _open(file, table_format) as table:
+        frame = table.read(columns, nrows=n)
+    console = open_console()
+    width, most = (console.width, _MAX_CELL) if console.is_terminal else (None, None)
+    print(frame.to_string(line_width=width, max_colwidth=most))

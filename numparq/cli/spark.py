@@ -5,10 +5,10 @@ from __future__ import annotations
 import json as json_module
 import sys
 
-from rich.console import Console
-
 from numparq.spark.session import open_session
 from numparq.tools.profile.profile import Profile
+
+from .terminal import open_console
 
 __all__ = ["optimize", "parse_size", "print_report", "profile"]
 
@@ -17,21 +17,17 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 2
 _DATA_MODES: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}
 
 
-def split_names(text: str | None) -> list[str] | None:
-    """Split names at commas; None stays None."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
 def optimize(
     path: str,
-    sort_by: str | None,
-    cluster_by: str | None,
+    sort_by: list[str] | None,
+    cluster_by: list[str] | None,
     target_file_bytes: str,
     out: str | None,
     where: str | None,
-    bloom: str | None,
+    bloom: list[str] | None,
     dry_run: bool,
     force: bool,
+    table_format: str,
     master: str | None,
     conf: list[str],
 ) -> None:
@@ -43,14 +39,15 @@ def optimize(
         report = optimized(
             spark,
             path,
-            sort_by=split_names(sort_by),
-            cluster_by=split_names(cluster_by),
+            sort_by=sort_by,
+            cluster_by=cluster_by,
             target_file_bytes=file_bytes,
             out=out,
             where=where,
-            bloom_filters=split_names(bloom),
+            bloom_filters=bloom,
             dry_run=dry_run,
             force=force,
+            table_format=table_format,
         )
     print_report(report)
 
@@ -58,7 +55,7 @@ def optimize(
 def print_report(report: object) -> None:
     """Print a report: as a table on a terminal, else as lines."""
     if sys.stdout.isatty():
-        Console(highlight=False).print(report)
+        open_console().print(report)
     else:
         print(report)
 
@@ -82,11 +79,12 @@ def parse_size(text: str) -> int:
 
 def profile(
     path: str,
-    columns: str | None,
+    columns: list[str] | None,
     data: str,
     where: str | None,
     json: bool,
     strict: bool,
+    table_format: str,
     master: str | None,
     conf: list[str],
 ) -> int:
@@ -94,7 +92,9 @@ def profile(
     from numparq.spark.profiler import profile as profile_of
 
     with open_session(master, conf, f"numparq spark profile {path}") as spark:
-        found = profile_of(spark, path, split_names(columns), data=_DATA_MODES[data], where=where, strict=strict)
+        found = profile_of(
+            spark, path, columns, data=_DATA_MODES[data], where=where, strict=strict, table_format=table_format
+        )
     print_profile(found, as_json=json)
     return int(found.damaged_files > 0)
 
@@ -104,6 +104,6 @@ def print_profile(found: Profile, *, as_json: bool) -> None:
     if as_json:
         print(json_module.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     elif sys.stdout.isatty():
-        Console(highlight=False).print(found)
+        open_console().print(found)
     else:
         print(found)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.scan.query import DatasetQuery
-from numparq.expr.expression import Expression, col
+from numparq.expr.column import col
+from numparq.expr.expression import Expression
+from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
 from numparq.spark.session import open_session
 
 from .spark import print_report
+from .terminal import open_console
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,15 +27,15 @@ _USERS = 100_000
 _START = "2026-01-01 00:00:00"
 
 
-def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list[str]) -> None:
-    """Write a dataset of many small files, optimize it, and compare the bytes of point look-ups."""
-    if keep and os.path.lexists(keep):
-        raise FileExistsError(errno.EEXIST, "the path already exists; name a new directory", keep)
+def demo(path: str, files: int, rows: int, master: str | None, conf: list[str]) -> None:
+    """Write a new dataset of many small files, optimize it, and compare the bytes of point look-ups."""
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} already exists; remove it, or name another directory: numparq spark demo DIR")
     from numparq.spark.optimization.optimize import optimize
 
-    console = Console(highlight=False)
-    with tempfile.TemporaryDirectory() as folder, open_session(master, conf, "numparq spark demo") as spark:
-        path = keep or os.path.join(folder, "events")
+    console = open_console()
+    path = os.path.abspath(path)  # the JVM may have another working directory
+    with open_session(master, conf, "numparq spark demo") as spark:
         console.print(f"Spark {spark.version} ({spark.sparkContext.master}) writes {files:,} files, {rows:,} events")
         write_events(spark, path, files, rows)
         wanted = _sample_event(path)
@@ -48,8 +48,7 @@ def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list
         print_report(optimize(spark, path, sort_by=["user", "time"]))
         after = {what: measure_lookup(path, filters) for what, filters in looks.items()}
     console.print(_comparison_table(before, after))
-    if keep:
-        console.print(f"the dataset is kept in {keep}")
+    console.print(f"the dataset stays here: {path}", markup=False, soft_wrap=True)
 
 
 def write_events(spark: SparkSession, path: str, files: int, rows: int) -> None:
@@ -76,7 +75,7 @@ def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
 
     The bytes include footers and indexes.
     """
-    contents = DatasetSnapshot(path, "hive", None, None, "name", None, None, None)
+    contents = DatasetSnapshot(OpenedPath(path), "hive", None, None, "name", None, "auto")
     try:
         query = DatasetQuery(contents, (), None, ScanOptions(filters=filters))
         frame = query.scan.read(query.file_selections, None)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
-from rich.console import Console
 from rich.markup import escape
 
+from numparq.dataset.discover.files import is_dataset_path, list_files
+from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.errors import ParquetError
 from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import VerificationReport, check_file
+
+from . import describe_error
+from .terminal import open_console
 
 VALID, INVALID, UNREADABLE = 0, 1, 2
 _COLORS = {"error": "bold red", "warning": "yellow"}
 
 
 def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
-    """Print the deviations of files from the specification.
+    """Print the deviations of files from the specification; a directory stands for its files.
 
     Return 0 if all are sound, 1 if any has errors (with `strict` also warnings), 2 if any cannot be read as Parquet.
     """
     status = VALID
-    for name in file:
+    for name in _files(file):
         try:
-            report = check_file(name, external_files=external_files)
+            report = check_file(name, external_files=external_files, progress=True)
         except (ParquetError, OSError) as error:
-            print(f"numparq: {error}", file=sys.stderr)
+            print(f"numparq: {describe_error(error)}", file=sys.stderr)
             status = UNREADABLE
             continue
         show = _print_rich if sys.stdout.isatty() else _print_plain
@@ -33,6 +38,16 @@ def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
         if report.errors or (strict and report.deviations):
             status = max(status, INVALID)
     return status
+
+
+def _files(names: list[str]) -> Iterator[str]:
+    """Yield the names of files, and those in directories."""
+    for name in names:
+        if is_dataset_path(name):
+            listing = list_files(name, partitioning=None, options=ListingOptions("parquet"))
+            yield from (file.name for file in listing.files)
+        else:
+            yield name
 
 
 def verdict(report: VerificationReport) -> str:
@@ -85,7 +100,7 @@ def _notes(report: VerificationReport) -> list[str]:
 
 
 def _print_rich(report: VerificationReport) -> None:
-    console = Console(highlight=False)
+    console = open_console()
     color = "bold red" if report.errors else "green"
     console.print(f"[bold]{escape(report.name)}[/]: [{color}]{verdict(report)}[/]", soft_wrap=True)
     console.print(f"  {escape(summary(report))}", style="dim")

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 
-from rich.console import Console
-
 from numparq.format.footer.file_metadata import warm_up as keep_tables
 from numparq.kernels import warmup as compile_kernels
 from numparq.util import disk_cache
 
+from .terminal import open_console
+
+# What is said of each `execution_mode`; the first is the usual one.
+RUN_BY = {"object": "", "dispatcher": ", run by Numba's dispatchers", "python": ", run as Python code without Numba"}
+
 
 def warmup() -> None:
     """Compile all kernels and print the directory of the kernel cache."""
-    console = Console(highlight=False)
+    console = open_console()
     began = time.perf_counter()
-    with Console(stderr=True).status("compiling the kernels of numparq ..."):
-        mode = compile_kernels()
-        keep_tables()
-    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_cache_location()}")
+    mode = compile_kernels()
+    keep_tables()
+    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s{RUN_BY[mode]}; {_cache_location()}")
 
 
 def _cache_location() -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,6 +59,14 @@ class DenseValues:
         if self.starts is None or self.ends is None:
             return (self.count + 7) // 8 if self.physical == BOOLEAN else self.count * self.width
         return int((self.ends - self.starts).sum()) + 4 * self.count
+
+    def slice(self, first: int, last: int) -> DenseValues:
+        """Return values `first` to `last` (exclusive), as views."""
+        if self.starts is not None and self.ends is not None:
+            starts, ends = self.starts[first:last], self.ends[first:last]
+            return DenseValues(self.physical, 0, last - first, self.data, starts, ends)
+        items = self.width // self.data.itemsize
+        return DenseValues(self.physical, self.width, last - first, self.data[first * items : last * items])
 
 
 @dataclass(slots=True)
@@ -159,6 +169,39 @@ def _compact(values: DenseValues, validity: np.ndarray, kept: int) -> DenseValue
     out = np.empty(len(values.data), values.data.dtype)
     writing_kernels.drop_nulls_fixed(values.raw, values.width, validity, count, out.view("u1"))
     return DenseValues(values.physical, values.width, kept, out[: kept * values.width // out.itemsize])
+
+
+def split_rows(dense: DenseLeaf, rows: Sequence[int]) -> list[DenseLeaf]:
+    """Return the values of consecutive row groups, as views; `rows` has the end of each, exclusive, after 0."""
+    entries = values = np.array(rows)
+    if dense.repetition is not None:
+        entries = values = np.append(np.flatnonzero(dense.repetition == 0), dense.num_entries)[entries]
+    if dense.present is not None:
+        counts = np.zeros(len(rows), np.int64)
+        writing_kernels.count_valid_by_page(dense.present, entries, len(rows) - 1, counts[1:])
+        values = np.cumsum(counts)
+    places = zip(pairwise(rows), pairwise(entries.tolist()), pairwise(values.tolist()), strict=True)
+    return [_slice_rows(dense, *place) for place in places]
+
+
+def _slice_rows(
+    dense: DenseLeaf, rows: tuple[int, int], entries: tuple[int, int], values: tuple[int, int]
+) -> DenseLeaf:
+    (first, last), num_values = entries, values[1] - values[0]
+    has_nulls = num_values < last - first
+    definition = dense.definition
+    if definition is not None:
+        definition = definition[first:last] if has_nulls or definition is not dense.present else None
+    return DenseLeaf(
+        dense.values.slice(*values) if dense.codes is None else dense.values,
+        None if dense.codes is None else dense.codes[values[0] : values[1]],
+        num_values,
+        last - first,
+        rows[1] - rows[0],
+        dense.present[first:last] if dense.present is not None and has_nulls else None,
+        definition,
+        None if dense.repetition is None else dense.repetition[first:last],
+    )
 
 
 def gather_values(values: DenseValues, codes: np.ndarray) -> DenseValues:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numparq.errors import SchemaError, error_context
 from numparq.format.schema import Leaf, Schema
 from numparq.typing import ColumnName, Columns
+from numparq.util.arguments import check_list, did_you_mean
 
 if TYPE_CHECKING:
     from .nested.nested_type import NestedType
@@ -101,10 +101,22 @@ def projection_of(columns: Sequence[Leaf | NestedProjection]) -> Projection:
 
 
 def check_names(columns: Iterable[ColumnName]) -> list[ColumnName]:
-    """Return the `columns` argument as a list; TypeError for a single string."""
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"columns must be a list of names, not {columns!r}; use [{columns!r}] for one column")
-    return list(columns)
+    """Return the `columns` argument as a list; TypeError for a single string, or a list in the list."""
+    names = check_list(columns, "columns")
+    for name in names:
+        if isinstance(name, (list, dict, set)):
+            raise TypeError(f"columns must be a list of names or tuples, but {name!r} is in it")
+    return names
+
+
+def check_categories(names: Iterable[str], schema: Schema, others: Iterable[str] = ()) -> None:
+    """Raise SchemaError if a name is neither a flat column of the schema nor one of `others`."""
+    for name in set(names).difference(others):
+        if name not in schema.positions:
+            hint = did_you_mean(name, [*schema.columns, *others])
+            raise SchemaError(f"categories names the column {name!r}, which does not exist{hint}")
+        if schema.flat_leaf(schema.positions[name]) is None:
+            raise SchemaError("categories names a nested column; only flat columns can be Categorical", column=name)
 
 
 def resolve_top_level(schema: Schema, name: ColumnName) -> tuple[int, tuple[str, ...]]:
@@ -146,6 +158,8 @@ def index_columns(
 ) -> list[Leaf | NestedProjection]:
     """Return the named columns that exist and are not already selected."""
     positions = [schema.positions[name] for name in names if name in schema.positions]
+    if len(set(positions)) < len(positions):  # levels of one name
+        positions = [place for place, name in enumerate(schema.columns) if name in names]
     asked = {column.column if isinstance(column, Leaf) else column.position for column in found}
     return [_top_level_column(schema, position) for position in positions if position not in asked]
 
@@ -195,9 +209,7 @@ def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
 
 def unknown_column_error(name: ColumnName, known: Sequence[str], where: str = "the file") -> SchemaError:
     """Return the error for an unknown column, with similar names, or else the existing ones."""
-    close = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; {_list_names(known)}"
-    return SchemaError(f"{where} has no column {name!r}{hint}")
+    return SchemaError(f"{where} has no column {name!r}{did_you_mean(name, known) or f'; {_list_names(known)}'}")
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -214,7 +226,7 @@ _MAX_LISTED_NAMES = 8  # in an error message
 
 def check_include(include: str | Iterable[str], of_rows: Sequence[str] = ()) -> list[str]:
     """Check the `include` argument: names out of VIRTUAL_COLUMNS or `of_rows`; duplicates are dropped."""
-    names = [include] if isinstance(include, str) else list(include)
+    names = [include] if isinstance(include, str) else check_list(include, "include", "virtual columns")
     known = (*VIRTUAL_COLUMNS, *of_rows)
     for name in names:
         if name == POSITION_COLUMN and name not in known:

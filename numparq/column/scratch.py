@@ -25,9 +25,12 @@ class Scratch:
         Belongs to the current job.
     kernel_tables : dict of type to object
         Small kernel tables, by class, made once a thread; they may hold buffers.
+    limit : int or None
+        Maximum bytes of a buffer, part of the read's ``memory_limit``.
     """
 
     def __init__(self) -> None:
+        self.limit: int | None = None
         self._buffers: dict[str, np.ndarray] = {}
         self.carried_prefixes: dict[tuple[int, int], bytes] = {}
         self.kernel_tables: dict[type, Any] = {}
@@ -35,8 +38,13 @@ class Scratch:
     def buffer(self, purpose: str, size: int) -> np.ndarray:
         """Return a uint8 buffer of at least `size` bytes plus SLACK, with arbitrary contents.
 
-        A buffer taken before for the same purpose is the same memory.
+        A buffer taken before for the same purpose is the same memory. Raises LimitError for more than `limit` bytes.
         """
+        if self.limit is not None and size > self.limit:
+            raise LimitError(
+                f"a page takes {size:,} bytes while it is decoded, and the share of memory_limit for this is "
+                f"{self.limit:,} bytes; raise memory_limit"
+            )
         buffer = self._buffers.get(purpose)
         if buffer is None or len(buffer) < size + SLACK:
             self._buffers.pop(purpose, None)
@@ -66,15 +74,20 @@ def borrow_scratch() -> Scratch:
 
 def return_scratch(scratch: Scratch) -> None:
     """Return buffers to the idle ones of later reads; no thread may use them any more."""
+    scratch.limit = None
     if len(_idle) < MAX_IDLE_THREADS:
         scratch.shrink(MAX_IDLE_BUFFER_BYTES)
         _idle.append(scratch)
 
 
 class ThreadScratch:
-    """One `Scratch` for each thread of a read; idle ones are reused by later reads, up to a size."""
+    """One `Scratch` for each thread of a read; idle ones are reused by later reads, up to a size.
 
-    def __init__(self) -> None:
+    `limit` is that of each `Scratch`.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
         self._local = threading.local()
         self._taken: list[Scratch] = []
 
@@ -85,6 +98,7 @@ class ThreadScratch:
             return found
         except AttributeError:
             scratch = self._local.scratch = borrow_scratch()
+            scratch.limit = self._limit
             self._taken.append(scratch)
             return scratch
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numparq.errors import InvalidFileError
+from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.schema import Schema
+from numparq.io.opened_path import OpenedPath
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
+from numparq.scan.table import ReadableTable
 from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
-from numparq.util.arguments import check_row_count
+from numparq.util.arguments import check_list, check_row_count, explain_unknown_arguments, thread_count
+from numparq.util.reopenable import Reopenable
 
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
@@ -28,7 +34,7 @@ __all__ = ["Dataset"]
 _Result = TypeVar("_Result")
 
 
-class Dataset:
+class Dataset(ReadableTable, Reopenable):
     """Many Parquet files, open as one table.
 
     Parameters
@@ -44,6 +50,8 @@ class Dataset:
         How columns of a file are mapped to columns of the table.
     categories : collection of str, optional
         Partition columns with a given type to return as Categorical.
+    table_format : {"auto", "parquet"}
+        As in `numparq.read_parquet`.
     storage_options, filesystem, coalescing
         As in `numparq.read_parquet`.
     pruners : sequence of FilePruner
@@ -55,6 +63,12 @@ class Dataset:
     ----------
     files : list of str
         Names of the files, in row order.
+    partition_keys : tuple of str
+        Names of the partition columns.
+    schema : Schema
+        Merged schema of all files, without partition columns; reads all footers.
+    num_rows : int
+        Number of rows; reads all footers.
 
     Raises
     ------
@@ -62,8 +76,15 @@ class Dataset:
         If nothing exists at the path.
     InvalidFileError
         If a directory has no Parquet files, or the files are partitioned by different columns.
+    UnsupportedError
+        If the path belongs to a table of Delta Lake, Hudi or Iceberg.
     ValueError, TypeError
         If `partitioning` is invalid, or gives the type of a column that is no partition column.
+
+    Notes
+    -----
+    It can be pickled and copied. The pickle holds the path and the options, and the copy lists the files at first use;
+    files that have changed since are an InvalidFileError.
 
     Examples
     --------
@@ -79,6 +100,7 @@ class Dataset:
     0     9  2024
     """
 
+    @explain_unknown_arguments(READ_ADVICE)
     def __init__(
         self,
         path: PathOrPaths,
@@ -87,22 +109,37 @@ class Dataset:
         schema: Any = None,
         resolve: str = "name",
         categories: Collection[str] | None = None,
+        table_format: str = "auto",
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         coalescing: Coalescing | None = None,
         pruners: Sequence[FilePruner] = (),
         threads: int | None = None,
     ) -> None:
-        self._path = path
-        self._opening = (path, partitioning, categories, schema, resolve, storage_options, filesystem, coalescing)
-        self._pruners = tuple(pruners)
+        if categories is not None:
+            check_list(categories, "categories")
+        if threads is not None:
+            thread_count(threads)
+        self._opened_path = OpenedPath(path, storage_options, filesystem)
+        self._options: dict[str, Any] = {
+            "partitioning": partitioning,
+            "schema": schema,
+            "resolve": resolve,
+            "categories": categories,
+            "coalescing": coalescing,
+            "table_format": table_format,
+        }
+        self._pruners = tuple(check_list(pruners, "pruners", "FilePruner"))
         self._threads = threads
-        self._contents = DatasetSnapshot(*self._opening)
+        self._contents = self._list_files()
+
+    def _list_files(self) -> DatasetSnapshot:
+        return DatasetSnapshot(self._opened_path, **self._options)
 
     def refresh(self) -> None:
         """List the files again."""
         self.close()
-        self._contents = DatasetSnapshot(*self._opening)
+        self._contents = self._list_files()
 
     @property
     def files(self) -> list[str]:
@@ -110,8 +147,8 @@ class Dataset:
         return [file.name for file in self._contents.files]
 
     def single_source(self) -> Source | None:
-        """Open the source of the file if the path names one file; return None for several."""
-        return self._contents.single_source()
+        """Open the source of the only file; return None for several files, and with partition columns."""
+        return self._retry_after_refresh(lambda: self._contents.single_source())
 
     @property
     def partition_keys(self) -> tuple[str, ...]:
@@ -123,6 +160,12 @@ class Dataset:
         """Merged schema of all files, without partition columns; reads all footers."""
         return self._contents.schema_of(range(len(self._contents.files))).schema
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows; reads all footers."""
+        return self.count_rows()
+
+    @explain_unknown_arguments(READ_ADVICE)
     def read(
         self,
         columns: Columns = None,
@@ -134,12 +177,14 @@ class Dataset:
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        dates: str = "objects",
         geometries: str = "wkb",
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
         memory_limit: int | None = None,
         threads: int | None = None,
+        progress: bool = False,
     ) -> pd.DataFrame:
         """Read columns and rows into one DataFrame.
 
@@ -147,29 +192,16 @@ class Dataset:
         ----------
         columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
             As in `numparq.read_parquet`; rows count over all files.
-        geometries, variants, files, verify_crc, memory_limit, threads
+        dates, geometries, variants, files, verify_crc, memory_limit, threads, progress
             As in `numparq.read_parquet`.
 
         Returns
         -------
         pandas.DataFrame
-            Partition columns come last, unless `columns` orders them otherwise.
+            Partition columns come last, unless `columns` orders them otherwise. Dtypes are those of a single file with
+            all these rows.
         """
-        choices = ScanOptions(
-            filters=filters,
-            runtime_filters=runtime_filters,
-            dtype_backend=dtype_backend,
-            row_range=row_range,
-            nrows=nrows,
-            categories=categories,
-            include=include,
-            geometries=geometries,
-            variants=variants,
-            files=files,
-            verify_crc=verify_crc,
-            threads=self._threads if threads is None else threads,
-            memory_limit=memory_limit,
-        )
+        choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
 
         def read() -> pd.DataFrame:
             query = self._query(columns, choices)
@@ -177,6 +209,7 @@ class Dataset:
 
         return self._retry_after_refresh(read)
 
+    @explain_unknown_arguments(READ_ADVICE)
     def iter_batches(
         self,
         columns: Columns = None,
@@ -191,6 +224,7 @@ class Dataset:
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        dates: str = "objects",
         geometries: str = "wkb",
         variants: str = "values",
         files: str = "references",
@@ -203,7 +237,7 @@ class Dataset:
         ----------
         columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
             As in `read`.
-        geometries, variants, files, verify_crc, threads
+        dates, geometries, variants, files, verify_crc, threads
             As in `read`.
         batch_rows, batch_bytes, memory_limit
             As in `ParquetFile.iter_batches`. A batch may hold the rows of several small files.
@@ -211,8 +245,9 @@ class Dataset:
         Returns
         -------
         Batches
-            Iterator of DataFrames with the columns and dtypes of `read`. Instead of being iterated, it can serve as an
-            Arrow stream for polars, duckdb or pyarrow. The dataset must stay open meanwhile.
+            Iterator of DataFrames with the columns of `read`, and the dtypes of `ParquetFile.iter_batches`. Instead of
+            being iterated, it can serve as an Arrow stream for polars, duckdb or pyarrow. The dataset must stay open
+            meanwhile.
 
         Raises
         ------
@@ -236,20 +271,7 @@ class Dataset:
 
         from .scan.units import DatasetUnitReader
 
-        choices = ScanOptions(
-            filters=filters,
-            runtime_filters=runtime_filters,
-            dtype_backend=dtype_backend,
-            row_range=row_range,
-            nrows=nrows,
-            categories=categories,
-            include=include,
-            geometries=geometries,
-            variants=variants,
-            files=files,
-            verify_crc=verify_crc,
-            threads=self._threads if threads is None else threads,
-        )
+        choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
 
         def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:
@@ -258,22 +280,12 @@ class Dataset:
 
         return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes)))
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return all rows as an Arrow stream (a PyCapsule), read on demand.
-
-        Parameters
-        ----------
-        requested_schema : PyCapsule, optional
-            As in `Batches.__arrow_c_stream__`.
-        """
-        return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
-
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.
 
         Parameters
         ----------
-        filters : expression, or list of tuples, optional
+        filters : expression, str, or list of tuples, optional
             Count matching rows only. Without filters, nothing but footers is read.
 
         Returns
@@ -319,12 +331,28 @@ class Dataset:
         """Close all files."""
         self._contents.close()
 
-    def __enter__(self) -> Dataset:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         keys = f", partitioned by {', '.join(self.partition_keys)}" if self.partition_keys else ""
-        return f"<numparq.Dataset {self._path!r}: {len(self._contents.files)} files{keys}>"
+        return f"<numparq.Dataset {self._opened_path.path!r}: {len(self._contents.files)} files{keys}>"
+
+    def _reopener(self) -> _DatasetReopener:
+        options = {**self._options, "pruners": self._pruners, "threads": self._threads}
+        return _DatasetReopener(self._opened_path, options, self._contents.identity())
+
+
+@dataclass(frozen=True)
+class _DatasetReopener:
+    """Opens a dataset again, if its files have not changed."""
+
+    path: OpenedPath
+    options: dict[str, Any]
+    identity: bytes
+
+    def __call__(self) -> Dataset:
+        at = self.path.from_here()
+        dataset = Dataset(at.path, storage_options=at.storage_options, filesystem=at.filesystem, **self.options)
+        if dataset._contents.identity() != self.identity:
+            raise InvalidFileError(
+                "the files of the dataset have changed since it was pickled: open it again", file=str(at.path)
+            )
+        return dataset

@@ -6,16 +6,18 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from numparq.errors import InvalidFileError
+from numparq.dataset.listing.table_formats import check_table_format
+from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.file.reader import ParquetFile
 from numparq.typing import PathOrBuffer, PathOrPaths
+from numparq.util.arguments import check_flag
 
 if TYPE_CHECKING:
     from numparq.io.source import Source
 
     from .dataset import Dataset
 
-__all__ = ["open_table"]
+__all__ = ["open_table", "reject_single_file_options"]
 
 
 def open_table(
@@ -26,9 +28,18 @@ def open_table(
     external_files: bool,
     partitioning: Any,
     categories: Collection[str] | None,
+    table_format: str,
     opening: dict[str, Any],
 ) -> ParquetFile | Dataset:
-    """Open a path as one file or a dataset; `opening` are arguments of both."""
+    """Open a path as one file, however it is named, or as a dataset; `opening` are arguments of both."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
+    check_flag(external_files, "external_files")
+    check_table_format(table_format)
+    if partitioning is not None and partitioning != "hive":
+        from .partitions.partitioning import parse_partitioning
+
+        partitioning = parse_partitioning(partitioning)  # one file ignores it, but not a mistake
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):
         return _open_file(path, on_error, external_files=external_files, **opening)
@@ -36,7 +47,8 @@ def open_table(
 
     if not isinstance(path, (str, os.PathLike, list, tuple)):
         raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
-    dataset = Dataset(path, partitioning=partitioning, schema=schema, resolve=resolve, categories=categories, **opening)
+    of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
+    dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
     source = dataset.single_source() if is_plain else None
     if source is None:
         return dataset
@@ -61,3 +73,22 @@ def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> Pa
         if on_error == "skip":
             error.message += "; a file needs its footer: `numparq salvage` may rebuild it"
         raise
+
+
+# Options of a single file that datasets lack: default, and advice for the error message.
+_SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
+    "explode": (None, "read the files one by one"),
+    "row_groups": (None, "use row_range, which counts over all files"),
+    "on_error": ("raise", "read the files one by one"),
+    "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
+}
+
+
+def reject_single_file_options(dataset: Dataset, **arguments: Any) -> None:
+    """Raise UnsupportedError for an option that only a single file has."""
+    for name, value in arguments.items():
+        default, advice = _SINGLE_FILE_OPTIONS[name]
+        if value != default:
+            if dataset.partition_keys and len(dataset.files) == 1:
+                advice = "partitioning=None reads its only file without partition columns"
+            raise UnsupportedError(f"{name}={value!r} needs a single file, but the path is a dataset; {advice}")

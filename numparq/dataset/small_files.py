@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from numparq.column.read.row_selection import RowSlice
-from numparq.expr.dnf import as_expression
+from numparq.expr.filters import as_expression
 from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
-from numparq.scan.options import ScanOptions
+from numparq.scan.options import ScanOptions, select_row_slices
 from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
 from .discover.files import DatasetListing
@@ -47,6 +46,7 @@ def read_small_files(
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     dtype_backend: str = "numpy",
+    dates: str = "objects",
     include: Collection[str] = (),
     verify_crc: bool = True,
     threads: int | None = None,
@@ -57,7 +57,7 @@ def read_small_files(
     ----------
     cells : sequence of (str or os.PathLike), or of bytes-like
         Paths or URLs of files, or the bytes of files; all of one kind. The same one may be there several times.
-    columns, filters, runtime_filters, dtype_backend, include, verify_crc, threads
+    columns, filters, runtime_filters, dtype_backend, dates, include, verify_crc, threads
         As in `numparq.read_parquet`.
     schema, resolve, storage_options, filesystem
         As of `numparq.Dataset`.
@@ -81,6 +81,7 @@ def read_small_files(
         filters=None if filters is None else as_expression(filters),
         runtime_filters=tuple(check_runtime_filters(runtime_filters)),
         dtype_backend=dtype_backend,
+        dates=dates,
         include=tuple(include),
         verify_crc=verify_crc,
         threads=threads,
@@ -106,16 +107,8 @@ def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: Sca
         condition = condition_of.scan_predicate(
             file, DataFile(name, name, values=(str(place),)), choices.runtime_filters
         )
-        made.append(FileSelection(file, place, list(_all_rows(file)), condition))
+        made.append(FileSelection(file, place, select_row_slices(file.footer.row_group_num_rows), condition))
     return [one for one in made if one.slices and not one.matches_nothing]
-
-
-def _all_rows(file: OpenFile) -> Iterator[RowSlice]:
-    start = 0
-    for group, count in enumerate(file.footer.row_group_num_rows.tolist()):
-        if count:
-            yield RowSlice(group, 0, count, start)
-            start += count
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .dnf import as_expression, from_dnf
-from .expression import Expression, col
+from .column import col
+from .dnf import from_dnf
+from .expression import Expression
+from .filters import as_expression
 
 __all__ = ["Expression", "as_expression", "col", "from_dnf"]

@@ -11,14 +11,23 @@ from numparq.format.bloom_filter import BloomFilter
 from numparq.format.physical_type import PHYSICAL_NAMES
 from numparq.format.schema import Leaf, Schema
 
-from .bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
-from .expression import And, ColumnName, ColumnPredicate, ColumnReference, Constant, Expression, LiteralError, Not, Or
+from .bound import (
+    BloomPredicate,
+    BoundPredicate,
+    ComparisonPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+)
+from .column import ColumnReference
+from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, LiteralError, Not, Or, OtherColumn
 from .key_ranges import KeyRanges, complement, prefix_range, union
+from .legacy_calendar import stored_ranges
 from .like import LikePattern, parse_like
 from .literals import LiteralPosition, in_list_ranges, literal_bytes, locate_literal
 from .normalize import all_of, any_of, merge_predicates, normalize, simplify
 from .resolve import ColumnResolver, ResolvedColumn, resolve_column
-from .sort_keys import KeyDomain, key_domain
+from .sort_keys import KeyDomain, comparable_kinds, key_domain
 
 _DEEPEST = 100
 # Keys that satisfy a comparison (first, exclusive end), by the literal's position.
@@ -73,6 +82,10 @@ def _bound(expression: Expression, schema: Schema | ColumnResolver, origins: Map
     origin = origins.get(found.leaf.index)
     if test.op == "is null":
         return _null_test(test, found, negated, repr(expression), origin)
+    if test.op == "is nan" and not (found.is_leaf and key_domain(found.leaf, origin).is_float):
+        return _null_test(test, found, True, repr(expression), origin) if negated else Constant(False)
+    if isinstance(test.operand, OtherColumn):
+        return _comparison(test, negated, schema, origins)
     return simplify(bind_predicate(test, found, negated, origin))
 
 
@@ -86,6 +99,31 @@ def _null_test(
     if found.definition_level == 0:
         return Constant(negated)  # all nodes of the path are REQUIRED
     return NullPredicate(found.leaf, found.definition_level, negated, text)
+
+
+_SWAPPED = {">": "<", ">=": "<="}
+
+
+def _comparison(
+    test: ColumnPredicate, negated: bool, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType]
+) -> Expression:
+    """Bind the comparison of two columns; SchemaError if they cannot be compared."""
+    leaves = []
+    for name in reversed(test.names) if test.op in _SWAPPED else test.names:
+        found = resolve_column(schema, name)
+        _check_single(found, test)
+        leaves.append(found.leaf)
+    (leaf, domain), (other, other_domain) = ((leaf, key_domain(leaf, origins.get(leaf.index))) for leaf in leaves)
+    if "none" in (domain.kind, other_domain.kind):
+        return Constant(False)
+    if comparable_kinds(domain).isdisjoint(comparable_kinds(other_domain)):
+        raise SchemaError(
+            f"{test!r}: a column of type {describe_type(leaf)} cannot be compared with {other.name!r} of type "
+            f"{describe_type(other)}",
+            column=leaf.name,
+        )
+    op, text = _SWAPPED.get(test.op, test.op), repr(Not(test) if negated else test)
+    return ComparisonPredicate(leaf, domain, op, other, other_domain, negated, text)
 
 
 def bind_predicate(
@@ -144,15 +182,23 @@ def value_predicate(
 
     Raises SchemaError if a literal cannot be compared with the column's values.
     """
-    domain = key_domain(leaf, origin)
+    return domain_predicate(test, leaf, key_domain(leaf, origin), negated, text)
+
+
+def domain_predicate(
+    test: ColumnPredicate, leaf: Leaf, domain: KeyDomain, negated: bool, text: str = ""
+) -> ValuePredicate:
+    """Return the same as `value_predicate`, given the sort keys of the column."""
     if domain.kind == "none":
         return ValuePredicate(leaf, domain, (), text=text)
+    if test.op == "is nan":
+        return ValuePredicate(leaf, domain, domain.all_keys if negated else (), not negated, text=text)
     ranges, pattern = _satisfying(test, leaf, domain)
     if pattern is not None:
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
     if negated:  # a NaN matches no comparison, hence every negated one
         ranges = complement(ranges, domain.low, domain.high)
-    return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
+    return ValuePredicate(leaf, domain, stored_ranges(ranges, leaf, domain), negated and domain.is_float, text=text)
 
 
 def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[KeyRanges, LikePattern | None]:

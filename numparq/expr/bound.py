@@ -19,8 +19,21 @@ from .sort_keys import KeyDomain
 __all__ = ["combine_results", "conjuncts", "describe"]
 
 
+class LeafPredicate(Expression):
+    """A predicate on one leaf column, or on several (`leaves`)."""
+
+    __slots__ = ()
+
+    leaf: Leaf
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Leaf columns that it reads."""
+        return (self.leaf,)
+
+
 @dataclass(frozen=True, slots=True)
-class ValuePredicate(Expression):
+class ValuePredicate(LeafPredicate):
     """Whether the value of a column is in a set of keys; false for nulls.
 
     Without `pattern`, a value matches if its key is in `ranges`, or if it is a NaN and `matches_nan` is set.
@@ -49,11 +62,11 @@ class ValuePredicate(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class BloomPredicate(Expression):
+class BloomPredicate(LeafPredicate):
     """Whether the value of a column may be in a Bloom filter; false for nulls.
 
-    Always true for NaNs and for columns without canonical bytes (`sort_keys.has_canonical_bytes`), which the
-    filter cannot decide. Both zeros count as equal.
+    Always true for NaNs, and for columns without canonical bytes (`sort_keys.has_canonical_bytes`) or in Spark's legacy
+    calendar, which the filter cannot decide. Both zeros count as equal.
 
     Attributes
     ----------
@@ -72,7 +85,7 @@ class BloomPredicate(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class NullPredicate(Expression):
+class NullPredicate(LeafPredicate):
     """Whether a leaf, struct or list is null, or not null if `negated`; never unknown.
 
     Attributes
@@ -98,7 +111,7 @@ class NullPredicate(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class ContainsPredicate(Expression):
+class ContainsPredicate(LeafPredicate):
     """Whether a list has an element, or none if `negated`, that matches a predicate; unknown for a null list.
 
     Attributes
@@ -119,7 +132,36 @@ class ContainsPredicate(Expression):
         return self.text or f"<{'~' * self.negated}{self.leaf.name} contains {self.predicate!r}>"
 
 
-BoundPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate
+@dataclass(frozen=True, slots=True)
+class ComparisonPredicate(LeafPredicate):
+    """Whether the values of two columns compare as `op` says; false if either is null, also if `negated`.
+
+    NaNs satisfy no `op`, hence every negated one.
+
+    Attributes
+    ----------
+    op : str
+        ``"=="``, ``"<"`` or ``"<="``.
+    """
+
+    leaf: Leaf
+    domain: KeyDomain
+    op: str
+    other: Leaf
+    other_domain: KeyDomain
+    negated: bool = False
+    text: str = field(default="", compare=False)
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Leaf columns that it reads."""
+        return self.leaf, self.other
+
+    def __repr__(self) -> str:
+        return self.text or f"<{'~' * self.negated}{self.leaf.name} {self.op} {self.other.name}>"
+
+
+BoundPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate | ComparisonPredicate
 
 _Result = TypeVar("_Result")  # supports & and |
 _LONGEST = 100
@@ -139,7 +181,7 @@ def filter_leaves(bound: Expression) -> list[Leaf]:
     """Return the leaf columns that a bound expression reads, each once, in order."""
     if isinstance(bound, ValuePredicate):
         return [bound.leaf]
-    return list({test.leaf.index: test.leaf for test in bound_predicates(bound)}.values())
+    return list({leaf.index: leaf for test in bound_predicates(bound) for leaf in test.leaves}.values())
 
 
 def combine_bools(bound: Expression, answer: Callable[[Any], bool]) -> bool:

@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expression, Or, col, comparison
+from numparq.util.arguments import did_you_mean
+
+from .column import ColumnReference, col, comparison
+from .expression import COMPARISONS, And, ColumnPredicate, Expression, Or
 
 _OPERATORS = (*COMPARISONS, "=", "in", "not in")
-
-
-def as_expression(filters: object) -> Expression:
-    """Return the `filters` argument as an expression: an Expression, a tuple, or a list in disjunctive normal form.
-
-    Raises TypeError for other types, ValueError for empty lists, tuples without three items and unknown operators.
-    """
-    if isinstance(filters, Expression):
-        return filters
-    if isinstance(filters, ColumnReference):
-        raise TypeError(f"filters={filters!r} is a column, not a predicate; compare it with a literal")
-    return from_dnf(filters)
 
 
 def from_dnf(filters: object) -> Expression:
     """Return filters in disjunctive normal form as an expression: tuples of a list are ANDed, lists are ORed.
 
-    A tuple is ``(column, operator, value)``; errors as in `as_expression`.
+    A tuple is ``(column, operator, value)``; errors as in `filters.as_expression`.
     """
     if isinstance(filters, tuple) and _is_predicate(filters):
         return _predicate(filters, "filters")
     if not isinstance(filters, (list, tuple)):
         raise TypeError(
-            "filters must be a list of tuples (column, operator, value), a list of such lists, or an expression on "
-            f"numparq.col, not {_describe_filters(filters)}"
+            "filters must be a list of tuples (column, operator, value), a list of such lists, an expression on "
+            f"numparq.col, a pyarrow expression, or text, not {_describe_filters(filters)}"
         )
     if not filters:
         raise ValueError("filters is empty; use filters=None to read all rows")
@@ -72,7 +63,8 @@ def _predicate(item: object, where: str) -> Expression:
     try:
         column = col(name)
         if not isinstance(operator, str) or operator not in _OPERATORS:
-            raise ValueError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}")
+            hint = did_you_mean(operator, _OPERATORS)
+            raise ValueError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}{hint}")
         return _test(column, operator, value)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{where}: {error}") from None

@@ -11,8 +11,16 @@ import numpy as np
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY
 from numparq.kernels import predicate_kernels
 
-from .bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, bound_predicates
+from .bound import (
+    BloomPredicate,
+    ComparisonPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+    bound_predicates,
+)
 from .expression import And, Constant, Expression, Or
+from .matchers.columns import match_columns
 from .matchers.compile import match_values
 from .matchers.vectors import AND, OR, STORE, ColumnVector, RowMask, as_mask
 
@@ -73,6 +81,8 @@ def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask)
         _join_nulls(bound, columns[bound.leaf.index], mask)
     elif isinstance(bound, ContainsPredicate):
         _join_lists(bound, columns[bound.leaf.index], mask)
+    elif isinstance(bound, ComparisonPredicate):
+        match_columns(bound, columns[bound.leaf.index], columns[bound.other.index], mask)
     else:
         assert isinstance(bound, (ValuePredicate, BloomPredicate))
         _join_values(bound, columns[bound.leaf.index], mask)
@@ -107,6 +117,7 @@ _COSTS: dict[type, Any] = {
     ValuePredicate: lambda test: 2 if test.pattern is not None else test.domain.kind in ("bytes", "decimal"),
     BloomPredicate: lambda test: 2,
     ContainsPredicate: lambda test: 3,
+    ComparisonPredicate: lambda test: 2,
 }
 
 

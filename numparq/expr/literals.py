@@ -17,7 +17,7 @@ from numparq.format.column_order import ColumnOrder
 
 from .expression import LiteralError
 from .key_ranges import KeyRanges
-from .sort_keys import KeyDomain, float_bits
+from .sort_keys import KeyDomain, float_value
 from .temporal import date_number, duration_number, time_number, timestamp_number
 
 Number = int | Fraction | float  # float only if infinite or NaN
@@ -100,6 +100,23 @@ _FLOATS = {float, np.float64}
 _MOST = np.iinfo(np.int64).max
 
 
+class NumberText(Decimal):
+    """A number with a decimal point, as filter text has it: the exact decimal, but a plain float beside floats."""
+
+    __slots__ = ()
+    __repr__ = Decimal.__str__
+
+
+class TypedLiteral:
+    """A literal whose value depends on the type of the column that it is compared with."""
+
+    __slots__ = ()
+
+    def locate(self, domain: KeyDomain) -> LiteralPosition | None:
+        """Return its position, as `locate_literal`."""
+        raise NotImplementedError
+
+
 class LiteralPosition(NamedTuple):
     """Position of a literal among the sort keys of a column, as `numpy.searchsorted` defines left and right.
 
@@ -120,6 +137,8 @@ def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
 
     Raises LiteralError if it cannot be compared with the column's values.
     """
+    if isinstance(value, TypedLiteral):
+        return value.locate(domain)
     reader = _READERS.get(domain.type.kind)
     if reader is None:
         raise LiteralError(f"columns of type {domain.type.kind} cannot be compared")
@@ -141,8 +160,8 @@ def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
 
 
 def _weak(value: Any, number: Number, width: int) -> Number:
-    """Round a plain int or float to the column's precision, as NumPy and pandas do; typed numbers stay exact."""
-    if type(value) not in (int, float, bool):
+    """Round a plain number to the column's precision, as NumPy and pandas do; typed numbers stay exact."""
+    if type(value) not in (int, float, bool, NumberText):
         return number
     try:
         return _exact(struct.unpack(_FORMATS[width], struct.pack(_FORMATS[width], float(value)))[0])
@@ -160,16 +179,13 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
         packed = struct.pack(code, math.inf if number > 0 else -math.inf)
     key = order.sort_key(packed)
 
-    def value(key: int) -> float:
-        bits = float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True)
-        return float(struct.unpack(code, bits)[0])
-
     # Rounding may have given a neighbour's key.
-    while key > domain.low and value(key - 1) >= number:
+    width = domain.width
+    while key > domain.low and float_value(key - 1, width) >= number:
         key -= 1
-    while key < domain.high and value(key) < number:
+    while key < domain.high and float_value(key, width) < number:
         key += 1
-    return LiteralPosition(key, key + (key < domain.high and value(key) == number))
+    return LiteralPosition(key, key + (key < domain.high and float_value(key, width) == number))
 
 
 def _exact(value: float) -> Number:

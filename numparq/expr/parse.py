@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from numparq.errors import SchemaError
-from numparq.format.schema import Schema
+from .column import ColumnReference, col
+from .expression import ColumnName, Expression
+from .literals import NumberText
 
-from .expression import Expression, col
-from .resolve import resolve_column
-
-__all__ = ["FilterSyntaxError", "parse_filter", "parse_filter_for_schema"]
+__all__ = ["INTEGER", "FilterParser", "Token", "parse_filter", "unquote"]
 
 
-class FilterSyntaxError(ValueError):
-    """A filter text that cannot be parsed; the message says where."""
+class Token(NamedTuple):
+    """Token of filter text; its kind is a group of the parser's pattern, or ``end``."""
 
-
-class _Token(NamedTuple):
     kind: str
     text: str
     position: int
 
 
-# A column is a name, with dots for fields of structs, or a name in double quotes or backticks. It is followed by one of
-# = == != <> < <= > >=, [not] in (...), [not] between ... and ..., is [not] null, [not] like '...' [escape '.'],
-# [not] startswith '...' or [not] contains ... Literals are numbers, true, false, and strings in single quotes, which
-# also stand for dates, times and decimals.
+# The grammar is that of docs/filtering.md, "Write text".
 _TOKENS = re.compile(
     r"""\s*(?:
-    (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
+    (?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
     |(?P<string>'(?:[^']|'')*')
     |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`)
     |(?P<word>[^\W\d]\w*(?:\.\w+)*)
@@ -52,69 +44,69 @@ _COMPARED: dict[str, Callable[[Any, Any], Expression]] = {
 }
 _CONSTANTS = {"true": True, "false": False}
 _WORDS = {"and", "or", "not", "in", "between", "is", "null", "like", "escape", "startswith", "contains", *_CONSTANTS}
+INTEGER = re.compile(r"[-+]?\d+")
 _DEEPEST = 100
 
 
-def parse_filter(text: str, is_decimal: Callable[[str], bool] = lambda name: False) -> Expression:
-    """Parse filter text into an expression; raises FilterSyntaxError.
+def parse_filter(text: str) -> Expression:
+    """Parse filter text into an expression; raises ValueError."""
+    return FilterParser(text).parse()
 
-    `is_decimal` tells by column name whether numbers compared with it are decimals, not floats.
+
+class FilterParser:
+    """Recursive descent parser of one filter text; a dialect overrides its tables and literals.
+
+    Attributes
+    ----------
+    tokens : re.Pattern
+        Pattern of a token, with a group for each kind.
+    comparisons : mapping
+        Predicate of a column and its operand, by operator.
+    default_escape : str or None
+        Escape character of LIKE without ``escape``.
     """
-    reader = _Parser(text, is_decimal)
-    found = reader.any_of(0)
-    reader.end()
-    return found
 
+    tokens: ClassVar[re.Pattern[str]] = _TOKENS
+    comparisons: ClassVar[Mapping[str, Callable[[Any, Any], Expression]]] = _COMPARED
+    default_escape: ClassVar[str | None] = None
 
-def parse_filter_for_schema(text: str, schema: Callable[[], Schema]) -> Expression:
-    """Parse filter text; numbers compared with DECIMAL columns of the schema are decimals.
+    def parse(self) -> Expression:
+        """Parse the whole text."""
+        found = self._any_of(0)
+        if self._next.kind != "end":
+            self.fail(f"{self._next.text!r} is not expected", self._next.position)
+        return found
 
-    `schema` is only called if the text has such a number. Raises FilterSyntaxError.
-    """
-
-    def is_decimal(name: str) -> bool:
-        try:
-            leaf = resolve_column(schema(), name).leaf
-        except SchemaError:
-            return False  # binding raises a better error
-        return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
-
-    return parse_filter(text, is_decimal)
-
-
-class _Parser:
-    """Recursive descent parser of one filter text."""
-
-    def __init__(self, text: str, is_decimal: Callable[[str], bool]) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._is_decimal = is_decimal
         self._tokens = self._split()
         self._place = 0
 
-    def _split(self) -> list[_Token]:
+    def _split(self) -> list[Token]:
         tokens, place = [], 0
         end = len(self._text.rstrip())
         while place < end:
-            match = _TOKENS.match(self._text, place)
+            match = self.tokens.match(self._text, place)
             if match is None or match.lastgroup is None:
                 place += len(self._text[place:]) - len(self._text[place:].lstrip())
-                self._fail(f"{self._text[place]!r} is not expected", place)
-            tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+                self.fail(f"{self._text[place]!r} is not expected", place)
+            tokens.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
             place = match.end()
         return tokens
 
     # --- tokens ------------------------------------------------------------------------------------------------------
 
-    def _fail(self, message: str, place: int) -> NoReturn:
-        raise FilterSyntaxError(f"the filter cannot be parsed: {message}, at character {place + 1} of {self._text!r}")
+    def fail(self, message: str, place: int) -> NoReturn:
+        """Raise ValueError with the position of a character."""
+        raise ValueError(f"the filter cannot be parsed: {message}, at character {place + 1} of {self._text!r}")
 
     @property
-    def _next(self) -> _Token:
+    def _next(self) -> Token:
         if self._place < len(self._tokens):
             return self._tokens[self._place]
-        return _Token("end", "", len(self._text))
+        return Token("end", "", len(self._text))
 
-    def _take(self) -> _Token:
+    def _take(self) -> Token:
         token = self._next
         self._place += 1
         return token
@@ -131,16 +123,11 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._skip(text):
-            self._fail(f"{text!r} is missing", self._next.position)
-
-    def end(self) -> None:
-        """Raise FilterSyntaxError if any token is left."""
-        if self._next.kind != "end":
-            self._fail(f"{self._next.text!r} is not expected", self._next.position)
+            self.fail(f"{text!r} is missing", self._next.position)
 
     # --- predicates ---------------------------------------------------------------------------------------------------
 
-    def any_of(self, depth: int) -> Expression:
+    def _any_of(self, depth: int) -> Expression:
         """Parse predicates joined by `or`."""
         found = self._all_of(depth)
         while self._skip("or"):
@@ -155,87 +142,119 @@ class _Parser:
 
     def _one(self, depth: int) -> Expression:
         if depth > _DEEPEST:
-            self._fail(f"it is nested more than {_DEEPEST} levels deep", self._next.position)
+            self.fail(f"it is nested more than {_DEEPEST} levels deep", self._next.position)
         if self._skip("not"):
             return ~self._one(depth + 1)
         if self._skip("("):
-            found = self.any_of(depth + 1)
+            found = self._any_of(depth + 1)
             self._expect(")")
             return found
         return self._test()
 
     def _test(self) -> Expression:
         name = self._name()
-        if self._next.text in _COMPARED:
-            return _COMPARED[self._take().text](col(name), self._literal(name))
+        if self._next.text in self.comparisons:
+            return self.comparisons[self._take().text](col(name), self._operand())
         if self._skip("is"):
             negated = self._skip("not")
+            if self._skip("nan"):
+                return ~col(name).is_nan() if negated else col(name).is_nan()
             self._expect("null")
             return col(name).is_not_null() if negated else col(name).is_null()
         negated = self._skip("not")
-        operator = self._next.text.lower() if self._next.kind == "word" else ""
-        if operator not in _OPERATORS:
-            self._fail("an operator is missing", self._next.position)
+        operator = self._next
+        if operator.kind != "word" or operator.text.lower() not in _OPERATORS:
+            self.fail("an operator is missing", operator.position)
         self._place += 1
-        found = _OPERATORS[operator](self, name)
+        try:
+            found = _OPERATORS[operator.text.lower()](self, col(name))
+        except TypeError as error:  # a literal that the operator does not take
+            self.fail(str(error), operator.position)
         return ~found if negated else found
 
-    def _in(self, name: str) -> Expression:
+    def _in(self, column: ColumnReference) -> Expression:
         self._expect("(")
-        values = [self._literal(name)]
+        values = [self._literal()]
         while self._skip(","):
-            values.append(self._literal(name))
+            values.append(self._literal())
         self._expect(")")
-        return col(name).isin(values)
+        return self.in_list(column, values)
 
-    def _between(self, name: str) -> Expression:
-        low = self._literal(name)
+    def _between(self, column: ColumnReference) -> Expression:
+        low = self._operand()
         self._expect("and")
-        return col(name).between(low, self._literal(name))
+        return self.comparisons[">="](column, low) & self.comparisons["<="](column, self._operand())
 
-    def _like(self, name: str) -> Expression:
-        pattern = self._literal(name)
-        if self._skip("escape"):
-            return col(name).like(pattern, escape=self._literal(name))
-        return col(name).like(pattern)
+    def _like(self, column: ColumnReference) -> Expression:
+        pattern = self._literal()
+        if not self._skip("escape"):
+            return column.like(pattern, self.default_escape)
+        place, escape = self._next.position, self._literal()
+        try:
+            return column.like(pattern, escape)
+        except ValueError as error:
+            self.fail(str(error), place)
 
-    def _startswith(self, name: str) -> Expression:
-        return col(name).startswith(self._literal(name))
+    def _startswith(self, column: ColumnReference) -> Expression:
+        return column.startswith(self._literal())
 
-    def _contains(self, name: str) -> Expression:
-        return col(name).contains(self._literal(name))
+    def _contains(self, column: ColumnReference) -> Expression:
+        return column.contains(self._literal())
 
     # --- names and literals ------------------------------------------------------------------------------------------
 
-    def _name(self) -> str:
+    def _name(self) -> ColumnName:
         token = self._take()
-        if token.kind == "quoted":
-            return _unquoted(token.text)
-        if token.kind != "word" or token.text.lower() in _WORDS:
-            self._fail("a column name is missing", token.position)
-        return token.text
+        if token.kind not in ("quoted", "word") or token.text.lower() in _WORDS:
+            self.fail("a column name is missing", token.position)
+        return self.column_name(token)
 
-    def _literal(self, name: str) -> Any:
+    def _operand(self) -> Any:
+        """Parse what a column is compared with: a literal, or a column by its name or in backticks."""
+        token = self._next
+        is_name = token.kind == "word" and token.text.lower() not in _WORDS
+        return col(self._name()) if is_name or token.text.startswith("`") else self._literal("a column, ")
+
+    def _literal(self, others: str = "") -> Any:
         token = self._take()
         if token.kind in ("string", "quoted"):
-            return _unquoted(token.text)
+            return self.text(token)
         if token.kind == "number":
-            if re.fullmatch(r"[-+]?\d+", token.text):
-                return int(token.text)
-            return Decimal(token.text) if self._is_decimal(name) else float(token.text)
+            return self.number(token)
         if token.kind == "word" and token.text.lower() in _CONSTANTS:
             return _CONSTANTS[token.text.lower()]
-        self._fail("a number, true, false or a string in single quotes is missing", token.position)
+        if token.text.lower() == "null":
+            self.fail("nothing equals null, write 'is null'", token.position)
+        self.fail(f"{others}a number, true, false or a string in single quotes is missing", token.position)
+
+    # --- what a dialect overrides -------------------------------------------------------------------------------------
+
+    def column_name(self, token: Token) -> ColumnName:
+        """Return the column that a name means."""
+        return unquote(token.text) if token.kind == "quoted" else token.text
+
+    def text(self, token: Token) -> str:
+        """Return a string."""
+        return unquote(token.text)
+
+    def number(self, token: Token) -> Any:
+        """Return a number: exact, but a plain float beside floats."""
+        return int(token.text) if INTEGER.fullmatch(token.text) else NumberText(token.text)
+
+    def in_list(self, column: ColumnReference, values: list[Any]) -> Expression:
+        """Return the predicate of an IN list."""
+        return column.isin(values)
 
 
-def _unquoted(text: str) -> str:
+def unquote(text: str) -> str:
+    """Return quoted text without its quotes."""
     return text[1:-1].replace(text[0] * 2, text[0])
 
 
-_OPERATORS: dict[str, Callable[[_Parser, str], Expression]] = {
-    "in": _Parser._in,
-    "between": _Parser._between,
-    "like": _Parser._like,
-    "startswith": _Parser._startswith,
-    "contains": _Parser._contains,
+_OPERATORS: dict[str, Callable[[FilterParser, ColumnReference], Expression]] = {
+    "in": FilterParser._in,
+    "between": FilterParser._between,
+    "like": FilterParser._like,
+    "startswith": FilterParser._startswith,
+    "contains": FilterParser._contains,
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from numparq.column.projection import unknown_column_error
 from numparq.errors import SchemaError
 from numparq.format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
 
@@ -93,13 +92,5 @@ def _chain(schema: Schema, top: int, path: tuple[str, ...], name: ColumnName) ->
 
 
 def _missing(schema: Schema, name: ColumnName) -> SchemaError:
-    known = [*schema.columns, *(leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000))))]
-    return unknown_column_error("the file", name, known)
-
-
-def unknown_column_error(where: str, name: ColumnName, known: Iterable[str]) -> SchemaError:
-    """Return the error for an unknown column of `where`, with similar names out of `known`."""
-    asked = name if isinstance(name, str) else ".".join(name)
-    close = difflib.get_close_matches(asked, list(dict.fromkeys(known)), n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"{where} has no column {name!r}{hint}")
+    leaves = (leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000))))
+    return unknown_column_error(name, list(dict.fromkeys([*schema.columns, *leaves])))

@@ -12,7 +12,8 @@ from numparq.format.bloom_filter import BloomFilter
 from numparq.format.schema import Leaf, Schema
 
 from .bind import bind, bind_bloom_filter
-from .expression import ColumnName, Constant, Expression, col, comparison
+from .column import col, comparison
+from .expression import ColumnName, Constant, Expression
 from .normalize import all_of, any_of
 from .resolve import ColumnResolver, resolve_column
 
@@ -47,7 +48,8 @@ class RuntimeFilter:
 
     A row passes if its value is one of `values`, lies in the range and may be in the Bloom filter, as far as these are
     given. Nulls never pass. A Bloom filter passes some values that are not in it. It passes all NaNs, and all values of
-    INT96, BOOLEAN, BYTE_ARRAY decimal and narrow integer columns, where equal values may be stored differently.
+    INT96, BOOLEAN, BYTE_ARRAY decimal and narrow integer columns and those in Spark's legacy calendar, where equal
+    values may be stored differently.
 
     Parameters
     ----------

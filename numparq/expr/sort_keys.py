@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +21,20 @@ from .key_ranges import TOP, KeyRanges
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
 _NS_OF_DAY = 86_400_000_000_000
+_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+# Type kind -> quantity that keys count, and the worth of one key.
+_WORTHS: dict[str, tuple[str, Callable[[ArrowType], int | Fraction]]] = {
+    "bool": ("numbers", lambda kind: 1),
+    "int": ("numbers", lambda kind: 1),
+    "float": ("numbers", lambda kind: 1),
+    "decimal": ("numbers", lambda kind: Fraction(1, 10**kind.scale)),
+    "date": ("moments", lambda kind: _NS_OF_DAY),
+    "timestamp": ("moments", lambda kind: _NS[kind.unit]),
+    "time": ("times of day", lambda kind: _NS[kind.unit]),
+    "duration": ("durations", lambda kind: _NS[kind.unit]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,16 @@ class KeyDomain:
         """Range of all keys; NaNs have none."""
         return ((self.low, self.high),)
 
+    @property
+    def quantity(self) -> str:
+        """Quantity that numeric keys count: only keys of one quantity can be compared; "" for byte strings."""
+        return _WORTHS[self.type.kind][0] if self.type.kind in _WORTHS else ""
+
+    @property
+    def worth(self) -> Fraction:
+        """Worth of one key, in ones or nanoseconds; for keys that count a quantity."""
+        return Fraction(_WORTHS[self.type.kind][1](self.type))
+
     def key(self, plain: bytes) -> Any:
         """Return the key of a PLAIN value; a key outside of `low` to `high` is a NaN or an invalid value."""
         key = ColumnOrder(self.kind, self.width).sort_key(plain)
@@ -82,6 +109,11 @@ def float_bits(key: int, width: int) -> int:
     return key if key >= 0 else key ^ ((1 << 8 * width - 1) - 1)
 
 
+def float_value(key: int, width: int) -> float:
+    """Return the float with this key."""
+    return float(struct.unpack(_FLOATS[width], float_bits(key, width).to_bytes(width, "little", signed=True))[0])
+
+
 @lru_cache(maxsize=1024)
 def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
     """Return the sort keys of a leaf; `origin` is its type by the file's ``ARROW:schema``.
@@ -110,6 +142,21 @@ def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
     if leaf.logical is not None and leaf.logical.kind == "ENUM":  # decoded as bytes, compared with text too
         arrow_type = replace(arrow_type, kind="enum")
     return KeyDomain("bytes", width, b"", TOP, arrow_type)
+
+
+_BYTES = {
+    **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), ("text",)),
+    **dict.fromkeys(("binary", "large_binary", "binary_view", "fixed_size_binary"), ("bytes",)),
+    "enum": ("text", "bytes"),
+    "uuid": ("UUIDs",),
+}
+
+
+def comparable_kinds(domain: KeyDomain) -> set[str]:
+    """Return what the values of a column are; columns that share any can be compared."""
+    if domain.quantity == "moments":
+        return {"instants" if domain.type.timezone else "local times"}
+    return {domain.quantity} if domain.quantity else set(_BYTES.get(domain.type.kind, ()))
 
 
 def has_canonical_bytes(leaf: Leaf, domain: KeyDomain) -> bool:

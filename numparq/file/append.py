@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numparq.errors import SchemaError, error_context
+from numparq.errors import SchemaError, UnsupportedError, error_context
 from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_orders
 from numparq.format.footer.rewrite import split_footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.key_values.arrow import replace_metadata
 from numparq.format.key_values.json_document import parse_json_object
+from numparq.format.schema import footer_schema
 from numparq.format.schema_node import SchemaNode
 from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import LockedFile
+from numparq.io.filesystem import is_url, strip_file_scheme
 from numparq.io.open import open_source
 from numparq.io.sink import Sink
 from numparq.typing import PathOrBuffer, StorageOptions
@@ -221,11 +223,12 @@ class ExistingFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = os.fsdecode(path).removeprefix("file://")
+        self.name = os.path.expanduser(strip_file_scheme(os.fsdecode(path)))
         self._lock = LockedFile(self.name)
         try:
             self._footer, self._footer_start = read_footer(open_source(self._lock.file))
             self.footer = split_footer(self._footer)
+            self._check_calendar()
         except BaseException:
             self._lock.close()
             raise
@@ -233,6 +236,16 @@ class ExistingFile:
             key: _ROW_DEPENDENT_KEYS[key](value) if key in _ROW_DEPENDENT_KEYS else value
             for key, value in self.footer.key_value_metadata.items()
         }
+
+    def _check_calendar(self) -> None:
+        """Raise UnsupportedError if appended days or instants would be read in Spark's legacy calendar."""
+        for leaf in footer_schema(self._footer):
+            if leaf.rebase is not None:
+                raise UnsupportedError(
+                    "the file is in Spark's legacy calendar, in which appended rows would be read wrongly; "
+                    "read it, and write all rows to a new file",
+                    column=leaf.name,
+                )
 
     def copy_row_groups(self, sink: Sink) -> None:
         """Copy everything before the footer into a sink: row groups, indexes and Bloom filters."""
@@ -267,8 +280,7 @@ class ExistingFile:
 def open_existing(path: PathOrBuffer | None, storage_options: StorageOptions, filesystem: Any) -> ExistingFile | None:
     """Open the file to append to; None if it does not exist yet."""
     name = os.fsdecode(path) if isinstance(path, (str, os.PathLike)) else None
-    is_local = name is not None and ("://" not in name or name.startswith("file://"))
-    if name is None or not is_local or storage_options or filesystem is not None:
+    if name is None or is_url(name) or storage_options or filesystem is not None:
         raise ValueError("append=True needs the path of a local file; rewrite other files instead")
     with error_context(file=name):
         try:

@@ -1,4 +1,4 @@
-"""Check that the columns to append fit the schema of the existing file."""
+"""Check that columns fit those written before: earlier frames, or the file that is appended to."""
 
 from __future__ import annotations
 
@@ -9,14 +9,40 @@ from typing import Any
 from numparq.errors import SchemaError
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.logical_type import LogicalType, LogicalTypeReader
+from numparq.format.schema import REPETITION_NAMES
+from numparq.format.schema_node import SchemaNode
 from numparq.format.thrift.idl import enum_value
 
-__all__ = ["conform_to_file"]
+__all__ = ["check_columns", "conform_to_file"]
 
 _OPTIONAL, _REPEATED = 1, 2
 _NAMED_FREELY = ("LIST", "MAP", "MAP_KEY_VALUE")  # groups within which names mean nothing
 # What says no more than the physical type does.
 _PLAIN = {("INT32", 32), ("INT64", 64)}
+
+
+def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
+    """Raise SchemaError if a frame's columns are not those written before; the message has the first difference."""
+    _check_names([node.name for node in known], [node.name for node in nodes])
+    for node, before in zip(nodes, known, strict=True):
+        if node != before:
+            raise _difference(node, before, (node.name,))
+
+
+def _difference(node: SchemaNode, before: SchemaNode, path: tuple[str, ...]) -> SchemaError:
+    """Return the error for two nodes that differ, here or in the first of their fields that does."""
+    column = ".".join(path)
+    for ours, theirs in (
+        (_described(node), _described(before)),
+        (REPETITION_NAMES[node.repetition], REPETITION_NAMES[before.repetition]),
+        (f"field id {node.field_id}", f"field id {before.field_id}"),
+        ([child.name for child in node.children], [child.name for child in before.children]),
+    ):
+        if ours != theirs:
+            return SchemaError(f"the frame has {ours}, but the file has {theirs}", column=column)
+    pairs = zip(node.children, before.children, strict=True)
+    inner, other = next((inner, other) for inner, other in pairs if inner != other)
+    return _difference(inner, other, (*path, inner.name))
 
 
 def conform_to_file(footer: Footer, columns: Sequence[Any]) -> list[Any]:
@@ -56,14 +82,24 @@ def _check_names(file: list[str], frame: list[str]) -> None:
     in_file, in_frame = set(file), set(frame)
     missing = [name for name in file if name not in in_frame]
     if missing:
-        raise SchemaError(f"the file has the column {missing[0]!r}, but the frame does not", column=missing[0])
+        raise SchemaError(
+            f"the file has the column {missing[0]!r}, but the frame does not{_index_hint(missing[0])}",
+            column=missing[0],
+        )
     extra = [name for name in frame if name not in in_file]
     if extra:
-        raise SchemaError(f"the frame has the column {extra[0]!r}, but the file does not", column=extra[0])
+        raise SchemaError(
+            f"the frame has the column {extra[0]!r}, but the file does not{_index_hint(extra[0])}", column=extra[0]
+        )
     if len(file) != len(frame):
         raise SchemaError(f"the file has {len(file)} columns, the frame {len(frame)}, by the same names")
     first = next(number for number, name in enumerate(file) if name != frame[number])
     raise SchemaError(f"the order of the columns differs: at {first} the file has {file[first]!r}", column=frame[first])
+
+
+def _index_hint(name: str) -> str:
+    """Return what to do if only some of the frames have an index to write."""
+    return "; use index=False, or the same index in all frames" if name.startswith("__index_level_") else ""
 
 
 class _FileElement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numparq.column.write.chunk import EncodedChunk
+from numparq.column.write.chunk import EncodedLeaf
 from numparq.format.column_order import ColumnOrder
 from numparq.format.footer.rewrite import FooterParts
 from numparq.format.footer.tail import MAGIC
@@ -14,11 +14,20 @@ from numparq.format.thrift.encode import EncodedThrift, encode_struct
 from numparq.io.sink import Sink
 from numparq.util.version import CREATED_BY
 
+from .row_groups import WrittenRowGroups
+
 
 class FileAssembler:
     """Bytes written of a file so far, and the contents of its footer.
 
     With `existing`, the sink already holds the row groups of that footer. `version` is numparq's.
+
+    Attributes
+    ----------
+    alignment : int or None
+        Row groups start at multiples of so many bytes.
+    sorting_columns : list of dict, or None
+        SortingColumn structs of all row groups.
     """
 
     def __init__(
@@ -34,8 +43,10 @@ class FileAssembler:
         self._schema = to_schema_elements(columns)
         self._orders = [order.thrift_union for order in orders]
         self._created_by = CREATED_BY.format(version=version)
-        self._row_groups: list[EncodedThrift | dict[str, Any]] = []
-        self._unindexed: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # indexes not written yet
+        self._row_groups: list[EncodedThrift] = []
+        self.alignment: int | None = None
+        self.sorting_columns: list[dict[str, Any]] | None = None
+        self._unindexed: list[WrittenRowGroups] = []
         self._last_end = (-1, b"")  # end and bytes of the last footer
         self._existing = existing
         self._row_groups += existing.row_groups if existing else []
@@ -51,35 +62,11 @@ class FileAssembler:
         """Write the magic number at the start of the file."""
         self._sink.write(MAGIC)
 
-    def align(self, block: int) -> None:
-        """Pad with zeros, so that the next row group starts at a multiple of `block` bytes."""
-        padding = -self._sink.position % block
-        if padding:
-            self._sink.write(bytes(padding))
-
-    def add_row_group(
-        self, chunks: list[EncodedChunk], num_rows: int, sorting: list[dict[str, Any]] | None = None
-    ) -> None:
-        """Write a row group of one chunk for each leaf; `sorting` holds SortingColumn structs."""
-        start = self._sink.position
-        metadata_of: list[dict[str, Any]] = []
-        for leaf, chunk in zip(self.leaves, chunks, strict=True):
-            metadata = chunk.column_metadata(leaf, self._sink.position)
-            for part in chunk.take_buffers():
-                self._sink.write(part)
-            metadata_of.append(metadata)
-        group: dict[str, Any] = {
-            "columns": [{"file_offset": 0, "meta_data": metadata} for metadata in metadata_of],
-            "total_byte_size": sum(metadata["total_uncompressed_size"] for metadata in metadata_of),
-            "num_rows": num_rows,
-            "sorting_columns": sorting,
-            "file_offset": start,
-            "total_compressed_size": sum(metadata["total_compressed_size"] for metadata in metadata_of),
-            "ordinal": self.num_row_groups if self.num_row_groups < 1 << 15 else None,
-        }
-        self._unindexed.append((group, chunks))
-        self.num_rows += num_rows
-        self.num_row_groups += 1
+    def add_row_groups(self, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int]) -> None:
+        """Write consecutive row groups of `num_rows` rows each; `leaves` holds their chunks by leaf column."""
+        self._unindexed.append(WrittenRowGroups(self._sink, leaves, num_rows, self.alignment))
+        self.num_rows += sum(num_rows)
+        self.num_row_groups += len(num_rows)
 
     def write_footer(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
         """Write Bloom filters, page indexes and the footer; row groups may follow, and the last footer counts.
@@ -111,24 +98,9 @@ class FileAssembler:
 
     def _write_indexes(self) -> None:
         """Write the pending Bloom filters and page indexes, and encode the RowGroup structs with their offsets."""
-        for group, chunks in self._unindexed:
-            for column, chunk in zip(group["columns"], chunks, strict=True):
-                if chunk.bloom_filter is not None:
-                    place = self._write_struct(chunk.bloom_filter)
-                    column["meta_data"]["bloom_filter_offset"], column["meta_data"]["bloom_filter_length"] = place
-        for group, chunks in self._unindexed:
-            for column, chunk in zip(group["columns"], chunks, strict=True):
-                if chunk.column_index is not None:
-                    place = self._write_struct(encode_struct("ColumnIndex", chunk.column_index))
-                    column["column_index_offset"], column["column_index_length"] = place
-            for column, chunk in zip(group["columns"], chunks, strict=True):
-                if chunk.offset_index is not None:
-                    place = self._write_struct(encode_struct("OffsetIndex", chunk.offset_index))
-                    column["offset_index_offset"], column["offset_index_length"] = place
-            self._row_groups.append(EncodedThrift(encode_struct("RowGroup", group)))
+        for written in self._unindexed:
+            written.write_bloom_filters(self._sink)
+        for written in self._unindexed:
+            written.write_page_indexes(self._sink)
+            self._row_groups += written.encode(len(self._row_groups), self.sorting_columns)
         self._unindexed.clear()
-
-    def _write_struct(self, data: bytes) -> tuple[int, int]:
-        offset = self._sink.position
-        self._sink.write(data)
-        return offset, len(data)

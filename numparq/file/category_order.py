@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from numparq.errors import SchemaError
+from numparq.from_pandas.labels import level_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ def _read_ranks(path: str, name: str) -> dict[Any, int]:
     if frame.shape[1]:
         dtype = frame.dtypes.iloc[0]
     else:
-        dtype = frame.index.get_level_values(json.loads(keys["pandas"])["index_columns"].index(name)).dtype
+        dtype = level_values(frame.index, json.loads(keys["pandas"])["index_columns"].index(name)).dtype
     if not hasattr(dtype, "categories"):
         return {}
     return {category: rank for rank, category in enumerate(dtype.categories.tolist())}

@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.errors import error_context
+from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.open_file import OpenFile
 from numparq.scan.error_policy import RaiseOnDamage
 from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
+from numparq.scan.table import ReadableTable
 from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange, RuntimeFilters
+from numparq.util.arguments import explain_unknown_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +21,10 @@ if TYPE_CHECKING:
     from numparq.plan.read_plan import ReadPlan
     from numparq.scan.stream.batches import Batches
 
+    from .column_statistics import ColumnStatistics
 
-class ParquetFile(OpenFile):
+
+class ParquetFile(ReadableTable, OpenFile):
     """Parquet file, open for reading.
 
     Parameters
@@ -49,6 +54,11 @@ class ParquetFile(OpenFile):
     InvalidFileError
         If it is not a Parquet file, or its footer is damaged.
 
+    Notes
+    -----
+    It can be pickled and copied, unless it was opened from a file object. The pickle holds the path, or the bytes, and
+    the copy opens the file at first use; a file that has changed since is an InvalidFileError.
+
     Examples
     --------
     >>> import io, pandas, numparq
@@ -59,6 +69,7 @@ class ParquetFile(OpenFile):
     (3, ['a', 'b'])
     """
 
+    @explain_unknown_arguments(READ_ADVICE)
     def read(
         self,
         columns: Columns = None,
@@ -72,6 +83,7 @@ class ParquetFile(OpenFile):
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        dates: str = "objects",
         geometries: str = "wkb",
         variants: str = "values",
         files: str = "references",
@@ -79,6 +91,7 @@ class ParquetFile(OpenFile):
         on_error: str = "raise",
         memory_limit: int | None = None,
         threads: int | None = None,
+        progress: bool = False,
     ) -> pd.DataFrame:
         """Read columns and rows into a DataFrame.
 
@@ -86,30 +99,14 @@ class ParquetFile(OpenFile):
         ----------
         columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `numparq.read_parquet`.
-        geometries, variants, files, verify_crc, on_error, memory_limit, threads
+        dates, geometries, variants, files, verify_crc, on_error, memory_limit, threads, progress
             As in `numparq.read_parquet`.
 
         Returns
         -------
         pandas.DataFrame
         """
-        choices = ScanOptions(
-            filters=filters,
-            runtime_filters=runtime_filters,
-            explode=explode,
-            dtype_backend=dtype_backend,
-            row_groups=row_groups,
-            row_range=row_range,
-            nrows=nrows,
-            categories=categories,
-            include=include,
-            geometries=geometries,
-            variants=variants,
-            files=files,
-            verify_crc=verify_crc,
-            threads=threads,
-            memory_limit=memory_limit,
-        )
+        choices = ScanOptions.from_arguments(locals())
         if on_error == "raise" and filters is not None:
             from numparq.scan.point_lookup import point_lookup
 
@@ -128,6 +125,7 @@ class ParquetFile(OpenFile):
                 lambda wanted: FileScan(self, wanted, choices).to_frame(recovery), columns, self.schema.columns
             )
 
+    @explain_unknown_arguments(READ_ADVICE)
     def iter_batches(
         self,
         columns: Columns = None,
@@ -144,6 +142,7 @@ class ParquetFile(OpenFile):
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        dates: str = "objects",
         geometries: str = "wkb",
         variants: str = "values",
         files: str = "references",
@@ -156,7 +155,7 @@ class ParquetFile(OpenFile):
         ----------
         columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `numparq.read_parquet`.
-        geometries, variants, files, verify_crc, threads
+        dates, geometries, variants, files, verify_crc, threads
             As in `numparq.read_parquet`.
         batch_rows : int, optional
             Rows of a batch. The last batch has fewer, as may a batch before the categories of a column change. Default:
@@ -197,35 +196,64 @@ class ParquetFile(OpenFile):
         from numparq.scan.stream.file_units import FileUnitReader
         from numparq.scan.stream.units import BatchSize
 
-        choices = ScanOptions(
-            filters=filters,
-            runtime_filters=runtime_filters,
-            explode=explode,
-            dtype_backend=dtype_backend,
-            row_groups=row_groups,
-            row_range=row_range,
-            nrows=nrows,
-            categories=categories,
-            include=include,
-            geometries=geometries,
-            variants=variants,
-            files=files,
-            verify_crc=verify_crc,
-            threads=threads,
-        )
+        choices = ScanOptions.from_arguments(locals())
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
         with error_context(file=self.source.name):
             return Batches(FileUnitReader(self, columns, choices, sizes))
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return the whole file as an Arrow stream (a PyCapsule), read on demand.
+    def count_rows(self, filters: Filters = None) -> int:
+        """Return the number of rows.
 
         Parameters
         ----------
-        requested_schema : PyCapsule, optional
-            As in `Batches.__arrow_c_stream__`.
+        filters : expression, or list of tuples, optional
+            Count matching rows only. Without filters, nothing but the footer is read.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> data = numparq.to_parquet(pandas.DataFrame({"a": range(100)}))
+        >>> numparq.ParquetFile(data).count_rows(numparq.col("a") < 30)
+        30
         """
-        return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
+        with error_context(file=self.source.name):
+            return FileScan(self, [], ScanOptions(filters=filters)).count()
+
+    def statistics(self, column: ColumnName) -> list[ColumnStatistics]:
+        """Return the statistics of a column in each row group, with typed bounds.
+
+        Parameters
+        ----------
+        column : str or tuple of str
+            A flat column, or the path of a leaf column within a nested one.
+
+        Returns
+        -------
+        list of ColumnStatistics
+            One for each row group. What a writer is known to get wrong is None.
+
+        Raises
+        ------
+        SchemaError
+            If the file has no such leaf column.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-05-01", "2024-05-03"])})
+        >>> (found,) = numparq.ParquetFile(numparq.to_parquet(frame)).statistics("day")
+        >>> found.min, found.max, found.null_count
+        (Timestamp('2024-05-01 00:00:00'), Timestamp('2024-05-03 00:00:00'), 0)
+        """
+        from .column_statistics import column_statistics
+
+        with error_context(file=self.source.name):
+            return column_statistics(self, column)
 
     def plan(
         self,
@@ -278,12 +306,6 @@ class ParquetFile(OpenFile):
 
         with error_context(file=self.source.name):
             return FileReferenceReader(self.source, self.multi_file_source, verify_checksum).read_reference(reference)
-
-    def __enter__(self) -> ParquetFile:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
-from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.column.leaf_values import SourceColumn
 from numparq.column.scratch import ThreadScratch
-from numparq.column.write.chunk import EncodedChunk, encode_chunk
-from numparq.column.write.options import ColumnOptions
-from numparq.errors import SchemaError, error_context
-from numparq.format.column_order import ColumnOrder, leaf_orders
+from numparq.column.write.chunk import EncodedLeaf, LeafEncoder
+from numparq.errors import ParquetError, SchemaError, error_context
+from numparq.file.pyarrow_arguments import WRITE_ADVICE
+from numparq.format.column_order import leaf_orders
 from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
-from numparq.format.physical_type import PHYSICAL_NAMES
 from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables, shred_table
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
-from numparq.typing import PathOrBuffer, SortingColumns, StorageOptions
-from numparq.util.arguments import check_optional_positive_int, thread_count
+from numparq.typing import FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
+from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count, unknown_argument_error
 from numparq.util.progress import ProgressBar
 from numparq.util.transaction import TransactionalWriter
 from numparq.util.version import __version__
@@ -27,16 +29,16 @@ from numparq.util.worker_pool import WorkerPool
 
 from . import writer_options
 from .append import extend_key_values, open_existing
+from .append_schema import check_columns
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
 from .writer_options import RowGroupSize, WriterOptions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ParquetWriter", "WriterContext", "check_columns"]
+__all__ = ["ParquetWriter", "WriterContext"]
 
 _MIN_PARALLEL_ROWS = 4096
+_BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
+MAX_ALIGNMENT = 1 << 30
 
 
 class WriterContext:
@@ -45,11 +47,11 @@ class WriterContext:
     `calling_thread` is a pool of the calling thread only.
     """
 
-    def __init__(self, threads: int | None = None, progress: bool | None = None) -> None:
+    def __init__(self, threads: int | None = None, progress: bool = False) -> None:
         self.pool = WorkerPool(thread_count(threads))
         self.calling_thread = WorkerPool(1)
         self.scratch = ThreadScratch()
-        self.progress = ProgressBar(progress)
+        self.progress = ProgressBar(progress, "writing")
 
     def close(self) -> None:
         """Wait for the threads, and release the buffers."""
@@ -61,8 +63,9 @@ class WriterContext:
 class ParquetWriter(TransactionalWriter):
     """Writer of DataFrames into one Parquet file.
 
-    Each frame becomes one or more row groups, encoded when `write` returns. The file appears, complete, on `close`.
-    Leaving a ``with`` block by an exception keeps what was there before.
+    Each frame becomes one or more row groups, encoded when `write` returns. The file appears, complete, when the
+    ``with`` block ends. Leaving it by an exception keeps what was there before. A writer that is never closed loses its
+    rows, with a ResourceWarning.
 
     Parameters
     ----------
@@ -75,7 +78,8 @@ class ParquetWriter(TransactionalWriter):
     row_group_bytes : int, optional
         Approximate maximum bytes of a row group before encoding and compression. The smaller of both limits counts.
     row_group_alignment : int, optional
-        Start each row group at a multiple of this many bytes: the block size of a file system such as HDFS.
+        Start each row group at a multiple of this many bytes, at most 1 GiB: the block size of a file system such as
+        HDFS.
     sorting_columns : sequence, optional
         Sort order of the rows, recorded for readers; the writer does not sort. Names, or tuples (name, descending,
         nulls first).
@@ -90,8 +94,8 @@ class ParquetWriter(TransactionalWriter):
         Whether to append to an existing local file, keeping its row groups.
     threads : int, optional
         Threads that encode; default: one for each core that this process may use.
-    progress : bool, optional
-        Whether to show a progress bar; default: only in a terminal or notebook, if writing takes long.
+    progress : bool, default False
+        Whether to show a progress bar, as in `numparq.read_parquet`.
     storage_options, filesystem
         As in `numparq.to_parquet`.
     workshop : WriterContext, optional
@@ -131,19 +135,26 @@ class ParquetWriter(TransactionalWriter):
         checkpoint_row_groups: int | None = None,
         append: bool = False,
         threads: int | None = None,
-        progress: bool | None = None,
+        progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         context: WriterContext | None = None,
         **options: Any,
     ) -> None:
+        for name in options:
+            if name not in WriterOptions.__dataclass_fields__:
+                known = [*WriterOptions.__dataclass_fields__, *ParquetWriter.__init__.__annotations__]
+                raise unknown_argument_error("ParquetWriter", name, known, WRITE_ADVICE)
+        for name, flag in (("store_schema", store_schema), ("append", append)):
+            check_flag(flag, name)
         self._options = WriterOptions(**options)
         self._schema = schema
         self._row_group_size = RowGroupSize(row_group_size, row_group_bytes)
         self._alignment = check_optional_positive_int(row_group_alignment, "row_group_alignment")
+        if self._alignment and self._alignment > MAX_ALIGNMENT:
+            raise ValueError(f"row_group_alignment must be at most {MAX_ALIGNMENT:,}, not {self._alignment:,}")
         self._sorted_by = sorting_columns
-        self._sorting: list[dict[str, Any]] | None = None
-        self._given_metadata = dict(key_value_metadata or {})
+        self._given_metadata = _check_key_values(key_value_metadata)
         self._store_schema = store_schema
         self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
         self._own_context = WriterContext(threads, progress) if context is None else None
@@ -152,9 +163,10 @@ class ParquetWriter(TransactionalWriter):
         self._columns: list[SchemaNode] = []
         self._metadata: dict[str, str | bytes] = {}
         self._fields: list[ArrowField] = []
-        self._orders: list[ColumnOrder] = []
-        self._column_options: list[ColumnOptions] = []
-        self._closed = False
+        self._arrow_schema: str | None = None
+        self._encoders: list[LeafEncoder] = []
+        self._leaves_of: list[list[Leaf]] = []
+        self._order: list[int] = []  # of the columns, costly ones first
         self._existing = open_existing(path, storage_options, filesystem) if append else None
         self._category_order = CategoryOrder(self._existing.name if self._existing else None)
         try:
@@ -162,28 +174,37 @@ class ParquetWriter(TransactionalWriter):
         except BaseException:
             self._release()
             raise
+        self._begin_writing()
 
     # --- frames -----------------------------------------------------------------------------------------------------
 
-    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
-        """Write a frame.
+    def write(self, df: FrameOrArrow, index: bool | None = None) -> None:
+        """Write a frame, or Arrow data, which are read in parts of a row group.
 
         Parameters
         ----------
-        df : pandas.DataFrame
-            Frame with the columns of the first frame, or of the schema.
+        df : pandas.DataFrame, or Arrow data such as a polars.DataFrame
+            Rows with the columns of the first ones, or of the schema.
         index : bool, optional
             As in `numparq.to_parquet`.
         """
-        if self._closed:
-            raise ValueError("the writer is closed")
+        self._check_writing()
         with error_context(file=self._sink.name):
-            self.write_shredded(shred_frame(df, index=index, schema=self._schema))
+            if not is_arrow_data(df):
+                self.write_shredded(shred_frame(df, index=index, schema=self._schema))
+                return
+            num_rows = self.num_rows
+            try:
+                for table in read_tables(df, self._row_group_size.max_rows, index):
+                    self.write_shredded(shred_table(table, self._schema))
+            except BaseException:
+                if self.num_rows > num_rows:  # part of the data is written
+                    self.abort()
+                raise
 
     def write_shredded(self, shredded: ShreddedFrame) -> None:
         """Write a frame, or rows of one, that is already shredded into leaf columns."""
-        if self._closed:
-            raise ValueError("the writer is closed")
+        self._check_writing()
         with error_context(file=self._sink.name):
             if self._assembler is None:
                 self._begin(shredded)
@@ -202,15 +223,21 @@ class ParquetWriter(TransactionalWriter):
     def _begin(self, shredded: ShreddedFrame) -> None:
         self._columns = [column.node for column in shredded.columns]
         self._metadata, self._fields = dict(shredded.key_value_metadata), shredded.arrow_fields
+        self._arrow_schema = shredded.arrow_schema
         if self._existing:
             columns, orders = self._existing.check_schema(self._columns), self._existing.column_orders(self._columns)
         else:
             columns, orders = self._columns, leaf_orders(self._columns, self._options.column_order)
         footer = self._existing.footer if self._existing else None
         assembly = FileAssembler(self._sink, columns, __version__, orders, footer)
-        self._orders = orders
-        self._column_options = self._options.resolve(assembly.leaves)
-        self._sorting = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
+        options = self._options.resolve(assembly.leaves)
+        self._encoders = [LeafEncoder(*each) for each in zip(assembly.leaves, orders, options, strict=True)]
+        self._leaves_of = [[] for _ in columns]
+        for leaf in assembly.leaves:
+            self._leaves_of[leaf.column].append(leaf)
+        self._order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number]))
+        assembly.alignment = self._alignment
+        assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
         self._check_category_order(shredded)
         if self._existing:
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
@@ -232,51 +259,52 @@ class ParquetWriter(TransactionalWriter):
             self._category_order.check_append(shredded.ordered_categories)
 
     def _write_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> None:
-        assert self._assembler is not None
+        """Encode and write rows, as many row groups at a time as a batch holds and a checkpoint allows."""
+        assembler = self._assembler
+        assert assembler is not None
+        if not num_rows and assembler.num_row_groups:
+            return  # an empty frame adds no row group to a file that has some
         step = self._row_group_size.num_rows(columns, num_rows)
-        for start in range(0, num_rows, step) if num_rows else [0]:
-            stop = min(start + step, num_rows)
-            if not num_rows and self._assembler.num_row_groups:
-                return  # an empty frame adds no row group to a file that has some
-            chunks = self._encode(columns, start, stop)
-            if self._alignment:
-                self._assembler.align(self._alignment)
-            self._assembler.add_row_group(chunks, stop - start, self._sorting)
-            if self._checkpoint and self._assembler.num_row_groups % self._checkpoint == 0:
+        bounds = [*range(0, num_rows, step), num_rows] if num_rows else [0, 0]
+        batch = max(_BATCH_VALUES // (step * max(len(assembler.leaves), 1)), 1)
+        first = 0
+        while first < len(bounds) - 1:
+            count = min(batch, len(bounds) - 1 - first)
+            if self._checkpoint:
+                count = min(count, self._checkpoint - assembler.num_row_groups % self._checkpoint)
+            rows = bounds[first : first + count + 1]
+            encoded = self._encode(columns, rows)
+            assembler.add_row_groups(encoded, [stop - start for start, stop in pairwise(rows)])
+            if self._checkpoint and assembler.num_row_groups % self._checkpoint == 0:
                 self._finish()
                 self._sink.sync()
-            self._workshop.progress.advance(stop - start)
+            self._workshop.progress.advance(rows[-1] - rows[0])
+            first += count
 
-    def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
-        """Encode a row group: a job for each top-level column, the costly ones first."""
+    def _encode(self, columns: Sequence[SourceColumn], bounds: Sequence[int]) -> list[EncodedLeaf]:
+        """Encode the row groups between consecutive bounds: a job for each column, the costly ones first."""
         assert self._assembler is not None
-        group = self._assembler.num_row_groups
-        of_column: dict[int, list[Leaf]] = {}
-        for leaf in self._assembler.leaves:
-            of_column.setdefault(leaf.column, []).append(leaf)
-        chunks: list[EncodedChunk | None] = [None] * len(self._assembler.leaves)
+        group = self._assembler.num_row_groups if len(bounds) == 2 else None
+        start, stop = bounds[0], bounds[-1]
+        rows = [bound - start for bound in bounds]
+        encoded: list[EncodedLeaf | None] = [None] * len(self._assembler.leaves)
 
         def encode(number: int) -> None:
-            column, leaves = columns[number], of_column.get(number, [])
+            column, scratch = columns[number], self._workshop.scratch.get()
             with error_context(row_group=group, column=column.node.name):
-                for leaf, values in zip(leaves, column.read_leaves(start, stop), strict=True):
-                    chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
+                for leaf, values in zip(self._leaves_of[number], column.read_leaves(start, stop), strict=True):
+                    encoded[leaf.index] = self._encoders[leaf.index].encode(values, rows, scratch)
 
-        order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number].node))
         # Small chunks are mostly Python code, where threads only contend for the GIL.
-        crew = self._workshop.pool if stop - start >= _MIN_PARALLEL_ROWS else self._workshop.calling_thread
-        crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
-        return [chunk for chunk in chunks if chunk is not None]
-
-    def _encode_leaf(self, leaf: Leaf, values: LeafValues, num_rows: int) -> EncodedChunk:
-        return encode_chunk(
-            leaf,
-            self._orders[leaf.index],
-            values,
-            num_rows,
-            self._column_options[leaf.index],
-            self._workshop.scratch.get(),
-        )
+        crew = self._workshop.pool if rows[1] >= _MIN_PARALLEL_ROWS else self._workshop.calling_thread
+        try:
+            crew.run([partial(encode, number) for number in self._order])
+        except ParquetError:
+            if group is None:  # again one by one, so that the error names the row group
+                for single in pairwise(bounds):
+                    self._assembler.add_row_groups(self._encode(columns, single), [single[1] - single[0]])
+            raise
+        return [leaf for leaf in encoded if leaf is not None]
 
     # --- footer and commit ------------------------------------------------------------------------------------------
 
@@ -284,13 +312,14 @@ class ParquetWriter(TransactionalWriter):
         assert self._assembler is not None
         metadata = self._metadata | self._given_metadata
         if not self._existing and self._store_schema:
-            metadata["ARROW:schema"] = arrow_schema_value(self._fields, metadata)
+            metadata["ARROW:schema"] = self._arrow_schema or arrow_schema_value(self._fields, metadata)
         self._assembler.write_footer(metadata)
 
     def close(self) -> None:
         """Write the footer and commit the file."""
-        if self._closed:
+        if not self._process:
             return
+        self._check_writing()
         try:
             with error_context(file=self._sink.name):
                 if self._assembler is None:
@@ -302,7 +331,8 @@ class ParquetWriter(TransactionalWriter):
         except BaseException:
             self.abort()
             raise
-        self._release_all()
+        self._end_writing()
+        self._release()
 
     def _begin_empty(self) -> None:
         """Begin a file without row groups, from the schema."""
@@ -312,21 +342,19 @@ class ParquetWriter(TransactionalWriter):
             raise SchemaError("a file without rows needs a schema; write a frame, or use schema=...")
         self._begin(shred_frame(pd.DataFrame(), index=False, schema=self._schema))
 
-    def abort(self) -> None:
-        """Discard what was written; what was there before stays."""
-        if not self._closed:
-            self._sink.abort()
-            self._release_all()
-
-    def _release_all(self) -> None:
-        self._closed = True
+    def _discard(self) -> None:
+        self._sink.abort()
         self._release()
-        if self._own_context:
-            self._own_context.close()
 
     def _release(self) -> None:
         if self._existing:
             self._existing.close()
+        if self._own_context:
+            self._own_context.close()
+
+    @property
+    def _target(self) -> str:
+        return self._sink.name
 
     @property
     def footer(self) -> bytes:
@@ -345,27 +373,23 @@ class ParquetWriter(TransactionalWriter):
 
     def getvalue(self) -> bytes:
         """Return the bytes of a closed file that was written into memory."""
-        if not isinstance(self._sink, BytesSink) or not self._closed:
+        if not isinstance(self._sink, BytesSink) or self._process:
             raise ValueError("getvalue() needs a writer without a path that is closed")
         return self._sink.getvalue()
 
 
-def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
-    """Raise SchemaError if a frame's columns are not those written before."""
-    if len(nodes) != len(known):
-        raise SchemaError(f"the frame has {len(nodes)} columns, but the file has {len(known)}")
-    for node, before in zip(nodes, known, strict=True):
-        if node != before:
-            raise SchemaError(
-                f"the frame has {_describe(node)}, but the file has {_describe(before)}", column=node.name
-            )
+def _check_key_values(metadata: object) -> dict[str, str | bytes]:
+    """Check the `key_value_metadata` argument, and return a copy."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, not {metadata!r}")
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, (str, bytes)):
+            raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, but has {key!r}: {value!r}")
+    return dict(metadata)
 
 
 def _encoding_cost(node: SchemaNode) -> int:
     """Rank columns by the cost of encoding: nested, then binary, then others."""
     return 3 if node.children else 2 if node.physical == 6 else 1
-
-
-def _describe(node: SchemaNode) -> str:
-    kind = "group" if node.physical is None else PHYSICAL_NAMES[node.physical]
-    return f"{node.name!r} of type {kind}" + (f" ({node.logical})" if node.logical else "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 from numparq.column.encodings import ENCODING_NAMES, can_encode
@@ -25,7 +26,14 @@ from numparq.format.schema import Leaf
 from numparq.kernels import enums
 from numparq.kernels.enums import RLE_DICTIONARY
 from numparq.typing import ColumnEncoding, ColumnFlags, Compression, CompressionLevel, SortingColumns
-from numparq.util.arguments import check_optional_positive_int, check_positive_int
+from numparq.util.arguments import (
+    check_flag,
+    check_list,
+    check_optional_positive_int,
+    check_positive_int,
+    did_you_mean,
+    is_flag,
+)
 
 _CODECS = {
     "none": enums.UNCOMPRESSED,
@@ -40,16 +48,16 @@ _CODECS = {
 }
 _VERSIONS: dict[str | int, int] = {"1.0": 1, "2.0": 2, 1: 1, 2: 2}
 
-_OPTIONS_BY_COLUMN = (
-    "compression",
-    "compression_level",
-    "use_dictionary",
-    "column_encoding",
-    "use_byte_stream_split",
-    "write_statistics",
-    "bloom_filter_options",
-)
-_BLOOM_OPTIONS: dict[str, Callable[[Any], Any]] = {"fpp": float, "ndv": int}
+# Options with a value for all columns or a dict by column, and what they take.
+_VALUES_BY_COLUMN: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "compression": (lambda value: isinstance(value, (str, NoneType)), "the name of a codec, None"),
+    "compression_level": (lambda value: isinstance(value, (int, NoneType)) and not is_flag(value), "an int, None"),
+    "column_encoding": (lambda value: isinstance(value, (str, NoneType)), "the name of an encoding, None"),
+}
+# Options with a flag for all columns, or those of columns by a list of names or a dict.
+_FLAGS_BY_COLUMN = ("use_dictionary", "use_byte_stream_split", "write_statistics")
+_OPTIONS_BY_COLUMN = (*_VALUES_BY_COLUMN, *_FLAGS_BY_COLUMN, "bloom_filter_options")
+_BLOOM_OPTIONS = ("fpp", "ndv")
 
 DEFAULT_ROW_GROUP_ROWS = 1 << 20
 _SAMPLE_ROWS = 4096
@@ -74,22 +82,34 @@ class WriterOptions:
     bloom_filter_options: bool | Mapping[str, Any] | None = None
     column_order: str = "type"
 
+    def __post_init__(self) -> None:
+        for name, (is_valid, kind) in _VALUES_BY_COLUMN.items():
+            option = getattr(self, name)
+            for value in option.values() if isinstance(option, Mapping) else [option]:
+                if not is_valid(value):
+                    raise TypeError(f"{name} must be {kind} or a dict of these by column, not {value!r}")
+        for name in _FLAGS_BY_COLUMN:
+            _check_flags(name, getattr(self, name))
+        for name in ("write_page_index", "write_page_checksum"):
+            check_flag(getattr(self, name), name)
+        for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
+            check_positive_int(getattr(self, name), name)
+        if self.column_order not in COLUMN_ORDERS:
+            raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
+        if self.data_page_version not in _VERSIONS:
+            raise ValueError(f"data_page_version must be '1.0' or '2.0', not {self.data_page_version!r}")
+        _check_level(self.compression, self.compression_level)
+
     def resolve(self, leaves: list[Leaf]) -> list[ColumnOptions]:
         """Return the options of each leaf.
 
         Raises SchemaError if an option names a missing column, TypeError or ValueError if its value is invalid.
         """
         named = self._check_names(leaves)
-        if self.column_order not in COLUMN_ORDERS:
-            raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
-        if self.data_page_version not in _VERSIONS:
-            raise ValueError(f"data_page_version must be '1.0' or '2.0', not {self.data_page_version!r}")
-        for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
-            check_positive_int(getattr(self, name), name)
         of_type: dict[int, ColumnOptions] = {}  # for leaves that no option names
         settled = []
         for leaf in leaves:
-            if not named.isdisjoint(_option_names(leaf)):
+            if named and not named.isdisjoint(_option_names(leaf)):
                 settled.append(self._resolve_leaf(leaf))
                 continue
             if leaf.physical not in of_type:
@@ -101,7 +121,7 @@ class WriterOptions:
         codec = _codec(_value_for(self.compression, leaf, "snappy"))
         level = _value_for(self.compression_level, leaf, None)
         if isinstance(self.compression_level, int) and codec not in COMPRESSION_LEVELS:
-            level = None  # a single level applies only to codecs with levels
+            level = None  # a single level applies only to codecs with levels; `_check_level` found one
         compressor(codec, level)
         return ColumnOptions(
             codec=codec,
@@ -128,33 +148,41 @@ class WriterOptions:
             return split if wants_split and can_encode(split, leaf.physical) else None
         encoding = ENCODING_NAMES.get(str(name).upper())
         if encoding is None:
-            raise ValueError(f"column_encoding {name!r} is not one of {', '.join(ENCODING_NAMES)}")
+            hint = did_you_mean(name, ENCODING_NAMES)
+            raise ValueError(f"column_encoding {name!r} is not one of {', '.join(ENCODING_NAMES)}{hint}")
         return (
             encoding if _is_encodable(encoding, leaf) else None
         )  # an encoding for several columns applies where it can
 
     def _check_names(self, leaves: list[Leaf]) -> set[str]:
         """Check the columns that options name, and values that depend on their types; return the names."""
-        all_named: set[str] = set()
+        given = {option: getattr(self, option) for option in _OPTIONS_BY_COLUMN}
+        named = [
+            (option, name)
+            for option, value in given.items()
+            if isinstance(value, (Mapping, list, tuple, set, frozenset))
+            for name in value
+        ]
+        if not named:
+            return set()
         below: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             for name in _option_names(leaf):
                 below.setdefault(name, []).append(leaf)
-        for option in _OPTIONS_BY_COLUMN:
-            given = getattr(self, option)
-            named: Collection[str] = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
-            for name in named:
-                if name not in below:
-                    raise _unknown_column_error(option, name, below)
-            all_named.update(named)
+        for option, name in named:
+            if name not in below:
+                raise _unknown_column_error(option, name, below)
         self._check_types(below)
-        return all_named
+        return {name for _, name in named}
 
     def _check_types(self, leaves: Mapping[str, list[Leaf]]) -> None:
         """Check encodings and Bloom filters that are given by column; `leaves` are those of each name."""
         if isinstance(self.column_encoding, Mapping):
             for name, encoding in self.column_encoding.items():
                 _check_encoding(name, encoding, leaves[name])
+        if isinstance(self.use_byte_stream_split, Collection):
+            for name in _columns_of_flags(self.use_byte_stream_split):
+                _check_encoding(name, "BYTE_STREAM_SPLIT", leaves[name])
         if isinstance(self.bloom_filter_options, Mapping):
             for name, options in self.bloom_filter_options.items():
                 if _bloom_options(options) and all(leaf.physical == BOOLEAN for leaf in leaves[name]):
@@ -163,9 +191,34 @@ class WriterOptions:
 
 def _unknown_column_error(option: str, name: str, known: Iterable[str]) -> SchemaError:
     """Build the error for a missing column, with similar names."""
-    close = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"{option} names the column {name!r}, which does not exist{hint}")
+    return SchemaError(f"{option} names the column {name!r}, which does not exist{did_you_mean(name, known)}")
+
+
+def _check_flags(name: str, option: object) -> None:
+    """Check an option that is a flag, or flags of columns as a list of names or a dict."""
+    if isinstance(option, Mapping):
+        for column, flag in option.items():
+            check_flag(flag, f"{name}[{column!r}]")
+    elif not is_flag(option) and (not isinstance(option, Collection) or isinstance(option, (str, bytes))):
+        hint = f"; use [{option!r}] for one column" if isinstance(option, str) else ""
+        raise TypeError(f"{name} must be True, False, or a list or dict of columns, not {option!r}{hint}")
+
+
+def _columns_of_flags(option: Collection[str]) -> list[str]:
+    """Return the columns whose flag is set, of an option that is a list of names or a dict."""
+    return [name for name in option if not isinstance(option, Mapping) or option[name]]
+
+
+def _check_level(compression: Compression, level: CompressionLevel) -> None:
+    """Check that a single level for all columns applies to at least one of the codecs."""
+    if level is None or isinstance(level, Mapping):
+        return
+    names = list(compression.values()) if isinstance(compression, Mapping) else [compression]
+    if not any(_codec_number(name) in COMPRESSION_LEVELS for name in names):
+        raise ValueError(
+            f"compression_level={level} needs compression='gzip', 'brotli' or 'zstd', "
+            f"not {' or '.join(map(repr, dict.fromkeys(names)))}, which has no levels"
+        )
 
 
 def _is_encodable(encoding: int, leaf: Leaf) -> bool:
@@ -203,15 +256,25 @@ def _flag_for(option: ColumnFlags, leaf: Leaf, default: bool = True) -> bool:
 
 
 def _codec(name: str | None) -> int:
-    codec = _CODECS.get("none" if name is None else str(name).lower())
-    if codec is None:
-        raise ValueError(f"compression {name!r} is not one of {', '.join(_CODECS)}, or None")
+    codec = _codec_number(name)
     if codec == enums.LZ4:
         warnings.warn(
             "lz4_hadoop writes the deprecated LZ4 codec, which some readers misread; use lz4",
             DeprecationWarning,
             stacklevel=6,
         )
+    return codec
+
+
+def _codec_number(name: str | None) -> int:
+    """Return the CompressionCodec of a name."""
+    codec = _CODECS.get("none" if name is None else name.lower())
+    if codec is None:
+        base, _, level = str(name).partition(":")
+        hint = did_you_mean(name, _CODECS)
+        if base.lower() in _CODECS and level.isdecimal():
+            hint = f"; use compression={base!r}, compression_level={level}"
+        raise ValueError(f"compression {name!r} is not one of {', '.join(_CODECS)}, or None{hint}")
     return codec
 
 
@@ -222,13 +285,12 @@ def _bloom_options(option: object) -> BloomFilterOptions | None:
         return BloomFilterOptions()
     if not isinstance(option, Mapping) or not set(option) <= set(_BLOOM_OPTIONS):
         raise TypeError(f"bloom_filter_options of a column must be True or a dict of 'fpp' and 'ndv', not {option!r}")
-    options = BloomFilterOptions(
-        **{name: _BLOOM_OPTIONS[name](value) for name, value in option.items() if value is not None}
-    )
+    options = BloomFilterOptions(**{name: value for name, value in option.items() if value is not None})
+    if not isinstance(options.fpp, Real) or is_flag(options.fpp):
+        raise TypeError(f"fpp, the false positive rate, must be a number between 0 and 1, not {options.fpp!r}")
     if not 0 < options.fpp < 1:
         raise ValueError(f"fpp, the false positive rate, must be between 0 and 1, not {options.fpp}")
-    if options.ndv is not None and options.ndv < 1:
-        raise ValueError(f"ndv, the number of distinct values, must be at least 1, not {options.ndv}")
+    check_optional_positive_int(options.ndv, "ndv, the number of distinct values,")
     return options
 
 
@@ -239,35 +301,56 @@ def sorting_column_structs(option: SortingColumns, leaves: list[Leaf]) -> list[d
     """
     if not option:
         return None
+    items = check_list(option, "sorting_columns", "columns")
     places: dict[str, int] = {}
     for leaf in reversed(leaves):
         places.update(dict.fromkeys(_option_names(leaf)[:1], leaf.index))
-    return [_sorting_column(item, places) for item in option]
+    return [_sorting_column(item, places) for item in items]
 
 
 def _sorting_column(item: Any, places: dict[str, int]) -> dict[str, Any]:
     if hasattr(item, "column_index"):
         return {"column_idx": item.column_index, "descending": item.descending, "nulls_first": item.nulls_first}
-    name, *rest = (item,) if isinstance(item, str) else item
+    name, descending, nulls_first = _parse_sort_key(item)
     if name not in places:
-        raise SchemaError(f"sorting_columns names the column {name!r}, which does not exist")
-    order: Callable[[Any], bool] = lambda value: value.startswith("desc") if isinstance(value, str) else bool(value)  # noqa: E731
-    descending = order(rest[0]) if rest else False
-    nulls_first = bool(rest[1]) if len(rest) > 1 else False
+        raise _unknown_column_error("sorting_columns", name, places)
     return {"column_idx": places[name], "descending": descending, "nulls_first": nulls_first}
+
+
+def _parse_sort_key(item: object) -> tuple[str, bool, bool]:
+    """Return name, descending and nulls first of a name, or a tuple of up to these three; words are pyarrow's."""
+    parts = (item,) if isinstance(item, str) else item
+    if not isinstance(parts, (tuple, list)) or not 1 <= len(parts) <= 3 or not isinstance(parts[0], str):
+        raise TypeError(f"sorting_columns must hold names or tuples (name, descending, nulls_first), not {item!r}")
+    name, descending, nulls_first = (*parts, False, False)[:3]
+    return name, _sort_flag(descending, "descending"), _sort_flag(nulls_first, "nulls_first")
+
+
+def _sort_flag(value: object, name: str) -> bool:
+    words = _SORT_WORDS[name]
+    return (
+        words[value] if isinstance(value, str) and value in words else check_flag(value, f"{name} of sorting_columns")
+    )
+
+
+# Words of pyarrow and Spark for the flags of a sort key.
+_SORT_WORDS = {
+    "descending": {"ascending": False, "asc": False, "descending": True, "desc": True},
+    "nulls_first": {"at_start": True, "at_end": False},
+}
 
 
 class RowGroupSize:
     """Limits of a row group, in rows and in bytes before encoding."""
 
     def __init__(self, rows: int | None, size: int | None) -> None:
-        self._rows = check_optional_positive_int(rows, "row_group_size") or DEFAULT_ROW_GROUP_ROWS
+        self.max_rows = check_optional_positive_int(rows, "row_group_size") or DEFAULT_ROW_GROUP_ROWS
         self._bytes = check_optional_positive_int(size, "row_group_bytes")
 
     def num_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
         """Return the rows of a row group, by the size of rows sampled across the frame."""
         if self._bytes is None or not num_rows:
-            return self._rows
+            return self.max_rows
         sample = min(num_rows, _SAMPLE_ROWS)
         starts = sorted({0, (num_rows - sample) // 2, num_rows - sample})
         size = sum(
@@ -276,7 +359,7 @@ class RowGroupSize:
             for column in columns
             for leaf in column.read_leaves(start, start + sample)
         )
-        return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
+        return max(min(self.max_rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
 
 
 def _plain_bytes(values: LeafValues) -> int:

@@ -114,6 +114,9 @@ class BloomFilter:
             raise ValueError(f"the size of a Bloom filter must be a multiple of {BLOCK_BYTES} bytes, not {len(bitset)}")
         self.bitset = bitset
 
+    def __reduce__(self) -> tuple[type[BloomFilter], tuple[np.ndarray]]:
+        return BloomFilter, (self.bitset,)
+
     @classmethod
     def build(
         cls,

@@ -130,7 +130,11 @@ def leaf_order(leaf: Leaf | SchemaNode, column_order: str = TYPE_ORDER) -> Colum
         raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {column_order!r}")
     if leaf.physical is None:
         return NO_ORDER
-    if leaf.physical == INT96 and leaf.logical is None and column_order == INT96_ORDER:
+    if (
+        leaf.physical == INT96
+        and (leaf.logical is None or leaf.logical.kind == "TIMESTAMP")
+        and column_order == INT96_ORDER
+    ):
         return ColumnOrder("int96", 12)
     kind, width = _PHYSICAL[leaf.physical]
     width = leaf.type_length or 0 if width < 0 else width

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
+from numparq.io.opened_path import OpenedPath
 from numparq.io.source import Source
+from numparq.util.byte_budget_cache import CachedFile, file_cache
+from numparq.util.reopenable import Reopenable
 
 from .footer.file_metadata import Footer
 from .footer.tail import buffer_tail, read_footer, tail_bytes
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from numparq.typing import PathOrBuffer
 
     from .geospatial import GeospatialColumn
+    from .key_values.spark import SparkCalendar
     from .thrift.decode import Record
 
 Parsed = TypeVar("Parsed")
@@ -31,8 +37,10 @@ Parsed = TypeVar("Parsed")
 _MAX_CACHED_VALUE_BYTES = 64 << 10  # key-value metadata above this size is parsed without a cache
 
 
-class OpenFile:
+class OpenFile(Reopenable):
     """An open file and its footer; everything else is parsed on first use.
+
+    Copies and pickles hold the path, or the file's bytes; they open the file again at first use (`_FileReopener`).
 
     Attributes
     ----------
@@ -42,11 +50,17 @@ class OpenFile:
         The same source if external column chunks are allowed.
     footer_start : int
         Offset of the footer.
+    stamp : tuple of (int, int), or None
+        Size and modification time (ns) of a local file when it was opened.
     user_coalescing : Coalescing or None
         The caller's coalescing, if given.
-    index_cache : dict
-        Page indexes and Bloom filters read by `numparq.prune`, for later reads. Threads may read the same one twice.
+    calendar : SparkCalendar or None
+        Calendar of a file that does not say, and whether INT96 are instants; set before `schema` is used.
+    bloom_filters : dict
+        Bloom filters read by `numparq.prune`, for later reads with this object.
     """
+
+    calendar: SparkCalendar | None = None
 
     def __init__(
         self,
@@ -59,26 +73,34 @@ class OpenFile:
     ) -> None:
         if coalescing is not None:
             _check_coalescing(coalescing)
+        self._opened_path = OpenedPath(path, storage_options, filesystem)
+        self._is_closed = False
         self.user_coalescing = coalescing
         self.source: Source = buffer_tail(open_source(path, storage_options, filesystem))
         self.multi_file_source: MultiFileSource | None = None
-        self.index_cache: dict[Any, Any] = {}
+        self.bloom_filters: dict[Any, Any] = {}
         try:
             if external_files:
                 self.source = self.multi_file_source = _with_sibling_files(self.source, path)
             self.footer: Footer
             self.footer, self.footer_start = read_footer(self.source)
-            self._current_stamp: Callable[[], object] = getattr(self.source, "stamp", _without_stamp)
-            self._stamp = self._current_stamp()
+            self._current_stamp: Callable[[], tuple[int, int] | None] = getattr(self.source, "stamp", _without_stamp)
+            self.stamp = self._current_stamp()
         except BaseException as error:
             if isinstance(error, ParquetError):
                 error.where.setdefault("file", self.source.name)
             self.source.close()
             raise
 
+    @cached_property
+    def entry(self) -> CachedFile:
+        """Page indexes for later reads; shared by all that open a local file with the same identity and footer."""
+        identity = getattr(self.source, "file_identity", _without_stamp)()
+        return CachedFile() if identity is None else file_cache().entry((identity, self.footer.digest))
+
     def check_unchanged(self) -> None:
         """Raise InvalidFileError if a local file's size or modification time changed since it was opened."""
-        if self._current_stamp() != self._stamp:
+        if self._current_stamp() != self.stamp:
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
     @cached_property
@@ -106,8 +128,11 @@ class OpenFile:
     @cached_property
     def schema(self) -> Schema:
         """The schema of the file."""
+        known: Schema | None = self.footer.plain_schema if self.calendar is None else None
+        if known is not None:
+            return known
         with error_context(file=self.source.name):
-            return footer_schema(self.footer)
+            return footer_schema(self.footer, self.calendar)
 
     @cached_property
     def metadata(self) -> Record:
@@ -131,7 +156,7 @@ class OpenFile:
     def _pandas_metadata(self) -> PandasMetadata | None:
         keys = self.footer.key_value_metadata
         return _parse_cached(
-            PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_written_by_numparq
+            PandasMetadata.parse, keys.text("pandas"), keys.text("PANDAS_ATTRS"), self.is_written_by_numparq
         )
 
     @cached_property
@@ -149,7 +174,63 @@ class OpenFile:
 
     def close(self) -> None:
         """Close the source if it was opened here."""
+        self._is_closed = True
         self.source.close()
+
+    def alias(self) -> Self:
+        """Return another object for the same open file: parsed attributes can be replaced in it."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def _reopener(self) -> _FileReopener:
+        path = self._opened_path.path
+        if not isinstance(path, (str, os.PathLike, bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"a file opened from a {type(path).__name__} cannot be pickled or copied; open it by its path, or pass "
+                "its bytes"
+            )
+        return _FileReopener(
+            self._opened_path if isinstance(path, (str, os.PathLike)) else OpenedPath(bytes(path)),
+            self.user_coalescing,
+            self.multi_file_source is not None,
+            self.calendar,
+            self._is_closed,
+            self._identity(),
+        )
+
+    def _identity(self) -> tuple[object, ...]:
+        """Return what changes with the file's content: its size, time of modification, and a hash of its footer."""
+        return self.source.size, self.stamp, self.footer.digest
+
+
+@dataclass(frozen=True)
+class _FileReopener:
+    """Opens a file again, if it has not changed."""
+
+    path: OpenedPath
+    coalescing: Coalescing | None
+    external_files: bool
+    calendar: SparkCalendar | None
+    is_closed: bool
+    identity: tuple[object, ...]
+
+    def __call__(self) -> OpenFile:
+        at = self.path.from_here()
+        file = OpenFile(
+            at.path,
+            storage_options=at.storage_options,
+            filesystem=at.filesystem,
+            coalescing=self.coalescing,
+            external_files=self.external_files,
+        )
+        file.calendar = self.calendar
+        is_same = file._identity() == self.identity
+        if self.is_closed or not is_same:
+            file.close()
+        if not is_same:
+            raise InvalidFileError("the file has changed since it was pickled: open it again", file=file.source.name)
+        return file
 
 
 def _without_stamp() -> None:
@@ -158,7 +239,7 @@ def _without_stamp() -> None:
 
 def _parse_cached(make: Callable[..., Parsed], *values: Any) -> Parsed:
     """Parse footer values, cached by content unless they are large."""
-    size = sum(len(value) for value in values if isinstance(value, bytes))
+    size = sum(len(value) for value in values if isinstance(value, (bytes, str)))
     parsed: Parsed = _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
     return parsed
 

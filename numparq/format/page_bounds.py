@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -88,6 +88,13 @@ def compute_page_bounds(
     return _numbers(order, values, bounds, num_values, codes)
 
 
+def drop_bounds_of_nan_chunks(bounds: PageBounds, chunks: Sequence[int]) -> None:
+    """Drop the bounds of column chunks with NaNs (`ColumnOrder.nan_free`); `chunks`: ends in pages, after 0."""
+    for first, last in pairwise(chunks):
+        if any((bounds.nan_counts or ())[first:last]):
+            bounds.min_values[first:last] = bounds.max_values[first:last] = [None] * (last - first)
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -97,8 +104,6 @@ def _numbers(
     keying = _KEY_TRANSFORMS[order.kind, order.width]
     found = _keys(order, keying, values, bounds, codes)
     nan_counts = [nans for _, _, nans in found]
-    if order.nan_free and any(nan_counts):
-        return PageBounds(order, num_values, [None] * len(num_values), [None] * len(num_values), nan_counts)
     if order.total and any(count == nans > 0 for count, nans in zip(num_values, nan_counts, strict=True)):
         whole = _keys(order, keying._replace(lowest=_LEAST, highest=_MOST), values, bounds, codes)
         found = [
@@ -157,6 +162,9 @@ def _binary(
     ends: np.ndarray | None,
     codes: np.ndarray | None,
 ) -> PageBounds:
+    if starts is None and order.width == 0:  # FIXED_LEN_BYTE_ARRAY(0)
+        empty = [b"" if count else None for count in num_values]
+        return PageBounds(order, num_values, empty, empty)
     starts, ends, width = (_EMPTY8 if starts is None else starts), (_EMPTY8 if ends is None else ends), order.width
     entries = 0 if codes is None else len(values) // width if width else len(starts)
     found = np.empty((len(num_values), 2), np.int64)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numparq.util.bounded_cache import BoundedCache
 
 from .column_order import ColumnOrder
-from .page_bounds import DEFAULT_TRUNCATE_LENGTH, PageBounds, truncate_max_value, truncate_min_value
+from .statistics import PageStatistics
 from .thrift.decode import read_record
 from .thrift.layout import ThriftLayout, thrift_layout
+from .thrift.templates import ABSENT, StructRecords, StructTemplate
 
 if TYPE_CHECKING:
     from numparq.plan.chunk_pages import ChunkPages
@@ -32,9 +33,11 @@ __all__ = [
     "UNORDERED",
     "ColumnIndex",
     "OffsetIndex",
+    "add_column_index",
+    "add_offset_index",
     "boundary_order",
-    "build_column_index",
-    "build_offset_index",
+    "column_index_template",
+    "offset_index_template",
 ]
 
 UNORDERED, ASCENDING, DESCENDING = range(3)  # BoundaryOrder
@@ -52,65 +55,80 @@ _LOCATION = {PAGE_OFFSET: "offset", PAGE_SIZE: "compressed_page_size", PAGE_ROW:
 _MAX_CACHED_PAGES = 4
 
 
-def build_offset_index(
-    offsets: Sequence[int],
-    compressed_page_sizes: Sequence[int],
-    first_row_indexes: Sequence[int],
-    sizes: PageSizeStatistics | None = None,
-) -> dict[str, Any]:
-    """Build an OffsetIndex from offset, size in bytes (header included) and first row of each data page."""
-    locations = zip(offsets, compressed_page_sizes, first_row_indexes, strict=True)
-    found: dict[str, Any] = {
-        "page_locations": [
-            {"offset": int(offset), "compressed_page_size": int(size), "first_row_index": int(row)}
-            for offset, size, row in locations
-        ]
-    }
-    if sizes is not None and sizes.byte_array_bytes is not None:
-        found["unencoded_byte_array_data_bytes"] = sizes.byte_array_bytes.tolist()
-    return found
+@lru_cache(maxsize=1)
+def column_index_template() -> StructTemplate:
+    """Return the template of the records of `add_column_index`."""
+    return StructTemplate(
+        "ColumnIndex",
+        (
+            "null_pages",
+            "min_values",
+            "max_values",
+            "boundary_order",
+            "null_counts",
+            "repetition_level_histograms",
+            "definition_level_histograms",
+            "nan_counts",
+        ),
+    )
 
 
-def build_column_index(
-    pages: PageBounds,
-    null_counts: Sequence[int],
-    sizes: PageSizeStatistics | None = None,
-    *,
-    length: int = DEFAULT_TRUNCATE_LENGTH,
-) -> dict[str, Any] | None:
-    """Build a ColumnIndex, with bounds truncated to `length` bytes; None if the column chunk can have none.
+@lru_cache(maxsize=1)
+def offset_index_template() -> StructTemplate:
+    """Return the template of the records of `add_offset_index`."""
+    return StructTemplate("OffsetIndex", ("page_locations", "unencoded_byte_array_data_bytes"))
+
+
+def add_offset_index(records: StructRecords, locations: Sequence[int], byte_counts: np.ndarray | None) -> None:
+    """Add an OffsetIndex.
+
+    `locations` has offset, size in bytes (header included) and first row of each data page, one page after another.
+    """
+    records.words += (len(records.items), len(locations) // 3)
+    records.items += locations
+    records.words += _list_words(None if byte_counts is None else byte_counts.tolist(), records.items)
+
+
+def add_column_index(
+    records: StructRecords, pages: PageStatistics, sizes: PageSizeStatistics, first: int, last: int
+) -> bool:
+    """Add the ColumnIndex of pages `first` to `last` (exclusive), unless the column chunk can have none.
 
     That is a type without order, a page of only NaNs under the type's order, or a maximum that cannot be cut.
     """
-    if pages.order.kind == "none":
-        return None
-    null_pages = [not count for count in pages.num_values]
-    lows = [_bound(low, length, pages.order, truncate_min_value) for low in pages.min_values]
-    highs = [_bound(high, length, pages.order, truncate_max_value) for high in pages.max_values]
-    if any(
-        (low is None or high is None) and not empty for low, high, empty in zip(lows, highs, null_pages, strict=True)
+    bounds, count = pages.bounds, last - first
+    if bounds.order.kind == "none":
+        return False
+    lows, highs = pages.min_values[first:last], pages.max_values[first:last]
+    num_values = bounds.num_values[first:last]
+    if (None in lows or None in highs) and any(
+        (low is None or high is None) and values for low, high, values in zip(lows, highs, num_values, strict=True)
     ):
-        return None
-    found: dict[str, Any] = {
-        "null_pages": null_pages,
-        "min_values": [low or b"" for low in lows],
-        "max_values": [high or b"" for high in highs],
-        "boundary_order": boundary_order(
-            pages.order, [low for low in lows if low is not None], [high for high in highs if high is not None]
-        ),
-        "null_counts": [int(count) for count in null_counts],
-    }
-    if sizes is not None:
-        for name, counts in (("repetition", sizes.repetition_histograms), ("definition", sizes.definition_histograms)):
-            if counts is not None:
-                found[f"{name}_level_histograms"] = counts.reshape(-1).tolist()
-    if pages.nan_counts is not None:
-        found["nan_counts"] = list(pages.nan_counts)
-    return found
+        return False
+    words, items = records.words, records.items
+    words += _list_words([not values for values in num_values], items)
+    for bound in (lows, highs):
+        words += (len(items), count)
+        for value in bound:
+            items += records.strings.add(value or b"")
+    words.append(ASCENDING if count == 1 else boundary_order(bounds.order, *_present(lows, highs)))
+    words += _list_words(pages.null_counts[first:last], items)
+    for histograms in (sizes.repetition_histograms, sizes.definition_histograms):
+        words += _list_words(None if histograms is None else histograms[first:last].reshape(-1).tolist(), items)
+    words += _list_words(None if bounds.nan_counts is None else bounds.nan_counts[first:last], items)
+    return True
 
 
-def _bound(value: bytes | None, length: int, order: ColumnOrder, truncate: Any) -> bytes | None:
-    return None if value is None else truncate(value, length, order)[0]
+def _list_words(values: Sequence[int] | None, items: list[int]) -> tuple[int, int]:
+    """Return the words of a list of integers; append them to the items."""
+    if values is None:
+        return ABSENT, 0
+    items += values
+    return len(items) - len(values), len(values)
+
+
+def _present(lows: list[bytes | None], highs: list[bytes | None]) -> tuple[list[bytes], list[bytes]]:
+    return [low for low in lows if low is not None], [high for high in highs if high is not None]
 
 
 def boundary_order(order: ColumnOrder, min_values: Sequence[bytes], max_values: Sequence[bytes]) -> int:
@@ -196,12 +214,14 @@ class ColumnIndex:
 
 
 class OffsetIndex:
-    """A decoded OffsetIndex; `locations` (int64, (pages, 3)) is as in `ChunkPages`, but unchecked."""
+    """A decoded OffsetIndex; `locations` and `needs_dictionary` are as in `ChunkPages`, but unchecked."""
 
-    __slots__ = ("cache", "locations")
+    __slots__ = ("cache", "locations", "needs_dictionary")
 
-    def __init__(self, locations: np.ndarray) -> None:
+    def __init__(self, locations: np.ndarray, needs_dictionary: np.ndarray | None = None) -> None:
         self.locations = locations
+        unknown = np.full(len(locations), UNKNOWN, np.int8) if needs_dictionary is None else needs_dictionary
+        self.needs_dictionary: np.ndarray = unknown
         self.cache = BoundedCache(_MAX_CACHED_PAGES)
 
     @classmethod

@@ -13,10 +13,12 @@ import numpy as np
 from numparq.errors import InvalidFileError
 
 from .footer.file_metadata import Footer, SchemaElements
+from .key_values.spark import TODAYS_CALENDAR, SparkCalendar
+from .legacy_calendar import Rebase
 from .logical_type import LogicalType, LogicalTypeReader
 from .physical_type import FIXED_LEN_BYTE_ARRAY, PHYSICAL_NAMES
 
-__all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema", "leaf_ordinal"]
+__all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema", "leaf_ordinal", "shared_schema"]
 
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
@@ -49,6 +51,8 @@ class Leaf:
         Position in the list of schema elements.
     element_levels : tuple of int
         0, then for each enclosing list, outermost first, the lowest definition level at which it has an element.
+    rebase : Rebase or None
+        Conversion of its values from Spark's legacy calendar.
     """
 
     index: int
@@ -62,6 +66,7 @@ class Leaf:
     repetition: int = OPTIONAL
     element: int = -1
     element_levels: tuple[int, ...] = (0,)
+    rebase: Rebase | None = None
 
     def __hash__(self) -> int:
         return hash((self.index, self.path))  # cheap, and distinct for nearly all leaf columns
@@ -107,10 +112,24 @@ class SchemaTree(NamedTuple):
     depth: list[int]
 
 
-def footer_schema(footer: Footer) -> Schema:
-    """Return the schema of a footer; files with the same schema share one cached instance."""
-    part = footer.schema_elements
-    return _shared(part) if part.is_cached else Schema(part)
+def footer_schema(footer: Footer, calendar: SparkCalendar | None = None) -> Schema:
+    """Return the schema of a footer; files with the same schema and calendar share one cached instance.
+
+    `calendar` is that of files whose key-values do not say.
+    """
+    if calendar is None and footer.plain_schema is not None:
+        plain: Schema = footer.plain_schema
+        return plain
+    stored = SparkCalendar.from_key_values(footer.key_value_metadata, calendar)
+    made = shared_schema(footer.schema_elements, stored)
+    if calendar is None:
+        footer.plain_schema = made
+    return made
+
+
+def shared_schema(part: SchemaElements, calendar: SparkCalendar) -> Schema:
+    """Return the schema of schema elements in a calendar; one cached instance unless it is large."""
+    return _shared(part, calendar) if part.is_cached else Schema(part, calendar)
 
 
 class Schema:
@@ -122,10 +141,13 @@ class Schema:
         Names of the top-level columns.
     num_leaves : int
         Number of leaf columns.
+    calendar : SparkCalendar
+        Calendar of its days and instants.
     """
 
-    def __init__(self, footer: Footer | SchemaElements) -> None:
+    def __init__(self, footer: SchemaElements, calendar: SparkCalendar = TODAYS_CALENDAR) -> None:
         self._footer = footer
+        self.calendar = calendar
         self._records = footer.schema_records
         slots = footer.schema_layout.slots
         self._name, self._type, self._length = slots["name"].word, slots["type"].word, slots["type_length"].word
@@ -185,6 +207,11 @@ class Schema:
         return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
 
     # --- columns ----------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the top-level columns, as pyarrow calls them."""
+        return self.columns
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -285,7 +312,10 @@ class Schema:
         if repetition > REPEATED:
             raise InvalidFileError(f"the column has the unknown repetition type {repetition}", column=".".join(path))
         index, logical = int(self._first_leaf[element]), self._logical_types.read(record)
-        return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
+        logical = self.calendar.logical_type(physical, logical)
+        leaf = Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
+        rebase = self.calendar.rebase(physical, logical)
+        return leaf if rebase is None else replace(leaf, rebase=rebase)
 
     # --- text -------------------------------------------------------------------------------------------------------
 
@@ -319,13 +349,16 @@ class Schema:
         end = ";" if self._footer.is_leaf[element] else " {" if self._children[element] else " {}"
         return " ".join(words) + end
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return shared_schema, (self._footer, self.calendar)
+
     def __repr__(self) -> str:
         return f"<Schema of {len(self.columns)} columns>\n{self}"
 
 
 @lru_cache(maxsize=64)
-def _shared(part: SchemaElements) -> Schema:
-    return Schema(part)
+def _shared(part: SchemaElements, calendar: SparkCalendar) -> Schema:
+    return Schema(part, calendar)
 
 
 def _walk(children: list[int]) -> SchemaTree:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,9 @@ from numparq.kernels import statistics_kernels
 
 from .physical_type import BYTE_ARRAY
 from .schema import Leaf
+from .thrift.templates import ABSENT
 
-__all__ = ["PageSizeStatistics", "build_size_statistics", "compute_page_sizes"]
+__all__ = ["PageSizeStatistics", "compute_page_sizes", "size_words"]
 
 _EMPTY4 = np.empty(0, np.int32)
 
@@ -32,6 +32,13 @@ class PageSizeStatistics:
     definition_histograms: np.ndarray | None = None
     repetition_histograms: np.ndarray | None = None
     byte_array_bytes: np.ndarray | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all can be omitted."""
+        return (
+            self.definition_histograms is None and self.repetition_histograms is None and self.byte_array_bytes is None
+        )
 
 
 def compute_page_sizes(
@@ -68,11 +75,21 @@ def _histograms(levels: np.ndarray, bounds: np.ndarray, num_levels: int) -> np.n
     return counts
 
 
-def build_size_statistics(sizes: PageSizeStatistics) -> dict[str, Any] | None:
-    """Build the SizeStatistics of a column chunk from those of its pages; None if all fields can be omitted."""
-    fields = {
-        "unencoded_byte_array_data_bytes": sizes.byte_array_bytes,
-        "repetition_level_histogram": sizes.repetition_histograms,
-        "definition_level_histogram": sizes.definition_histograms,
-    }
-    return {name: pages.sum(axis=0).tolist() for name, pages in fields.items() if pages is not None} or None
+# Fields of SizeStatistics, in the order of the words of `size_words`.
+SIZE_FIELDS = ("unencoded_byte_array_data_bytes", "repetition_level_histogram", "definition_level_histogram")
+NO_SIZES = (ABSENT, ABSENT, 0, ABSENT, 0)
+
+
+def size_words(sizes: PageSizeStatistics, first: int, last: int, items: list[int]) -> tuple[int, ...]:
+    """Return the words of the SizeStatistics of pages `first` to `last` (exclusive); append its items."""
+    if sizes.is_empty:
+        return NO_SIZES
+    counts = sizes.byte_array_bytes
+    words = [ABSENT if counts is None else int(counts[first:last].sum())]
+    for histograms in (sizes.repetition_histograms, sizes.definition_histograms):
+        if histograms is None:
+            words += (ABSENT, 0)
+        else:
+            words += (len(items), histograms.shape[1])
+            items += histograms[first:last].sum(axis=0).tolist()
+    return tuple(words)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from .column_order import NO_ORDER, ColumnOrder, leaf_order
 from .page_bounds import DEFAULT_TRUNCATE_LENGTH, PageBounds, truncate_max_value, truncate_min_value
 from .schema import Leaf
+from .thrift.templates import ABSENT, RecordStrings
 from .writer_quirks import DEPRECATED_MIN_MAX, untrusted_statistics
 
-__all__ = ["ValueBounds", "build_chunk_statistics", "build_page_statistics", "merge_page_bounds"]
+__all__ = ["STATISTICS_FIELDS", "PageStatistics", "ValueBounds", "merge_page_bounds"]
+
+# Fields of Statistics that are written, in the order of the words of `PageStatistics`.
+STATISTICS_FIELDS = (
+    "null_count",
+    "max_value",
+    "min_value",
+    "is_max_value_exact",
+    "is_min_value_exact",
+    "nan_count",
+)
+NO_STATISTICS = (ABSENT, ABSENT, 0, ABSENT, 0, ABSENT, ABSENT, ABSENT)
 
 # Kinds for which the deprecated min and max are used: these have no declared order and always compare as signed.
 _COMPARED_AS_SIGNED = ("boolean", "signed", "float")
@@ -23,59 +36,76 @@ class ValueBounds(NamedTuple):
     nan_count: int | None
 
 
-def merge_page_bounds(pages: PageBounds) -> ValueBounds:
-    """Return the bounds of a column chunk from those of its pages.
+class PageStatistics:
+    """Statistics of the pages of consecutive column chunks, with truncated bounds, as words of Thrift records.
+
+    Attributes
+    ----------
+    min_values, max_values : list of bytes or None
+        Bounds of each page, truncated to `length` bytes; None if a page has none, or it cannot be truncated.
+    """
+
+    def __init__(self, bounds: PageBounds, null_counts: Sequence[int], length: int = DEFAULT_TRUNCATE_LENGTH) -> None:
+        self.bounds = bounds
+        self.null_counts = null_counts
+        self.min_values, self._min_exact = _truncate_bounds(bounds.min_values, length, bounds.order, truncate_min_value)
+        self.max_values, self._max_exact = _truncate_bounds(bounds.max_values, length, bounds.order, truncate_max_value)
+
+    def words(self, first: int, last: int, strings: RecordStrings) -> tuple[int, ...]:
+        """Return the words of `STATISTICS_FIELDS` of pages `first` to `last` (exclusive) together.
+
+        The deprecated `min` and `max` are not written: the specification allows but does not require them.
+        """
+        low, high = _extreme_pages(self.bounds, first, last)
+        min_value, max_value = self.min_values[low], self.max_values[high]
+        nans = self.bounds.nan_counts
+        return (
+            self.null_counts[first] if last - first == 1 else sum(self.null_counts[first:last]),
+            *strings.add(max_value),
+            *strings.add(min_value),
+            ABSENT if max_value is None else self._max_exact[high],
+            ABSENT if min_value is None else self._min_exact[low],
+            ABSENT if nans is None else sum(nans[first:last]),
+        )
+
+
+def _truncate_bounds(
+    values: list[bytes | None],
+    length: int,
+    order: ColumnOrder,
+    truncate: Callable[[bytes, int, ColumnOrder], tuple[bytes | None, bool]],
+) -> tuple[list[bytes | None], list[bool]]:
+    """Return truncated bounds, and whether each is exact."""
+    if all(value is None or len(value) <= length for value in values):
+        return values, [True] * len(values)
+    found = [(None, False) if value is None else truncate(value, length, order) for value in values]
+    return [value for value, _ in found], [exact for _, exact in found]
+
+
+def _extreme_pages(pages: PageBounds, first: int, last: int) -> tuple[int, int]:
+    """Return the pages with the least and the largest bound of those from `first` to `last` (exclusive).
 
     Under IEEE 754 total order, all-NaN pages count only if there are no others.
     """
+    if last - first == 1:
+        return first, first
     lows, highs, nans = pages.min_values, pages.max_values, pages.nan_counts
-    wanted = [page for page, low in enumerate(lows) if low is not None]
+    wanted = [page for page in range(first, last) if lows[page] is not None]
     if nans is not None:
         wanted = [page for page in wanted if nans[page] < pages.num_values[page]] or wanted
-    if not wanted:
-        return ValueBounds(None, None, None if nans is None else sum(nans))
-    if len(wanted) == 1:
-        return ValueBounds(lows[wanted[0]], highs[wanted[0]], None if nans is None else sum(nans))
+    if len(wanted) < 2:
+        return (*wanted, *wanted) if wanted else (first, first)  # type: ignore[return-value]
     key = pages.order.sort_key
-    low = min((low for page in wanted if (low := lows[page]) is not None), key=key)
-    high = max((high for page in wanted if (high := highs[page]) is not None), key=key)
-    return ValueBounds(low, high, None if nans is None else sum(nans))
+    return min(wanted, key=lambda page: key(lows[page] or b"")), max(wanted, key=lambda page: key(highs[page] or b""))
 
 
-def build_chunk_statistics(
-    pages: PageBounds, null_count: int, *, distinct_count: int | None = None, length: int = DEFAULT_TRUNCATE_LENGTH
-) -> dict[str, Any]:
-    """Build the Statistics of a column chunk, with bounds truncated to `length` bytes.
-
-    The deprecated `min` and `max` are not written: the specification allows but does not require them.
-    """
-    found = _statistics(pages.order, merge_page_bounds(pages), null_count, length)
-    if distinct_count is not None:
-        found["distinct_count"] = distinct_count
-    return found
-
-
-def build_page_statistics(
-    pages: PageBounds, page: int, null_count: int, *, length: int = DEFAULT_TRUNCATE_LENGTH
-) -> dict[str, Any]:
-    """Build the Statistics of a page header, with bounds truncated to `length` bytes."""
-    nan_count = None if pages.nan_counts is None else pages.nan_counts[page]
-    bounds = ValueBounds(pages.min_values[page], pages.max_values[page], nan_count)
-    return _statistics(pages.order, bounds, null_count, length)
-
-
-def _statistics(order: ColumnOrder, bounds: ValueBounds, null_count: int, length: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"null_count": null_count}
-    for name, value, truncate in (
-        ("max", bounds.max_value, truncate_max_value),
-        ("min", bounds.min_value, truncate_min_value),
-    ):
-        bound, exact = (None, False) if value is None else truncate(value, length, order)
-        if bound is not None:
-            found[f"{name}_value"], found[f"is_{name}_value_exact"] = bound, exact
-    if bounds.nan_count is not None:
-        found["nan_count"] = bounds.nan_count
-    return found
+def merge_page_bounds(pages: PageBounds) -> ValueBounds:
+    """Return the bounds of a column chunk from those of its pages."""
+    nan_count = None if pages.nan_counts is None else sum(pages.nan_counts)
+    if not pages.num_values:
+        return ValueBounds(None, None, nan_count)
+    low, high = _extreme_pages(pages, 0, len(pages.num_values))
+    return ValueBounds(pages.min_values[low], pages.max_values[high], nan_count)
 
 
 def deprecated_order(leaf: Leaf, order: ColumnOrder, created_by: str | None) -> ColumnOrder:

@@ -9,7 +9,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from numparq.kernels.enums import BIT_PACKED
-from numparq.kernels.tables import ALWAYS_COMPRESSED, BIT_PACKED_LOW, PREFIX_CARRYOVER
+from numparq.kernels.tables import (
+    ALWAYS_COMPRESSED,
+    ARRAY_FILLERS,
+    BIT_PACKED_LOW,
+    PADDED_PAGES,
+    PREFIX_CARRYOVER,
+    UNKNOWN_END,
+)
 
 from .column_order import leaf_order
 from .physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
@@ -20,8 +27,9 @@ __all__ = ["TOLERATED_DEFECTS", "ToleratedDefect", "resolve_check"]
 Version = tuple[int, ...]
 
 # "parquet-mr version 1.8.0-SNAPSHOT (build 1234)", "DuckDB version v1.1.0 (build 1234)", "ClickHouse v25.3.2.39"
-_FORM = re.compile(r"\s*(.*?)(?:\s+version)?\s+v?(\d+)(?:\.(\d+))?(?:\.(\d+))?([^\s(]*)", re.IGNORECASE)
-_NAME = re.compile(r"\s*(.*?)\s*(?:\bversion\b.*)?$", re.IGNORECASE | re.DOTALL)
+_RELEASE = re.compile(r"\sv?(\d+)(?:\.(\d+))?(?:\.(\d+))?([^\s(]*)")
+_VERSION = re.compile(r"\bversion\b")
+_MAX_CREATED_BY = 1000
 
 _LONGEST_DICTIONARY_HEADER = 100
 
@@ -52,7 +60,11 @@ class PageQuirks:
 # Writer (`ApplicationVersion.name`), first sound release (None: none), quirks before it. The first match counts.
 _PAGE_QUIRKS: tuple[tuple[str, Version | None, PageQuirks], ...] = (
     # The chunk size lacked the header of the dictionary page (PARQUET-816); the next quirk applies as well.
-    ("parquet-mr", (1, 2, 9), PageQuirks(_LONGEST_DICTIONARY_HEADER, string_flags=PREFIX_CARRYOVER)),
+    (
+        "parquet-mr",
+        (1, 2, 9),
+        PageQuirks(_LONGEST_DICTIONARY_HEADER, page_flags=UNKNOWN_END, string_flags=PREFIX_CARRYOVER),
+    ),
     # The first string of a DELTA_BYTE_ARRAY page shares a prefix with the last of the previous page (PARQUET-246).
     ("parquet-mr", (1, 8, 0), PageQuirks(string_flags=PREFIX_CARRYOVER)),
     ("", None, PageQuirks(string_flags=PREFIX_CARRYOVER)),  # may be the same writer (PARQUET-297)
@@ -60,6 +72,10 @@ _PAGE_QUIRKS: tuple[tuple[str, Version | None, PageQuirks], ...] = (
     ("parquet-cpp", None, PageQuirks(page_flags=ALWAYS_COMPRESSED)),
     # Every page header has a CRC of 0.
     ("parquet.jl", None, PageQuirks(has_checksums=False)),
+    # Eight zero bytes follow the values of every page, so that its own decoder may read too far.
+    ("fastparquet-python", None, PageQuirks(page_flags=PADDED_PAGES)),
+    # A null ARRAY(n) has n entries at the level of the null, which continue the list.
+    ("duckdb", None, PageQuirks(page_flags=ARRAY_FILLERS)),
     # BIT_PACKED levels have the bit order of the RLE/bit-packing hybrid (IMPALA-3006).
     ("impala", None, PageQuirks(bit_packed=BIT_PACKED_LOW)),
 )
@@ -182,6 +198,18 @@ class ToleratedDefect:
     why: str
 
 
+# Warning -> error, for null counts of columns in lists that are too small.
+LIST_NULL_COUNTS = {
+    "writer-list-page-nulls": "page-null-count",
+    "writer-list-nulls": "stats-null-count",
+    "writer-list-index-nulls": "column-index-null-counts",
+}
+_LIST_NULL_WRITERS: Mapping[str, Version | None] = {
+    "parquet-cpp": None,
+    "parquet-cpp-arrow": (26, 0, 0),
+    "duckdb": None,
+}
+
 # Keyed by the check that reports the warning.
 TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
     "writer-bool": ToleratedDefect(
@@ -194,11 +222,19 @@ TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
         {"parquet-cpp": None, "parquet-cpp-arrow": (12, 0, 0), "parquet-mr": (1, 18, 0)},
         "not counted in columns without statistics, apache/arrow#34326, parquet-java#3585",
     ),
+    **{
+        warning: ToleratedDefect(error, _LIST_NULL_WRITERS, "too small in lists, apache/arrow#51097, duckdb#24936")
+        for warning, error in LIST_NULL_COUNTS.items()
+    },
     "writer-row-count": ToleratedDefect(
         "page-row-count",
         {"parquet-cpp": None, "parquet-cpp-arrow": (12, 0, 0), **dict.fromkeys(_GO)},
         "Go writers leave it at 0, and parquet-cpp counted values, apache/arrow#34086",
     ),
+    "writer-padding": ToleratedDefect(
+        "page-bytes", {"fastparquet-python": None}, "fastparquet adds eight zero bytes to every data page"
+    ),
+    "writer-array": ToleratedDefect("page-levels", {"duckdb": None}, "as DuckDB writes null values of type ARRAY"),
     "writer-deltas": ToleratedDefect("page-deltas", {"duckdb": None}, "DuckDB encodes them as INT64 deltas"),
 }
 
@@ -225,14 +261,16 @@ class ApplicationVersion(NamedTuple):
 @lru_cache(maxsize=256)
 def parse_created_by(created_by: str | None) -> ApplicationVersion:
     """Parse the footer's `created_by` into name and version."""
-    text = (created_by or "")[:1000]
-    match = _FORM.match(text)
-    if match is None:
-        name = _NAME.match(text)
-        return ApplicationVersion(name.group(1).lower() if name else "", None)
-    suffix = match.group(5)
-    numbers = (int(number or 0) for number in match.group(2, 3, 4))
-    return ApplicationVersion(match.group(1).lower(), (*numbers, int(not suffix or suffix[0] in ".+")))
+    text = (created_by or "")[:_MAX_CREATED_BY].strip().lower()
+    release = _RELEASE.search(text)
+    if release is None:
+        return ApplicationVersion(_VERSION.split(text, maxsplit=1)[0].strip(), None)
+    *numbers, suffix = release.groups(default="0")
+    name = text[: release.start()].rstrip()
+    before = name.removesuffix("version")
+    if before != before.rstrip():  # "version" is a word of its own
+        name = before.rstrip()
+    return ApplicationVersion(name, (*map(int, numbers), int(not suffix or suffix[0] in ".+")))
 
 
 @lru_cache(maxsize=256)
@@ -261,6 +299,12 @@ def untrusted_statistics(created_by: str | None, leaf: Leaf) -> frozenset[str]:
     Any of ``"min_max"``, ``"deprecated_min_max"``, ``"null_count"``, ``"column_index"``, ``"offset_index"``.
     """
     return frozenset(what for bug in statistics_quirks(created_by, leaf) for what in bug.untrusted)
+
+
+def null_count_check(error: str, is_in_list: bool, declared: int, actual: int) -> str:
+    """Return the check for a null count that differs from the data: a warning of known writers, or `error`."""
+    is_quirk = is_in_list and 0 <= declared < actual
+    return next((warning for warning, other in LIST_NULL_COUNTS.items() if is_quirk and other == error), error)
 
 
 def resolve_check(check: str, message: str, created_by: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numparq.format.key_values.arrow import arrow_schema_value
+from numparq.util import pandas_version  # noqa: F401  (before anything of pandas 3)
 
 from .frame import ShreddedFrame, shred_frame
 

@@ -33,7 +33,7 @@ def arrow_values(values: Any) -> ColumnValues:
     if isinstance(chunked.type, pa.DictionaryType):
         return _dictionary_values(chunked)
     if isinstance(chunked.type, pa.RunEndEncodedType):
-        return _cast_values(chunked, chunked.type.value_type)
+        return _decode_runs(chunked)
     arrow_type = type_from_pyarrow(chunked.type)
     parquet_type(arrow_type)
     convert = _converter(arrow_type)
@@ -52,6 +52,18 @@ def _chunks(chunked: Any, start: int, stop: int) -> list[Any]:
     import pyarrow as pa
 
     return [pa.nulls(0, chunked.type)]  # pa.array cannot build a dictionary of null type
+
+
+def _decode_runs(chunked: Any) -> ColumnValues:
+    """Return run-end encoded values, decoded when their rows are read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def decoded(start: int, stop: int) -> Any:
+        chunks = [pc.run_end_decode(chunk) for chunk in chunked.slice(start, stop - start).chunks]
+        return arrow_values(pa.chunked_array(chunks, chunked.type.value_type))
+
+    return ColumnValues(decoded(0, 0).type, lambda start, stop: decoded(start, stop).read_leaves(0, stop - start))
 
 
 def _cast_values(chunked: Any, data_type: Any) -> ColumnValues:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,10 +14,13 @@ import pandas as pd
 from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
-from numparq.format.key_values.pandas import attrs_entries, column_entry, encode_document, label_entries
+from numparq.format.key_values.pandas import column_entry, encode_document, label_entries
+from numparq.format.key_values.pandas_dtypes import ATTRS_KEY
 from numparq.format.key_values.pandas_labels import add_label_note
+from numparq.format.key_values.python_values import value_to_json
 from numparq.format.schema import OPTIONAL
 from numparq.types.arrow_fields import field_from_node
+from numparq.util.arguments import is_flag
 
 from .cast.table import cast_values
 from .column_values import ColumnValues, FlatColumn, NestedValuesError, flat_values
@@ -40,6 +44,8 @@ class ShreddedFrame:
         Categories of the columns that are ordered Categoricals.
     inferred_columns : frozenset of str
         Columns whose type follows from their values, not their dtype: a slice of rows may have another type.
+    arrow_schema : str or None
+        Value of ``ARROW:schema``, if it does not follow from `arrow_fields`.
     """
 
     columns: list[SourceColumn]
@@ -48,6 +54,7 @@ class ShreddedFrame:
     key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
     ordered_categories: dict[str, pd.Index] = field(default_factory=dict)
     inferred_columns: frozenset[str] = frozenset()
+    arrow_schema: str | None = None
 
     def slice(self, start: int, stop: int) -> ShreddedFrame:
         """Return rows `start` to `stop` (exclusive) with the types and metadata of all rows, without a copy."""
@@ -84,8 +91,9 @@ def shred_frame(
 
     `index=None` stores a RangeIndex in the metadata only. No index level gets a name in `reserved`.
     """
-    if not isinstance(df, pd.DataFrame):
-        raise TypeError(f"df must be a DataFrame, not {type(df).__name__}")
+    if index is not None and not is_flag(index):
+        raise TypeError(f"index must be True, False or None, not {index!r}")
+    check_frame(df)
     given = parse_schema(schema)
     parts, levels = frame_columns(df, index, reserved)
     if given.is_complete:
@@ -109,6 +117,16 @@ def shred_frame(
     return ShreddedFrame(
         columns, len(df), fields, _key_value_metadata(df, levels, entries, index is not False), ordered, inferred
     )
+
+
+def check_frame(df: object) -> None:
+    """Raise TypeError for anything but a DataFrame; the caller has taken Arrow data."""
+    if isinstance(df, pd.DataFrame):
+        return
+    kind = f"{type(df).__module__}.{type(df).__qualname__}".removeprefix("builtins.")
+    method = next((name for name in ("collect", "to_frame") if hasattr(df, name)), None)
+    hint = f"; call its {method}() first" if method else ""
+    raise TypeError(f"df must be a pandas.DataFrame, or Arrow data such as a polars.DataFrame, not {kind}{hint}")
 
 
 def shred_column(name: str, values: Any, user_column: UserColumn | None = None) -> SourceColumn:
@@ -165,9 +183,35 @@ def _range_values(index: pd.RangeIndex) -> ColumnValues:
 def _key_value_metadata(
     df: pd.DataFrame, levels: list[Any], entries: list[dict[str, Any]], with_index: bool
 ) -> dict[str, str | bytes]:
-    attrs = attrs_entries(df.attrs)
+    attrs = _attrs_entries(df.attrs)
     labels = label_entries(df.columns) if with_index else []
     metadata: dict[str, str | bytes] = {"pandas": encode_document(levels, labels, entries, attrs)}
     if attrs["attributes"]:
         metadata["PANDAS_ATTRS"] = json.dumps(attrs["attributes"])
     return metadata
+
+
+def _attrs_entries(attrs: dict[Any, Any]) -> dict[str, Any]:
+    """Return the document's entries for ``DataFrame.attrs``: plain JSON, and numparq's note if that is lossy.
+
+    UserWarning if neither can hold it.
+    """
+    try:
+        text = json.dumps(attrs)
+    except (TypeError, ValueError, RecursionError) as error:
+        text, why = None, error
+    if text is not None and _is_same(json.loads(text), attrs):
+        return {"attributes": attrs}
+    try:
+        return {"attributes": json.loads(text or "{}"), ATTRS_KEY: value_to_json(attrs)}
+    except (TypeError, ValueError, RecursionError):
+        if text is None:
+            warnings.warn(f"DataFrame.attrs cannot be written: {why}", UserWarning, stacklevel=3)
+        return {"attributes": json.loads(text or "{}")}
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    try:
+        return bool(found == value)
+    except ValueError:  # the values hold an array
+        return False

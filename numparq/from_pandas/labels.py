@@ -94,13 +94,18 @@ class FrameColumn:
     note: LabelNote = None
 
 
+def level_values(index: pd.Index, number: int) -> pd.Index:
+    """Return a level's values for all rows by its number, which pandas would take for a name that is an integer."""
+    return index.set_names([None] * index.nlevels).get_level_values(number).rename(index.names[number])
+
+
 class IndexLevel:
     """A level of a MultiIndex as codes and distinct values; behaves like an Index as far as needed here."""
 
     def __init__(self, index: pd.MultiIndex, number: int) -> None:
         self._codes = index.codes[number]
         self._values = index.levels[number]
-        self._spread: Callable[[], pd.Index] = lambda: index.get_level_values(number)
+        self._spread: Callable[[], pd.Index] = lambda: level_values(index, number)
         self.name = index.names[number]
         self.dtype = self._values.dtype
 
@@ -125,7 +130,7 @@ def _index_levels(index: pd.Index) -> list[Any]:
     if not isinstance(index, pd.MultiIndex):
         return [index]
     return [
-        index.get_level_values(number) if _needs_values(values, codes) else IndexLevel(index, number)
+        level_values(index, number) if _needs_values(values, codes) else IndexLevel(index, number)
         for number, (values, codes) in enumerate(zip(index.levels, index.codes, strict=True))
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numparq.format.arrow_type import ArrowType
@@ -12,6 +12,8 @@ from numparq.format.schema import OPTIONAL, REPEATED
 from numparq.format.schema_node import SchemaNode
 from numparq.types.arrow_fields import field_from_node
 from numparq.types.parquet_type import parquet_type
+
+_FIELD_ID = b"PARQUET:field_id"  # key in the metadata of a pyarrow field
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +92,6 @@ def parse_column(name: str, kind: Any) -> UserColumn:
 
     nullable = getattr(kind, "nullable", True)
     field = field_from_pyarrow(name, kind.type if hasattr(kind, "nullable") else kind, nullable)
-    return UserColumn(node_from_field(field), field)
+    node = node_from_field(field)
+    field_id = (getattr(kind, "metadata", None) or {}).get(_FIELD_ID)
+    return UserColumn(node if field_id is None else replace(node, field_id=int(field_id)), field)

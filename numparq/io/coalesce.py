@@ -85,12 +85,6 @@ class CoalescedRanges:
         """Total bytes of all requests."""
         return int((self.requests[:, 1] - self.requests[:, 0]).sum())
 
-    def range_bytes(self, fetched: Sequence[np.ndarray], ranges: int) -> np.ndarray:
-        """Return the bytes of byte range number `ranges`, a view of its request's array in `fetched`."""
-        start = int(self.offset_in_request[ranges])
-        data: np.ndarray = fetched[self.request_index[ranges]][start : start + int(self.size[ranges])]
-        return data
-
 
 def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
     """Coalesce byte ranges (int array (ranges, 2): starts and exclusive ends, in any order) into requests.

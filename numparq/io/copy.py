@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numparq.errors import InvalidFileError
+from numparq.util.regular_file import open_regular
 
 from .sink import Sink
 
@@ -57,7 +58,7 @@ def _opened(source: str | os.PathLike[str] | int) -> Iterator[int]:
     if isinstance(source, int):
         yield source
         return
-    descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = open_regular(source)
     try:
         yield descriptor
     finally:

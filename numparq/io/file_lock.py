@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from numparq.util.regular_file import open_regular
+
 __all__ = ["boot_id", "try_lock"]
 
 try:
@@ -26,7 +28,7 @@ class LockedFile:
     def __init__(self, path: str) -> None:
         self._path = path
         while True:
-            self.file: BinaryIO = open(path, "rb")  # noqa: SIM115
+            self.file: BinaryIO = open(path, "rb", opener=open_regular)  # noqa: SIM115
             _lock(self.file)
             if self._is_current_file():
                 break

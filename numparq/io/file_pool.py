@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
 from numparq.errors import InvalidFileError
+from numparq.util.fork_safe_lock import fork_safe_rlock
+from numparq.util.regular_file import open_regular
 
 from .local_source import FileSource
+from .replaced_files import find_replaced_file
 from .source import ByteRanges, ReadLoopSource
 
 __all__ = ["MAX_OPEN_FILES", "FilePool", "PooledFileSource"]
@@ -26,15 +28,20 @@ class FilePool:
     def __init__(self, max_open: int = MAX_OPEN_FILES) -> None:
         self._most = max_open
         self._open: dict[int, weakref.ref[PooledFileSource]] = {}  # by id(), least recently used first
-        self.lock = threading.RLock()
+        self.lock = fork_safe_rlock()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def touch(self, source: PooledFileSource) -> None:
         """Mark a file as most recently used and close idle files over the limit; the caller holds the lock."""
+        reference = self._open.get(id(source))
+        if reference is None or reference() is not source:  # the id may be that of a file that was dropped
+            reference = weakref.ref(source)
+        elif next(reversed(self._open)) == id(source):
+            return
         self._open.pop(id(source), None)
-        self._open[id(source)] = weakref.ref(source)
+        self._open[id(source)] = reference
         self.evict_idle()
 
     def evict_idle(self) -> None:
@@ -71,7 +78,8 @@ _POOL = FilePool()
 class PooledFileSource(ReadLoopSource):
     """A local file that its pool may close; a read reopens it and raises InvalidFileError if it was changed.
 
-    `final_path` is the file's name after a commit renames it.
+    `final_path` is the file's name after a commit renames it. A later commit may keep the file for a time. OSError
+    for a pipe, which cannot be reopened.
     """
 
     def __init__(self, path: str, final_path: str | None = None, pool: FilePool = _POOL) -> None:
@@ -130,10 +138,10 @@ class PooledFileSource(ReadLoopSource):
                 self._pool.evict_idle()  # more than the limit may have been in use at once
 
     def _open(self) -> FileSource:
-        try:
-            return FileSource(self._paths[0])
-        except FileNotFoundError:
-            return FileSource(self._paths[1])
+        for path in self._paths:
+            with suppress(FileNotFoundError):
+                return FileSource(path, open_regular)
+        return FileSource(find_replaced_file(self._paths[1]) or self._paths[1], open_regular)
 
     def _reopen(self) -> FileSource:
         if self._closed:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from numparq.typing import PathLike, StorageOptions
 
-__all__ = ["ResolvedPaths", "resolve_paths", "strip_file_scheme"]
+__all__ = ["ResolvedPaths", "is_url", "name_missing_file", "resolve_paths", "strip_file_scheme"]
 
 
 class ResolvedPaths(NamedTuple):
@@ -44,7 +46,7 @@ def resolve_paths(paths: Sequence[PathLike], storage_options: StorageOptions, fi
             raise ValueError("storage_options cannot be combined with filesystem, which has its own")
         return _on_filesystem(filesystem, names, str)
     names = [strip_file_scheme(name) for name in names]
-    urls = ["://" in name for name in names]
+    urls = list(map(is_url, names))
     if not any(urls):
         if storage_options:
             raise ValueError(f"storage_options need a URL, but {names[0]!r} is a local path")
@@ -55,6 +57,22 @@ def resolve_paths(paths: Sequence[PathLike], storage_options: StorageOptions, fi
             f"{names[urls.index(False)]!r} is a local path"
         )
     return _on_filesystem(*_behind_urls(names, storage_options or {}))
+
+
+@contextmanager
+def name_missing_file(name: str) -> Iterator[None]:
+    """Add the name and the reason to a FileNotFoundError of a remote file system, which may have neither."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if error.errno is not None:
+            raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from error
+
+
+def is_url(name: str) -> bool:
+    """Whether a path is a URL of another scheme than ``file:``."""
+    return "://" in name and not name.startswith("file:")
 
 
 def strip_file_scheme(name: str) -> str:

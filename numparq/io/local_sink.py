@@ -10,6 +10,7 @@ import secrets
 import stat
 
 from .file_lock import boot_id, try_lock
+from .pipe import open_for_writing
 from .sink import Sink, explain_write_error
 
 __all__ = ["TEMPORARY_SUFFIX", "DeviceSink", "FileSink", "sync_folder", "temporary_prefix"]
@@ -30,7 +31,7 @@ class DeviceSink(Sink):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._descriptor = os.open(name, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+        self._descriptor = open_for_writing(name)
 
     def _write(self, view: memoryview) -> int:
         return os.write(self._descriptor, view)
@@ -114,6 +115,9 @@ class FileSink(Sink):
             self._close()
         with contextlib.suppress(OSError):
             os.unlink(self.temporary)
+
+    def _release(self) -> None:
+        self._close()
 
     def __del__(self) -> None:
         if getattr(self, "descriptor", -1) >= 0:

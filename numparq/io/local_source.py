@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import stat
+import tempfile
 import threading
+import time
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from numparq.kernels.tables import SLACK
 
+from .pipe import await_writer, open_for_reading
 from .source import (
     ByteRanges,
     CountingSource,
@@ -21,17 +26,31 @@ from .source import (
     truncated_file_error,
 )
 
-__all__ = ["BytesSource", "FileObjectSource", "FileSource"]
+__all__ = ["BytesSource", "FileIdentity", "FileObjectSource", "FileSource"]
+
+# Time stamps have steps of up to 2 s (FAT): a file that is younger may be written to again without a new one.
+SETTLED_NS = 2 * 10**9
+
+
+class FileIdentity(NamedTuple):
+    """Identity of a local file: differs if the file is replaced, or written to."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
 
 
 class BytesSource(CountingSource):
-    """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``), not copied."""
+    """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``), not copied if they are contiguous."""
 
     is_remote = False
 
     def __init__(self, data: bytes | bytearray | memoryview | np.ndarray, name: str = "<bytes>") -> None:
         super().__init__()
-        self._data = np.frombuffer(data, np.uint8)
+        view = memoryview(data)  # type: ignore[arg-type]
+        self._data = np.frombuffer(view if view.c_contiguous else view.tobytes(), np.uint8)
         self.name = name
         self.size = len(self._data)
 
@@ -67,14 +86,18 @@ class BytesSource(CountingSource):
 class FileSource(ReadLoopSource):
     """A local file, read by `preadv` where the system has it, else under a lock; `identity` is its device and inode.
 
-    It is not mapped into memory: a mapped file that is truncated kills the process.
+    It is not mapped into memory: a mapped file that is truncated kills the process. A pipe, whose end has the footer,
+    is copied to a temporary file first.
     """
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
         super().__init__()
         self.name = os.fspath(path)
-        self._file = open(path, "rb", buffering=0, opener=opener)  # noqa: SIM115  (closed by `close`)
+        self._file = open(path, "rb", buffering=0, opener=opener or open_for_reading)  # noqa: SIM115  (closed by `close`)
         status = os.fstat(self._file.fileno())
+        if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+            self._file = _copy_pipe(self._file, self.name)
+            status = os.fstat(self._file.fileno())
         self.size = status.st_size
         self.identity = status.st_dev, status.st_ino
         self._lock = threading.Lock()
@@ -83,6 +106,13 @@ class FileSource(ReadLoopSource):
         """Return size and modification time (ns), which change when the file is written to."""
         status = os.fstat(self._file.fileno())
         return status.st_size, status.st_mtime_ns
+
+    def file_identity(self) -> FileIdentity | None:
+        """Return the identity; None if another write might not change it, as the file has just been written."""
+        status = os.fstat(self._file.fileno())
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < SETTLED_NS:
+            return None
+        return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def _read_some(self, position: int, out: memoryview) -> int:
         if hasattr(os, "preadv"):
@@ -94,6 +124,19 @@ class FileSource(ReadLoopSource):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _copy_pipe(pipe: io.FileIO, name: str) -> io.FileIO:
+    """Copy a pipe to a temporary file, which disappears when it is closed, and close the pipe."""
+    file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  (closed by `FileSource.close`)
+    try:
+        with pipe:
+            file.write(await_writer(pipe.fileno(), name))
+            shutil.copyfileobj(pipe, file, 1 << 20)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 class FileObjectSource(ReadLoopSource):

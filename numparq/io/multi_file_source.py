@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numparq.errors import InvalidFileError, LimitError
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 from .local_source import FileSource
 from .sibling_files import SiblingFiles
@@ -50,7 +50,7 @@ class MultiFileSource:
         self._files: list[_SiblingFile] = []
         self._ordinals: dict[str, int] = {}
         self._open: dict[int, None] = {}  # ordinals, least recently used first
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
         self._closed = [0, 0]  # requests and bytes of files closed since
 
     @property

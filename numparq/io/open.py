@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from numparq.errors import UnsupportedError
 
+from .filesystem import is_url, strip_file_scheme
 from .local_sink import DeviceSink, FileSink
 from .local_source import BytesSource, FileObjectSource, FileSource
 from .remote_sink import ArrowSink, FsspecSink
@@ -51,14 +52,12 @@ def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions 
     if filesystem is not None:
         if storage_options:
             raise ValueError("storage_options cannot be combined with filesystem, which has its own")
-
         return open_filesystem_sink(filesystem, name)
-    if "://" in name and not name.startswith("file://"):
+    if is_url(name):
         return open_url_sink(name, storage_options or {})
     if storage_options:
         raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
-
-    return open_local_sink(name.removeprefix("file://"))
+    return open_local_sink(strip_file_scheme(name))
 
 
 def open_local_sink(name: str) -> Sink:
@@ -125,21 +124,21 @@ def _open_named_source(name: str, storage_options: Mapping[str, Any], filesystem
     if filesystem is not None:
         if storage_options:
             raise ValueError("storage_options cannot be combined with filesystem, which has its own")
-
         return open_filesystem_source(filesystem, name)
-    if "://" in name and not name.startswith("file://"):
+    if is_url(name):
         return open_url_source(name, storage_options)
     if storage_options:
         raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
-    return open_local_source(name.removeprefix("file://"))
+    return open_local_source(strip_file_scheme(name))
 
 
 def open_local_source(name: str) -> FileSource:
     """Open a local file by its name, ``~`` expanded; raise UnsupportedError for a directory."""
+    path = os.path.expanduser(name)
     try:
-        return FileSource(os.path.expanduser(name))
+        return FileSource(path)
     except OSError:
-        if os.path.isdir(name):
+        if os.path.isdir(path):  # Windows has no error of its own for it
             message = "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files"
             raise UnsupportedError(message, file=name) from None
         raise

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from copy import copy
+from functools import partial
 from itertools import pairwise
 from threading import Lock
 from types import TracebackType
@@ -14,6 +15,7 @@ import numpy as np
 
 from numparq.errors import ParquetError
 from numparq.kernels.tables import SLACK
+from numparq.util.background_threads import BackgroundThreads
 
 from .coalesce import OBJECT_STORE_COALESCING, Coalescing, coalesce
 from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, read_missing_ranges
@@ -124,7 +126,8 @@ def _requests(ranges: np.ndarray, source: Source, coalescing: Coalescing) -> Ite
 class PrefetchedSource:
     """A source that prefetches from another one; thread-safe.
 
-    Errors of a fetch are raised where its bytes are read. The inner source stays open when this one is closed.
+    Errors of a fetch are raised where its bytes are read. The inner source stays open when this one is closed. Without
+    threads, in a forked child and at the end of the interpreter, all bytes are read from the inner source.
 
     Attributes
     ----------
@@ -156,7 +159,7 @@ class PrefetchedSource:
         self._begun: dict[int, PrefetchBatch] = {}
         self._ended: set[int] = set()
         self._ahead = 0  # first batch to prefetch that is not wholly submitted; 0 until one has begun
-        self._pool = ThreadPoolExecutor(_MAX_FETCHES, "numparq-fetch")
+        self._threads = BackgroundThreads(_MAX_FETCHES, "numparq-fetch")
 
     @property
     def num_requests(self) -> int:
@@ -180,6 +183,8 @@ class PrefetchedSource:
 
         A batch may begin again, also after its end.
         """
+        if self._threads.is_forked:
+            return
         with self._lock:
             if self._closed:
                 raise ValueError(f"{self.name} is closed: nothing more can be prefetched")
@@ -190,6 +195,8 @@ class PrefetchedSource:
 
     def end(self, batch: int) -> None:
         """Release the bytes of a batch; one that has not begun is no longer prefetched."""
+        if self._threads.is_forked:
+            return
         with self._lock:
             self._ended.add(batch)
             self._begun.pop(batch, None)
@@ -241,9 +248,12 @@ class PrefetchedSource:
     def _submit(self, load: list[PrefetchRequest]) -> list[PrefetchRequest]:
         """Submit requests to be fetched together in the background; return an empty list for the next ones."""
         if load:
-            future = self._pool.submit(self._fetch, load)
+            future = self._threads.submit(partial(self._fetch, load))
             for piece in load:
                 piece.future = future
+                if future is None:
+                    piece.bypassed = True
+                    self._held -= piece.size
         return []
 
     def _fetch(self, load: list[PrefetchRequest]) -> None:
@@ -288,9 +298,11 @@ class PrefetchedSource:
 
         A view of the request's array, or a copy if the range spans several requests. `slack` is at most SLACK.
         """
+        if self._threads.is_forked or slack > SLACK:
+            return None
         with self._lock:
             pieces = self._requests_covering(position, position + length)
-        if not pieces or slack > SLACK:
+        if not pieces:
             return None
         arrays = [piece.wait() for piece in pieces]
         if len(arrays) == 1 and arrays[0] is not None:
@@ -332,9 +344,11 @@ class PrefetchedSource:
 
     def close(self) -> None:
         """Release all bytes; wait for requests under way and cancel the others."""
+        if self._threads.is_forked:
+            return
         with self._lock:
             self._closed = True
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown()
         with self._lock:
             self._begun.clear()
             self._batches.clear()

@@ -58,6 +58,14 @@ class FsspecSink(Sink):
             with contextlib.suppress(Exception):
                 self._filesystem.rm_file(self._temporary)
 
+    def _release(self) -> None:
+        if _completes_on_close(self._file):
+            self._file.closed = True
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.abort()
+
     def _drop(self) -> None:
         """Discard an upload; close a file that is written in place."""
         if not _completes_on_close(self._file):

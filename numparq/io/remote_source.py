@@ -14,6 +14,7 @@ import numpy as np
 from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.util.worker_pool import WorkerPool
 
+from .filesystem import name_missing_file
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
 __all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "read_ranges_of_files"]
@@ -179,7 +180,8 @@ def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.n
 
 
 def _file_size(filesystem: Any, path: str, name: str) -> int:
-    info = filesystem.info(path)
+    with name_missing_file(name):
+        info = filesystem.info(path)
     if info.get("type") == "directory":
         raise UnsupportedError(
             "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files", file=name

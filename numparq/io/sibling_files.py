@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 
+from .filesystem import is_url, strip_file_scheme
 from .local_source import FileSource
 
 __all__ = ["SiblingFiles", "split_sibling_path"]
@@ -88,8 +89,8 @@ class SiblingFiles:
                 "external_files=True needs the path of a local file: bytes and file objects have no directory to "
                 "find sibling files in"
             )
-        name = os.fsdecode(os.fspath(path)).removeprefix("file://")
-        if "://" in name:
+        name = strip_file_scheme(os.fsdecode(os.fspath(path)))
+        if is_url(name):
             raise UnsupportedError(f"external_files=True needs a local file, but {_abbreviated(name)} is a URL")
         self.folder = os.path.realpath(os.path.dirname(os.path.abspath(os.path.expanduser(name))))
         self._device = os.stat(self.folder).st_dev

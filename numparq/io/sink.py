@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from numparq.util.transaction import foreign_process_error
+
 __all__ = ["BytesSink", "Sink", "StreamSink"]
 
 _ADVICE = {
@@ -47,6 +49,7 @@ class Sink:
         self._num_written = 0
         self._gathered = bytearray()
         self._state = _OPEN
+        self._process = os.getpid()
 
     def write(self, buffer: Any) -> int:
         """Write all of a contiguous buffer and return its size in bytes; the buffer may change afterwards.
@@ -83,6 +86,8 @@ class Sink:
     def _check_open(self) -> None:
         if self._state is not _OPEN:
             raise ValueError(f"{self.name} is {self._state}: nothing more can be written")
+        if self._process != os.getpid():
+            raise foreign_process_error(f"the sink of {self.name}", self._process)
 
     def _write_all(self, view: memoryview) -> None:
         end = self._num_written + len(view)
@@ -120,7 +125,10 @@ class Sink:
         if self._state is _OPEN:
             self._state = state
             self._gathered = bytearray()
-            self._discard()
+            if self._process == os.getpid():
+                self._discard()
+            else:
+                self._release()
 
     def _write(self, view: memoryview) -> int:
         """Write some of the bytes and return how many."""
@@ -131,6 +139,9 @@ class Sink:
 
     def _discard(self) -> None:
         """Remove what was written; raises nothing."""
+
+    def _release(self) -> None:
+        """Release what a forked child inherited, without an effect on what its parent writes."""
 
     def __enter__(self) -> Sink:
         return self

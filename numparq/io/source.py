@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError, LimitError
 from numparq.kernels.tables import SLACK
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 __all__ = [
     "ByteRanges",
@@ -107,7 +107,7 @@ class CountingSource:
 
     def __init__(self) -> None:
         self.num_requests = self.num_bytes = 0
-        self._counting = threading.Lock()
+        self._counting = fork_safe_lock()
 
     def _count(self, num_bytes: int, requests: int = 1) -> None:
         with self._counting:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
+
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 from .source import ByteRanges, Source, check_byte_ranges, read_missing_ranges
 
@@ -27,9 +28,10 @@ class TailSource:
         self._bytes = data
         if data is not None:
             data.flags.writeable = False
-        self._reading = threading.Lock()
+        self._reading = fork_safe_lock()
         # Returns what changes when the file does; None if unknown.
         self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
+        self.file_identity: Callable[[], object] = getattr(source, "file_identity", lambda: None)
 
     @property
     def num_requests(self) -> int:

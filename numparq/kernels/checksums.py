@@ -59,9 +59,15 @@ def _power_mod(exponent: int) -> int:
 
 def has_clmul() -> bool:
     """Whether the host CPU has the carry-less multiplication of x86 (PCLMULQDQ)."""
+    return "+pclmul" in _host_features().split(",")
+
+
+def _host_features() -> str:
+    """Return LLVM's features of the host CPU, as in ``+sse2,-avx512f``."""
     import llvmlite.binding as llvm
 
-    return bool(llvm.get_host_cpu_features().get("pclmul"))
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
 
 
 class _FoldWriter:
@@ -79,9 +85,10 @@ class _FoldWriter:
         kind = ir.FunctionType(self._word, [self._byte.as_pointer(), self._word])
         self._function = ir.Function(module, kind, module.get_unique_name("numparq_fold_crc32"))
         self._function.linkage = "internal"
-        # Without this attribute LLVM aborts the process if Numba compiles for a CPU that lacks the instruction.
-        # llvmlite's own `add` only takes attributes that it knows.
-        set.add(self._function.attributes, '"target-features"="+pclmul"')
+        # Without this attribute LLVM aborts the process if Numba compiles for a CPU that lacks the instruction. It
+        # replaces all features of the target: alone, +pclmul would permit what a virtual machine's CPU of that name
+        # hides, such as AVX-512. llvmlite's own `add` only takes attributes that it knows.
+        set.add(self._function.attributes, f'"target-features"="{_host_features()}"')
         self._builder = ir.IRBuilder(self._function.append_basic_block("entry"))
 
     def write(self) -> Any:

@@ -15,7 +15,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "reading": {
         "byte_ranges": ("coalesce_ranges",),
         "checksums": ("check_page_crcs",),
-        "decode.binary_pages": ("decode_binary_pages",),
+        "decode.binary_pages": ("decode_binary_dictionaries", "decode_binary_pages"),
         "decode.fixed_pages": ("decode_fixed_pages",),
         "decode.levels": (),
         "decode.page_headers": ("scan_pages_at", "scan_pages"),
@@ -24,11 +24,12 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "decode.utf8": ("check_utf8",),
         "encodings.dictionary": (),
         "encodings.hybrid_rle": (),
-        "encodings.plain": ("decode_plain_binary",),
+        "encodings.plain": (),
         "selection.binary_pages": ("take_binary_pages",),
         "selection.fixed_pages": ("take_fixed_pages",),
         "selection.fused_read": ("fused_read_fixed", "fused_read_binary"),
         "thrift.records": ("read_thrift_struct", "read_thrift_structs"),
+        "thrift.wire": (),
     },
     "objects": {"objects.strings": ("build_str_objects", "build_bytes_objects"), "objects.types": ()},
     "nested": {
@@ -79,6 +80,8 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
             "gather_fixed",
             "gather_i8",
         ),
+        "thrift.encode": ("write_thrift_structs",),
+        "thrift.wire": (),
     },
     "delta_writing": {
         "encodings.byte_stream_split": ("encode_byte_stream_split",),
@@ -106,7 +109,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "lzo": {"decode.lzo": ("decompress_lzo",)},
     "checksums": {"checksums": ("crc32c",)},
     "predicates": {
-        "predicates.binary": ("fill_word_table", "match_byte_ranges", "match_like"),
+        "predicates.binary": ("fill_word_table", "match_byte_ranges", "match_like", "compare_string_rows"),
         "predicates.fixed": (
             "match_range4",
             "match_range8",

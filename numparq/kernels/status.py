@@ -35,6 +35,7 @@ BAD_RATIO = -22
 BAD_DICTIONARY = -23
 BAD_DELTA = -25
 BAD_ALP = -26
+TRAILING_BYTES = -27
 RAISED = -9999
 
 _STATUS_MESSAGES: dict[int, str] = {
@@ -55,7 +56,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_COUNT: "the number of values does not match the page header",
     BAD_PAGE: "the page header is not valid",
     NO_DICTIONARY: "the page needs a dictionary, but the column chunk has none before it",
-    NULL_FOUND: "a null value occurs where none is allowed",
+    NULL_FOUND: "a null occurs where the schema or the statistics exclude nulls",
     INEXACT: "a value cannot be stored in the output type without loss",
     NO_MEMORY: "not enough memory",
     BAD_VALUE: "a value is out of range for its type",
@@ -63,6 +64,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_DICTIONARY: "the dictionary page is too short for the values that its header claims",
     BAD_DELTA: "the header or a block of a delta encoding is damaged",
     BAD_ALP: "the header, an offset or a vector of the ALP encoding is damaged",
+    TRAILING_BYTES: "bytes follow the last value: the data does not match the page header",
     RAISED: "a kernel failed; please report this as a bug of numparq",
 }
 

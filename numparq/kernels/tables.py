@@ -29,6 +29,10 @@ C_QUIRKS = 22  # its writer's quirks that concern all pages: the bits below
 CHUNK_FIELDS = 23
 ALWAYS_COMPRESSED = 1  # V2 pages are compressed although their headers deny it
 PREFIX_CARRYOVER = 2  # a DELTA_BYTE_ARRAY page may take its first prefix from the page before (PARQUET-246)
+UNKNOWN_END = 4  # bytes may follow the last page of a column chunk
+ARRAY_FILLERS = 16  # a null list of fixed size has an entry for each of its elements (DuckDB)
+PADDED_PAGES = 8  # PADDING bytes may follow the values of a page (fastparquet)
+PADDING = 8
 
 # --- page table: written by scan_pages ------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table
@@ -64,6 +68,7 @@ WIDEN_UNSIGNED = 3
 INT96_NS = 4  # INT96 to nanoseconds since 1970; INEXACT beyond an int64
 INT96_US = 5  # INT96 to microseconds since 1970, rounded down
 CODES = 6  # dictionary indices as int32
+DAYS_MS = 7  # INT32 days to int64 milliseconds since 1970
 
 # --- null policies --------------------------------------------------------------------------------------------------
 NULLS_FILL = 0

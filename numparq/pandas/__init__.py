@@ -12,6 +12,13 @@
 
 from __future__ import annotations
 
-from .hook import register, unregister
+from typing import TYPE_CHECKING
+
+from numparq.util.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .hook import register, unregister
 
 __all__ = ["register", "unregister"]
+
+__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "hook"))

@@ -13,10 +13,10 @@ from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
 from numparq import api
+from numparq.file.pyarrow_arguments import ReadArguments, translate_write
 from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 
 from .maps import cast_maps
-from .pyarrow_arguments import ReadArguments, translate_write
 from .strings import apply_string_options
 
 __all__ = ["NumparqImpl"]

@@ -47,6 +47,8 @@ def register(default: bool = False) -> None:
     ------
     UnsupportedError
         If this version of pandas does not have the engines where supported versions have them. Nothing is changed.
+    ImportError
+        If pandas is older than 3.0.
 
     Examples
     --------
@@ -60,6 +62,8 @@ def register(default: bool = False) -> None:
     global _hook
     import pandas as pd
     from pandas.io import parquet
+
+    from numparq.util import pandas_version  # noqa: F401  (refuses pandas 2, which no reader of ours can use)
 
     with _LOCK:
         if _hook is None:

@@ -20,7 +20,7 @@ __all__ = ["cast_maps"]
 Converter = Callable[[Any], Any]
 
 # Options that decide a dataset's columns.
-_DATASET_OPTIONS = ("partitioning", "schema", "resolve")
+_DATASET_OPTIONS = ("partitioning", "schema", "resolve", "table_format")
 
 
 def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numparq.errors import InvalidFileError
-from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
+from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, UNKNOWN
 from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
 
 from .row_ranges import RowRanges
@@ -35,6 +35,8 @@ class ChunkPages:
         The array is copied and made read-only.
     is_indexed : bool
         Whether the locations come from an offset index. Otherwise the whole chunk counts as one page.
+    needs_dictionary : int8 array, optional
+        Whether each page holds dictionary indices (1) or not (0), or that its header has not been read (UNKNOWN).
 
     Raises
     ------
@@ -55,6 +57,7 @@ class ChunkPages:
     num_rows: int
     locations: np.ndarray
     is_indexed: bool = True
+    needs_dictionary: np.ndarray | None = None
     # End row (exclusive) of each page.
     row_stops: np.ndarray = field(init=False, repr=False)
     _located: np.ndarray | None = field(init=False, repr=False, default=None)
@@ -86,7 +89,7 @@ class ChunkPages:
         groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
         return [
             [
-                cls._unchecked((start, end, count, location, False, row_stops, None))
+                cls._unchecked((start, end, count, location, False, None, row_stops, None))
                 for start, end, location in zip(first, last, several, strict=True)
             ]
             for first, last, count, several, row_stops in groups
@@ -165,11 +168,33 @@ class ChunkPages:
         return first, max(bisect_left(self.first_rows, stop), first)
 
     def page_table_in_range(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows of `page_table` for pages with a row in [start, stop), a dictionary page first."""
+        """Return the rows of `page_table` for pages with a row in [start, stop), a dictionary page first if needed."""
         located, (first, last) = self.page_table, self.pages_in_range(start, stop)
-        if len(located) == len(self.locations):
-            return located[first:last]
+        pages = slice(first, last)
+        if len(located) == len(self.locations) or not self._is_dictionary_needed(pages):
+            return located[len(located) - len(self.locations) :][pages]
         return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
+
+    def page_table_of(self, pages: np.ndarray) -> np.ndarray:
+        """Return the rows of `page_table` for pages (ascending ordinals), a dictionary page first if needed."""
+        located = self.page_table
+        first = len(located) - len(self.locations)
+        rows = pages + first
+        if first and len(pages) and self._is_dictionary_needed(pages):
+            rows = np.concatenate([[0], rows])
+        return located.take(rows, axis=0)
+
+    def _is_dictionary_needed(self, pages: np.ndarray | slice) -> bool:
+        """Whether one of the pages holds dictionary indices, or may."""
+        return self.needs_dictionary is None or bool(self.needs_dictionary[pages].any())
+
+    def pages_of_unknown_encoding(self, rows: RowRanges) -> list[int]:
+        """Return the pages with given rows whose headers have not been read, unless another needs the dictionary."""
+        needs, pages = self.needs_dictionary, self.pages_with_rows(rows)
+        if needs is None or (needs[pages] > 0).any():
+            return []
+        found: list[int] = pages[needs[pages] == UNKNOWN].tolist()
+        return found
 
     def rows_in_pages(self, pages: ArrayLike) -> RowRanges:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
@@ -183,9 +208,9 @@ class ChunkPages:
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
         """Return the byte ranges to decode the given pages (ascending ordinals): int64, shape (n, 2), end exclusive.
 
-        The dictionary page comes first if the chunk has one and any page is requested.
+        The dictionary page comes first if the chunk has one and any of these pages may need it.
         """
-        dictionary = self.dictionary_range if len(pages) else None
+        dictionary = self.dictionary_range if len(pages) and self._is_dictionary_needed(pages) else None
         first = int(dictionary is not None)
         found = np.empty((first + len(pages), 2), np.int64)
         if dictionary is not None:
@@ -201,10 +226,10 @@ class ChunkPages:
         if not self.is_indexed:
             return self.end - self.start
         pages = self.pages_with_rows(rows)
-        start, stop = self.dictionary_range or (0, 0)
-        return int(self.sizes[pages].sum()) + (stop - start if len(pages) else 0)
+        ranges = self.byte_ranges(pages)
+        return int((ranges[:, 1] - ranges[:, 0]).sum())
 
-    # --- equality and hash -------------------------------------------------------------------------------------------
+    # --- equality, hash and copies -----------------------------------------------------------------------------------
 
     def _key(self) -> tuple[Any, ...]:
         return self.start, self.end, self.num_rows, self.is_indexed, self.locations.tobytes()
@@ -214,6 +239,15 @@ class ChunkPages:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.is_indexed:
+            return ChunkPages, (self.start, self.end, self.num_rows, self.locations)
+        return _unindexed, (self.start, self.end, self.num_rows)
+
+
+def _unindexed(start: int, end: int, num_rows: int) -> ChunkPages:
+    return ChunkPages.unindexed(start, end, num_rows)
 
 
 # Slot setters fill a frozen instance faster than object.__setattr__.

@@ -62,6 +62,12 @@ class PlanChange:
         self._pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]] = pairs
         self._cut: PlanCut | None = None
 
+    def __getstate__(self) -> PlanCut:
+        return self.cut
+
+    def __setstate__(self, cut: PlanCut) -> None:
+        self.level, self.reason, self._pairs, self._cut = cut.level, cut.reason, (), cut
+
     @property
     def cut(self) -> PlanCut:
         """Rows and bytes that the step pruned, counted on first use."""

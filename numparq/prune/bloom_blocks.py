@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Lock
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from numparq.format.bloom_filter import BLOCK_BYTES, MAX_BYTES, BloomFilter, dec
 from numparq.format.open_file import OpenFile
 from numparq.io.coalesce import fetch_ranges
 from numparq.kernels.tables import SLACK
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 __all__ = ["BloomFilterBlocks", "BloomFilterCache", "FilterLocation", "fetch_blocks"]
 
@@ -119,7 +119,7 @@ class BloomFilterCache:
     def __init__(self) -> None:
         self._found: dict[FilterLocation, BloomFilterBlocks | None] = {}
         self._sizes: dict[FilterLocation, int] = {}  # of filters with blocks
-        self._lock = Lock()
+        self._lock = fork_safe_lock()
 
     @property
     def num_bytes(self) -> int:
@@ -154,7 +154,7 @@ def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dic
 
     One round trip for 32 MiB of filters of known length. Ends once filters claim more bytes than the file has.
     """
-    store: BloomFilterCache = file.index_cache.setdefault(_KEY, BloomFilterCache())
+    store: BloomFilterCache = file.bloom_filters.setdefault(_KEY, BloomFilterCache())
     sizes: dict[FilterLocation, int] = {asked[chunk][:2]: asked[chunk][1] for chunk in asked}
     if sum(sizes.values()) > file.source.size:
         return

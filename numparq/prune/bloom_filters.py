@@ -9,6 +9,7 @@ import numpy as np
 from numparq.expr.bound import (
     BloomPredicate,
     BoundPredicate,
+    ComparisonPredicate,
     ContainsPredicate,
     NullPredicate,
     ValuePredicate,
@@ -42,7 +43,7 @@ def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.
     if isinstance(predicate, ContainsPredicate):
         return None if predicate.negated else bloom_hashes(predicate.predicate, max_probes)
     if (
-        isinstance(predicate, (NullPredicate, BloomPredicate))
+        isinstance(predicate, (NullPredicate, BloomPredicate, ComparisonPredicate))
         or predicate.matches_nan
         or (predicate.pattern is not None and predicate.negated)
     ):

@@ -61,12 +61,12 @@ class ColumnIndexPruner:
         """Return the rows of each row group that may match; all rows if its indexes cannot decide."""
 
         def answer(test: Any) -> _RowsByGroup:
-            known = self._known.get(test.leaf.index)
-            return _RowsByGroup(
-                self._everything
-                if known is None
-                else known.rows_of(predicate_may_match(test, known.statistics), everything)
-            )
+            known = [self._known[leaf.index] for leaf in test.leaves if leaf.index in self._known]
+            if len(known) < len(test.leaves):
+                return _RowsByGroup(everything)
+            if len(known) > 1:
+                return _RowsByGroup(_rows_of_several(test, known, everything))
+            return _RowsByGroup(known[0].rows_of(predicate_may_match(test, known[0].statistics), everything))
 
         everything = self._everything
         return combine_results(
@@ -92,6 +92,32 @@ class LeafPageStatistics(NamedTuple):
             count = np.count_nonzero(some)
             found.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
         return found
+
+
+def _rows_of_several(
+    predicate: Any, leaves: Sequence[LeafPageStatistics], everything: Sequence[RowRanges]
+) -> list[RowRanges]:
+    """Return the rows that may match a predicate on several leaves, by row group.
+
+    Pages of different columns hold different rows, so it is decided for each run of rows within one page of each.
+    """
+    found, before = [], [0] * len(leaves)
+    for group, whole in enumerate(everything):
+        pages = [leaf.pages[group] for leaf in leaves]
+        located = [some for some in pages if some is not None and some.num_pages]
+        if len(located) < len(leaves):
+            found.append(whole)
+        else:
+            starts = np.unique(np.concatenate([some.first_rows for some in located]))
+            places = [some.first_rows.searchsorted(starts, side="right") - 1 for some in located]
+            statistics = [
+                leaf.statistics.take(start + place) for leaf, start, place in zip(leaves, before, places, strict=True)
+            ]
+            mask = predicate_may_match(predicate, *statistics)
+            stops = np.append(starts[1:], located[0].num_rows)
+            found.append(RowRanges.from_sorted(starts[mask], stops[mask]))
+        before = [start + (some.num_pages if some else 0) for start, some in zip(before, pages, strict=True)]
+    return found
 
 
 class _RowsByGroup(NamedTuple):

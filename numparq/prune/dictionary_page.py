@@ -12,7 +12,7 @@ from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.dictionary import EMPTY_DICTIONARY
 from numparq.column.read.output import FixedOutput
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.arrow_type import ArrowType
@@ -95,20 +95,20 @@ def decode_dictionary(
 
     `place` is the column's position in `tables`.
     """
-    table = tables.row_group_table(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
+    table = tables.chunk_table(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlices.single(row_group, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
         job = DictionaryJob(
             context,
-            row_group,
+            [row_group],
             [0],
             table,
             False,
             codes=np.empty(0, np.int32),
             utf8=False,
             size_hint=0,
-            output=FixedOutput(_NONE, _NONE),
+            outputs=[FixedOutput(_NONE, _NONE)],
         )
         try:
             job()

@@ -1,4 +1,4 @@
-"""Fetch, decode and cache the page indexes of column chunks."""
+"""Page indexes of column chunks: read, or made from page headers, and kept in the file's entry of the cache."""
 
 from __future__ import annotations
 
@@ -11,27 +11,21 @@ from numparq.errors import ParquetError
 from numparq.format import writer_quirks
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import ColumnIndex, OffsetIndex
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from numparq.format.schema import Leaf
-from numparq.io.coalesce import Coalescing, coalesce, split_fetched
-from numparq.io.source import Source
-from numparq.kernels.tables import SLACK
+from numparq.io.coalesce import coalesce, split_fetched
+from numparq.kernels.tables import PREFIX_CARRYOVER, SLACK
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 
 from .index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
+from .page_headers import MIN_CHUNK_BYTES, walk_page_headers
 
-__all__ = ["IndexBatch", "IndexKey", "LoadedIndexes", "PageIndexReader"]
+__all__ = ["IndexKey", "PageIndexReader", "index_pages"]
 
-_SHARED_BYTES = 16 << 10  # larger indexes are not cached: decoded, one may take ten times the memory
-_MOST_SHARED = 128
-_MOST_TOGETHER = 64  # batches, over all files
-_MOST_KEPT = 4  # results derived from one batch
-_FEW = 64  # larger batches are not cached
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
-
-_latest = BoundedCache(_MOST_TOGETHER)
-
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
+_PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
+_LOCATION_BYTES, _STATISTICS_BYTES = 128, 256  # memory of a page in an index, and in what follows from it
 
 
 def index_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
@@ -40,14 +34,14 @@ def index_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
     `whole` is the chunk as a single page.
     """
     key = whole.start, whole.end, whole.num_rows
-    return index.cache.get_or_make(key, lambda: _build_pages(*key, index.locations))
+    return index.cache.get_or_make(key, lambda: _build_pages(*key, index))
 
 
-def _build_pages(start: int, end: int, num_rows: int, locations: np.ndarray) -> ChunkPages | None:
-    if not len(locations):
+def _build_pages(start: int, end: int, num_rows: int, index: OffsetIndex) -> ChunkPages | None:
+    if not len(index.locations):
         return None
     try:
-        found = ChunkPages(start, end, num_rows, locations)
+        found = ChunkPages(start, end, num_rows, index.locations, needs_dictionary=index.needs_dictionary)
     except ParquetError:
         return None
     return found if found.is_complete else None
@@ -62,7 +56,7 @@ class IndexKey(NamedTuple):
 
 
 class PageIndexReader:
-    """Reads the page indexes of a file, for the given leaves; cached in ``file.indexes``.
+    """Reads the page indexes of a file, for the given leaves; cached in ``file.entry``.
 
     Indexes of writers known to write wrong ones are ignored.
     """
@@ -71,7 +65,8 @@ class PageIndexReader:
         self._file = file
         self._places = places
         created_by = file.footer.created_by
-        wrong = {leaf.index: writer_quirks.untrusted_statistics(created_by, leaf) for leaf in leaves}
+        self._leaf_of = {leaf.index: leaf for leaf in leaves}
+        wrong = {leaf: writer_quirks.untrusted_statistics(created_by, self._leaf_of[leaf]) for leaf in self._leaf_of}
         self._distrusted = {
             what: {leaf for leaf, bugs in wrong.items() if bug in bugs} for what, bug in _DISTRUST.items()
         }
@@ -85,132 +80,85 @@ class PageIndexReader:
         return [chunk for chunk in chunks if chunk[1] not in wrong] if wrong else chunks
 
     def load(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Fetch and decode the indexes that are not cached yet, all together.
+        """Fetch and decode the indexes that are not cached yet, all together; invalid ones become None.
 
         `wanted` maps COLUMN_INDEX or OFFSET_INDEX to chunks (ordinals of row group and leaf), each once.
         """
-        known = self._file.index_cache
-        missing = {what: [chunk for chunk in chunks if (what, *chunk) not in known] for what, chunks in wanted.items()}
-        known.update(self.batch(missing).read(self._file.source).indexes)
+        entry, source = self._file.entry, self._file.source
+        missing = {what: [chunk for chunk in chunks if (what, *chunk) not in entry] for what, chunks in wanted.items()}
+        if not any(missing.values()):
+            return
+        located = [
+            (IndexKey(what, *chunk), start, length)
+            for what, chunks in missing.items()
+            for chunk, start, length in self._places.locate(what, self._trusted(what, chunks))
+        ]
+        ranges = np.array([place for _, *place in located], np.int64).reshape(-1, 2)
+        # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
+        if not located or int(ranges[:, 1].sum()) > source.size:
+            return
+        fetches = coalesce(ranges.cumsum(axis=1), self._file.coalescing)
+        pieces = split_fetched(fetches, source.read_ranges(list(map(tuple, fetches.requests.tolist()))))
+        found = {key: _decoded(key.kind, piece) for (key, _, _), piece in zip(located, pieces, strict=True)}
+        entry.put(found, sum(map(_num_bytes, found.values())))
 
-    def batch(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> IndexBatch:
-        """Return the batch that reads these indexes; `wanted` as for `load`."""
-        places, how, size = self._places, self._file.coalescing, self._file.source.size
-        trusted = [IndexKey(what, *chunk) for what, chunks in wanted.items() for chunk in self._trusted(what, chunks)]
-        if len(trusted) > _FEW:
-            return IndexBatch(places, trusted, size, how)
-        return places.cache.get_or_make((how, size, *trusted), lambda: IndexBatch(places, trusted, size, how))
+    def walk_headers(self, chunks: Iterable[tuple[int, int, ChunkPages]]) -> list[int]:
+        """Build the indexes of chunks without an offset index from their page headers, once, if that may pay.
+
+        `chunks` has ordinals of row group and leaf, and the chunk as a single page. Returns the row groups of chunks
+        with such indexes. A remote file is not walked: each header would be a request.
+        """
+        if self._file.source.is_remote or self._file.multi_file_source is not None:
+            return []
+        entry, walked = self._file.entry, []
+        for row_group, leaf, whole in chunks:
+            keys = [IndexKey(kind, row_group, leaf) for kind in (OFFSET_INDEX, COLUMN_INDEX, _PAGE_HEADERS)]
+            if keys[0] not in entry and keys[2] not in entry and self._is_worth_a_walk(self._leaf_of[leaf], whole):
+                indexes: Sequence[Any] = walk_page_headers(self._file.source, whole) or ()
+                num_bytes = sum(map(_num_bytes, indexes))
+                entry.put({**dict(zip(keys, indexes, strict=False)), keys[2]: bool(indexes)}, num_bytes)
+            if entry.get(keys[2]):
+                walked.append(row_group)
+        return walked
+
+    def _is_worth_a_walk(self, leaf: Leaf, whole: ChunkPages) -> bool:
+        quirks = writer_quirks.page_quirks(self._file.footer.created_by)
+        are_linked = quirks.string_flags & PREFIX_CARRYOVER and leaf.physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
+        return whole.end - whole.start >= MIN_CHUNK_BYTES and not leaf.max_repetition_level and not are_linked
+
+    def origin(self, row_group: int, leaf: int) -> str:
+        """Return what the loaded indexes of a chunk come from."""
+        return "page headers" if self._file.entry.get((_PAGE_HEADERS, row_group, leaf)) else "column index"
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Return a loaded column index; None if there is none."""
-        return self._file.index_cache.get(IndexKey(COLUMN_INDEX, row_group, leaf))
+        found: ColumnIndex | None = self._file.entry.get((COLUMN_INDEX, row_group, leaf))
+        return found
 
     def chunk_pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
         """Return the pages of a chunk by its loaded offset index; None if it has no valid one."""
         if whole.is_indexed:
             return whole
-        index = self._file.index_cache.get((OFFSET_INDEX, row_group, leaf))
+        index = self._file.entry.get((OFFSET_INDEX, row_group, leaf))
         return None if index is None else index_pages(index, whole)
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Whether the loaded offset index has a single page that holds all of the chunk's data."""
-        index = self._file.index_cache.get((OFFSET_INDEX, row_group, leaf))
+        index = self._file.entry.get((OFFSET_INDEX, row_group, leaf))
         return index is not None and index.is_one_page(whole)
 
 
-class LoadedIndexes(NamedTuple):
-    """Indexes that were read together.
-
-    Attributes
-    ----------
-    content : bytes
-        Bytes they were decoded from; empty if these are many.
-    indexes : dict
-        By IndexKey; None for an invalid index.
-    cache : BoundedCache
-        Cache of what is derived from these indexes.
-    """
-
-    content: bytes
-    indexes: dict[IndexKey, Any]
-    cache: BoundedCache
-
-
-class _LatestLoad:
-    """Latest result of one `IndexBatch`."""
-
-    __slots__ = ("found",)
-
-    def __init__(self) -> None:
-        self.found: LoadedIndexes | None = None
-
-
-class IndexBatch:
-    """Indexes to be read together, with their coalesced byte ranges.
-
-    Attributes
-    ----------
-    keys : list of IndexKey
-        Indexes that exist.
-    """
-
-    def __init__(self, places: IndexLocations, wanted: Sequence[IndexKey], size: int, how: Coalescing) -> None:
-        found = [
-            (IndexKey(what, *chunk), start, length)
-            for what in _READ
-            for chunk, start, length in places.locate(what, [each[1:] for each in wanted if each.kind == what])
-        ]
-        ranges = np.array([place for _, *place in found], np.int64).reshape(-1, 2)
-        # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
-        if int(ranges[:, 1].sum()) > size:
-            found, ranges = [], ranges[:0]
-        self.keys = [each for each, _, _ in found]
-        self._fetches = coalesce(ranges.cumsum(axis=1), how)
-        self._blobs: list[tuple[int, int]] = [(start, stop) for start, stop in self._fetches.requests.tolist()]
-        self._sizes = [stop - start for start, stop in self._blobs]
-        self._is_small = sum(self._sizes) <= _SHARED_BYTES
-
-    def read(self, source: Source) -> LoadedIndexes:
-        """Read and decode the indexes; invalid ones are None. Equal bytes, unless many, are decoded once."""
-        if not self.keys:
-            return self._load(b"", [])
-        blobs = source.read_ranges(self._blobs)
-        if not self._is_small:
-            return self._load(b"", blobs)
-        content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, self._sizes, strict=True)])
-        latest = _latest.get_or_make(self, _LatestLoad)
-        found = latest.found
-        if found is None or found.content != content:
-            latest.found = found = self._load(content, blobs)
-        return found
-
-    def cached_in(self, known: Mapping[Any, Any]) -> LoadedIndexes | None:
-        """Return the latest result if `known` still holds the same indexes, else None."""
-        found = _latest.get_or_make(self, _LatestLoad).found
-        same = found is not None and all(known.get(each) is index for each, index in found.indexes.items())
-        return found if same else None
-
-    def _load(self, content: bytes, blobs: Sequence[np.ndarray]) -> LoadedIndexes:
-        return LoadedIndexes(content, self._decoded(blobs), BoundedCache(_MOST_KEPT))
-
-    def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[IndexKey, Any]:
-        pieces = split_fetched(self._fetches, blobs)
-        return {each: _decoded(each.kind, piece) for each, piece in zip(self.keys, pieces, strict=True)}
+def _num_bytes(index: ColumnIndex | OffsetIndex | None) -> int:
+    """Return the memory of an index and of what follows from it."""
+    if isinstance(index, OffsetIndex):
+        return _LOCATION_BYTES * len(index.locations)
+    return 0 if index is None else _STATISTICS_BYTES * len(index.null_pages) + len(index.data)
 
 
 def _decoded(what: str, piece: np.ndarray) -> Any:
-    """Decode an index (SLACK bytes after it); small ones are cached by content. None if it is invalid."""
-    length = len(piece) - SLACK
-    return _read(what, piece, length) if length > _SHARED_BYTES else _shared(what, piece[:length].tobytes())
-
-
-@fork_safe_lru_cache(_MOST_SHARED)
-def _shared(what: str, content: bytes) -> Any:
-    return _read(what, np.frombuffer(content + bytes(SLACK), np.uint8), len(content))
-
-
-def _read(what: str, data: np.ndarray, length: int) -> Any:
+    """Decode an index (SLACK bytes after it); None if it is invalid."""
+    data = piece.copy()  # a view would keep all that was fetched with it
     try:
-        return _READ[what](data, length)
+        return _READ[what](data, len(data) - SLACK)
     except ParquetError:
         return None

@@ -13,13 +13,15 @@ from numparq.expr.expression import Expression
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.read_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.util.bounded_cache import BoundedCache
 
 from .column_indexes import ColumnIndexPruner
 from .index_locations import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from .index_reader import IndexBatch, PageIndexReader
+from .index_reader import PageIndexReader
+from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
 __all__ = ["MAX_CHUNKS", "MAX_ROWS", "MAX_ROW_GROUPS", "KeyPageFinder", "KeyRowRange", "LookupPlanner"]
@@ -30,9 +32,11 @@ MAX_ROWS = 1 << 17
 
 _MOST_KEPT = 16
 
-_Pages = tuple[
-    RowGroupPlan, np.ndarray, np.ndarray, "_KeyIntervals"
-]  # with first rows, and the rows behind the last ones
+_FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
+_LARGE_DICTIONARY = 64 << 10
+_PLAN_BYTES = 1 << 10  # of a plan or pruner, without the pages
+
+_Pages = tuple[np.ndarray, np.ndarray, "_KeyIntervals"]  # first rows of the pages, and the rows behind the last ones
 
 
 class LookupPlanner:
@@ -67,11 +71,9 @@ class LookupPlanner:
         self._row_groups = row_groups
         place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
         self._asked = [(place_of[leaf.index], leaf) for leaf in filter_leaves]
-        self._wanted = {
-            COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in filter_leaves],
-            OFFSET_INDEX: [(group, leaf.index) for group in row_groups for leaf in leaves],
-        }
-        self._together: IndexBatch | None = self._indexes(file).batch(self._wanted) if self._are_told(file) else None
+        questions = [(group, leaf.index) for group in row_groups for leaf in filter_leaves]
+        self._has_bloom_filter = bool(IndexLocations.for_file(file).locate(BLOOM_FILTER, questions))
+        self._key = "look-up", *map(leaf_ordinal, leaves), -1, *map(leaf_ordinal, filter_leaves), -1, *row_groups
 
     @classmethod
     def for_row_groups(
@@ -86,7 +88,7 @@ class LookupPlanner:
         if len(row_groups) > MAX_ROW_GROUPS or len(row_groups) * len(leaves) > MAX_CHUNKS:
             return None
         columns, questions = tuple(map(leaf_ordinal, leaves)), tuple(map(leaf_ordinal, filter_leaves))
-        key = "look-up", columns, questions, file.coalescing, *row_groups
+        key = "look-up", columns, questions, *row_groups
         return IndexLocations.for_file(file).cache.get_or_make(
             key, lambda: cls(file, leaves, filter_leaves, tables, row_groups)
         )
@@ -106,72 +108,84 @@ class LookupPlanner:
         list of RowGroupPlan or None
             In their order, those without rows left out; None where this is no look-up.
         """
-        told = self.load(file)
-        if told is None:
+        pages = self.load(file)
+        if pages is None:
             return None
-        plans, pages = told
         found = []
-        for plan, rows in zip(plans, pages.may_match_rows(bound), strict=True):
-            if rows.count > MAX_ROWS:
+        for place, rows in enumerate(pages.may_match_rows(bound)):
+            if rows.count > MAX_ROWS or (rows.count == self._num_rows(place) and self._has_dictionary(place)):
                 return None
             if rows:
-                found.append(plan.with_rows(rows))
+                found.append(self.row_group_plan(file, place, rows).with_rows(rows))
         return found
 
-    def load(self, file: OpenFile) -> tuple[list[RowGroupPlan], ColumnIndexPruner] | None:
-        """Read the indexes that have not been, and give what follows from them, which is kept with them.
+    def load(self, file: OpenFile) -> ColumnIndexPruner | None:
+        """Return what prunes rows by the pages of the filter columns; None where not all of these have statistics.
 
-        Parameters
-        ----------
-        file : OpenFile
-            As of `plan`.
-
-        Returns
-        -------
-        plans : list of RowGroupPlan
-            Of all rows of each row group.
-        pages : ColumnIndexPruner
-            What tells of these. None in place of both where this is no look-up.
+        Cached in the file's entry; `file` as of `plan`.
         """
-        together, found = self._together, None
-        if together is None:
+        if self._has_bloom_filter:
             return None
-        if file.index_cache.keys().isdisjoint(together.keys):
-            found = together.read(file.source)
-            file.index_cache.update(found.indexes)
-        else:
-            self._indexes(file).load(self._wanted)
-            found = together.cached_in(file.index_cache)
-        return self._made(file) if found is None else found.cache.get_or_make(self, lambda: self._made(file))
+        found: ColumnIndexPruner | None = file.entry.get(self._key)
+        if found is None and self._key not in file.entry:
+            found = self._pruner(file)
+            file.entry.put({self._key: found}, _PLAN_BYTES)
+        return found
 
-    def _are_told(self, file: OpenFile) -> bool:
-        """Tell whether there is a column index for all that is asked, and nothing else to ask first."""
-        places, asked = IndexLocations.for_file(file), self._wanted[COLUMN_INDEX]
-        places.load(self._wanted[OFFSET_INDEX])
-        return (
-            len(self._indexes(file).chunks_with_index(COLUMN_INDEX, asked)) == len(asked)
-            and not places.locate(BLOOM_FILTER, asked)
-            and not any(
-                self._tables.has_dictionary(place, group) for place, _ in self._asked for group in self._row_groups
-            )
-        )
+    def row_group_plan(self, file: OpenFile, place: int, rows: RowRanges) -> RowGroupPlan:
+        """Return the plan of all rows of a row group, with the pages of its chunks where they can be had.
+
+        Cached in the file's entry; `file` as of `plan`, `place` a position among the row groups. Of the few pages with
+        `rows` it is known whether they need a dictionary.
+        """
+        key = *self._key, -1, place
+        found: tuple[RowGroupPlan, list[ChunkPages]] | None = file.entry.get(key)
+        if found is None:
+            plan = self._located(file, self._row_groups[place], range(len(self._leaves)))
+            found = plan, [chunk for chunk in plan.chunks if _has_large_dictionary(chunk)]
+            file.entry.put({key: found}, _PLAN_BYTES)
+        for chunk in found[1]:
+            pages = chunk.pages_of_unknown_encoding(rows)
+            if 0 < len(pages) <= _FEW_PAGES:
+                read_encodings(file.source, chunk, pages)
+        return found[0]
+
+    def _pruner(self, file: OpenFile) -> ColumnIndexPruner | None:
+        indexes = self._indexes(file)
+        chunks = [(group, leaf.index) for group in self._row_groups for _, leaf in self._asked]
+        every = [(group, leaf.index) for group in self._row_groups for leaf in self._leaves]
+        indexes.load({COLUMN_INDEX: chunks, OFFSET_INDEX: every})
+        places = [place for place, _ in self._asked]
+        plans = [self._located(file, group, places) for group in self._row_groups]
+        if any(indexes.column_index(*chunk) is None for chunk in chunks):
+            return None
+        return ColumnIndexPruner(file, indexes, plans, self._asked)
+
+    def _located(self, file: OpenFile, group: int, places: Sequence[int]) -> RowGroupPlan:
+        """Plan all rows of a row group, with the pages of the columns at `places`."""
+        indexes, leaves = self._indexes(file), self._leaves
+        (chunks,) = map(list, self._tables.chunks_as_pages([group]))
+        indexes.walk_headers((group, leaves[place].index, chunks[place]) for place in places)
+        for place in places:
+            chunks[place] = indexes.chunk_pages(chunks[place], group, leaves[place].index) or chunks[place]
+        count = self._tables.num_rows(group)
+        return RowGroupPlan(group, count, RowRanges.all(count), tuple(chunks))
 
     def _indexes(self, file: OpenFile) -> PageIndexReader:
         return PageIndexReader(file, self._leaves, IndexLocations.for_file(file))
 
-    def _made(self, file: OpenFile) -> tuple[list[RowGroupPlan], ColumnIndexPruner]:
-        """Make of indexes that have been read the plans of whole row groups, and what tells of their rows."""
-        indexes = self._indexes(file)
-        plans = [self._whole(indexes, group) for group in self._row_groups]
-        return plans, ColumnIndexPruner(file, indexes, plans, self._asked)
+    def _num_rows(self, place: int) -> int:
+        return self._tables.num_rows(self._row_groups[place])
 
-    def _whole(self, indexes: PageIndexReader, group: int) -> RowGroupPlan:
-        """Plan all rows of a row group, with the pages of columns by their offset indexes where these can be had."""
-        (chunks,) = self._tables.chunks_as_pages([group])
-        pairs = zip(chunks, self._leaves, strict=True)
-        located = tuple([indexes.chunk_pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
-        count = self._tables.num_rows(group)
-        return RowGroupPlan(group, count, RowRanges.all(count), located)
+    def _has_dictionary(self, place: int) -> bool:
+        """Whether a filter column has a dictionary, which may tell more than its pages do."""
+        return any(self._tables.has_dictionary(position, self._row_groups[place]) for position, _ in self._asked)
+
+
+def _has_large_dictionary(chunk: ChunkPages) -> bool:
+    """Whether a header is read sooner than the dictionary page of a chunk."""
+    start, stop = chunk.dictionary_range or (0, 0)
+    return stop - start >= _LARGE_DICTIONARY
 
 
 class KeyRowRange(NamedTuple):
@@ -232,21 +246,22 @@ class KeyPageFinder:
         if groups is None or not 0 < len(groups) <= MAX_ROW_GROUPS or not self._of_one_key.isdisjoint(groups):
             return None
         look_up = self._look_ups.get_or_make(groups, lambda: self._look_up(file, groups))
-        told = None if look_up is None else look_up.load(file)
-        if told is None:
+        rows = None if look_up is None else look_up.load(file)
+        if look_up is None or rows is None:
             return None
-        plans, rows = told
-        indexed = rows.cache.get_or_make(self._asked.index, lambda: self._indexed(plans, rows))
+        indexed = rows.cache.get_or_make(self._asked.index, lambda: self._indexed(rows))
         if indexed is None:
             return None
         found = []
-        for group, starts, stops, intervals in indexed:
+        for place, (starts, stops, intervals) in enumerate(indexed):
             pages = intervals.containing(key)
             if pages is None:
                 return None
             if pages:
-                part = KeyRowRange(group, int(starts[pages[0]]), int(stops[pages[-1]]))
-                if not 0 < part.stop - part.start <= MAX_ROWS:
+                start, stop = int(starts[pages[0]]), int(stops[pages[-1]])
+                plan = look_up.row_group_plan(file, place, RowRanges.from_range(start, stop))
+                part = KeyRowRange(plan, start, stop)
+                if not 0 < part.stop - part.start <= MAX_ROWS or not all(chunk.is_indexed for chunk in plan.chunks):
                     return None
                 found.append(part)
         return found
@@ -254,19 +269,19 @@ class KeyPageFinder:
     def _look_up(self, file: OpenFile, groups: range) -> LookupPlanner | None:
         return LookupPlanner.for_row_groups(file, self._leaves, [self._asked], self._tables, groups)
 
-    def _indexed(self, plans: Sequence[RowGroupPlan], rows: ColumnIndexPruner) -> list[_Pages] | None:
+    def _indexed(self, rows: ColumnIndexPruner) -> list[_Pages] | None:
         """Give the pages of each row group by its column index; None where one does not tell."""
         told = rows.leaf_statistics(self._asked)
-        if told is None or not all(chunk.is_indexed for group in plans for chunk in group.chunks):
+        if told is None:
             return None
         found, start = [], 0
-        for group, pages in zip(plans, told.pages, strict=True):
+        for pages in told.pages:
             if pages is None:
                 return None
             places = np.arange(start, start + pages.num_pages)
             start += pages.num_pages
             intervals = _KeyIntervals(told.statistics.take(places), self._asked, self._domain)
-            found.append((group, pages.first_rows, pages.row_stops, intervals))
+            found.append((pages.first_rows, pages.row_stops, intervals))
         return found
 
 

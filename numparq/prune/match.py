@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from numparq.expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_results
+from numparq.expr.bound import (
+    BloomPredicate,
+    ComparisonPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+    combine_results,
+)
 from numparq.expr.expression import Expression
 from numparq.expr.key_ranges import TOP, KeyRanges
 from numparq.format.page_index import UNKNOWN
+from numparq.format.schema import Leaf
 
+from .match_columns import columns_may_match, columns_must_match
 from .match_one import may_match, must_match
 from .statistics import PruningStatistics, has_numeric_keys
 
@@ -62,7 +71,8 @@ def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> 
     return statistics.may_have_values(predicate.leaf)  # bounds cannot refute a Bloom filter
 
 
-_MAY: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
+_MAY: dict[type, Callable[..., np.ndarray]] = {
+    ComparisonPredicate: columns_may_match,
     NullPredicate: _may_be_null,
     ContainsPredicate: _may_in_list,
     ValuePredicate: _may_be_value,
@@ -93,7 +103,8 @@ def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> 
     return sure
 
 
-_MUST: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
+_MUST: dict[type, Callable[..., np.ndarray]] = {
+    ComparisonPredicate: columns_must_match,
     NullPredicate: _must_be_null,
     ContainsPredicate: _never,
     ValuePredicate: _must_be_value,
@@ -160,21 +171,27 @@ def containers_must_match(bound: Expression, statistics: Mapping[int, PruningSta
 
 
 def _of_all(
-    mask: Callable[[Any, PruningStatistics], np.ndarray],
+    mask: Callable[..., np.ndarray],
     bound: Expression,
     statistics: Mapping[int, PruningStatistics],
     count: int,
 ) -> np.ndarray:
+    def known(leaf: Leaf) -> PruningStatistics:
+        found = statistics.get(leaf.index)
+        return PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if found is None else found
+
     def answer(test: Any) -> np.ndarray:
-        known = statistics.get(test.leaf.index)
-        return mask(test, PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if known is None else known)
+        return mask(test, *map(known, test.leaves))
 
     return combine_results(bound, answer, lambda value: np.full(count, value))
 
 
-def predicate_may_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    """Return a bool array, one item a container: whether a row may match the bound predicate."""
-    return _MAY.get(type(predicate), _may_one_by_one)(predicate, statistics)
+def predicate_may_match(predicate: Any, *statistics: PruningStatistics) -> np.ndarray:
+    """Return a bool array, one item a container: whether a row may match the bound predicate.
+
+    `statistics` are those of its leaves, in order.
+    """
+    return _MAY[type(predicate)](predicate, *statistics)
 
 
 def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
@@ -184,10 +201,6 @@ def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> n
     meeting &= statistics.may_have_values(predicate.leaf)
     found: np.ndarray = meeting | _match_each(predicate, statistics, ~apart & ~meeting, may_match)
     return found
-
-
-def _may_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
 
 
 def _match_each(
@@ -201,13 +214,9 @@ def _match_each(
     return found
 
 
-def predicate_must_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
+def predicate_must_match(predicate: Any, *statistics: PruningStatistics) -> np.ndarray:
     """Return a bool array, one item a container: whether all rows must match the bound predicate."""
-    return _MUST.get(type(predicate), _must_one_by_one)(predicate, statistics)
-
-
-def _must_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    return _match_each(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
+    return _MUST[type(predicate)](predicate, *statistics)
 
 
 # --- numeric key ranges -----------------------------------------------------------------------------------------------

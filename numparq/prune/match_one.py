@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from numparq.expr.bound import (
     BloomPredicate,
-    BoundPredicate,
     ContainsPredicate,
     NullPredicate,
     ValuePredicate,
@@ -23,6 +22,9 @@ from numparq.format.statistics import is_nan
 _MOST_YEARS = 290_000  # INT96 moments beyond are read as what Spark meant by them, which is in no order
 _NS_OF_YEAR = 31_556_952 * 10**9
 _WORTHLESS = object()
+
+
+_OneLeafPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate
 
 
 class ContainerStatistics(NamedTuple):
@@ -75,7 +77,7 @@ def must_match(bound: Expression, statistics: Mapping[int, ContainerStatistics])
     return combine_bools(bound, lambda test: _must(test, statistics.get(test.leaf.index, NO_STATISTICS)))
 
 
-class _KeyStatistics(NamedTuple):
+class KeyStatistics(NamedTuple):
     """Facts in terms of a test's keys: values lie from `low` up to `high`, and there may be nulls or NaNs."""
 
     all_null: bool
@@ -86,7 +88,7 @@ class _KeyStatistics(NamedTuple):
     high: Any
 
 
-def _may(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
+def _may(predicate: _OneLeafPredicate, statistics: ContainerStatistics) -> bool:
     if statistics.num_values == 0:
         return False
     if isinstance(predicate, NullPredicate):
@@ -95,7 +97,7 @@ def _may(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
         return predicate.negated or _may(predicate.predicate, statistics)
     if isinstance(predicate, BloomPredicate):  # bounds say nothing of a Bloom filter
         return not (statistics.all_null or _all_null(predicate.leaf, statistics))
-    run = _run(predicate, statistics)
+    run = key_statistics(predicate.leaf, predicate.domain, statistics)
     if run.all_null:
         return False
     if run.all_nan:
@@ -107,7 +109,7 @@ def _may(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
     return overlaps(predicate.ranges, run.low, run.high)
 
 
-def _must(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
+def _must(predicate: _OneLeafPredicate, statistics: ContainerStatistics) -> bool:
     if statistics.num_values == 0:
         return True
     if isinstance(predicate, (ContainsPredicate, BloomPredicate)):
@@ -116,7 +118,7 @@ def _must(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
         return not _may_be_null(
             NullPredicate(predicate.leaf, predicate.definition_level, not predicate.negated), statistics
         )
-    run = _run(predicate, statistics)
+    run = key_statistics(predicate.leaf, predicate.domain, statistics)
     if not run.no_nulls:
         return False
     if run.all_nan or not (predicate.matches_nan or run.no_nans):
@@ -138,11 +140,11 @@ def _all_null(leaf: Leaf, statistics: ContainerStatistics) -> bool:
     return not leaf.is_nested and statistics.null_count is not None and statistics.null_count == statistics.num_values
 
 
-def _run(predicate: ValuePredicate, statistics: ContainerStatistics) -> _KeyStatistics:
-    leaf, domain = predicate.leaf, predicate.domain
+def key_statistics(leaf: Leaf, domain: KeyDomain, statistics: ContainerStatistics) -> KeyStatistics:
+    """Return statistics in terms of sort keys."""
     nulls = None if leaf.is_nested else 0 if leaf.max_definition_level == 0 else statistics.null_count
     values = None if statistics.num_values is None or nulls is None else statistics.num_values - nulls
-    return _KeyStatistics(
+    return KeyStatistics(
         statistics.all_null or _all_null(leaf, statistics),
         nulls == 0 and not statistics.all_null,
         domain.is_float and values is not None and statistics.nan_count == values,

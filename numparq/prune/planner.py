@@ -26,6 +26,7 @@ __all__ = ["ReadPlanner"]
 
 _NO_ROWS = RowRanges()
 _FEW = 16  # column chunks whose indexes are located, or loaded, at once
+_FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
 
 
 class ReadPlanner:
@@ -91,6 +92,14 @@ class ReadPlanner:
         if not todo:
             return plan
         self._indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for group, _, leaf in todo]})
+        # Scattered rows lie in nearly every page: headers are walked for rows in few places.
+        entry = self._file.entry
+        without = [each for each in todo if (OFFSET_INDEX, each[0].ordinal, each[2]) not in entry]
+        self._indexes.walk_headers(
+            (group.ordinal, leaf, group.chunks[place])
+            for group, place, leaf in without
+            if len(group.rows) <= _FEW_RANGES
+        )
         found = {
             (group.ordinal, place): pages
             for group, place, leaf in todo
@@ -199,13 +208,15 @@ class ReadPlanner:
     def _by_dictionaries(
         self, plan: ReadPlan, bound: Expression, fully_matched: set[int], answered: set[tuple[int, int]]
     ) -> ReadPlan:
-        for part, dropped in self._dictionaries.prune(plan, bound, _undecided(plan, fully_matched), answered):
+        # Rows that page statistics have narrowed are read in the time that a dictionary takes.
+        whole = [group for group in _undecided(plan, fully_matched) if plan[group].rows.count == plan[group].num_rows]
+        for part, dropped in self._dictionaries.prune(plan, bound, whole, answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "dictionary", describe(part))
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, fully_matched: set[int]) -> ReadPlan:
         asked = self._column_positions(plan, filter_leaves(bound))
-        ordinals = self._load_page_indexes(_undecided(plan, fully_matched), [leaf for _, leaf in asked])
+        ordinals = self._load_page_indexes(plan, _undecided(plan, fully_matched), asked)
         if not ordinals:
             return plan
         groups = [plan[ordinal] for ordinal in ordinals]
@@ -217,21 +228,30 @@ class ReadPlanner:
         partial = [group for group, rows in zip(groups, left, strict=True) if rows and rows.count < group.rows.count]
         every = [(place, leaf.index) for place, leaf in self._column_positions(plan, self._leaves)]
         plan = self._with_pages(plan, partial, every)
+        level = self._indexes.origin(ordinals[0], asked[0][1].index)
         for part, several in found:
-            plan = narrow(plan, dict(zip(ordinals, several, strict=True)), "column index", describe(part))
+            plan = narrow(plan, dict(zip(ordinals, several, strict=True)), level, describe(part))
         return plan
 
-    def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
-        """Load the page indexes; return the row groups with a column index of any filter column."""
-        there = self._indexes.chunks_with_index(
-            COLUMN_INDEX, [(group, leaf.index) for group in groups for leaf in asked]
-        )
+    def _load_page_indexes(self, plan: ReadPlan, groups: list[int], asked: list[tuple[int, Leaf]]) -> list[int]:
+        """Load the page indexes; return the row groups with page statistics of any filter column."""
+        chunks = [(group, leaf.index) for group in groups for _, leaf in asked]
+        there = self._indexes.chunks_with_index(COLUMN_INDEX, chunks)
         useful = list(dict.fromkeys(group for group, _ in there))
         # If requests are slow, or chunks few, the offset indexes of all columns are loaded at once.
         at_once = self._file.source.is_remote or len(useful) * len(self._leaves) <= _FEW
-        leaves = self._leaves if at_once else asked
-        chunks = [(group, leaf.index) for group in useful for leaf in leaves]
-        self._indexes.load({COLUMN_INDEX: there, OFFSET_INDEX: chunks})
+        leaves = self._leaves if at_once else [leaf for _, leaf in asked]
+        located = [(group, leaf.index) for group in useful for leaf in leaves]
+        self._indexes.load({COLUMN_INDEX: there, OFFSET_INDEX: located})
+        if len(there) < len(chunks):
+            without = set(chunks).difference(there)
+            found = self._indexes.walk_headers(
+                (group, leaf.index, plan[group].chunks[place])
+                for group in groups
+                for place, leaf in asked
+                if (group, leaf.index) in without
+            )
+            useful = [group for group in groups if group in {*useful, *found}]
         return useful
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.jobs.schedule import JobScheduler
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import SelectedRows
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.column.read.output import ReplaceableMemory
-    from numparq.column.read.row_selection import RowSelection
     from numparq.format.key_values.pandas import PandasMetadata
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.to_pandas.frame import BlockLayout
@@ -47,31 +46,15 @@ class RaiseOnDamage:
         return footer.cache.get_or_make(key, lambda: ChunkTables(footer, leaves, row_groups, end))
 
     @staticmethod
-    def decode_few(
-        context: ReadContext,
-        chunk_tables: ChunkTables,
-        leaves: Sequence[Leaf],
-        memory: ReplaceableMemory,
-        slices: Sequence[RowSlice | RowSelection],
-        columns: Collection[int],
-    ) -> dict[int, DecodedColumn]:
-        """Decode the columns that take no jobs: of few rows that are one run."""
-        if len(slices) != 1 or isinstance(slices[0], RowSlice):
-            return {}
-        from numparq.column.jobs.inline_read import InlineRead
-
-        return InlineRead(context, chunk_tables, leaves, memory, slices[0]).decode(columns)
-
-    @staticmethod
     def job_maker(
         context: ReadContext,
         chunk_tables: ChunkTables,
         leaves: Sequence[Leaf],
         memory: ReplaceableMemory,
-        slices: Sequence[RowSlice | RowSelection],
+        slices: SelectedRows,
     ) -> JobScheduler:
         """Make what makes the jobs: that for rows here and there where some are so."""
-        if all(isinstance(part, RowSlice) for part in slices):
+        if not isinstance(slices, list):
             return JobScheduler(context, chunk_tables, leaves, memory)
         from numparq.column.jobs.schedule_selection import SelectionScheduler
 
@@ -83,17 +66,14 @@ class RaiseOnDamage:
         buffers: list[DecodedColumn],
         labels: list[str | None],
         nested: list[NestedOutput],
-        virtual: list[tuple[str, Any]],
         leaves: list[Leaf],
-        slices: Sequence[RowSlice | RowSelection],
-    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], list[tuple[str, Any]]]:
-        """Give the columns and rows that the frame is made of."""
-        return layout, buffers, labels, nested, virtual
+        slices: SelectedRows,
+    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], SelectedRows]:
+        """Return the columns and rows that the frame consists of."""
+        return layout, buffers, labels, nested, slices
 
     @staticmethod
-    def select(
-        rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None
-    ) -> Sequence[RowSlice | RowSelection]:
+    def select(rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
         """Find the rows to decode."""
         return rows.filter_slices(output_types, limit)
 

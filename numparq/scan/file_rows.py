@@ -13,20 +13,23 @@ from numparq.column.jobs.schedule import decode_columns
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import MAX_GAP_BYTES, ReadContext
 from numparq.column.read.output import ReplaceableMemory
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import SLICE_GROUP, RowSlice, RowSlices, SelectedRows, move_rows
 from numparq.column.scratch import ThreadScratch
+from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import INT96
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.format.writer_quirks import NULL_COUNT, page_quirks, untrusted_statistics
 from numparq.io.source import Source
+from numparq.kernels.tables import DAYS_MS, INT96_NS, INT96_US
 from numparq.types.output_type import OutputType
+from numparq.util.progress import ProgressBar, ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
 from .error_policy import RaiseOnDamage
 from .prefetch import ScanPrefetcher, selection_byte_ranges
 
 if TYPE_CHECKING:
-    from numparq.column.read.row_selection import RowSelection
     from numparq.plan.read_plan import ReadPlan
 
     from .predicate import ScanPredicate
@@ -61,7 +64,7 @@ class FileRowReader:
 
     Attributes
     ----------
-    selections : sequence of RowSlice or RowSelection
+    selections : RowSlices or list of RowSelection
         Rows selected by position; after `select` those that satisfy the predicate.
     chunk_tables : ChunkTables
         Column chunks of the projected leaves, followed by those of the other filter leaves.
@@ -80,10 +83,10 @@ class FileRowReader:
         self._condition = predicate or None
         self._policy = policy or RaiseOnDamage()
         self._all_leaves = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
-        self.selections: Sequence[RowSlice | RowSelection] = slices
-        groups = [rows.row_group for rows in slices]
+        self._slices = RowSlices.of(slices)
+        self.selections: SelectedRows = self._slices
         self.chunk_tables: ChunkTables = self._policy.chunk_tables(
-            file.footer, self._all_leaves, groups, file.footer_start, file.multi_file_source
+            file.footer, self._all_leaves, self._slices.row_groups, file.footer_start, file.multi_file_source
         )
 
     @property
@@ -106,16 +109,24 @@ class FileRowReader:
     @property
     def num_rows(self) -> int:
         """Number of rows."""
-        return sum(map(len, self.selections))
+        rows = self.selections
+        return sum(map(len, rows)) if isinstance(rows, list) else rows.num_rows
 
     def plan(self) -> ReadPlan:
         """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
-        slices = [rows for rows in self.selections if isinstance(rows, RowSlice) and len(rows)]
-        return self._selection_builder(()).plan(slices)
+        return self._selection_builder(()).plan([rows for rows in self._slices if rows.start < rows.stop])
 
-    def open(self, pool: WorkerPool, verify_crc: bool, local: ThreadScratch | None = None) -> None:
+    def open(
+        self,
+        pool: WorkerPool,
+        verify_crc: bool,
+        local: ThreadScratch | None = None,
+        progress: ProgressBar | None = None,
+    ) -> None:
         """Open the read: build its context and its prefetcher. `local` shares thread scratch between files."""
         faults = page_quirks(self.file.footer.created_by)
+        is_counted = progress is not None and progress.is_shown
+        self._progress = ProgressShare(progress, self._num_chunk_bytes()) if progress and is_counted else None
         self._context: ReadContext = self._policy.context(
             self.file.source,
             self.chunk_tables.names,
@@ -124,6 +135,7 @@ class FileRowReader:
             bit_packed=faults.bit_packed,
             local=local or ThreadScratch(),
             max_gap=self._gap,
+            progress=self._progress,
         )
         self._ahead = ScanPrefetcher(self._context, self.file)
 
@@ -137,18 +149,42 @@ class FileRowReader:
         return replace(self._context, source=source)
 
     @property
+    def row_groups(self) -> list[int]:
+        """Row group of each slice of the rows selected by position."""
+        return self._slices.row_groups
+
+    def slice_table(self, first: int) -> np.ndarray:
+        """Return the rows selected by position as a table of `RowSlices`, the first at output row `first`."""
+        table: np.ndarray = self._slices.table + np.array([0, 0, 0, first])
+        return table
+
+    @property
     def joint_read_key(self) -> Hashable:
         """Key that two files share if they can be decoded as one: their leaves and how pages are checked.
 
-        None with a predicate or a row selection, for external column chunks and without rows.
+        None with a predicate or a row selection, for external column chunks, Spark's legacy calendar, and without rows.
         """
-        are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.selections)
+        are_whole = self._condition is None and not isinstance(self.selections, list)
         if not are_whole or self.file.multi_file_source is not None or not self.num_rows:
             return None
-        return tuple(self._leaves), self._context.verify_crc, self._context.bit_packed
+        if any(leaf.rebase is not None for leaf in self._leaves):  # `decode` rebases
+            return None
+        return tuple(self._leaves), self._context.verify_crc, page_quirks(self.file.footer.created_by)
+
+    def _num_chunk_bytes(self) -> int:
+        """Return the bytes of all column chunks in the row groups read."""
+        groups = sorted(set(self._slices.row_groups))
+        table = self.file.footer.chunks.read_table(groups, [leaf.index for leaf in self._all_leaves])
+        return int(np.maximum(table["total_compressed_size"], 0).sum())
+
+    def finish_progress(self) -> None:
+        """Count the file as read."""
+        if self._progress is not None:
+            self._progress.finish()
 
     def close(self) -> None:
         """Close the prefetcher and the context."""
+        self.finish_progress()
         self._ahead.close()
         self._context.close()
 
@@ -161,15 +197,16 @@ class FileRowReader:
         """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
         self.selections = self._policy.select(self, output_types, limit)
 
-    def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> Sequence[RowSlice | RowSelection]:
+    def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
         """Return the rows that satisfy the predicate, at most `limit`."""
-        slices = [rows for rows in self.selections if isinstance(rows, RowSlice) and len(rows)]
-        num_rows = self.file.footer.row_group_num_rows
-        are_all = self._condition is None and (limit is None or limit >= self.num_rows)
-        if not slices or (are_all and all(len(rows) == num_rows[rows.row_group] for rows in slices)):
-            return self.selections
-        found = self._selection_builder(output_types).select(slices, self._context, self._ahead, limit)
-        return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
+        slices, count = self._slices, self._slices.num_rows
+        of_groups = self.file.footer.row_group_num_rows[slices.table[:, SLICE_GROUP]]
+        are_all = self._condition is None and (limit is None or limit >= count)
+        if not count or (are_all and count == np.add.reduce(of_groups)):
+            return slices
+        builder = self._selection_builder(output_types)
+        found = builder.select([rows for rows in slices if rows.start < rows.stop], self._context, self._ahead, limit)
+        return found or RowSlices.single(slices[0].row_group, 0, 0)
 
     def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
         from .select_rows import RowSelectionBuilder
@@ -181,33 +218,29 @@ class FileRowReader:
 
         The first row goes to row `first` of `memory`.
         """
-        slices = self.selections if not first else [replace(part, out=part.out + first) for part in self.selections]
+        slices = move_rows(self.selections, first)
         context, tables, leaves = self._context, self.chunk_tables, self._leaves
-        found = (
-            {} if self._ahead.is_remote else self._policy.decode_few(context, tables, leaves, memory, slices, wanted)
-        )
-        if len(found) < len(wanted):
-            maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
-            found |= decode_columns(
-                maker, memory, self._decode_rounds(slices), [at for at in wanted if at not in found]
-            )
+        maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
+        found = decode_columns(maker, memory, self._decode_rounds(slices), wanted)
+        for at, column in found.items():
+            if leaves[at].rebase is not None:
+                with error_context(column=leaves[at].name):
+                    _rebase(leaves[at], column, memory.targets[at], slice(first, first + self.num_rows))
         return [
             found.get(at) or DecodedColumn(memory.values[at], memory.validity[at]) for at in range(len(self._leaves))
         ]
 
-    def _decode_rounds(
-        self, slices: Sequence[RowSlice | RowSelection]
-    ) -> Callable[[], Iterator[Sequence[RowSlice | RowSelection]]]:
+    def _decode_rounds(self, slices: SelectedRows) -> Callable[[], Iterator[SelectedRows]]:
         """Return an iterator factory of the rows decoded together: all, or one selection after the other if remote."""
         if not self._ahead.is_remote:
             return lambda: iter([slices])
         columns = range(len(self._leaves))
 
-        def turns() -> Iterator[Sequence[RowSlice | RowSelection]]:
+        def turns() -> Iterator[SelectedRows]:
             self._ahead.schedule([selection_byte_ranges(part, self.chunk_tables, columns) for part in slices])
-            for turn, part in enumerate(slices):
+            for turn in range(len(slices)):
                 with self._ahead.batch(turn):
-                    yield [part]
+                    yield slices[turn : turn + 1]
 
         return turns
 
@@ -222,6 +255,18 @@ class FileRowReader:
             values[place : place + len(rows)] = numbers
             place += len(rows)
         return values
+
+
+_UNITS = {DAYS_MS: "ms", INT96_NS: "ns", INT96_US: "us"}  # of converted days and instants
+
+
+def _rebase(leaf: Leaf, column: DecodedColumn, target: OutputType, rows: slice) -> None:
+    """Rebase decoded values in Spark's legacy calendar in place: all of a nested column, else those in some rows."""
+    assert leaf.rebase is not None
+    if leaf.physical == INT96 and target.conversion not in _UNITS:  # beyond all units: bytes
+        return
+    for values in [part.values for part in column.arrays] if column.values is None else [column.values[rows]]:
+        leaf.rebase.apply(values, _UNITS.get(target.conversion, ""))
 
 
 def _add_filter_leaves(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Sequence[Leaf]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlices
+from numparq.column.scratch import ThreadScratch
 from numparq.errors import LimitError, ParquetError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
@@ -17,10 +18,12 @@ from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.typing import Columns
 from numparq.util.arguments import check_row_count, thread_count
+from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .error_policy import RaiseOnDamage
 from .file_rows import FileRowReader
+from .memory import scratch_limit
 from .options import ScanOptions, select_row_slices
 from .projected_columns import project_columns
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileScan"]
 
-_MAX_CACHED_ROW_GROUPS = 64  # row groups, of which slices are kept
+_MAX_CACHED_ROW_GROUPS = 4096  # row groups, of which slices are kept
 
 
 class FileScan:
@@ -62,14 +65,14 @@ class FileScan:
         self._condition = self._bind_predicate()
         self._slices = self._select_row_slices(options.row_groups, options.row_range)
         if not self._slices and file.is_written_by_numparq and file.num_row_groups:
-            self._slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
+            self._slices = RowSlices.single(0, 0, 0)  # for the categories, which the first row group has
 
-    def _select_row_slices(self, row_groups: Any, row_range: Any) -> list[RowSlice]:
+    def _select_row_slices(self, row_groups: Any, row_range: Any) -> RowSlices:
         """Choose rows by position."""
         footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
         if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _MAX_CACHED_ROW_GROUPS:
-            return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows.tolist()))
-        return select_row_slices(footer.row_group_num_rows.tolist(), row_groups, row_range, limit)
+            return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
+        return select_row_slices(footer.row_group_num_rows, row_groups, row_range, limit)
 
     def _bind_predicate(self) -> ScanPredicate | None:
         """Bind what the rows have to satisfy, if anything."""
@@ -83,6 +86,19 @@ class FileScan:
         """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
         slices = [rows for rows in self._slices if len(rows)]
         return FileRowReader(self._file, self._columns.leaves, slices, self._condition).plan()
+
+    def count(self) -> int:
+        """Return the number of rows that satisfy the predicate; decodes only filter columns."""
+        rows = FileRowReader(self._file, [], self._slices, self._condition)
+        if self._condition is None:
+            return rows.num_rows
+        with WorkerPool(thread_count(self._choices.threads)) as pool:
+            rows.open(pool, self._choices.verify_crc)
+            try:
+                rows.select([])
+                return rows.num_rows
+            finally:
+                rows.close()
 
     def to_frame(self, policy: RaiseOnDamage | SkipDamaged) -> pd.DataFrame:
         """Read.
@@ -103,8 +119,13 @@ class FileScan:
         targets = columns.output_types(null_counts)
         limit = None if choices.nrows is None else check_row_count(choices.nrows, "nrows")
         try:
-            with WorkerPool(thread_count(choices.threads)) as crew:
-                rows.open(crew, choices.verify_crc)
+            with (
+                ProgressBar(choices.progress, "reading", "bytes") as progress,
+                WorkerPool(thread_count(choices.threads)) as crew,
+            ):
+                memory_limit = choices.memory_limit
+                scratch = ThreadScratch(None if memory_limit is None else scratch_limit(memory_limit, crew.threads))
+                rows.open(crew, choices.verify_crc, scratch, progress)
                 try:
                     if choices.memory_limit is not None:
                         self._check_memory_to_find(rows, choices.memory_limit)
@@ -116,11 +137,12 @@ class FileScan:
                 finally:
                     rows.close()
             if self._condition is not None:
+                self._file.check_unchanged()  # page tables of an earlier read may have chosen the rows
                 columns.restore_null_counts(buffers, null_counts)
-            layout, buffers, columns.labels, columns.nested, virtual = policy.drop_lost(
-                layout, buffers, columns.labels, columns.nested, self._virtual(rows), columns.leaves, rows.selections
+            layout, buffers, columns.labels, columns.nested, rows.selections = policy.drop_lost(
+                layout, buffers, columns.labels, columns.nested, columns.leaves, rows.selections
             )
-            frame = columns.to_frame(layout, buffers, virtual)
+            frame = columns.to_frame(layout, buffers, self._virtual(rows))
             if choices.explode is None:
                 policy.relabel(frame, columns.metadata)
             return frame
@@ -144,10 +166,12 @@ class FileScan:
         """Refuse rows that take more memory than is allowed."""
         if not slices:
             return
-        from .memory import MemoryEstimate, check_memory_limit
+        from .memory import MemoryEstimate, check_memory_limit, virtual_row_bytes
 
         groups = [part.row_group for part in slices]
-        costs = MemoryEstimate(self._file, leaves, output_types, groups, self._choices.dtype_backend != "pyarrow")
+        virtual = virtual_row_bytes(self._columns.virtual, self._file.source.name)
+        as_objects = self._choices.dtype_backend != "pyarrow"
+        costs = MemoryEstimate(self._file, leaves, output_types, groups, as_objects, virtual)
         check_memory_limit([(costs, slices)], thread_count(self._choices.threads), limit)
 
     def _virtual(self, rows: FileRowReader) -> list[tuple[str, Any]]:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.column.jobs.inline_read import InlineRead
 from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
 from numparq.column.jobs.schedule import decode_columns
 from numparq.column.jobs.schedule_selection import SelectionScheduler
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.column.read.row_selection import RowSelection, RowSlices, SelectedRows
 from numparq.column.read.take import dictionary_decode
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError, UnsupportedError
@@ -115,18 +114,11 @@ class FilterColumns:
         for place in positions:
             memory.reallocate(place, self._output_type(place, group.ordinal))
         context, tables, leaves = self._context, self._tables, self._leaves
-        part: RowSelection | RowSlice
+        selected: SelectedRows = [RowSelection(group.ordinal, rows, 0, group.chunks)]
         if rows.count == group.num_rows:
-            part, found = RowSlice(group.ordinal, 0, group.num_rows, 0), {}
-        else:
-            part = RowSelection(group.ordinal, rows, 0, group.chunks)
-            few = InlineRead(context, tables, leaves, memory, part)
-            found = {} if context.source.is_remote else few.decode(positions)
-        if len(found) < len(positions):
-            left = [place for place in positions if place not in found]
-            found |= decode_columns(
-                _SinglePieceJobMaker(context, tables, leaves, memory), memory, lambda: [[part]], left
-            )
+            selected = RowSlices.single(group.ordinal, 0, group.num_rows)
+        maker = _SinglePieceJobMaker(context, tables, leaves, memory)
+        found = decode_columns(maker, memory, lambda: [selected], positions)
         return {leaves[place].index: _to_values(leaves[place], buffer) for place, buffer in found.items()}
 
     def _output_type(self, position: int, row_group: int) -> OutputType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,8 @@ __all__ = [
     "format_bytes",
     "release_free_memory",
     "scratch_bytes",
+    "scratch_limit",
+    "virtual_row_bytes",
 ]
 
 # Bytes of a Python object by the column's `finish`: pointer and object header. Interned objects (small integers) are
@@ -45,6 +47,7 @@ _CONTAINER = 8 + 120  # a list or dict, at least one for each row
 _MARK = 1  # validity mask
 _OFFSET = 8
 _CODE = 4 + 4  # dictionary code: decoded, and in the Categorical
+_VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all files together
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
 
@@ -70,6 +73,12 @@ def _dictionary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Nu
 
 def _null(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
     return rows * _OBJECTS["nulls"]
+
+
+def virtual_row_bytes(names: Iterable[str], file_name: str) -> int:
+    """Return the bytes of a row's virtual columns."""
+    size_of_name = _OFFSET + len(file_name.encode(errors="surrogatepass")) + 8  # and which file it is of
+    return sum(size_of_name if name == "file" else _VIRTUAL for name in names)
 
 
 _RULES = {"fixed": _fixed, "binary": _binary, "dictionary": _dictionary, "null": _null}
@@ -145,6 +154,11 @@ def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
     """Return the bytes of the threads' scratch buffers."""
     each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.max_chunk_bytes for one in estimate), default=0))
     return int(threads * each * _SLACK)
+
+
+def scratch_limit(limit: int, threads: int) -> int:
+    """Return the maximum bytes of a thread's scratch buffer under a memory limit."""
+    return max(limit // 3 // threads, WINDOW_BYTES + 2 * BATCH_BYTES)
 
 
 def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:

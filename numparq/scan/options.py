@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
+from typing import Any
 
-from numparq.column.read.row_selection import RowSlice
+import numpy as np
+
+from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlices
 from numparq.typing import ColumnName, Filters, RowRange, RuntimeFilters
-from numparq.util.arguments import check_row_count
+from numparq.util.arguments import check_flag, check_list, check_row_count
 
 __all__ = ["ScanOptions"]
 
-_ALLOWED_VALUES = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
+_MAX_ROWS = 1 << 62  # what is beyond may not fit an int64
+_ALLOWED_VALUES = {
+    "dates": ("objects", "datetime64"),
+    "variants": ("values", "bytes"),
+    "files": ("references", "bytes"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,12 +36,19 @@ class ScanOptions:
     nrows: int | None = None
     categories: Collection[str] | None = None
     include: Sequence[str] = ()
+    dates: str = "objects"
     geometries: str = "wkb"
     variants: str = "values"
     files: str = "references"
     verify_crc: bool = True
     threads: int | None = None
     memory_limit: int | None = None
+    progress: bool = False
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> ScanOptions:
+        """Return the options among the arguments of a public function, which are its `locals`."""
+        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__ if name in arguments})
 
     def __post_init__(self) -> None:
         if self.geometries != "wkb":
@@ -44,6 +59,8 @@ class ScanOptions:
             from numparq.util.arguments import check_positive_int
 
             check_positive_int(self.memory_limit, "memory_limit")
+        if self.verify_crc is not True:
+            check_flag(self.verify_crc, "verify_crc")
         for name, words in _ALLOWED_VALUES.items():
             value = getattr(self, name)
             if value not in words:
@@ -60,43 +77,42 @@ class ScanOptions:
     @property
     def categorical_names(self) -> set[str]:
         """Names of the columns to read as Categorical."""
-        if isinstance(self.categories, str):
-            raise TypeError(f"categories must be a list of column names, not {self.categories!r}")
-        return set(self.categories or ())
+        return set() if self.categories is None else set(check_list(self.categories, "categories"))
 
 
 def select_row_slices(
-    num_rows: Sequence[int],
+    num_rows: Sequence[int] | np.ndarray,
     row_groups: Sequence[int] | None = None,
     row_range: RowRange = None,
     nrows: int | None = None,
-) -> list[RowSlice]:
+) -> RowSlices:
     """Return non-empty row slices for the given row groups, row range (exclusive end) and row count.
 
     `num_rows` is that of each row group; `row_range` counts over the whole file, and either end may be None.
     """
     first, stop = _check_row_range(row_range)
-    left = None if nrows is None else check_row_count(nrows, "nrows")
-    starts = [0]
-    for count in num_rows:
-        starts.append(starts[-1] + count)
-    slices: list[RowSlice] = []
-    out = 0
-    for group in _check_row_groups(row_groups, len(num_rows)):
-        begin = max(first - starts[group], 0)
-        end = min(num_rows[group], num_rows[group] if stop is None else stop - starts[group])
-        if left is not None:
-            end = min(end, begin + left - out)
-        if begin < end:
-            slices.append(RowSlice(group, begin, end, out))
-            out += end - begin
-    return slices
+    counts = np.asarray(num_rows, np.int64)
+    first, last = min(first, _MAX_ROWS), _MAX_ROWS if stop is None else min(stop, _MAX_ROWS)
+    groups = np.array(_check_row_groups(row_groups, len(counts)), np.int64)
+    starts = (counts.cumsum() - counts)[groups]
+    table = np.empty((len(groups), 4), np.int64)
+    table[:, SLICE_GROUP] = groups
+    table[:, SLICE_START] = begins = np.maximum(first - starts, 0)
+    sizes = np.maximum(np.minimum(counts[groups], last - starts) - begins, 0)
+    if nrows is not None:
+        left = min(check_row_count(nrows, "nrows"), _MAX_ROWS) - (sizes.cumsum() - sizes)
+        sizes = np.minimum(sizes, np.maximum(left, 0))
+    table[:, SLICE_STOP] = begins + sizes
+    table[:, SLICE_OUT] = sizes.cumsum() - sizes
+    return RowSlices(table[sizes > 0])
 
 
 def _check_row_groups(row_groups: Sequence[int] | None, count: int) -> list[int]:
     if row_groups is None:
         return list(range(count))
     try:
+        if any(isinstance(group, bool) for group in row_groups):
+            raise TypeError
         wanted = [index(group) for group in row_groups]
     except TypeError:
         raise TypeError(f"row_groups must be a list of ordinals, not {row_groups!r}") from None

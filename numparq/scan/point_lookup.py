@@ -11,7 +11,7 @@ from numparq.column.buffers import DecodedColumn
 from numparq.column.read.chunk_table import chunk_template
 from numparq.column.read.fused_read import FusedRead
 from numparq.column.read.output import FixedOutput, fixed_output, output_item
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlices
 from numparq.column.scratch import Scratch, borrow_scratch, return_scratch
 from numparq.errors import ParquetError, UnsupportedError
 from numparq.expr.expression import ColumnPredicate
@@ -70,7 +70,8 @@ def point_lookup(file: OpenFile, columns: Columns, options: ScanOptions) -> pd.D
     name, key = asked
     wanted = None if columns is None else tuple(columns)
     kind = file.footer.cache.get_or_make(
-        ("key look-up", file.footer_start, name, wanted, options.dtype_backend), _PreparedOnSecondUse
+        ("key look-up", file.calendar, file.footer_start, name, wanted, options.dtype_backend, options.dates),
+        _PreparedOnSecondUse,
     )
     prepared = kind.prepared(file, columns, options, name)
     if prepared is None or not prepared.is_usable:
@@ -78,7 +79,9 @@ def point_lookup(file: OpenFile, columns: Columns, options: ScanOptions) -> pd.D
     thread_count(options.threads)  # checked, though one is enough
     file.check_unchanged()
     try:
-        return prepared.to_frame(file, key, options.verify_crc)
+        frame = prepared.to_frame(file, key, options.verify_crc)
+        file.check_unchanged()
+        return frame
     except ParquetError:
         return None
 
@@ -196,6 +199,8 @@ class PointLookup:
             return False
         if any(target.nested or target.storage not in ("fixed", "binary") for target in self._targets):
             return False
+        if any(leaf.rebase is not None for leaf in self._leaves):
+            return False
         shown = self._targets[self._place : self._place + 1]
         return all(target.conversion == COPY and target.dtype == self._dtype for target in shown)
 
@@ -238,9 +243,9 @@ class PointLookup:
 
     def _can_read_strings(self, rows: Sequence[KeyRowRange]) -> bool:
         """Whether no strings are of a dictionary, which others read."""
-        for group, _, _ in rows:
+        for group, start, stop in rows:
             for place in self._strings:
-                if group.chunks[place].page_table[0, L_ROW] < 0:
+                if group.chunks[place].page_table_in_range(start, stop)[0, L_ROW] < 0:
                     return False
         return True
 
@@ -324,7 +329,7 @@ class PointLookup:
 
     def _table(self, row_group: int, places: Sequence[int], targets: Sequence[OutputType]) -> np.ndarray:
         common = chunk_template([self._leaves[place] for place in places], targets)
-        table = self._tables.row_group_table(common, np.array(places, np.intp), RowSlice(row_group, 0, 0, 0))
+        table = self._tables.chunk_table(common, np.array(places, np.intp), RowSlices.single(row_group, 0, 0))
         table.flags.writeable = False
         return table
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numparq.expr.bind import bind
 from numparq.expr.bound import filter_leaves
-from numparq.expr.dnf import as_expression
 from numparq.expr.expression import Expression
+from numparq.expr.filters import as_expression
 from numparq.expr.normalize import all_of
 from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
 from numparq.format.arrow_type import ArrowType

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.projection import NestedProjection, Projection, check_include, projection_of, select_columns
+from numparq.column.projection import (
+    NestedProjection,
+    Projection,
+    check_categories,
+    check_include,
+    projection_of,
+    select_columns,
+)
 from numparq.errors import SchemaError, error_context
-from numparq.format.key_values.arrow import pyarrow_field_type
+from numparq.format.key_values.arrow import pyarrow_field_type, pyarrow_schema
 from numparq.format.key_values.pandas import PandasMetadata
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.frame import BlockLayout, assemble
-from numparq.types.choose import choose_output_type, needs_arrow_hint
+from numparq.types.choose import apply_dates, choose_output_type, needs_arrow_hint
 from numparq.types.output_type import NESTED_PLACEHOLDER, OutputType
 from numparq.types.pandas_roundtrip import roundtrip_output_type
 from numparq.types.schema_only import schema_only_type
@@ -43,7 +51,11 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
     if options.explode is None:
-        return ProjectedColumns(file, _cached_projection(file, columns, index), options, check_include(options.include))
+        is_empty = type(options.include) is tuple and not options.include
+        virtual = [] if is_empty else check_include(options.include)
+        if options.categories is not None:
+            check_categories(options.categorical_names, file.schema, virtual)
+        return ProjectedColumns(file, _cached_projection(file, columns, index), options, virtual)
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
     explosion = ExplodedCollection(
@@ -59,7 +71,7 @@ def _cached_projection(file: OpenFile, columns: Columns, index: Sequence[str]) -
     )
     if columns is not None and not is_plain:
         return projection_of(select_columns(file.schema, columns, index))
-    key = "columns", None if columns is None else tuple(columns), tuple(index)
+    key = "columns", file.schema.calendar, None if columns is None else tuple(columns), tuple(index)
     return file.footer.cache.get_or_make(key, lambda: projection_of(select_columns(file.schema, columns, index)))
 
 
@@ -107,8 +119,8 @@ class ProjectedColumns:
         """
         categories = self._options.categorical_names
         if len(self.leaves) <= _MAX_CACHED_COLUMNS:
-            asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, frozenset(categories)
-            key = "targets", type(self), *asked  # subclasses choose other output types
+            asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, self._options.dates
+            key = "targets", type(self), *asked, frozenset(categories)  # subclasses choose other output types
             targets = [
                 *self._file.footer.cache.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
             ]
@@ -124,12 +136,12 @@ class ProjectedColumns:
         """Return the output types of flat leaves, and a placeholder for each nested leaf."""
         targets = []
         for leaf, null_count in zip(self.leaves, null_counts, strict=True):
-            with error_context(column=leaf.name):
-                targets.append(
-                    NESTED_PLACEHOLDER
-                    if leaf.is_nested
-                    else self._output_type(leaf, null_count, leaf.name in categories)
-                )
+            with error_context(file=self._file.source.name, column=leaf.name):
+                if leaf.is_nested:
+                    targets.append(NESTED_PLACEHOLDER)
+                    continue
+                target = self._output_type(leaf, null_count, leaf.name in categories)
+                targets.append(apply_dates(target, self._options.dates))
         return targets
 
     def schema_only_types(self, may_be_null: Sequence[bool]) -> list[OutputType]:
@@ -173,8 +185,13 @@ class ProjectedColumns:
         if wanted is None:
             return None
         origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, "numpy") else None
-        schema = self._file.footer.key_value_metadata.get("ARROW:schema")
-        return roundtrip_output_type(leaf, origin, wanted, lambda: pyarrow_field_type(schema, leaf), null_count)
+        return roundtrip_output_type(
+            leaf, origin, wanted, lambda: pyarrow_field_type(self._pyarrow_schema, leaf), null_count
+        )
+
+    @cached_property
+    def _pyarrow_schema(self) -> Any:
+        return pyarrow_schema(self._file.footer.key_value_metadata.get("ARROW:schema"))
 
     def _nested_columns(self) -> list[NestedOutput]:
         """Build the nested columns."""
@@ -191,16 +208,16 @@ class ProjectedColumns:
             from numparq.to_pandas.nested.column import NestedOutput
 
             name = column.full_type.name
-            with error_context(column=name):
+            with error_context(file=self._file.source.name, column=name):
                 made = NestedOutput(
                     column,
                     place,
                     hints.field_hint(column.position),
                     self._options.dtype_backend,
                     metadata.extension_dtype(name) if metadata else None,
-                    metadata.numpy_type(name) if metadata and self._file.is_written_by_numparq else None,
+                    metadata.numpy_type(name) if metadata and metadata.is_written_by_numparq else None,
                 )
-            made.variants, made.fetcher = self._options.variants, fetcher
+            made.variants, made.dates, made.fetcher = self._options.variants, self._options.dates, fetcher
             found.append(made)
             place = made.leaf_slice.stop
         if self._explosion is not None:

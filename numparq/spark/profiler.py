@@ -29,8 +29,9 @@ def profile(
     columns: Columns = None,
     *,
     data: bool | str = "auto",
-    where: Filters | str = None,
+    where: Filters = None,
     partitioning: Any = "hive",
+    table_format: str = "auto",
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     strict: bool = False,
@@ -53,9 +54,9 @@ def profile(
     data : {"auto", True, False}
         What to read besides footers and page indexes. ``"auto"``: dictionaries, and the data of column chunks that
         these do not settle; True: all data; False: none.
-    where : expression, list of tuples, or str, optional
+    where : expression, str, or list of tuples, optional
         Predicate on partition columns, such as ``"year = 2024"``.
-    partitioning, storage_options, filesystem
+    partitioning, table_format, storage_options, filesystem
         As in `numparq.Dataset`.
     strict : bool
         Whether a damaged file is an error; otherwise it is counted, reported and left out.
@@ -94,6 +95,7 @@ def profile(
         data=data,
         where=where,
         partitioning=partitioning,
+        table_format=table_format,
         storage_options=storage_options,
         filesystem=filesystem,
         strict=strict,

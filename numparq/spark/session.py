@@ -118,7 +118,8 @@ def configure(
     ===================================  ===============================  =============================================
 
     The daemon is found only if numparq is installed with the executors' Python, or on its PYTHONPATH; ``--py-files``
-    arrives too late. A Spark Connect session is configured on its server and left unchanged.
+    arrives too late, so the daemon stays Spark's if numparq itself is imported from a zip file. A Spark Connect session
+    is configured on its server and left unchanged.
 
     Examples
     --------
@@ -139,9 +140,10 @@ def configure(
 
 
 def _numparq_settings(cache_dir: str | os.PathLike[str] | None) -> dict[str, str]:
-    """Return numparq's default settings."""
-    settings = {_DAEMON: "numparq.spark.daemon", _ENVIRONMENT + "NUMPARQ_THREADS": "1"}
-    settings[_ENVIRONMENT + "NUMBA_NUM_THREADS"] = "1"
+    """Return numparq's default settings; a daemon starts before Spark sends the zip file that holds numparq."""
+    settings = {_ENVIRONMENT + name: "1" for name in ("NUMPARQ_THREADS", "NUMBA_NUM_THREADS")}
+    if not hasattr(__spec__.loader, "archive"):
+        settings[_DAEMON] = "numparq.spark.daemon"
     place = os.environ.get("NUMPARQ_CACHE_DIR") if cache_dir is None else os.fspath(cache_dir)
     if place:
         settings[_ENVIRONMENT + "NUMPARQ_CACHE_DIR"] = place

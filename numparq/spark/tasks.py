@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .plan_size import estimate_bytes, range_of_size
 from .worker_errors import raise_worker_errors
 
 if TYPE_CHECKING:
@@ -108,15 +109,25 @@ class _ItemTask:
 
 
 def map_tasks(
-    spark: SparkSession, items: Sequence[Any], function: Callable[[int, Any], Iterator[Any]], schema: StructType
+    spark: SparkSession,
+    items: Sequence[Any],
+    function: Callable[[int, Any], Iterator[Any]],
+    schema: StructType | str,
+    num_bytes: int = 0,
 ) -> DataFrame:
     """Return a lazy Spark DataFrame of ``function(number, item)`` for each item, one partition each.
 
-    `function` yields record batches of `schema`; Spark may call it more than once. Items must be picklable.
+    `function` yields record batches of `schema`; Spark may call it more than once. Items must be picklable. The
+    DataFrame looks `num_bytes` large to Spark's planner.
     """
-    if not items:
-        return spark.createDataFrame([], schema)
-    return spark.range(0, len(items), 1, len(items)).mapInArrow(_ItemTask(function, items), schema)
+    return range_of_size(spark, len(items), num_bytes).mapInArrow(_ItemTask(function, items), schema)
+
+
+def map_splits(
+    spark: SparkSession, splits: Sequence[Split], function: Callable[[int, Split], Iterator[Any]], schema: StructType
+) -> DataFrame:
+    """Return what `map_tasks` does for splits, in the size of their rows."""
+    return map_tasks(spark, splits, function, schema, estimate_bytes(spark, splits, schema))
 
 
 class _PickledResult:

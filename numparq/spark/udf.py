@@ -35,7 +35,7 @@ def decode_paths(
         Columns of all files, as in `numparq.Dataset`. Default: those of the files in this Series; if the schemas of
         files differ between Spark's batches, pass one to get the same columns everywhere.
     **options
-        As in `numparq.Dataset` and `numparq.read_parquet`: resolve, storage_options, filesystem, dtype_backend,
+        As in `numparq.Dataset` and `numparq.read_parquet`: resolve, storage_options, filesystem, dtype_backend, dates,
         include, verify_crc, runtime_filters; threads, one by default in a task.
 
     Returns

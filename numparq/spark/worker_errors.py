@@ -1,17 +1,20 @@
-"""Rebuild a worker's `ParquetError` on the driver from Spark's exception text."""
+"""Errors of workers: their sentence first in Spark's text, and rebuilt from it on the driver."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from numparq import errors
 from numparq.errors import ParquetError
 
-__all__ = ["parse_parquet_error", "raise_worker_errors"]
+__all__ = ["parse_parquet_error", "raise_worker_errors", "sentence_first"]
 
+_WORKER_VARIABLES = "PYTHON_WORKER_FACTORY_"  # set by Spark for its Python workers
 _TRACEBACK = "Traceback (most recent call last):"
 _ERROR_CLASSES: dict[str, type[ParquetError]] = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ParquetError)
@@ -37,6 +40,21 @@ def raise_worker_errors() -> Iterator[None]:
         raise error from failure
 
 
+@contextmanager
+def sentence_first() -> Iterator[None]:
+    """Write the class and message of an error before Python's traceback in the text that Spark gets.
+
+    PySpark sends a traceback, or with this variable the class, the message and the notes; the worker ends then.
+    """
+    try:
+        yield
+    except (ParquetError, ValueError, TypeError, OSError) as error:
+        if any(name.startswith(_WORKER_VARIABLES) for name in os.environ):
+            error.add_note(traceback.format_exc())
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
+
+
 def parse_parquet_error(failure: BaseException) -> ParquetError | None:
     """Parse the `ParquetError` that ended a worker from Spark's exception; None for any other failure."""
     text = str(failure)
@@ -48,9 +66,9 @@ def parse_parquet_error(failure: BaseException) -> ParquetError | None:
     return None if found is None else _rebuild(_ERROR_CLASSES[found[1]], found[2] or "")
 
 
-def _last_line(traceback: str) -> str | None:
+def _last_line(text: str) -> str | None:
     """Return what follows the frames of a traceback: the class and the message, which may have several lines."""
-    lines = traceback.split("\n")[1:]
+    lines = text.split("\n")[1:]
     for at, line in enumerate(lines):
         if line and not line[0].isspace():
             return "\n".join(_without_java(lines[at:])).strip()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.errors import InvalidFileError
 from numparq.format.arrow_type import ArrowType
 from numparq.types.output_type import OutputType
 from numparq.types.pyarrow import type_to_pyarrow
@@ -32,8 +33,8 @@ def to_arrow(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
     if target.storage == "fixed":
         return pa.chunked_array([_fixed_array(target, buffer, arrow_type)], type=arrow_type)
     if target.storage == "dictionary":
-        chunks = [chunk for piece in buffer.arrays for chunk in _dictionary_arrays(piece, arrow_type)]
-    elif target.type.kind == "decimal":
+        return _dictionary_column(buffer.arrays, arrow_type)
+    if target.type.kind == "decimal":
         chunks = [_binary_decimals(piece, target.type, arrow_type) for piece in buffer.arrays]
     else:
         chunks = [chunk for piece in buffer.arrays for chunk in _binary_arrays(piece, arrow_type)]
@@ -74,14 +75,13 @@ def _binary_arrays(piece: BinaryArray, arrow_type: Any) -> list[Any]:
     storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
     if pa.types.is_large_string(storage) or pa.types.is_large_binary(storage):
         arrays = [large_binary_array(piece, storage)]
-    elif pa.types.is_string(storage) or pa.types.is_binary(storage):
+    else:
+        narrow = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(storage, storage)
         arrays = [
-            _array(storage, len(part), part.validity, part.offsets.astype(np.int32), part.data)
+            _array(narrow, len(part), part.validity, part.offsets.astype(np.int32), part.data)
             for part in _split_at_31_bits(piece)
         ]
-    else:
-        wide = pa.large_string() if pa.types.is_string_view(storage) else pa.large_binary()
-        arrays = [large_binary_array(piece, wide).cast(storage)]
+        arrays = [array.cast(storage) for array in arrays] if narrow is not storage else arrays
     if storage is arrow_type:
         return arrays
     return [pa.ExtensionArray.from_storage(arrow_type, array) for array in arrays]
@@ -103,19 +103,30 @@ def _split_at_31_bits(piece: BinaryArray) -> list[BinaryArray]:
     return [part for half in halves for part in _split_at_31_bits(half)]
 
 
-def _dictionary_arrays(piece: BinaryArray | DictionaryArray, arrow_type: Any) -> list[Any]:
+def _dictionary_column(pieces: Sequence[BinaryArray | DictionaryArray], arrow_type: Any) -> Any:
+    """Return a column of a dictionary type, with 32-bit indices if its own cannot number the values."""
+    pa = import_pyarrow()
+    coded = [chunk for piece in pieces for chunk in _dictionary_chunks(piece, arrow_type.value_type)]
+    most = max((len(dictionary) for _, dictionary in coded), default=0)
+    index_type = arrow_type.index_type
+    if most - 1 > np.iinfo(index_type.to_pandas_dtype()).max:
+        index_type = pa.int32()
+    chunks = [
+        pa.DictionaryArray.from_arrays(indices.cast(index_type), dictionary, ordered=arrow_type.ordered)
+        for indices, dictionary in coded
+    ]
+    return pa.chunked_array(chunks, type=pa.dictionary(index_type, arrow_type.value_type, arrow_type.ordered))
+
+
+def _dictionary_chunks(piece: BinaryArray | DictionaryArray, value_type: Any) -> list[tuple[Any, Any]]:
+    """Return indices and dictionary of a piece; several if 32-bit offsets do not suffice for its values."""
     pa = import_pyarrow()
     if isinstance(piece, BinaryArray):
-        plain = pa.chunked_array(_binary_arrays(piece, arrow_type.value_type))
-        chunks: list[Any] = plain.dictionary_encode().cast(arrow_type).chunks
-        return chunks
-    dictionary = _binary_arrays(piece.dictionary, arrow_type.value_type)[0]
+        encoded = [array.dictionary_encode() for array in _binary_arrays(piece, value_type)]
+        return [(array.indices, array.dictionary) for array in encoded]
+    dictionary = _binary_arrays(piece.dictionary, value_type)[0]
     present = piece.codes >= 0
-    indices = pa.array(piece.codes, mask=None if present.all() else ~present)
-    if len(dictionary) > np.iinfo(arrow_type.index_type.to_pandas_dtype()).max:
-        raise UnsupportedError(f"a dictionary of {len(dictionary)} values is too long for {arrow_type.index_type}")
-    indices = indices.cast(arrow_type.index_type)
-    return [pa.DictionaryArray.from_arrays(indices, dictionary, ordered=arrow_type.ordered)]
+    return [(pa.array(piece.codes, mask=None if present.all() else ~present), dictionary)]
 
 
 def _fixed_decimals(values: np.ndarray, validity: np.ndarray | None, decimal: ArrowType, arrow_type: Any) -> Any:

@@ -12,8 +12,7 @@ import pandas as pd
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.format.arrow_type import DictionaryIndex
-from numparq.kernels.tables import NARROW
-from numparq.types.output_type import UTF8_KINDS, OutputType
+from numparq.types.output_type import UTF8_KINDS, OutputType, cast_stored
 
 from .objects import bytes_object_array, take_objects
 from .strings import binary_objects, string_array
@@ -67,11 +66,7 @@ def _dictionary_buffer(entries: OutputType, dictionary: BinaryArray) -> DecodedC
     """Return a dictionary as a decoded column."""
     if entries.storage == "binary":
         return DecodedColumn(arrays=[dictionary])
-    assert entries.dtype is not None
-    stored = dictionary.data[: dictionary.offsets[-1]].copy()
-    return DecodedColumn(
-        stored.view("i4").astype(entries.dtype) if entries.conversion == NARROW else stored.view(entries.dtype)
-    )
+    return DecodedColumn(cast_stored(dictionary.data[: dictionary.offsets[-1]].copy(), entries))
 
 
 def _merge_pieces(coded: list[DictionaryArray]) -> tuple[np.ndarray, BinaryArray]:

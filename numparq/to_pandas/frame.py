@@ -130,15 +130,11 @@ def assemble(
             blocks.add(position, buffers[position], place)
     for place, (_, values) in enumerate(extra_columns, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = (
-        {}
-        if not levels
-        else {
-            name: arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
-            for position, name in named
-            if name in levels
-        }
-    )
+    index_arrays = [
+        (name, arrays[position] if position in arrays else _index_array(layout, position, buffers[position]))
+        for position, name in (named if levels else ())
+        if name in levels
+    ]
     labels = frame_labels(
         metadata, [name for _, name in kept], [label for label, _ in extra_columns] if extra_columns else ()
     )

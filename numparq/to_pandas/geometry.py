@@ -22,6 +22,8 @@ GEOMETRIES = ("wkb", "geopandas")
 _OF_PROJ = re.compile(r"^\s*\+|=")  # "+init=FILE:CODE", "+proj=... +nadgrids=FILE"
 _DEFINITION = re.compile(r"\s*(\{|[A-Za-z_]+\s*[\[(])")  # PROJJSON and WKT may contain any text
 
+_MAX_CRS = 100_000  # WKT and PROJJSON of the largest CRS in EPSG have about 20,000
+
 
 def check_geometries(geometries: str) -> None:
     """Check the ``geometries`` argument; ImportError if it needs geopandas and that is not installed."""
@@ -95,12 +97,12 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
     scheme, _, rest = text.partition(":")
     try:
         if scheme == "projjson":
-            return pyproj.CRS.from_json(_definition(keys, rest))
+            return pyproj.CRS.from_json(_checked(_definition(keys, rest)))
         if scheme == "srid":  # EPSG codes, as GDAL and DuckDB read them
             return pyproj.CRS.from_epsg(int(rest))
         if _OF_PROJ.search(text) and not _DEFINITION.match(text):
             raise InvalidFileError("PROJ strings are not in the specification, and may name files")
-        return pyproj.CRS.from_user_input(text)
+        return pyproj.CRS.from_user_input(_checked(text))
     except (pyproj.exceptions.CRSError, InvalidFileError, ValueError) as error:
         warnings.warn(
             f"the CRS of column {column.leaf.name!r} cannot be parsed and is ignored: {error}",
@@ -108,6 +110,12 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
             stacklevel=2,
         )
         return None
+
+
+def _checked(text: str) -> str:
+    if len(text) > _MAX_CRS:
+        raise InvalidFileError(f"it has {len(text):,} characters, more than {_MAX_CRS:,}")
+    return text
 
 
 def _definition(keys: Mapping[str, bytes], key: str) -> str:

@@ -15,32 +15,29 @@ import pandas as pd
 
 from numparq.errors import UnsupportedError
 from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
+from numparq.format.key_values.pandas_dtypes import dtype_from_name
+from numparq.format.key_values.pandas_labels import label_from_json
+from numparq.format.key_values.time_zones import time_zone_from_text
 
+from .numbers import NULLABLE_NAMES
 from .strings import default_string_array
 
 # A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's parser.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\w{1,30}(?:\.\w{0,30})?)"""
 _TUPLE = re.compile(rf"\({_ITEM}(?:, ?{_ITEM})*,?\)", re.DOTALL)
+_MAX_LABEL = 1000  # characters of a label that dateutil and pandas parse
 _MAX_CACHED_LABELS = 256  # frames with more columns build their labels anew
 
 
-def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows: int) -> pd.Index:
-    """Return the row index of finished columns (`levels`, by name in the file); by default a RangeIndex from 0.
+def row_index(metadata: PandasMetadata | None, levels: Sequence[tuple[str, Any]], num_rows: int) -> pd.Index:
+    """Return the row index of finished columns (`levels`: names in the file, arrays); by default a RangeIndex from 0.
 
     A RangeIndex in the metadata counts only if its length is `num_rows`: like pyarrow, selected rows are renumbered.
     """
-    arrays, names = [], []
-    for level in metadata.index if metadata is not None else ():
-        if isinstance(level, RangeIndexLevel):
-            if _range_length(level) == num_rows:
-                arrays.append(pd.RangeIndex(level.start, level.stop, level.step, name=_hashable(level.name)))
-                names.append(level.name)
-        elif level in levels and metadata is not None:
-            arrays.append(levels[level])
-            names.append(metadata.index_name(level))
-    if not arrays:
+    arrays, names = ([], []) if metadata is None else _level_arrays(metadata, levels, num_rows)
+    if metadata is None or not arrays:
         return pd.RangeIndex.from_range(range(num_rows))
-    if metadata is not None and metadata.is_written_by_numparq:  # keep the dtype: pandas would infer one for objects
+    if metadata.is_written_by_numparq:  # keep the dtype: pandas would infer one for objects
         arrays = [
             array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False) for array in arrays
         ]
@@ -54,6 +51,25 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
         raise UnsupportedError(f"pandas cannot build an index of these values: {error}") from error
 
 
+def _level_arrays(
+    metadata: PandasMetadata, levels: Sequence[tuple[str, Any]], num_rows: int
+) -> tuple[list[Any], list[Any]]:
+    """Return the arrays of the index levels and their names; columns of one name are levels in the file's order."""
+    arrays, names = [], []
+    by_name: dict[str, list[Any]] = {}
+    for name, array in levels:
+        by_name.setdefault(name, []).append(array)
+    for level in metadata.index:
+        if isinstance(level, RangeIndexLevel):
+            if _range_length(level) == num_rows:
+                arrays.append(pd.RangeIndex(level.start, level.stop, level.step, name=level.name))
+                names.append(level.name)
+        elif by_name.get(level):
+            arrays.append(by_name[level].pop(0))
+            names.append(metadata.index_name(level))
+    return arrays, names
+
+
 def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
     """Return a MultiIndex; UnsupportedError for levels that pandas cannot factorize, such as Arrow intervals."""
     try:
@@ -65,14 +81,6 @@ def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
 def _range_length(level: RangeIndexLevel) -> int:
     distance = level.stop - level.start
     return max(0, -(-distance // level.step)) if level.step > 0 else max(0, -(distance // -level.step))
-
-
-def _hashable(name: Any) -> Any:
-    try:
-        hash(name)
-    except TypeError:
-        return None
-    return name
 
 
 def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index:
@@ -110,13 +118,13 @@ def frame_labels(metadata: PandasMetadata | None, names: list[str], extra: Seque
 
 def _labels_from_metadata(metadata: PandasMetadata, names: list[str]) -> pd.Index:
     """Return labels by the entries of the pandas metadata that all writers share."""
-    labels = [metadata.label(name) for name in names] if metadata.has_columns else names
+    labels = metadata.labels(names) if metadata.has_columns else names
     levels = metadata.column_levels
     if len(levels) > 1:
         return _multi_labels(labels, levels)
     if not levels:
         return _plain_labels(labels)
-    return _cast_level(_plain_labels(labels), levels[0]).rename(_hashable(levels[0].get("name")))
+    return _cast_level(_plain_labels(labels), levels[0]).rename(label_from_json(levels[0].get("name")))
 
 
 def _plain_labels(labels: list[Any]) -> pd.Index:
@@ -132,14 +140,19 @@ def _plain_labels(labels: list[Any]) -> pd.Index:
 def _multi_labels(labels: list[Any], levels: list[dict[str, Any]]) -> pd.Index:
     """Return a MultiIndex of labels that are reprs of tuples, or plain labels if they are not."""
     try:
-        tuples = [ast.literal_eval(label) for label in labels if _TUPLE.fullmatch(label)]
+        tuples = [_tuple_label(label) for label in labels if _TUPLE.fullmatch(label)]
         if len(tuples) != len(labels) or any(type(item) is not tuple or len(item) != len(levels) for item in tuples):
             return _plain_labels(labels)
-        index = pd.MultiIndex.from_tuples(tuples, names=[_hashable(level.get("name")) for level in levels])
+        index = pd.MultiIndex.from_tuples(tuples, names=[label_from_json(level.get("name")) for level in levels])
         typed = [_cast_level(values, level) for values, level in zip(index.levels, levels, strict=True)]
         return pd.MultiIndex(typed, index.codes, names=index.names)
     except (ValueError, TypeError, SyntaxError):
         return _plain_labels(labels)
+
+
+def _tuple_label(text: str) -> tuple[Any, ...]:
+    """Return the tuple whose repr is a text that `_TUPLE` matches; pyarrow writes NaN in it as ``nan``."""
+    return tuple(np.nan if item == "nan" else ast.literal_eval(item) for item in re.findall(_ITEM, text[1:-1]))
 
 
 def _cast_level(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
@@ -150,7 +163,11 @@ def _cast_level(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     text = pandas_type in ("unicode", "string") or "mixed" in pandas_type
     if text and numpy_type == "object" and labels.dtype == "str":
         return labels
+    if any(len(label) > _MAX_LABEL for label in labels if isinstance(label, str)):
+        return labels
     try:
+        if numpy_type in _MASKED_DTYPES and (labels == "<NA>").any():
+            return _masked_labels(labels, numpy_type)
         convert = _LABEL_TYPES.get(pandas_type.split("[")[0])
         if convert is not None:
             return convert(labels, level)
@@ -159,23 +176,43 @@ def _cast_level(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
         return labels
 
 
-def _as_dtype(labels: pd.Index, dtype: str) -> pd.Index:
-    return labels if labels.dtype == dtype else labels.astype(dtype)
+def _as_dtype(labels: pd.Index, name: str) -> pd.Index:
+    if labels.dtype == name:  # "string", too: pandas' default dtype equals that name, and is kept, as by pyarrow
+        return labels
+    return labels.astype(dtype_from_name(name))
 
 
 def _timezone_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     unit = np.datetime_data(np.dtype(level["numpy_type"]))[0]
     instants = pd.DatetimeIndex(pd.to_datetime(labels, utc=True, format="ISO8601"))
-    return instants.tz_convert(level["metadata"]["timezone"]).as_unit(unit)
+    return instants.tz_convert(time_zone_from_text(level["metadata"]["timezone"])).as_unit(unit)
 
 
 def _timedelta_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
-    return pd.TimedeltaIndex(pd.to_timedelta(labels)).astype(level["numpy_type"])
+    return _as_dtype(pd.TimedeltaIndex(pd.to_timedelta(labels)), level["numpy_type"])
 
 
 def _boolean_labels(labels: pd.Index, level: dict[str, Any]) -> pd.Index:
     truth = {"True": True, "False": False}
-    return pd.Index([truth[label] for label in labels]).astype(level["numpy_type"])
+    return _as_dtype(pd.Index([truth[label] for label in labels]), level["numpy_type"])
+
+
+# Dtypes whose missing labels pyarrow writes as the text of pd.NA.
+_MASKED_DTYPES = {"string", "boolean", *NULLABLE_NAMES.values()}
+
+
+def _masked_labels(labels: pd.Index, name: str) -> pd.Index:
+    present = labels.where(labels != "<NA>")
+    if name == "string":
+        return present
+    dtype = dtype_from_name(name)
+    return pd.Index(dtype.construct_array_type()._from_sequence_of_strings(present.array, dtype=dtype))
+
+
+def _interval_labels(labels: pd.Index, dtype: Any) -> pd.Index:
+    bounds = [re.split(", ", label[1:-1]) for label in labels]
+    left, right = (pd.Index(side).astype(dtype.subtype) for side in zip(*bounds, strict=True))
+    return pd.IntervalIndex.from_arrays(left, right, dtype.closed)
 
 
 _LABEL_TYPES: dict[str, Callable[[pd.Index, dict[str, Any]], pd.Index]] = {
@@ -193,5 +230,7 @@ _LABEL_TYPES: dict[str, Callable[[pd.Index, dict[str, Any]], pd.Index]] = {
     "floating": lambda labels, level: _as_dtype(_as_dtype(labels, "float64"), level["numpy_type"]),
     "string": lambda labels, level: _as_dtype(labels, level["numpy_type"]),
     "unicode": lambda labels, level: _as_dtype(labels, level["numpy_type"]),
-    "period": lambda labels, level: pd.PeriodIndex(labels, dtype=level["numpy_type"]),
+    "time": lambda labels, level: pd.Index(list(map(datetime.time.fromisoformat, labels)), dtype=object),
+    "interval": lambda labels, level: _interval_labels(labels, dtype_from_name(level["numpy_type"])),
+    "period": lambda labels, level: pd.PeriodIndex(labels, dtype=dtype_from_name(level["numpy_type"])),
 }

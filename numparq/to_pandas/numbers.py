@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from numparq.column.buffers import DecodedColumn
 from numparq.types.output_type import OutputType
@@ -16,8 +17,9 @@ from .objects import null_mask, take_objects
 _BOOLEAN_OBJECTS = np.array([False, True, None], object)
 
 _CHUNK_ROWS = 1 << 15
+_LARGEST_EXACT = 1 << 53  # float64 holds all integers up to here
 
-_NULLABLE_NAMES = {
+NULLABLE_NAMES = {
     name.lower(): name
     for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
 } | {"float16": "Float32"}
@@ -70,12 +72,29 @@ def masked_floats(target: OutputType, buffer: DecodedColumn, num_rows: int) -> A
     return _build_masked(target, buffer.fixed_values, np.isnan(buffer.fixed_values))
 
 
+def unmasked(array: ExtensionArray) -> np.ndarray | ExtensionArray:
+    """Return nullable integers or booleans as NumPy's, with nulls as float64 or objects; unchanged beyond 2**53."""
+    if not isinstance(array.dtype, pd.core.dtypes.dtypes.BaseMaskedDtype) or array.dtype.kind not in "iub":
+        return array
+    dtype, mask = array.dtype.numpy_dtype, array.isna()
+    if not mask.any():
+        return array.to_numpy(dtype)
+    if dtype.kind == "b":
+        return array.to_numpy(object, na_value=None)
+    integers = array.to_numpy(dtype, na_value=0)
+    if integers.max() > _LARGEST_EXACT or integers.min() < -_LARGEST_EXACT:
+        return array
+    floats = integers.astype(np.float64)
+    floats[mask] = np.nan
+    return floats
+
+
 def _build_masked(target: OutputType, values: Any, mask: np.ndarray) -> Any:
     """Return a masked array, cast to the output type's pandas dtype if no value is lost."""
     dtype = target.pandas_dtype
     if values.dtype == dtype.numpy_dtype:
         return dtype.construct_array_type()(values, mask, copy=False)
-    array = pd.array(values, dtype=_NULLABLE_NAMES[values.dtype.name], copy=False)
+    array = pd.array(values, dtype=NULLABLE_NAMES[values.dtype.name], copy=False)
     array[mask] = pd.NA
     try:
         converted = array.astype(dtype)

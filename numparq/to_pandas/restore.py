@@ -23,7 +23,8 @@ def _restore(column: Any, wanted: DtypeSpec) -> Any:
         return column if isinstance(column, pd.Categorical) else _to_categorical(column, wanted)
     dtype = wanted.dtype
     if isinstance(dtype, pd.SparseDtype):
-        return pd.arrays.SparseArray(_to_numpy(column, dtype.subtype), dtype=dtype)
+        values = _to_numpy(column, dtype.subtype)
+        return pd.arrays.SparseArray(values, dtype=dtype) if values.dtype == dtype.subtype else column
     if isinstance(dtype, pd.ArrowDtype):
         return _to_arrow_dictionary(column, dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
@@ -51,8 +52,8 @@ def _to_objects(column: Any) -> np.ndarray:
     return out
 
 
-def _to_categorical(column: Any, wanted: DtypeSpec) -> pd.Categorical:
-    """Return a Categorical of values; values that are not categories yet are added."""
+def _to_categorical(column: Any, wanted: DtypeSpec) -> Any:
+    """Return a Categorical of values, with values that are not categories yet; the column if its dtype lacks them."""
     assert wanted.categories is not None
     categories = pd.Index([] if wanted.values is None else list(wanted.values), dtype=_index_dtype(wanted.categories))
     present = np.asarray(~pd.isna(column))
@@ -60,6 +61,8 @@ def _to_categorical(column: Any, wanted: DtypeSpec) -> pd.Categorical:
     categories = categories.append(pd.Index(others, dtype=categories.dtype)) if others else categories
     codes = np.full(len(column), -1, np.int64)
     codes[present] = categories.get_indexer(column[present])
+    if (codes[present] < 0).any():
+        return column
     return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(categories, wanted.ordered), validate=False)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from numparq.column.buffers import DecodedColumn
+from numparq.format.key_values.time_zones import warn_of_unknown_zone
 from numparq.types.output_type import OutputType
 
 from .objects import distinct_objects, null_mask, take_objects
@@ -84,7 +84,7 @@ def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -
     try:
         dtype = pd.DatetimeTZDtype(unit, zone)
     except Exception:  # zoneinfo and pandas raise various errors for an unknown name
-        warnings.warn(f"the time zone {zone!r} is unknown on this system; the column is in UTC", stacklevel=2)
+        warn_of_unknown_zone(zone)
         dtype = pd.DatetimeTZDtype(unit, "UTC")
     return pd.array(values.view("i8"), dtype=dtype, copy=False)
 

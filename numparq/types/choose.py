@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.format.key_values.time_zones import is_zone_name, warn_of_unknown_zone
 from numparq.kernels.enums import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT64
+from numparq.util.arguments import did_you_mean
 
-from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, PANDAS_TYPES, period_dtype, pyarrow_output_type
+from .dtype_backends import (
+    NULLABLE_TYPES,
+    NUMPY_TYPES,
+    datetime64_from_dates,
+    period_dtype,
+    pyarrow_output_type,
+    restore_pandas_type,
+)
 from .output_type import LeafType, OutputType
 from .parquet_type import infer_arrow_type
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from numparq.format.logical_type import LogicalType
     from numparq.format.schema import Leaf
 
-__all__ = ["choose_nested_output_type", "choose_output_type", "needs_arrow_hint"]
+__all__ = ["apply_dates", "choose_nested_output_type", "choose_output_type", "needs_arrow_hint"]
 
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
@@ -44,6 +53,10 @@ def choose_output_type(
     `null_count` (None: unknown) is only a hint; `pandas_dtype` and `timezone` come from the pandas metadata.
     """
     optional = leaf.max_definition_level > 0
+    zone = timezone or (hint.timezone if hint is not None else "")
+    if zone and not is_zone_name(zone):
+        warn_of_unknown_zone(zone)
+        timezone = "UTC"
     return _choose(
         leaf.physical,
         leaf.type_length,
@@ -70,6 +83,15 @@ def choose_nested_output_type(leaf: Leaf, hint: ArrowType | None = None) -> Outp
     return target.replace_all(nested=True, shares_block=False)
 
 
+def apply_dates(target: OutputType, dates: str) -> OutputType:
+    """Return an output type with dates as datetime64 if the option `dates` says so; Arrow data stays as it is."""
+    if dates == "objects":
+        return target
+    if target.entry_type is not None:
+        return replace(target, entry_type=apply_dates(target.entry_type, dates))
+    return datetime64_from_dates(target) if target.array_kind == "dates" else target
+
+
 # `finish` of nested leaf columns where it differs from flat ones.
 _FINISH_NESTED = {"text": "text_objects", "uuids": "bytes"}
 
@@ -88,7 +110,8 @@ def _choose(
     categorical: bool,
 ) -> OutputType:
     if dtype_backend not in DTYPE_BACKENDS:
-        raise ValueError(f"dtype_backend must be one of {', '.join(DTYPE_BACKENDS)}, not {dtype_backend!r}")
+        close = did_you_mean(dtype_backend, DTYPE_BACKENDS)
+        raise ValueError(f"dtype_backend must be one of {', '.join(DTYPE_BACKENDS)}, not {dtype_backend!r}{close}")
     arrow_type = infer_arrow_type(physical, type_length, logical, hint)
     if categorical and arrow_type.kind in ("utf8", "large_utf8", "binary", "large_binary") and not arrow_type.extension:
         arrow_type = replace(arrow_type, dictionary=arrow_type.dictionary or DictionaryIndex())
@@ -115,11 +138,8 @@ def _backend_output_type(column: LeafType, dtype_backend: str, pandas_dtype: Any
         target = NULLABLE_TYPES[kind](column)
         if target is not None:
             return target
-    if isinstance(pandas_dtype, pd.ArrowDtype):
-        return pyarrow_output_type(column, pandas_dtype)
-    if pandas_dtype is not None and column.type.dictionary is None:
-        for dtype_class, restore in PANDAS_TYPES:
-            target = restore(column, pandas_dtype) if isinstance(pandas_dtype, dtype_class) else None
-            if target is not None:
-                return target
+    if column.type.dictionary is None or isinstance(pandas_dtype, pd.ArrowDtype):
+        target = restore_pandas_type(column, pandas_dtype)
+        if target is not None:
+            return target
     return NUMPY_TYPES[kind](column)

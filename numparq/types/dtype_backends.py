@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.kernels.enums import BOOLEAN, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from numparq.kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
+from numparq.kernels.tables import COPY, DAYS_MS, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
 
 from .output_type import BINARY_KINDS, UTF8_KINDS, LeafType, OutputType, int_dtype
 
@@ -105,6 +106,21 @@ def _int96(target: OutputType, dtype: str, coarse_dtype: str, raw: OutputType) -
         target, dtype=np.dtype(coarse_dtype), conversion=INT96_US, type=replace(target.type, unit="us"), on_inexact=raw
     )
     return replace(target, dtype=np.dtype(dtype), conversion=INT96_NS, on_inexact=coarse)
+
+
+def datetime64_from_dates(target: OutputType) -> OutputType:
+    """Return the output type of date objects with datetime64[ms] instead; ms, which int32 days cannot exceed."""
+    cast_to = target.cast_to if target.cast_to is not None and target.cast_to.categories is not None else None
+    return replace(
+        target,
+        array_kind="block",
+        dtype=np.dtype("M8[ms]"),
+        conversion=DAYS_MS,
+        nulls="fill" if target.nulls == "mask" else target.nulls,
+        fill=_NAT,
+        shares_block=not (target.nested or target.categorical or cast_to),
+        cast_to=cast_to,
+    )
 
 
 def _numpy_duration(leaf_type: LeafType) -> OutputType:
@@ -215,41 +231,62 @@ NULLABLE_TYPES: dict[str, Callable[[LeafType], OutputType | None]] = {
 # --- dtypes of the footer's pandas metadata; None if they do not suit the stored type ---------------------------------
 
 
-def _restore_masked(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
-    wanted, kind = pandas_dtype.numpy_dtype.kind, leaf_type.type.kind
-    if kind == "int" and wanted in "iuf":
-        return _nullable_int(leaf_type, pandas_dtype)
-    if kind == "float" and wanted in "iuf":
-        return _nullable_float(leaf_type, pandas_dtype)
-    return None
-
-
 def _restore_period(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
-    if leaf_type.type.kind != "int" or leaf_type.type.bit_width != 64:
+    if leaf_type.type.bit_width != 64:
         return None
     return leaf_type.fixed("i8", "periods", fill=_NAT, pandas_dtype=pandas_dtype)
 
 
-def _restore_timestamp(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
-    if leaf_type.type.kind != "timestamp":
-        return None
+def _restore_timestamp(leaf_type: LeafType, pandas_dtype: Any) -> OutputType:
     target = replace(
         _numpy_timestamp(leaf_type), array_kind="timestamp_tz", shares_block=False, pandas_dtype=pandas_dtype
     )
     return replace(target, unit=pandas_dtype.unit)
 
 
+# Kinds of Arrow types that an ArrowDtype may have for a stored kind, which the type holds without loss or raises.
+_ARROW_KINDS: dict[str, Collection[str]] = {
+    **dict.fromkeys(UTF8_KINDS, UTF8_KINDS),
+    **dict.fromkeys((*BINARY_KINDS, "fixed_size_binary"), (*BINARY_KINDS, "fixed_size_binary")),
+    "int": ("int", "duration"),
+}
+
+
+def _restore_arrow(leaf_type: LeafType, pandas_dtype: pd.ArrowDtype) -> OutputType | None:
+    from .pyarrow import type_from_pyarrow
+
+    stored = leaf_type.type
+    try:
+        hint = type_from_pyarrow(pandas_dtype.pyarrow_dtype)
+    except SchemaError:
+        return None
+    fits = hint.kind in _ARROW_KINDS.get(stored.kind, (stored.kind,))
+    if stored.kind == "float":  # pyarrow rounds without an error
+        fits = fits and hint.bit_width >= stored.bit_width
+    if (stored.kind, hint.kind) == ("int", "duration"):
+        fits = stored.bit_width == 64 and stored.signed
+    return pyarrow_output_type(leaf_type, pandas_dtype) if fits else None
+
+
 _MASKED_NUMBERS = tuple(type(dtype) for dtype in _NULLABLE_DTYPES.values() if not isinstance(dtype, pd.BooleanDtype))
-PANDAS_TYPES: tuple[tuple[Any, Callable[[LeafType, Any], OutputType | None]], ...] = (
-    (pd.BooleanDtype, lambda column, dtype: _nullable_bool(column) if column.type.kind == "bool" else None),
-    (_MASKED_NUMBERS, _restore_masked),
-    (
-        pd.StringDtype,
-        lambda column, dtype: column.binary("text", pandas_dtype=dtype) if column.type.kind in UTF8_KINDS else None,
-    ),
-    (pd.PeriodDtype, _restore_period),
-    (pd.DatetimeTZDtype, _restore_timestamp),
+# Class of a dtype, stored kinds that it fits (None: the function decides), and the function that restores it.
+_PANDAS_TYPES: tuple[tuple[Any, Collection[str] | None, Callable[[LeafType, Any], OutputType | None]], ...] = (
+    (pd.ArrowDtype, None, _restore_arrow),
+    (pd.BooleanDtype, ("bool",), lambda column, dtype: _nullable_bool(column)),
+    (_MASKED_NUMBERS, ("int",), _nullable_int),
+    (_MASKED_NUMBERS, ("float",), _nullable_float),
+    (pd.StringDtype, UTF8_KINDS, lambda column, dtype: column.binary("text", pandas_dtype=dtype)),
+    (pd.PeriodDtype, ("int",), _restore_period),
+    (pd.DatetimeTZDtype, ("timestamp",), _restore_timestamp),
 )
+
+
+def restore_pandas_type(leaf_type: LeafType, pandas_dtype: Any) -> OutputType | None:
+    """Return the output type of a dtype of the pandas metadata; None if it does not fit the stored type."""
+    for dtype_class, kinds, restore in _PANDAS_TYPES:
+        if isinstance(pandas_dtype, dtype_class) and (kinds is None or leaf_type.type.kind in kinds):
+            return restore(leaf_type, pandas_dtype)
+    return None
 
 
 def period_dtype(arrow_type: ArrowType) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numparq.format.arrow_type import ArrowType
 from numparq.kernels.enums import INT64
 from numparq.kernels.status import INEXACT, NULL_FOUND, check_status
-from numparq.kernels.tables import COPY
+from numparq.kernels.tables import COPY, DAYS_MS, NARROW
 
 UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
 BINARY_KINDS = ("binary", "large_binary", "binary_view")
@@ -35,7 +35,7 @@ class OutputType:
     dtype : numpy.dtype or None
         Dtype that kernels write for fixed storage; dtype of the codes for a dictionary.
     conversion : int
-        ``COPY``, ``NARROW``, ``WIDEN_SIGNED``, ``WIDEN_UNSIGNED``, ``INT96_NS`` or ``INT96_US``.
+        ``COPY``, ``NARROW``, ``WIDEN_SIGNED``, ``WIDEN_UNSIGNED``, ``INT96_NS``, ``INT96_US`` or ``DAYS_MS``.
     nulls : str
         ``"fill"``: nulls become `fill`. ``"mask"``: also keep the validity. ``"refuse"``: the kernel returns
         NULL_FOUND.
@@ -102,6 +102,16 @@ class OutputType:
     def fill_bits(self) -> int:
         """`fill` as the low bytes of an int64, as kernels take it; 0 for items above 8 bytes."""
         return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
+
+
+def cast_stored(values: np.ndarray, target: OutputType) -> np.ndarray:
+    """Return integers or fixed-size items, as stored, in the dtype that kernels write for an output type."""
+    assert target.dtype is not None
+    if target.conversion == NARROW:
+        return values.view("i4").astype(target.dtype)
+    if target.conversion == DAYS_MS:
+        return values.view("i4").astype("M8[D]").astype(target.dtype)
+    return values.view(target.dtype)
 
 
 # Placeholder of a nested leaf column among the output types of flat columns.

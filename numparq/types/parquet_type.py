@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from numparq.errors import InvalidFileError, SchemaError
 from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.time_zones import is_zone_name
 from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
 from numparq.kernels.enums import INT96
@@ -90,6 +91,7 @@ _LOGICAL_TYPES: dict[tuple[int, str], Callable[[int, int, LogicalType], ArrowTyp
     (INT32, "TIME"): _infer_time,
     (INT64, "TIME"): _infer_time,
     (INT64, "TIMESTAMP"): _infer_timestamp,
+    (INT96, "TIMESTAMP"): _infer_timestamp,  # by `SparkCalendar`, never in files
     (FIXED_LEN_BYTE_ARRAY, "FLOAT16"): _infer_float16,
     (FIXED_LEN_BYTE_ARRAY, "UUID"): _infer_uuid,
     (BYTE_ARRAY, "STRING"): _constant(ArrowType("utf8")),
@@ -209,7 +211,7 @@ def _apply_storage_hint(arrow_type: ArrowType, hint: ArrowType) -> ArrowType:
         # As Arrow does: dictionaries of strings and bytes are restored, those of other values are not.
         direct = arrow_type.kind in ("utf8", "binary") and arrow_type.extension is None
         return replace(arrow_type, dictionary=hint.dictionary) if direct else arrow_type
-    if hint.kind == "timestamp" and arrow_type.timezone == "UTC" and hint.timezone:
+    if hint.kind == "timestamp" and arrow_type.timezone == "UTC" and is_zone_name(hint.timezone):
         return replace(arrow_type, timezone=hint.timezone)
     if hint.kind == "duration" and arrow_type.kind == "int" and arrow_type.bit_width == 64 and arrow_type.signed:
         return ArrowType("duration", unit=hint.unit)

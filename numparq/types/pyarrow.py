@@ -69,7 +69,7 @@ def type_to_pyarrow(arrow_type: ArrowType) -> Any:
 
 
 def registered_extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
-    """Return the extension type that pyarrow has registered; the storage type if it is unknown or invalid."""
+    """Return the extension type that pyarrow has registered; the storage type if it is unknown, invalid or unfit."""
     import pandas.core.arrays.arrow.extension_types  # noqa: F401  (registers pandas.period and pandas.interval)
 
     keys = {
@@ -78,9 +78,11 @@ def registered_extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> A
     }
     schema = pa.schema([pa.field("", storage, metadata=keys)])
     try:
-        return pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
+        found = pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
     except Exception:  # extension types' parsers may raise anything
         return storage
+    # Some parsers ignore the storage type: pandas.period is always of int64.
+    return found if isinstance(found, pa.BaseExtensionType) and found.storage_type == storage else storage
 
 
 @lru_cache(maxsize=64)

@@ -1,12 +1,95 @@
-"""Check integer arguments: counts, sizes and numbers of threads."""
+"""Check arguments: flags, counts, lists of names and unknown keywords, with messages that say what to pass instead."""
 
 from __future__ import annotations
 
+import difflib
+import functools
 import os
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["check_optional_positive_int", "check_positive_int"]
+__all__ = [
+    "check_flag",
+    "check_list",
+    "check_optional_positive_int",
+    "check_positive_int",
+    "did_you_mean",
+    "explain_unknown_arguments",
+    "is_flag",
+    "unknown_argument_error",
+]
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Return a hint with up to three similar names out of `known`, or an empty text; case does not count."""
+    names: dict[str, str] = {}
+    for item in known:
+        names.setdefault(str(item).casefold(), repr(item))
+    asked = ".".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    close = difflib.get_close_matches(asked.casefold(), names, n=3)
+    return f"; did you mean {' or '.join(names[item] for item in close)}?" if close else ""
+
+
+def is_flag(value: object) -> bool:
+    """Whether a value is True or False, of Python or NumPy."""
+    return isinstance(value, bool) or (type(value).__name__ == "bool" and type(value).__module__ == "numpy")
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Check an argument that is True or False."""
+    if not is_flag(value):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def check_list(value: object, name: str, items: str = "names", one: str = "column") -> list[Any]:
+    """Return an argument that lists `items`; TypeError for a single string or anything that is no list."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be a list of {items}, not {value!r}; use [{value!r}] for one {one}")
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a list of {items}, not {value!r}")
+    return list(value)
+
+
+def explain_unknown_arguments(
+    advice: Mapping[str, str],
+) -> Callable[[Callable[_P, _Result]], Callable[_P, _Result]]:
+    """Return a decorator: the TypeError for an unknown keyword then has similar names, or other libraries' in `advice`.
+
+    `advice` maps arguments of other libraries to what to do instead.
+    """
+
+    def decorate(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
+        code = function.__code__
+        known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - {"self"}
+        name = function.__qualname__.removesuffix(".__init__")
+
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
+            if kwargs.keys() <= known:
+                return function(*args, **kwargs)
+            raise unknown_argument_error(name, next(key for key in kwargs if key not in known), known, advice)
+
+        return call
+
+    return decorate
+
+
+def unknown_argument_error(function: str, name: str, known: Iterable[str], advice: Mapping[str, str]) -> TypeError:
+    """Return the error for an unknown keyword, worded as Python's own, with what to do instead."""
+    hint = f"; {advice[name]}" if name in advice else did_you_mean(name, known)
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def check_seconds(value: object, name: str) -> float:
+    """Check a time in seconds, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e10:
+        raise ValueError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
+    return float(value)
 
 
 def check_positive_int(value: Any, name: str) -> int:
@@ -26,10 +109,9 @@ def check_optional_positive_int(value: Any, name: str) -> int | None:
 
 def check_row_count(value: Any, name: str) -> int:
     """Check a number of rows, 0 or more; `name` is used in messages."""
-    try:
-        number = index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, not {value!r}") from None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {value!r}")
+    number = index(value)
     if number < 0:
         raise ValueError(f"{name} must be at least 0, not {number}")
     return number

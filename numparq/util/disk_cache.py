@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from .regular_file import NO_FOLLOW, open_regular
+
 KEEP_FOLDERS = 3
 KEEP = 8  # entries kept per name: more than the versions and CPUs that share a home directory at a time
 _TEMPORARY = ".numparq-"
@@ -52,7 +54,7 @@ def load(name: str, key: bytes) -> bytes | None:
         folder = directory()
         if not _private(folder):
             return None
-        with open(_path(folder, name, key), "rb") as file:
+        with open(_path(folder, name, key), "rb", opener=open_regular) as file:
             if not _owned(os.fstat(file.fileno())):
                 return None
             head, content = file.read(_DIGEST), file.read()
@@ -113,7 +115,7 @@ def build_lock(name: str, key: bytes, timeout: float = 60.0) -> Iterator[None]:
         folder = directory()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if _private(folder):
-            file = open(_path(folder, name, key) + ".lock", "ab")  # noqa: SIM115
+            file = open(_path(folder, name, key) + ".lock", "ab", opener=_open_lock)  # noqa: SIM115
             _lock(file.fileno(), timeout)
     except OSError:
         pass
@@ -122,6 +124,10 @@ def build_lock(name: str, key: bytes, timeout: float = 60.0) -> Iterator[None]:
     finally:
         if file is not None:
             file.close()
+
+
+def _open_lock(path: str, flags: int) -> int:
+    return open_regular(path, flags | NO_FOLLOW)  # a link could lead to a file that it would create
 
 
 def _lock(descriptor: int, timeout: float) -> None:

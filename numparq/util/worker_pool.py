@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+
+from .background_threads import BackgroundThreads
 
 PoolJob = Callable[[], None]
 
@@ -72,8 +73,7 @@ class WorkerPool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool: ThreadPoolExecutor | None = None  # started when there are jobs for several threads
-        self._starting = threading.Lock()
+        self._background = BackgroundThreads(threads - 1, "numparq")
 
     def run(self, jobs: Iterable[PoolJob]) -> None:
         """Run all jobs; once none is running any more, raise the exception of the first that failed."""
@@ -82,12 +82,9 @@ class WorkerPool:
             for job in jobs:
                 job()
             return
-        with self._starting:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads - 1, "numparq")
         shared = _JobQueue(jobs)
         for _ in range(min(self.threads, len(jobs)) - 1):
-            self._pool.submit(shared.run_jobs)
+            self._background.submit(shared.run_jobs)
         shared.run_jobs()
         shared.wait()
         if shared.error is not None:
@@ -97,5 +94,4 @@ class WorkerPool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        self._background.shutdown()

@@ -23,6 +23,7 @@ def test_asv_discovers_the_benchmarks():
     assert int(done.stdout) == len(WORKLOADS)
 
 
+@pytest.mark.slow
 @needs_numparq
 @pytest.mark.parametrize("name", ["small", "wide-three"])
 def test_asv_classes_run(monkeypatch, settings, name):
@@ -42,6 +43,7 @@ def test_asv_classes_run(monkeypatch, settings, name):
     subprocess.run([sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lineitem-zstd"])
 def test_asv_write_classes_run(monkeypatch, settings, name):
     monkeypatch.setenv("NUMPARQ_BENCH_DATA", str(settings.folder))

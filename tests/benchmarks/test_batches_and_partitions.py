@@ -44,6 +44,7 @@ def roomy(task):
 # --- batches ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", BATCHED)
 def test_batch_readers_yield_the_same_rows(folder, name):
     contenders, _ = batching.load_batch_readers(PEERS, THREADS)
@@ -64,6 +65,7 @@ def test_batch_memory_limits(folder):
     assert not BatchPeak(11, 10).within_limit
 
 
+@pytest.mark.slow
 def test_wrong_batches_are_reported(folder):
     task = roomy(BATCHED["points"].task(folder, SCALE))
     honest = batching.load_batch_reader("pyarrow", THREADS)
@@ -126,6 +128,7 @@ def test_peak_beyond_the_limit_fails_the_run(folder, monkeypatch, capsys):
     assert batch_modes.compare_batch_memory(console(), settings)
 
 
+@pytest.mark.slow
 def test_batches_from_the_command_line(folder, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--batches", "--scale", str(SCALE), "--data", str(folder), "--repeat", "1", "--json", str(out)]
@@ -141,6 +144,7 @@ def test_batches_from_the_command_line(folder, tmp_path, capsys):
 # --- partitions -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTITIONED)
 def test_partition_writers_write_the_frame(folder, name):
     kind = PARTITIONED[name]
@@ -172,6 +176,7 @@ def test_wrong_partitions_are_reported(folder):
     assert len(synced) == 100
 
 
+@pytest.mark.slow
 def test_partitions_from_the_command_line(folder, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--partitions", "--scale", str(SCALE), "--data", str(folder), "--repeat", "1", "--json", str(out)]
@@ -184,6 +189,7 @@ def test_partitions_from_the_command_line(folder, tmp_path, capsys):
         peers.main(["--partitions", "--memory"])
 
 
+@pytest.mark.slow
 @needs_proc
 def test_asv_classes_run(folder):
     code = """if True:

@@ -98,6 +98,7 @@ def test_requests_goal(data):
     assert goal.judge(task, QueryOutcome({})) == goals.UNKNOWN
 
 
+@pytest.mark.slow
 def test_folder_query_from_the_command_line(data, folder, capsys, monkeypatch):
     monkeypatch.setattr(ObjectStore.__init__, "__defaults__", (0.001, 1e9))
     common = ["--scale", str(SCALE), "--data", str(data), "--repeat", "1", "--peers", "pyarrow"]

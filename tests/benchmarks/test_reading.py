@@ -22,11 +22,15 @@ from support.benchmarks import NUMPARQ_READY, SCALE, THREADS, encodings, frame_o
 pq = pytest.importorskip("pyarrow.parquet")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_runs(settings, readers, name):
     path, columns = made(settings, name)
-    expected = load("pyarrow", THREADS).read(path, columns)
-    outcomes = time_in_turns(readers, path, columns, repeat=1, expected=expected, min_seconds=0.0)
+    dates = WORKLOADS[name].dates
+    expected = load("pyarrow", THREADS).with_dates(dates).read(path, columns)
+    assert dates == "objects" or set(expected.dtypes.astype(str)) == {"datetime64[ms]"}
+    chosen = [reader.with_dates(dates) for reader in readers]
+    outcomes = time_in_turns(chosen, path, columns, repeat=1, expected=expected, min_seconds=0.0)
     assert outcomes.keys() == {reader.name for reader in readers}
     for own in outcomes.keys() & {"numparq", "pyarrow"}:  # failures of other peers are not ours
         assert outcomes[own].failure is None
@@ -135,6 +139,7 @@ def test_unknown_names_are_refused():
         peers.main(["--peers", "nonsense"])
 
 
+@pytest.mark.slow
 def test_command_line_writes_json(tmp_path, capsys):
     out = tmp_path / "out.json"
     arguments = ["--only", "small", "--scale", str(SCALE), "--repeat", "1", "--peers", "pyarrow"]
@@ -149,12 +154,13 @@ def test_command_line_writes_json(tmp_path, capsys):
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measured through Linux' /proc")
 def test_memory_of_one_read(settings):
     path, columns = made(settings, "strings-few")
-    peak = memory.measure("pyarrow", path, columns, made(settings, "small")[0], THREADS)
+    task = memory.ReadTask(str(path), columns, str(made(settings, "small")[0]), THREADS)
+    peak = memory.measure("pyarrow", task)
     frame = pd.read_parquet(path, engine="pyarrow")
     assert peak.failure is None
     assert peak.frame == memory.frame_bytes(frame) > 0
     assert peak.peak > 0
-    assert memory.measure("nonsense", path, columns, path, THREADS).failure
+    assert memory.measure("nonsense", task).failure
 
 
 def test_frame_bytes_count_an_object_once():
@@ -180,6 +186,7 @@ def test_startup_of_a_failing_process(monkeypatch, tmp_path):
     assert outcomes["bad"].best is None
 
 
+@pytest.mark.slow
 @needs_numparq
 def test_memory_mode(settings, capsys):
     few = compare_reads.Settings(**{**vars(settings), "workloads": (WORKLOADS["wide-three"],), "peers": ("pyarrow",)})

@@ -16,6 +16,7 @@ from asv_benchmarks.writers import Writer, load_writer, synced
 from support.benchmarks import SCALE, THREADS, encodings, frame_of, made, raced
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_frame_is_written(settings, writers, name):
     outcomes = raced(writers, settings, name)
@@ -61,6 +62,7 @@ def test_memory_of_one_write(settings):
     assert write_memory.measure_write("nonsense", kind, source, settings.folder, THREADS).failure
 
 
+@pytest.mark.slow
 def test_writing_from_the_command_line(settings, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--write", "--only", "numbers", "--scale", str(SCALE), "--peers", "pyarrow", "--data"]

@@ -92,3 +92,12 @@ def test_plan_of_a_partitioned_directory(tmp_path, capsys):
     assert out.startswith("1 of 2 files, 2 rows")
     assert "partitions" in out
     assert "year=2023" not in out
+
+
+def test_pages_of_a_dataset_are_drawn_file_by_file(tmp_path, capsys):
+    frame = pd.DataFrame({"a": np.arange(300), "year": np.repeat([2022, 2023, 2024], 100)})
+    numparq.to_parquet(frame, tmp_path, partition_cols=["year"], max_rows_per_page=10)
+    assert main(["plan", str(tmp_path), "--filter", "year > 2022 and a between 195 and 204", "--pages"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("  a ")] == ["  a .........# 1 of 10", "  a #......... 1 of 10"]
+    assert [line.split("/")[-2] for line in lines if line.endswith(".parquet:")] == ["year=2023", "year=2024"]

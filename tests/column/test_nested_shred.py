@@ -19,7 +19,7 @@ from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
 from numparq.format.schema_node import SchemaNode, leaf_columns
 from numparq.types.arrow_fields import is_list_element
 from support.kernels.engines import ENGINES
-from support.kernels.strategies import SEEDS, few
+from support.kernels.strategies import SEEDS
 from support.oracles.nested import shred_rows
 
 LIST, MAP = LogicalType("LIST"), LogicalType("MAP")
@@ -270,7 +270,6 @@ def test_list_offsets_outside_the_elements(offsets):
         shred(listed("c", leaf("element")), lists)
 
 
-@few
 @given(seed=SEEDS, depth=st.integers(0, 4), length=st.integers(0, 9))
 def test_any_levels(seed, depth, length):
     rng = np.random.default_rng(seed)

@@ -130,6 +130,7 @@ def test_flat_files(parquet_testing, name, dtype_backend, threads):
     assert_frames_equal(read_parquet(path, threads=threads, **backend_options(dtype_backend)), expected)
 
 
+@pytest.mark.quick_cases(12)
 @pytest.mark.parametrize("name", FLAT)
 def test_flat_files_column_by_column(parquet_testing, name):
     path = parquet_testing / name

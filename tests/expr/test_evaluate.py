@@ -13,34 +13,18 @@ from hypothesis import strategies as st
 
 from numparq.expr.bind import bind
 from numparq.expr.bound import ValuePredicate, bound_predicates
+from numparq.expr.column import col
 from numparq.expr.evaluate import evaluate, evaluate_predicate
-from numparq.expr.expression import col
 from numparq.format.bloom_filter import BloomFilter, hash_values
-from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
-from numparq.format.page_bounds import truncate_max_value, truncate_min_value
+from numparq.format.column_order import TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.prune.bloom_filters import bloom_hashes
 from numparq.prune.match_one import ContainerStatistics, may_match, must_match
 from support.filters.leaf_kinds import KINDS
-from support.filters.strategies import comparisons, expressions, schema_of
+from support.filters.strategies import columns, comparisons, expressions, is_nan, random_statistics, rows_of, schema_of
 from support.oracles.expressions import truth
 from support.oracles.pruning import may_contain
 
 EVERY_KIND = pytest.mark.parametrize("name", KINDS)
-FEW = settings(max_examples=60, deadline=None)
-
-
-@st.composite
-def columns(draw, name, most=8):
-    """Draw stored values of a kind and their validity."""
-    items = draw(st.lists(KINDS[name].stored, max_size=most))
-    validity = draw(
-        st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
-    )
-    return items, validity
-
-
-def rows_of(name, items, validity):
-    return [KINDS[name].worth(item) if valid else None for item, valid in zip(items, validity, strict=True)]
 
 
 def reference_mask(expression, names, *columns_):
@@ -52,7 +36,6 @@ def reference_mask(expression, names, *columns_):
 
 
 @EVERY_KIND
-@FEW
 @given(data=st.data())
 def test_mask_matches_row_by_row_reference(name, data):
     expression = data.draw(expressions(name))
@@ -63,7 +46,6 @@ def test_mask_matches_row_by_row_reference(name, data):
 
 
 @EVERY_KIND
-@FEW
 @given(data=st.data())
 def test_dictionary_codes_match_row_by_row_reference(name, data):
     expression = data.draw(expressions(name))
@@ -79,7 +61,6 @@ def test_dictionary_codes_match_row_by_row_reference(name, data):
     assert found.tolist() == reference_mask(expression, [name], rows_of(name, items, valid))
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_several_columns_match_row_by_row_reference(data):
     names = data.draw(st.lists(st.sampled_from(list(KINDS)), min_size=2, max_size=3, unique=True))
@@ -93,57 +74,7 @@ def test_several_columns_match_row_by_row_reference(data):
     assert found.tolist() == reference_mask(expression, names, *rows)
 
 
-def is_nan(value):
-    return isinstance(value, float) and math.isnan(value)
-
-
-@st.composite
-def random_statistics(draw, name, items, validity):
-    """Draw true statistics of the values, as vague as a writer may make them."""
-    kind = KINDS[name]
-    present = [item for item, valid in zip(items, validity, strict=True) if valid]
-    nan_count = sum(map(is_nan, present))
-    numbers = [item for item in present if not is_nan(item)]
-    column_order = draw(st.sampled_from([TYPE_ORDER, TOTAL_ORDER]))
-    order = leaf_order(kind.leaf, INT96_ORDER if kind.leaf.physical == 3 else column_order)
-    widened = numbers + draw(st.one_of(st.just([]), st.lists(kind.stored.filter(lambda v: not is_nan(v)), max_size=2)))
-    low = high = None
-    if numbers:
-        ranked = sorted(widened, key=kind.worth)
-        low, high = kind.plain(ranked[0]), kind.plain(ranked[-1])
-    elif (nan_count and order.total) or (draw(st.booleans()) and order.is_float and not order.total):
-        low = high = kind.plain(math.nan)
-    exact = len(widened) == len(numbers)
-    if order.is_float and numbers:
-        negative = kind.plain(-0.0)
-        low, high = (
-            kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative))) else bound
-            for bound in (low, high)
-        )
-    if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
-        low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
-    if low is not None and order.truncation != "whole" and draw(st.booleans()):
-        (low, first), (high, second) = truncate_min_value(low, 2, order), truncate_max_value(high, 2, order)
-        exact = exact and first and second
-    dropped = draw(st.integers(0, 7))
-    if dropped in (6, 7):
-        low, exact = None, False
-    if dropped in (5, 7):
-        high, exact = None, False
-    null_count = draw(st.sampled_from([None, len(items) - len(present)]))
-    all_null = not present and draw(st.booleans())
-    counted = draw(st.sampled_from([None, nan_count])) if order.is_float else None
-    if draw(st.integers(0, 9)) == 0:  # in an unknown column order
-        order, low, high = NO_ORDER, kind.plain(draw(kind.stored)), kind.plain(draw(kind.stored))
-    if draw(st.integers(0, 9)) == 0:  # invalid bounds
-        low = b"\x01" * draw(st.sampled_from([0, 3, 20])) if order.width else low
-    return ContainerStatistics(
-        len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order
-    )
-
-
 @EVERY_KIND
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_statistics_never_prune_matching_rows(name, data):
     simple = comparisons(name)
@@ -158,12 +89,13 @@ def test_statistics_never_prune_matching_rows(name, data):
         assert all(expected), found
 
 
+@pytest.mark.quick_cases(5)
 @EVERY_KIND
 def test_statistics_prune_some_containers(name):
     """A `may_match` that always returns True would pass the test above."""
     pruned, whole = [], []
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, derandomize=True, database=None)
     @given(data=st.data())
     def draw_one(data):
         bound = bind(data.draw(comparisons(name)), schema_of(name))
@@ -223,7 +155,6 @@ def bloom_filter_of(kind, items):
 
 
 @EVERY_KIND
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_bloom_filters_and_dictionaries_never_prune_matching_rows(name, data):
     expression = data.draw(expressions(name))
@@ -243,12 +174,13 @@ def test_bloom_filters_and_dictionaries_never_prune_matching_rows(name, data):
 
 
 # Booleans, INT96 and BYTE_ARRAY decimals have no Bloom filter probes.
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("bool", "int96", "decimal bytes")])
 def test_bloom_filters_prune_some_containers(name):
     """A `may_contain` that always returns True would pass the test above."""
     kind, pruned = KINDS[name], []
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, derandomize=True, database=None)
     @given(data=st.data())
     def draw_one(data):
         bound = bind(data.draw(comparisons(name)), schema_of(name))
@@ -268,7 +200,6 @@ def test_bloom_filters_prune_some_containers(name):
         if not name.startswith(("date", "time"))
     ],
 )
-@FEW
 @given(data=st.data())
 def test_bloom_probes_hash_the_stored_bytes(name, data):
     kind = KINDS[name]

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.expr import evaluate as module
 from numparq.expr.bind import bind
 from numparq.expr.bound import ContainsPredicate, NullPredicate
+from numparq.expr.column import col
 from numparq.expr.evaluate import evaluate, evaluate_predicate
-from numparq.expr.expression import And, Constant, Or, col
+from numparq.expr.expression import And, Constant, Or
 from numparq.expr.matchers import compile
 from numparq.expr.matchers.vectors import ColumnVector
 from support.filters.leaf_kinds import KINDS, StubFlatSchema
@@ -21,7 +22,6 @@ from support.kernels.guarded_buffers import GuardedBuffer
 
 NAMES = ("int64", "string", "bool", "double")
 SCHEMA = StubFlatSchema([replace(KINDS[name].leaf, index=i, column=i, path=(name,)) for i, name in enumerate(NAMES)])
-FEW = settings(max_examples=100, deadline=None)
 
 
 def table(numbers):
@@ -63,7 +63,6 @@ def reference_mask(bound, columns, count):
     return evaluate(bound, columns, count)
 
 
-@FEW
 @given(bound=TREES, numbers=st.lists(st.integers(0, 5), max_size=12), dtype=st.sampled_from(["u1", "?"]))
 def test_conjuncts_combine_in_the_output_buffer(bound, numbers, dtype):
     columns = table(numbers)

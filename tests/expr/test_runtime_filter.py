@@ -13,15 +13,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
 from numparq.errors import SchemaError
 from numparq.expr.bind import bind, bind_bloom_filter
 from numparq.expr.bound import BloomPredicate, bound_predicates, filter_leaves
+from numparq.expr.column import col
 from numparq.expr.evaluate import evaluate, evaluate_predicate
-from numparq.expr.expression import Constant, col
+from numparq.expr.expression import Constant
 from numparq.expr.runtime_filter import RuntimeFilter
 from numparq.format.bloom_filter import BloomFilter, hash_values
 from numparq.prune.bloom_filters import bloom_hashes
@@ -29,7 +30,6 @@ from numparq.prune.match_one import ContainerStatistics, may_match, must_match
 from support.filters.leaf_kinds import KINDS, StubFlatSchema
 from support.oracles.pruning import may_contain
 
-FEW = settings(max_examples=60, deadline=None)
 UNPROBED_KINDS = {"int8", "uint16", "int96", "bool", "decimal bytes"}
 FULL = np.full(32, 0xFF, np.uint8)
 
@@ -60,7 +60,6 @@ def bound_bloom(name, bloom_filter):
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-@FEW
 @given(data=st.data())
 def test_values_in_the_bloom_filter_pass(name, data):
     kind = KINDS[name]
@@ -178,7 +177,6 @@ def test_empty_values_pass_no_row():
         assert RuntimeFilter("int64", values).bind(schema_of("int64")) == Constant(False)
 
 
-@FEW
 @given(
     numbers=st.lists(st.one_of(st.integers(-(2**65), 2**65), st.integers(-9, 9)), max_size=30),
     name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64", "double"]),
@@ -187,7 +185,6 @@ def test_vectorized_binding_of_integers_matches_scalar(numbers, name):
     check_many(name, numbers, Decimal("0.3"))
 
 
-@FEW
 @given(
     numbers=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 5e-324])), max_size=30),
     typed=st.booleans(),

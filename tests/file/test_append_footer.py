@@ -19,7 +19,7 @@ from numparq.file.append import extend_key_values
 from numparq.file.append_schema import conform_to_file
 from numparq.file.reader import ParquetFile
 from numparq.format.footer.file_metadata import Footer
-from numparq.format.footer.rewrite import split_footer
+from numparq.format.footer.rewrite import row_groups_with_file_path, split_footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import BYTE_ARRAY, DOUBLE, INT32, INT64
@@ -154,8 +154,10 @@ def test_unknown_fields_are_preserved():
 )
 def test_files_that_cannot_be_appended_to(change, message):
     raw = write_with_footer(pa.table({"a": [1]}), change)
-    with pytest.raises(UnsupportedError, match=message):
+    with pytest.raises(UnsupportedError, match=f"{message}.*: nothing can be appended to it"):
         split_footer(footer_of(raw)[0])
+    with pytest.raises(UnsupportedError, match=f"{message}.*: a _metadata file cannot describe it; use write_"):
+        row_groups_with_file_path(footer_of(raw)[0], "part.parquet")
 
 
 def test_duplicate_field():

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.errors import SchemaError
@@ -17,7 +17,6 @@ from numparq.format.schema import Leaf
 from numparq.format.thrift.encode import encode_struct
 from support.files.bloom_filters import read_bloom_filters, read_header
 from support.kernels.engines import ENGINES
-from support.kernels.strategies import few
 from support.oracles import statistics as oracle
 
 # In plain Python, NumPy's integers warn where compiled ones wrap around.
@@ -71,7 +70,6 @@ def test_unhashable_columns_are_refused():
         hash_values(leaf(6), np.zeros(3, np.uint8))
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     hashes=st.lists(st.integers(0, (1 << 64) - 1), max_size=20),
     others=st.lists(st.integers(0, (1 << 64) - 1), max_size=20),
@@ -190,7 +188,6 @@ def test_duckdb_filters_are_read(tmp_path):
         assert found[name].might_contain(numbers(1 << 40, 100_000)).mean() < 0.011
 
 
-@few
 @given(values=st.lists(st.binary(max_size=70), max_size=9), width=st.integers(1, 40), data=st.binary(max_size=200))
 def test_any_hashes(values, width, data):
     ends = np.cumsum([len(value) for value in values], dtype=np.int64)

@@ -18,15 +18,10 @@ from numparq.format.page_index import (
     DESCENDING,
     UNORDERED,
     boundary_order,
-    build_column_index,
-    build_offset_index,
 )
 from numparq.format.schema_node import SchemaNode
-from numparq.format.size_statistics import PageSizeStatistics, build_size_statistics
-from numparq.format.thrift.decode import read_record, root_record
-from numparq.format.thrift.encode import encode_struct
+from numparq.format.size_statistics import PageSizeStatistics
 from numparq.format.thrift.idl import thrift_module
-from numparq.format.thrift.layout import thrift_layout
 from support.data.statistics_columns import (
     BYTES,
     NAN,
@@ -36,20 +31,12 @@ from support.data.statistics_columns import (
     float_bounds,
     to_leaf_values,
 )
-from support.kernels.thrift_structs import to_dict
-
-
-def read_back(struct, encoded):
-    """Decode a struct into dicts and lists, without absent fields."""
-    data = np.frombuffer(encoded, np.uint8)
-    words = thrift_layout(struct)
-    found = to_dict(root_record(words, read_record(data, len(data), words), data))
-    return {name: value for name, value in found.items() if value is not None}
+from support.written_statistics import column_index, offset_index, read_back, size_statistics
 
 
 def test_column_index():
     sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
-    found = build_column_index(float_bounds("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
+    found = column_index(float_bounds("type", [1.0, NAN], [], [2.0]), [0, 5, 1], sizes)
     assert found == {
         "null_pages": [False, True, False],
         "min_values": [double_bytes(1.0), b"", double_bytes(2.0)],
@@ -60,19 +47,15 @@ def test_column_index():
         "definition_level_histograms": [1, 2, 3, 4, 5, 6],
         "repetition_level_histograms": [1, 2, 3],
     }
-    assert read_back("ColumnIndex", encode_struct("ColumnIndex", found)) == found
-    assert build_size_statistics(sizes) == {
+    assert size_statistics(sizes, 3) == {
         "unencoded_byte_array_data_bytes": 12,
         "definition_level_histogram": [9, 12],
         "repetition_level_histogram": [6],
     }
-    encode_struct("SizeStatistics", build_size_statistics(sizes))
 
 
 def test_offset_index():
-    found = build_offset_index(
-        np.array([4, 90]), [86, 20], [0, 7], PageSizeStatistics(byte_array_bytes=np.array([3, 4]))
-    )
+    found = offset_index([(4, 86, 0), (90, 20, 7)], np.array([3, 4]))
     assert found == {
         "page_locations": [
             {"offset": 4, "compressed_page_size": 86, "first_row_index": 0},
@@ -80,26 +63,24 @@ def test_offset_index():
         ],
         "unencoded_byte_array_data_bytes": [3, 4],
     }
-    assert read_back("OffsetIndex", encode_struct("OffsetIndex", found)) == found
-    assert list(build_offset_index([4], [86], [0])) == ["page_locations"]
+    assert offset_index([(4, 86, 0)]) == {"page_locations": found["page_locations"][:1]}
 
 
 def test_column_index_is_omitted():
-    assert build_column_index(float_bounds("type", [1.0], [NAN, NAN]), [0, 0]) is None
-    assert build_column_index(float_bounds("type", [1.0], []), [0, 3]) is not None
+    assert column_index(float_bounds("type", [1.0], [NAN, NAN]), [0, 0]) is None
+    assert column_index(float_bounds("type", [1.0], []), [0, 3]) is not None
     assert (
-        build_column_index(compute_page_bounds(leaf_order(column_node(3)), np.zeros(12, "u1"), np.array([0, 1])), [0])
-        is None
+        column_index(compute_page_bounds(leaf_order(column_node(3)), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
     )
     no_successor = PageBounds(BYTES, [1, 1], [b"a", b"b"], [b"a", b"\xff" * 65])
-    assert build_column_index(no_successor, [0, 0]) is None
-    assert build_column_index(no_successor, [0, 0], length=65) is not None
+    assert column_index(no_successor, [0, 0]) is None
+    assert column_index(no_successor, [0, 0], length=65) is not None
     document = ColumnOrder("bytes")
-    assert build_column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
+    assert column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
 
 
 def test_nan_pages_in_total_order():
-    found = build_column_index(float_bounds("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
+    found = column_index(float_bounds("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
     assert found["min_values"] == [double_bytes(1.0), double_bytes(-NAN)]
     assert found["max_values"] == [double_bytes(1.0), double_bytes(NAN)]
     assert found["nan_counts"] == [1, 2]
@@ -142,9 +123,7 @@ def test_equal_to_pyarrow(tmp_path):
         pages = read_back("OffsetIndex", data[start : start + length])
         bounds = np.array([*(page["first_row_index"] for page in pages["page_locations"]), 200], np.int64)
         values, places = to_leaf_values(array.combine_chunks(), leaf)
-        mine = build_column_index(
-            compute_page_bounds(leaf_order(leaf), values, bounds, **places), [0] * (len(bounds) - 1)
-        )
+        mine = column_index(compute_page_bounds(leaf_order(leaf), values, bounds, **places), [0] * (len(bounds) - 1))
         assert len(bounds) > 2 or leaf.name == "bool"
         for name in ("null_pages", "min_values", "max_values", "null_counts", "boundary_order"):
             assert mine[name] == theirs[name], (leaf.name, name)
@@ -152,9 +131,7 @@ def test_equal_to_pyarrow(tmp_path):
 
 def test_intervals_have_no_column_index():
     interval = SchemaNode("a", 1, 7, 12, LogicalType("INTERVAL"))
-    assert (
-        build_column_index(compute_page_bounds(leaf_order(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
-    )
+    assert column_index(compute_page_bounds(leaf_order(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
 
 
 def read_struct_at(kind: str, data: bytes, position: int):

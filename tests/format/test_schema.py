@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq import ParquetFile
@@ -100,7 +100,6 @@ def test_schemas_of_all_files_equal_pyarrow(parquet_testing):
 TREES = st.recursive(st.just(()), lambda inner: st.lists(inner, min_size=1, max_size=4).map(tuple), max_leaves=25)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(TREES, st.integers(0, 2)), min_size=1, max_size=6))
 def test_random_trees(columns):
     elements: list[Any] = []

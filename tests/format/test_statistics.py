@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq import ParquetFile
@@ -12,7 +12,7 @@ from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_order, leaf_
 from numparq.format.logical_type import LogicalType
 from numparq.format.page_bounds import PageBounds, compute_page_bounds, truncate_max_value, truncate_min_value
 from numparq.format.schema_node import SchemaNode
-from numparq.format.statistics import build_chunk_statistics, build_page_statistics, merge_page_bounds
+from numparq.format.statistics import merge_page_bounds
 from numparq.format.thrift.encode import encode_struct
 from support.data.statistics_columns import (
     BYTES,
@@ -26,6 +26,7 @@ from support.data.statistics_columns import (
     to_leaf_values,
 )
 from support.oracles import statistics as oracle
+from support.written_statistics import chunk_statistics, page_statistics
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,6 @@ def test_bytes_are_truncated_anywhere(value, length, low, high):
     assert truncate_max_value(value, length, BYTES) == (high, exact)
 
 
-@settings(deadline=None, max_examples=200)
 @given(value=st.text(max_size=12), length=st.integers(1, 12))
 def test_truncated_text_is_a_valid_bound(value, length):
     raw = value.encode()
@@ -161,9 +161,9 @@ def test_untruncatable_values_are_whole_or_omitted():
 def test_nans_are_counted_but_never_bounds_in_type_order():
     found = float_bounds("type", [NAN, 1.0, 2.0], [NAN, NAN], [], [-3.0])
     assert found.nan_counts == [1, 2, 0, 0]
-    assert build_page_statistics(found, 1, 5) == {"null_count": 5, "nan_count": 2}
-    assert build_page_statistics(found, 2, 5) == {"null_count": 5, "nan_count": 0}
-    assert build_chunk_statistics(found, 7) == {
+    assert page_statistics(found, 1, 5) == {"null_count": 5, "nan_count": 2}
+    assert page_statistics(found, 2, 5) == {"null_count": 5, "nan_count": 0}
+    assert chunk_statistics(found, 7) == {
         "null_count": 7,
         "nan_count": 3,
         "min_value": double_bytes(-3.0),
@@ -171,7 +171,7 @@ def test_nans_are_counted_but_never_bounds_in_type_order():
         "is_min_value_exact": True,
         "is_max_value_exact": True,
     }
-    assert build_chunk_statistics(float_bounds("type", [NAN]), 0) == {"null_count": 0, "nan_count": 1}
+    assert chunk_statistics(float_bounds("type", [NAN]), 0) == {"null_count": 0, "nan_count": 1}
 
 
 def test_nan_pages_have_bounds_in_total_order():
@@ -193,7 +193,6 @@ def test_signed_zeros():
     assert merge_page_bounds(float_bounds("ieee754", [-0.0], [0.0]))[:2] == (double_bytes(-0.0), double_bytes(0.0))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     pages_=st.lists(st.lists(st.floats(width=32) | st.sampled_from([NAN, 0.0, -0.0]), max_size=5), max_size=5),
     column_order=st.sampled_from(["type", "ieee754"]),
@@ -211,21 +210,19 @@ def test_chunk_bounds_equal_bounds_of_all_values(pages_, column_order):
 def test_exactness_and_omitted_fields():
     long = b"\xff" * 99
     pages_ = PageBounds(BYTES, [1, 0, 2], [b"b" * 99, None, b"a" * 80], [long, None, b"c"])
-    assert build_chunk_statistics(pages_, 3, distinct_count=2) == {
+    assert chunk_statistics(pages_, 3) == {
         "null_count": 3,
-        "distinct_count": 2,
         "min_value": b"a" * 64,
         "is_min_value_exact": False,
     }
-    assert build_page_statistics(pages_, 2, 0, length=100)["max_value"] == b"c"
-    assert build_page_statistics(pages_, 1, 9) == {"null_count": 9}
-    encode_struct("Statistics", build_chunk_statistics(pages_, 3))
+    assert page_statistics(pages_, 2, 0, length=100)["max_value"] == b"c"
+    assert page_statistics(pages_, 1, 9) == {"null_count": 9}
 
 
 def test_columns_without_an_order_have_counts_only():
     found = compute_page_bounds(leaf_order(column_node(3)), np.zeros(24, np.uint8), np.array([0, 1, 2], np.int64))
     assert found.num_values == [1, 1]
-    assert build_chunk_statistics(found, 4) == {"null_count": 4}
+    assert chunk_statistics(found, 4) == {"null_count": 4}
 
 
 # --- against pyarrow --------------------------------------------------------------------------------------------------
@@ -241,7 +238,7 @@ def test_equal_to_pyarrow(tmp_path):
     bounds = np.array([0, 50, 50, 200], np.int64)
     for leaf, array, chunk in zip(file.schema, table.columns, file.metadata.row_groups[0].columns, strict=True):
         values, places = to_leaf_values(array.combine_chunks(), leaf)
-        mine = build_chunk_statistics(compute_page_bounds(leaf_order(leaf), values, bounds, **places), 0)
+        mine = chunk_statistics(compute_page_bounds(leaf_order(leaf), values, bounds, **places), 0)
         theirs = chunk.meta_data.statistics
         assert (mine["min_value"], mine["max_value"]) == (theirs.min_value, theirs.max_value), leaf.name
         assert pa.types.is_floating(array.type) == ("nan_count" in mine)

@@ -14,7 +14,7 @@ import uuid
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
@@ -25,7 +25,6 @@ from support.oracles import variant as oracle
 UTC = datetime.UTC
 
 
-@settings(max_examples=200)
 @given(values, st.booleans(), st.sampled_from([1, 2, 3, 4]))
 def test_values_encoded_by_the_oracle(value, backwards, width):
     metadata, data = oracle.metadata(NAMES, width), oracle.encode(value, IDS, backwards)
@@ -66,7 +65,6 @@ def as_decoded(value):
     return decimal.Decimal(value) if big else value
 
 
-@settings(max_examples=200)
 @given(nested_values)
 @example({name: number for number, name in enumerate(map(str, range(300)))})  # more than 255 fields
 @example(list(range(300)))
@@ -214,14 +212,12 @@ def flipped(data, place, change):
     return data[:place] + bytes([data[place] ^ change]) + data[place + 1 :]
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=12), st.binary(max_size=40))
 def test_any_bytes(metadata, data):
     same_verdict(b"\x01" + metadata, data)
     same_verdict(oracle.metadata(["a", "b", "c"], 1), data)
 
 
-@settings(max_examples=100)
 @given(values, st.data())
 def test_damaged_values(value, data):
     metadata, encoded = oracle.metadata(NAMES, 2), bytearray(oracle.encode(value, IDS))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from numparq.from_pandas.object_layout import date_layout
 from numparq.from_pandas.temporal import days_by_kernel
-from support.kernels.strategies import few
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -47,7 +46,6 @@ def test_other_objects_are_left_to_python(other):
 
 
 @pytest.mark.skipif(date_layout() is None, reason="another interpreter")
-@few
 @given(values=st.lists(st.none() | st.dates(), max_size=30))
 def test_random_dates_match_toordinal(values):
     found = days_by_kernel(objects(values))

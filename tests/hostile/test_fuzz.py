@@ -28,9 +28,10 @@ def run_target(target, folder, seed, count):
     assert len(report.outcomes) > 5
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_fuzz_cases(target, tmp_path):
-    run_target(target, tmp_path, 1, 150)
+    run_target(target, tmp_path, 1, 40)
 
 
 @pytest.mark.slow
@@ -49,6 +50,7 @@ MESSAGES = {
 }
 
 
+@pytest.mark.slow
 def test_faults_are_detected(tmp_path, monkeypatch):
     """A faulty reader: its process continues after each case, and the case is saved."""
     monkeypatch.setattr(runner, "CPU_SECONDS", 2.0)

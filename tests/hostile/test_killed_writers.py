@@ -42,11 +42,12 @@ def run(code: str, *arguments: object) -> int:
     return done.returncode
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("written", "saved"), [(1, 0), (2, 2), (5, 4), (6, 6)])
 def test_rows_before_a_checkpoint_are_recovered(tmp_path, written, saved):
     path = tmp_path / "a.parquet"
     code = """
-        writer = numparq.ParquetWriter(sys.argv[1], checkpoint_row_groups=2, progress=False)
+        writer = numparq.ParquetWriter(sys.argv[1], checkpoint_row_groups=2)
         for number in range(int(sys.argv[2])):
             writer.write(frame(number))
         os.kill(os.getpid(), signal.SIGKILL)
@@ -99,6 +100,7 @@ WRITE = """
 """
 
 
+@pytest.mark.slow
 def test_killed_append(tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(0), path)

@@ -15,6 +15,8 @@ import pytest
 
 import numparq
 from numparq import col
+from support.files.builder import extended_idl
+from support.files.page_damage import edit_footer
 
 duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
@@ -217,3 +219,24 @@ def test_no_columns_and_no_rows():
     empty = file.iter_batches(filters=col("a") > 100).reader().read_all()
     assert empty.num_rows == 0
     assert empty.schema.names == ["a"]
+
+
+def test_metadata_that_are_no_utf8(tmp_path):
+    def edit(footer):
+        footer.key_value_metadata = [extended_idl().KeyValue(key=b"\x9bkey", value=b"\xff")]
+
+    data = edit_footer(numparq.to_parquet(pd.DataFrame({"a": [1]})), edit)
+    for number in range(2):
+        (tmp_path / f"{number}.parquet").write_bytes(data)
+    for source in (numparq.ParquetFile(data), numparq.Dataset(tmp_path)):
+        assert pa.table(source).schema.metadata == {b"\x9bkey": b"\xff"}
+
+
+def test_long_metadata_are_left_out(monkeypatch):
+    """pyarrow copies the metadata of a schema three times while it imports them."""
+    monkeypatch.setattr("numparq.scan.stream.arrow_tables._MAX_METADATA_BYTES", 12)
+    pairs = {"short": "1234", "long": "123456789", "fits": "12345678"}
+    data = numparq.to_parquet(pa.table({"a": [1]}), key_value_metadata=pairs)
+    with pytest.warns(UserWarning, match="the value of key 'long' has 9 bytes and is left out of the Arrow schema"):
+        table = pa.table(numparq.ParquetFile(data))
+    assert table.schema.metadata == {b"short": b"1234", b"fits": b"12345678"}

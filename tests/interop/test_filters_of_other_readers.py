@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import numparq
@@ -89,7 +89,6 @@ COMPARE = {
 }
 
 
-@settings(deadline=None, max_examples=150)
 @given(tables())
 def test_pyarrow_filters(drawn):
     kind, table, options, operation, value = drawn
@@ -144,7 +143,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("queries")
 
 
-@settings(deadline=None, max_examples=150)
 @given(tables())
 def test_duckdb_filters(connection, folder, drawn):
     kind, table, options, operation, value = drawn
@@ -164,7 +162,6 @@ def test_duckdb_filters(connection, folder, drawn):
         assert rows_of(connection, f"'{path}'", condition, value) == expected, condition
 
 
-@settings(deadline=None, max_examples=150)
 @given(tables())
 def test_polars_filters(drawn):
     pl = pytest.importorskip("polars")

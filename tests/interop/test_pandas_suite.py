@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pandas' tests of the pyarrow engine need pyarrow itself")
 
+pytestmark = pytest.mark.slow
 TESTS = Path(__file__).resolve().parents[1]
 MODULE = Path(pd.__file__).parent / "tests" / "io" / "test_parquet.py"
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -64,7 +64,6 @@ def test_arrow_columns(options):
         assert table[name].to_pylist() == twice[name].to_pylist(), name
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_random_object_columns(data):
     values = data.draw(

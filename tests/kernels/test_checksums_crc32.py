@@ -11,10 +11,12 @@ from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvmlite import ir
 
 from numparq.kernels import checksums
 from numparq.kernels import tables as t
@@ -27,7 +29,6 @@ from numparq.kernels.status import BAD_CRC
 from support.kernels import guard_pages
 from support.kernels.engines import CHECKED, COMPILED, ENGINES, CheckedArray
 from support.kernels.guarded_buffers import with_slack
-from support.kernels.strategies import few
 
 HERE = Path(__file__).resolve().parent
 
@@ -169,6 +170,27 @@ def test_compiled_fold_equals_python(has_clmul):
             assert (out[0], stop) == (fold_crc32(data, start, end) if has_clmul else (checksums.ALL_ONES, start))
 
 
+@pytest.mark.skipif(not checksums.has_clmul(), reason="this CPU has no carry-less multiplication")
+def test_fold_uses_no_hidden_feature(monkeypatch):
+    """A virtual machine's znver4 without AVX-512: "Illegal instruction", before the fold had the host's features."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    host = llvm.get_host_cpu_features()
+    host.update({name: False for name in host if name.startswith("avx512")})
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: host)
+    module = ir.Module()
+    checksums._FoldWriter(module).write().linkage = "external"
+    parsed = llvm.parse_assembly(str(module))
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(cpu="znver4", opt=3, features=host.flatten())
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(parsed, passes)
+    assembly = machine.emit_assembly(parsed)
+    assert "clmul" in assembly
+    assert "vpternlog" not in assembly
+    assert "%zmm" not in assembly
+
+
 def check_guarded_bodies(way):
     """Check bodies that begin or end at guarded memory; the kernel needs no slack."""
     engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
@@ -197,7 +219,6 @@ def test_no_reads_outside_the_body(way):
 BODIES = st.binary(max_size=40) | st.binary(min_size=64, max_size=300)  # the kernel works in blocks from 64 bytes on
 
 
-@few
 @given(bodies=st.lists(BODIES, min_size=1, max_size=5), damaged=st.integers(0, 9), data=st.data())
 def test_any_bodies(bodies, damaged, data):
     table = np.zeros((len(bodies), t.PAGE_FIELDS), np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.kernels.engines import engines
@@ -36,7 +36,6 @@ def test_known_values(engine):
 
 
 @given(data=st.binary(max_size=200))
-@settings(max_examples=50, deadline=None)
 def test_any_bytes(engine, data):
     assert crc32c(engine, data) == bitwise_crc32c(data)
 

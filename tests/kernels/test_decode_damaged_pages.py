@@ -43,6 +43,7 @@ def compare(engine, chunk: Chunk, request: DecodeRequest, convert=keep, seed: in
     return expected is not None
 
 
+@pytest.mark.quick_cases(6)
 @engines
 @pytest.mark.parametrize("case", [0, 1, 2, 3, 6, 8, 13, 16, 17, 18, 20, 22, 23, None])
 def test_damaged_chunks(engine, case):
@@ -73,6 +74,7 @@ def test_damaged_chunks(engine, case):
     assert 0 < decoded < tried
 
 
+@pytest.mark.slow
 @engines
 def test_cut_at_every_byte(engine):
     """The body of a data page or dictionary page ends at any byte, and its header says so."""

@@ -6,12 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import few
 from support.oracles import encoders as oracle
 
 
@@ -61,7 +60,6 @@ def test_count_valid_by_page(engine):
             assert (total, out.array.tolist()) == (int(validity.sum()), expected)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     lengths=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 200)), max_size=60),
     extra=st.integers(0, 4),
@@ -113,7 +111,6 @@ def max_binary_pages(count: int, total_bytes: int, max_bytes: int, max_rows: int
     return min(count, count // max(max_rows, 1) + 2 * total_bytes // max(max_bytes, 1) + 1)
 
 
-@few
 @given(values=st.lists(st.none() | st.integers(-(1 << 31), (1 << 31) - 1), max_size=60))
 def test_drop_nulls_any_values(values):
     validity = np.array([value is not None for value in values], np.uint8)
@@ -133,7 +130,6 @@ def test_drop_nulls_any_values(values):
         assert out.array[: 8 * len(expected)].view("i8").tolist() == expected
 
 
-@few
 @given(validity=st.lists(st.integers(0, 1), max_size=60), cuts=st.lists(st.integers(0, 60), max_size=5))
 def test_count_valid_any_pages(validity, cuts):
     bounds = np.array([0, *sorted(min(place, len(validity)) for place in cuts), len(validity)], np.int64)
@@ -146,7 +142,6 @@ def test_count_valid_any_pages(validity, cuts):
         assert out.array.tolist() == [sum(validity[start:stop]) for start, stop in pairwise(bounds.tolist())]
 
 
-@few
 @given(values=st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=9), data=st.data())
 def test_gather_any_codes(values, data):
     codes = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=40)), np.int32)

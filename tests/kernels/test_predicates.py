@@ -20,7 +20,7 @@ from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer
 from support.oracles import masks as oracle
 
-FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SAME_FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 HOWS = st.sampled_from([STORE, AND, OR])
 
 
@@ -71,7 +71,7 @@ def key_range_sets(draw, low, high):
 
 
 @pytest.mark.parametrize(("bits", "dtype"), [(8, "i4"), (16, "i4"), (32, "i4"), (32, "i8"), (64, "i8")])
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_integers(bits, dtype, data):
     signed = data.draw(st.booleans(), "signed")
@@ -90,7 +90,7 @@ def test_match_integers(bits, dtype, data):
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_floats(width, data):
     """Sort keys of floats: their rank in the total order, with NaNs at both ends."""
@@ -180,7 +180,7 @@ def make_strings(data, values, width=0):
     return ByteStrings.from_offsets(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
 
 
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_byte_ranges(data):
     front = data.draw(st.sampled_from([b"", b"ab", b"abcdefghij", b"\0\0"]), "front")
@@ -197,7 +197,25 @@ def test_match_byte_ranges(data):
     rows.check([oracle.in_ranges(value, ranges) for value in values])
 
 
-@FEW
+@SAME_FIXTURES
+@given(data=st.data())
+def test_compare_strings_row_by_row(engine, data):
+    pairs = data.draw(st.lists(st.tuples(WORDS, WORDS) | WORDS.map(lambda word: (word, word)), max_size=9), "pairs")
+    columns = []
+    for values in ([first for first, _ in pairs], [second for _, second in pairs]):
+        order = data.draw(st.permutations(range(len(values))), "order")
+        stops = np.cumsum([0, *(len(values[place]) for place in order)])
+        starts, ends = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+        starts[order], ends[order] = stops[:-1], stops[1:]
+        stored = np.frombuffer(b"".join(values[place] for place in order), np.uint8)
+        columns += [stored, len(stored), starts, ends]
+    out = GuardedBuffer(np.random.default_rng(0), len(pairs))
+    engine.compare_string_rows(*columns, len(pairs), out.array)
+    out.check()
+    assert out.array.tolist() == [int(first > second) - int(first < second) + 1 for first, second in pairs]
+
+
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_big_endian_integers(data):
     width = data.draw(st.sampled_from([1, 5, 8, 9, 16]), "width")
@@ -229,7 +247,7 @@ def test_many_strings_with_a_common_prefix(engine):
         assert out.array.tolist() == [value in known for value in values]
 
 
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_like_patterns(data):
     token = st.one_of(st.just(ANY_CHARACTER), LETTERS, WORDS.filter(bool))
@@ -304,7 +322,7 @@ def merge_literals(piece):
 # --- masks ------------------------------------------------------------------------------------------------------------
 
 
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_combine_masks(data):
     mask = data.draw(st.lists(st.integers(0, 3), max_size=40), "mask")
@@ -320,7 +338,7 @@ def test_combine_masks(data):
     rows.check([not negated] * len(mask))
 
 
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_codes(engine, data):
     entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
@@ -332,7 +350,7 @@ def test_match_codes(engine, data):
     rows.check([0 <= code < len(entries) and entries[code] for code in codes])
 
 
-@FEW
+@SAME_FIXTURES
 @given(data=st.data())
 def test_match_any_element(engine, data):
     sizes = data.draw(st.lists(st.integers(0, 3), max_size=9), "sizes")
@@ -351,7 +369,7 @@ MASKS = st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=12).map(
 )
 
 
-@FEW
+@SAME_FIXTURES
 @given(mask=MASKS | st.lists(st.booleans(), max_size=40))
 def test_mask_to_ranges(engine, mask):
     out = GuardedBuffer(np.random.default_rng(len(mask)), len(mask) + 2, "i8")

@@ -25,7 +25,7 @@ CUT = "kernels/test_decode_damaged_pages.test_cut_at_every_byte"
 TESTS = {
     "decode_fixed_pages": KernelTests("kernels/decode/test_fixed_pages.test_any_rows", CUT),
     "decode_binary_pages": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
-    "decode_plain_binary": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
+    "decode_binary_dictionaries": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "read_thrift_struct": KernelTests(
         "kernels/test_thrift_records.test_random_structs_written_by_thriftpy2",
         "kernels/test_thrift_records.test_cut_at_every_byte",
@@ -33,6 +33,7 @@ TESTS = {
     "read_thrift_structs": KernelTests(
         "kernels/test_thrift_records.test_many_structs", "kernels/test_thrift_records.test_many_truncated_structs"
     ),
+    "write_thrift_structs": KernelTests("format/thrift/test_templates.test_equal_to_encode_struct"),
     "check_page_crcs": KernelTests("kernels/test_checksums_crc32.test_any_bodies"),
     "scan_pages": KernelTests(
         "kernels/decode/test_page_headers_walk.test_any_chunks",
@@ -114,6 +115,7 @@ TESTS = {
     "fill_key_table": KernelTests("kernels/test_predicates.test_match_integers"),
     "match_byte_ranges": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
     "fill_word_table": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
+    "compare_string_rows": KernelTests("kernels/test_predicates.test_compare_strings_row_by_row"),
     "match_like": KernelTests("kernels/test_predicates.test_match_like_patterns"),
     "match_mask": KernelTests("kernels/test_predicates.test_combine_masks"),
     "match_codes": KernelTests("kernels/test_predicates.test_match_codes"),
@@ -152,7 +154,7 @@ TESTS = {
 PARSERS = {
     "decode_fixed_pages",
     "decode_binary_pages",
-    "decode_plain_binary",
+    "decode_binary_dictionaries",
     "read_thrift_struct",
     "read_thrift_structs",
     "scan_pages",

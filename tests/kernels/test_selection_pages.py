@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels import tables as t
@@ -97,7 +97,6 @@ def test_random_pages(engine, case, null_share):
             assert take_rows(engine, chunk, request, places, True, seed) == expected
 
 
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_any_rows(data):
     """Runs of any lengths in pages of both versions."""

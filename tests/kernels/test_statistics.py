@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.format import page_bounds, size_statistics
@@ -20,7 +20,7 @@ from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
 from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
 from support.kernels.engines import ENGINES
-from support.kernels.strategies import STRINGS, few
+from support.kernels.strategies import STRINGS
 from support.oracles import statistics as oracle
 
 
@@ -157,7 +157,6 @@ def test_every_pair_of_edge_values(engine, case):
     compare(case, edges[::-1], [0, 0, 1, len(edges)])
 
 
-@settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_any_bytes(data):
     """Binary values of few letters, so that they share prefixes."""
@@ -252,7 +251,7 @@ def test_redundant_size_statistics_are_omitted():
     flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
     sizes = size_statistics.compute_page_sizes(flat, bounds, bounds, definition=levels)
     assert sizes == size_statistics.PageSizeStatistics()
-    assert size_statistics.build_size_statistics(sizes) is None
+    assert size_statistics.size_words(sizes, 0, 1, []) == size_statistics.NO_SIZES
     fixed = Leaf(0, 0, ("a",), FIXED_LEN_BYTE_ARRAY, 4, None, 0, 0)
     assert size_statistics.compute_page_sizes(fixed, bounds) == size_statistics.PageSizeStatistics()
 
@@ -260,7 +259,6 @@ def test_redundant_size_statistics_are_omitted():
 FIXED = [case for case in CASES if case.physical != BYTE_ARRAY and case.kind != "boolean"]
 
 
-@settings(deadline=None, max_examples=100)
 @given(data=st.data(), case=st.sampled_from(FIXED))
 def test_any_bounds(data, case):
     width = case.order.width
@@ -274,7 +272,6 @@ def test_any_bounds(data, case):
             compare(case, values, [len(codes) // 3, len(codes)], codes)
 
 
-@few
 @given(values=STRINGS, levels=st.lists(st.integers(0, 3), max_size=40), data=st.data())
 def test_any_page_sizes_and_histograms(values, levels, data):
     ends = np.cumsum([len(value) for value in values], dtype=np.int64)

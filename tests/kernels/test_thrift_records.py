@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
@@ -19,7 +19,6 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 from support.data.thrift_structs import IDL, KNOWN, UNIONS, UNKNOWN, WITH_FIELDS, structs, with_unknown_fields
 from support.kernels.engines import COMPILED, ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer, with_slack
-from support.kernels.strategies import few
 from support.kernels.thrift_structs import read_struct, to_dict
 from support.oracles import Damaged
 from support.oracles import thrift as oracle
@@ -62,7 +61,6 @@ def check_against_oracle(engine, name: str, data: bytes, seed: int = 0) -> None:
     assert to_dict(found) == expected
 
 
-@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_random_structs_written_by_thriftpy2(data):
     name = data.draw(st.sampled_from(WITH_FIELDS))
@@ -92,7 +90,6 @@ def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
     return True
 
 
-@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_unknown_fields_are_skipped(data):
     name = data.draw(st.sampled_from(WITH_FIELDS))
@@ -226,6 +223,7 @@ def test_layout_slots_and_bits():
         ThriftLayout("StringType")
 
 
+@pytest.mark.quick_cases(1)
 def test_cut_at_every_byte(engine):
     encoded = oracle.encode_struct([*oracle.fields_of(example_footer()), (32767, oracle.BINARY, b"x" * 300)])
     for end in range(0, len(encoded), 1 if engine is COMPILED else 29):
@@ -235,6 +233,7 @@ def test_cut_at_every_byte(engine):
         assert taken < 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("times", [1, 4, 30])
 def test_flipped_bits(engine, times):
     rng = random.Random(times)
@@ -375,7 +374,6 @@ def test_unknown_union_member(engine):
     assert repr(found) == "SchemaElement(name='name', logicalType=LogicalType())"
 
 
-@few
 @given(pairs=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.text(max_size=5)), max_size=6))
 def test_many_structs(pairs):
     """Structs at any position equal those read alone; position -1 gives a struct without fields."""

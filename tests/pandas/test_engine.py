@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 from pathlib import Path
 
@@ -190,7 +191,6 @@ def test_unsupported_pyarrow_write_arguments(registered_engine, options, instead
     ("options", "instead"),
     [
         ({"coerce_int96_timestamp_unit": "ms"}, "astype"),
-        ({"to_pandas_kwargs": {"date_as_object": False}}, "astype"),
         ({"to_pandas_kwargs": {"types_mapper": {}.get}}, "dtype_backend"),
         ({"to_pandas_kwargs": {"strings_to_categorical": True}}, "categories="),
         ({"to_pandas_kwargs": {"integer_object_nulls": 1}}, "numpy_nullable"),
@@ -199,6 +199,13 @@ def test_unsupported_pyarrow_write_arguments(registered_engine, options, instead
 def test_unsupported_pyarrow_read_arguments(registered_engine, options, instead):
     with pytest.raises(UnsupportedError, match=instead):
         pd.read_parquet(FRAME.to_parquet(engine="numparq"), engine="numparq", **options)
+
+
+@pytest.mark.parametrize(("as_object", "dtype"), [(True, "object"), (False, "datetime64[ms]")])
+def test_dates_as_objects(registered_engine, as_object, dtype):
+    data = pd.DataFrame({"d": [datetime.date(2020, 2, 29), None]}).to_parquet(engine="numparq")
+    found = pd.read_parquet(data, engine="numparq", to_pandas_kwargs={"date_as_object": as_object})
+    assert str(found["d"].dtype) == dtype
 
 
 def test_unknown_to_pandas_kwargs(registered_engine):

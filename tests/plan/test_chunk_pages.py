@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -32,7 +32,6 @@ def chunks(draw):
     return ChunkPages(start, position + draw(st.integers(0, 3)), row, np.array(locations).reshape(-1, 3)), rows
 
 
-@settings(deadline=None, max_examples=200)
 @given(chunks(), st.data())
 def test_pages_with_rows_and_rows_in_pages_against_sets(drawn, data):
     chunk, counts = drawn

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.io.coalesce import Coalescing
@@ -114,7 +114,6 @@ def plans(draw):
     return ReadPlan.read_all(columns, counts, shaped[..., 0], shaped[..., 1]), pages
 
 
-@settings(deadline=None, max_examples=100)
 @given(plans(), st.data())
 def test_cuts_and_remaining_rows_and_bytes_add_up(drawn, data):
     plan, pages = drawn

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.plan.row_ranges import RowRanges
 
 NUM_ROWS = 40
 ROWS = st.sets(st.integers(0, NUM_ROWS - 1))
-quick = settings(deadline=None, max_examples=150)
 
 
 def to_ranges(rows):
@@ -32,7 +31,6 @@ def to_set(ranges):
     return {row for start, stop in pairs for row in range(start, stop)}
 
 
-@quick
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8))))
 def test_unsorted_ranges_are_merged(pairs):
     pairs = [(start, start + length) for start, length in pairs]
@@ -44,7 +42,6 @@ def test_unsorted_ranges_are_merged(pairs):
     assert found.lengths.sum() == len(expected)
 
 
-@quick
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
 def test_sorted_ranges_are_merged(steps):
     """Steps are the distances between consecutive starts, and between consecutive stops."""
@@ -53,7 +50,6 @@ def test_sorted_ranges_are_merged(steps):
     assert RowRanges.from_sorted(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
 
 
-@quick
 @given(ROWS)
 def test_masks_and_indices(rows):
     found = to_ranges(rows)
@@ -64,7 +60,6 @@ def test_masks_and_indices(rows):
     assert to_set(RowRanges.from_mask(found.mask(found.stop))) == rows
 
 
-@quick
 @given(ROWS, ROWS)
 def test_set_operations(a, b):
     first, second = to_ranges(a), to_ranges(b)
@@ -77,7 +72,6 @@ def test_set_operations(a, b):
     assert hash(first & second) == hash(second & first)
 
 
-@quick
 @given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
 def test_clip_shift_and_coalesce(rows, start, stop, by):
     found = to_ranges(rows)
@@ -88,7 +82,6 @@ def test_clip_shift_and_coalesce(rows, start, stop, by):
     assert to_set(found.coalesce(by)) == rows | near
 
 
-@quick
 @given(ROWS, st.data())
 def test_select_and_positions_in(rows, data):
     outer = to_ranges(rows)

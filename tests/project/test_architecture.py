@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ TESTS = Path(__file__).resolve().parents[1]
 BY_BEHAVIOUR = {
     "benchmarks",
     "conformance",
+    "differential",
     "hostile",
     "interop",
     "project",
@@ -58,6 +60,8 @@ COMPILING = ("kernels.compile.numba_pipeline",)
 # Their classes derive from Spark's data source classes, so they cannot be imported without pyspark.
 DERIVED_FROM_SPARK = (
     "spark.data_source.source",
+    "spark.data_source.stream_reader",
+    "spark.data_source.stream_writer",
     "spark.data_source.writer",
     "spark.data_source.pushdown",
     "toplevel.pyspark_numparq",
@@ -81,6 +85,7 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported_names(path: Path) -> set[Name]:
     """Return the full names, in parts, that a module imports outside of TYPE_CHECKING blocks."""
     tree = ast.parse(path.read_text())
@@ -104,6 +109,7 @@ def imported_names(path: Path) -> set[Name]:
     return found
 
 
+@cache
 def imports() -> dict[Name, set[Name]]:
     """Return the modules of numparq that each of its modules imports."""
     known = {name_of(path): path for path in modules()}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import re
-import shlex
+import shutil
+import subprocess
 import sys
 from datetime import date
 from decimal import Decimal
@@ -16,6 +19,7 @@ import pytest
 
 import numparq
 from numparq.cli import main
+from support import readme
 
 pa = pytest.importorskip("pyarrow", reason="the examples write their files with pyarrow")
 
@@ -34,25 +38,26 @@ MODULES = sorted(
 )
 
 
-@pytest.fixture
-def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the file that the README reads to a folder, and make that the current one."""
-    from numparq.cli.demo import make_rides
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Run the demo with fewer rows in an empty folder; return the folder and the output."""
+    folder, output = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(output):
+        assert main(["demo", "--rows", "16000"]) == 0
+    return folder, output.getvalue()
 
-    make_rides(4000).to_parquet(tmp_path / "rides.parquet", row_group_size=1000)
+
+@pytest.fixture
+def rides(demo: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy the demo's file to a folder, and make that the current one."""
+    shutil.copy(demo[0] / "rides.parquet", tmp_path)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def blocks(language: str, page: Path = README) -> list[str]:
     if not page.exists():
         pytest.skip("no README beside the tests")
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
-
-
-def without_sizes(text: str) -> str:
-    """Remove numbers of bytes, which depend on the writer."""
-    return re.sub(r"[\d,]+ (of [\d,]+ )?bytes", "bytes", text)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -64,17 +69,41 @@ def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert not result.failed
 
 
-def test_readme_python(rides: Path, capsys: pytest.CaptureFixture) -> None:
-    names: dict = {"numparq": numparq, "data": (rides / "rides.parquet").read_bytes()}
-    for block in blocks("python"):
-        exec(block, names)
-    assert names["df"]["fare"].size == 1000
-    (plan,) = [block for block in blocks("text") if "pruned by" in block]
-    assert without_sizes(plan) in without_sizes(capsys.readouterr().out)
+SIZES = re.compile(r" +([\d,]+)(?: of ([\d,]+))? bytes")
+
+
+def sizes(plan: list[str]) -> list[int]:
+    """Return the numbers of bytes in the lines of a read plan."""
+    return [int(size.replace(",", "")) for pair in SIZES.findall("\n".join(plan)) for size in pair if size]
+
+
+def without_sizes(lines: list[str]) -> list[str]:
+    return [SIZES.sub(" bytes", line) for line in lines]
+
+
+def test_readme_examples_with_fewer_rows(rides: None) -> None:
+    pytest.importorskip("fsspec")
+    num_python = len(blocks("python"))
+    assert readme.run_examples(README.read_text()) == num_python + 2
+
+
+@pytest.mark.slow
+def test_readme_after_its_first_command(tmp_path: Path) -> None:
+    """All examples run twice where the demo left its file, without modules that the command does not install."""
+    (plan,) = [block.splitlines() for block in blocks("text") if "pruned by" in block]
+    for program in (["-m", "numparq", "demo"], ["-P", readme.__file__, str(README), "--hide-others"]):
+        done = subprocess.run([sys.executable, *program], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" examples ran\n") == 2
+    lines = done.stdout.splitlines()
+    parts = [lines[start : start + len(plan)] for start in range(len(lines))]
+    printed = [part for part in parts if without_sizes(part) == without_sizes(plan)]
+    assert len(printed) == 2
+    assert sizes(printed[0]) == pytest.approx(sizes(plan), rel=0.05)  # the codec's version decides
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_documentation_python(rides: Path, page: str) -> None:
+def test_documentation_python(rides: None, page: str) -> None:
     sessions = doctest.testfile(str(PROJECT / "docs" / page), module_relative=False)
     assert not sessions.failed
     amounts, days = [Decimal("1.50"), Decimal("2.25")], [date(2025, 1, 1), date(2025, 1, 2)]
@@ -86,22 +115,20 @@ def test_documentation_python(rides: Path, page: str) -> None:
     assert sessions.attempted or programs
 
 
-def test_readme_commands(rides: Path, capsys: pytest.CaptureFixture) -> None:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
-    commands = [line.split("#")[0] for line in lines if line.startswith("numparq ")]
-    assert len(commands) == 5
-    for command in commands:
-        assert main(shlex.split(command)[1:]) == 0
-    assert "pickup" in capsys.readouterr().out
-
-
-def test_demo_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert main(["demo", "--rows", "3000", "--keep", str(tmp_path / "kept.parquet")]) == 0
-    out = capsys.readouterr().out
-    assert out.count("the frames are equal") == 3
-    assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out)
-    assert "match the filter" in out
-    assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
+def test_demo_leaves_its_file_and_keeps_existing_ones(
+    demo: tuple[Path, str], rides: None, capsys: pytest.CaptureFixture
+) -> None:
+    output = demo[1]
+    assert output.count("the frames are equal") == 3
+    assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", output)
+    assert "match the filter" in output
+    assert output.endswith("the file stays here: rides.parquet\n")
+    before = Path("rides.parquet").read_bytes()
+    assert main(["demo", "--rows", "10"]) == 1
+    assert "rides.parquet already exists; remove it, or name another file: numparq demo FILE" in capsys.readouterr().err
+    assert Path("rides.parquet").read_bytes() == before
+    assert main(["demo", "other.parquet", "--rows", "10"]) == 0
+    assert numparq.ParquetFile("other.parquet").num_rows == 10
 
 
 def test_warmup_command(capsys: pytest.CaptureFixture) -> None:

@@ -65,6 +65,7 @@ def path(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ENTRY_POINTS]
 )

@@ -166,7 +166,7 @@ def test_bloom_filters_are_read_in_batches_and_cache_is_bounded(length, monkeypa
     assert planned.pruned(expression) == plan
     assert "Bloom filter" in pruning_steps(plan)
     assert source.trips >= 4
-    (store,) = [kept for kept in planned.file.index_cache.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]
+    (store,) = [kept for kept in planned.file.bloom_filters.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]
     assert store.num_bytes <= 1500
     planned.pruned(col("s") == "v00007x")
     trips = source.trips

@@ -10,6 +10,7 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.io import local_source
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune import lookup
 from numparq.prune.planner import ReadPlanner
@@ -101,6 +102,7 @@ def both(data, monkeypatch, columns, filters, **how):
         return ours, read()
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("damage", LIES)
 def test_false_indexes_act_as_in_the_plan(monkeypatch, damage) -> None:
     """Indexes with false contents, with another number of pages, of other columns, or missing."""
@@ -120,6 +122,7 @@ def same(ours, planned) -> None:
     assert ours[1:] == planned[1:]
 
 
+@pytest.mark.quick_cases(12)
 @pytest.mark.parametrize("number", range(len(FILTERS)))
 @pytest.mark.parametrize(
     "options",
@@ -240,11 +243,15 @@ def test_open_file_reads_each_index_once(monkeypatch) -> None:
     assert set(counter.planned) == {1}
 
 
-def test_look_up_planner_is_reused_for_equal_files(monkeypatch) -> None:
+def test_look_up_planner_is_reused_for_the_same_file(monkeypatch, tmp_path) -> None:
     files = [stored(key_value_metadata={"number": str(number)}) for number in range(3)]
     created: list[int] = []
-    original = lookup.LookupPlanner._made
-    monkeypatch.setattr(lookup.LookupPlanner, "_made", lambda this, file: created.append(1) or original(this, file))
-    for data in files * 2:
-        assert numparq.read_parquet(data, ["key"], filters=col("key") == 33)["key"].tolist() == [33]
+    original = lookup.LookupPlanner._pruner
+    monkeypatch.setattr(lookup.LookupPlanner, "_pruner", lambda this, file: created.append(1) or original(this, file))
+    monkeypatch.setattr(local_source, "SETTLED_NS", 0)
+    for number, data in enumerate(files):
+        (tmp_path / str(number)).write_bytes(data)
+    for number in [*range(len(files))] * 2:
+        found = numparq.read_parquet(tmp_path / str(number), ["key"], filters=col("key") == 33)
+        assert found["key"].tolist() == [33]
     assert len(created) == len(files)

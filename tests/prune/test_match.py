@@ -7,12 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.expr.bind import bind
 from numparq.expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, bound_predicates
-from numparq.expr.expression import col
+from numparq.expr.column import col
 from numparq.expr.sort_keys import key_domain
 from numparq.format.bloom_filter import BloomFilter
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
@@ -66,7 +66,6 @@ def container_statistics(draw, name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_vectorized_pruning_matches_scalar(name, data):
     containers = data.draw(container_statistics(name))
@@ -84,7 +83,6 @@ def test_vectorized_pruning_matches_scalar(name, data):
 
 
 @pytest.mark.parametrize("name", ["int64", "double", "string"])
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_vectorized_pruning_of_lists_matches_scalar(name, data):
     containers = data.draw(container_statistics(name))
@@ -112,7 +110,6 @@ def test_columns_without_statistics():
     assert containers_must_match(bound, {}, 3).tolist() == [False] * 3
 
 
-@settings(max_examples=60, deadline=None)
 @given(containers=container_statistics("int64"))
 def test_vectorized_bloom_predicate_matches_scalar(containers):
     leaf = schema_of("int64").leaves[0]

@@ -72,7 +72,8 @@ def test_statistics_that_decide_skip_indexes():
     planned = PlannedFile(WRITTEN)
     for expression in (col("k") >= 0, col("k") < 2 * STEP, col("k") > ROWS, col("e").is_not_null() & (col("k") < STEP)):
         planned.pruned(expression)
-    assert not planned.file.index_cache
+    assert not planned.file.entry
+    assert not planned.file.bloom_filters
     assert planned.planner.fully_matched(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from numparq import SchemaError, read_parquet
@@ -226,8 +225,3 @@ def test_filtered_dtypes_are_those_of_a_full_read() -> None:
     theirs = pd.read_parquet(io.BytesIO(data), engine="pyarrow", filters=[("row", "==", 2)])
     ours = read_parquet(data, filters=[("row", "==", 2)])
     assert (theirs["x"].dtype, ours["x"].dtype) == ("int64", "float64")
-
-
-def test_pyarrow_expressions_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"numparq\.col"):
-        read_parquet(write_values(WORDS), filters=pc.field("x") == "a")

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -66,7 +66,6 @@ def types_and_values(draw, depth):
     return pa.map_(pa.string(), data_type), st.none() | st.lists(entries, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_random_collections(data):
     data_type, values = data.draw(types_and_values(4))

@@ -141,7 +141,7 @@ def write_two_columns(folder, change) -> None:
     file = build_file([4], columns)
     (folder / "other").write_bytes(file.stored())
     file.chunks[0, 0] = [data_page(4, encode_plain(INT64, [1, 2, 3, 4]))]
-    file.chunks[0, 1] = [data_page(4, encode_plain(BYTE_ARRAY, [b"own"] * 4))]
+    file.chunks[0, 1] = [data_page(4, encode_plain(BYTE_ARRAY, [b"own", b"", b"", b"y"]))]  # as long as in the copy
     (folder / "file").write_bytes(file.stored(lambda footer: change(*footer.row_groups[0].columns)))
 
 
@@ -165,7 +165,7 @@ def test_row_group_in_two_files(tmp_path):
         a.file_path = "other"
 
     write_two_columns(tmp_path, change)
-    assert read_both(tmp_path) == (NUMBERS, [b"own"] * 4)
+    assert read_both(tmp_path) == (NUMBERS, [b"own", b"", b"", b"y"])
 
 
 def test_empty_path_is_the_file_itself(tmp_path):

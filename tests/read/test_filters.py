@@ -273,7 +273,8 @@ def test_invalid_filters():
         read_parquet(data, filters=(x == 1) | col("x.y").is_null())
     for filters, error in (
         ([], ValueError),
-        ("x > 1", TypeError),
+        ("x >> 1", ValueError),
+        (1, TypeError),
         ([("x", "~", 1)], ValueError),
         (x, TypeError),
         ([("x", "==")], ValueError),

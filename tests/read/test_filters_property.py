@@ -24,6 +24,7 @@ OWN = ("numparq", "pyarrow")
 QUICK, MANY = 15, 150
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(5))
 def test_random_filtered_reads(part):
     for seed in range(part * QUICK, part * QUICK + QUICK):
@@ -37,12 +38,14 @@ def test_files_of_other_writers(writer):
         check_seed(seed, (writer,))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(3))
 def test_weakened_statistics(part):
     for seed in range(2000 + part * QUICK, 2000 + part * QUICK + QUICK):
         check_seed(seed, OWN, forging=True)
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("name", [*LEGAL, *BUGGY])
 def test_each_forgery(name):
     for seed in range(3000, 3002):

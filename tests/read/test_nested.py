@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -91,7 +91,6 @@ def test_object_columns_round_trip(options):
         assert arrow.to_pylist() == pq.read_table(io.BytesIO(data))["c"].to_pylist(), name
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_random_nested_lists_round_trip(data):
     values = data.draw(

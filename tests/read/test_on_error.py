@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from support.files.page_damage import (
     damage_header,
     data_pages,
     dictionary_page,
+    edit_footer,
     edit_header,
     flip_bytes,
     pages_of,
@@ -65,6 +68,31 @@ def test_conformance_files_lose_nothing(parquet_testing) -> None:
     assert num_read >= 40
 
 
+@pytest.mark.parametrize("damage", ["body", "header", "dictionary", "schema"])
+def test_frame_with_losses_is_freed_at_once(damage: str) -> None:
+    """The errors behind the losses do not keep it alive until the garbage collector runs."""
+    data = written_file()
+    damaged = {
+        "body": lambda: damage_body(data, data_pages(data, 1, "list.list.element")[2]),
+        "header": lambda: damage_header(data, data_pages(data, 1, "int")[1]),
+        "dictionary": lambda: damage_body(data, dictionary_page(data, 1, "few")),
+        "schema": lambda: edit_footer(
+            data, lambda footer: setattr(footer.row_groups[1].columns[0].meta_data, "codec", 99)
+        ),
+    }[damage]()
+    numparq.read_parquet(damaged, on_error="skip")
+    gc.collect()
+    gc.disable()
+    try:
+        frame = numparq.read_parquet(damaged, on_error="skip")
+        assert frame.attrs["numparq.lost"]
+        reference = weakref.ref(frame)
+        del frame
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -78,6 +106,7 @@ def test_damaged_page_loses_its_rows(leaf: str, index: bool, version: str) -> No
     assert losses[0].reason == CRC
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_damaged_page_header_loses_its_page_or_the_rest_of_the_chunk(leaf: str, index: bool) -> None:
@@ -89,6 +118,7 @@ def test_damaged_page_header_loses_its_page_or_the_rest_of_the_chunk(leaf: str, 
     assert "wrong type" in losses[0].reason
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("place", [1, 3])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("leaf", LEAVES)

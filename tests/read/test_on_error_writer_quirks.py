@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -52,6 +54,35 @@ def test_prefixes_carried_over_pages():
 
 def test_compressed_pages_marked_uncompressed():
     assert skip(quirks.compressed(quirks.PARQUET_CPP)) == ([7, None, 8, 9], [])
+
+
+def test_null_arrays_of_duckdb():
+    frame = numparq.read_parquet(quirks.array("DuckDB version v2.0.0 (build 0)"), on_error="skip")
+    assert [list(value) for value in frame["a"]] == [[1, 2], [], [3, 4]]
+    assert frame.attrs["numparq.lost"] == []
+    with pytest.raises(numparq.CorruptPageError, match="levels are damaged"):
+        numparq.read_parquet(quirks.array("other"))
+
+
+def test_padding_of_fastparquet():
+    """Eight zero bytes follow the values of its pages; other bytes, and other writers' pages, are damaged."""
+    written = "fastparquet-python version 2026.9.0 (build 0)"
+    plain, indices = h.encode_plain(h.INT64, [7, 8]), b"\x01" + h.encode_indices([1, 0], 1)
+    dictionary = h.dictionary_page(2, plain)
+    for pages, values in (
+        ([h.data_page(2, plain + bytes(8))], [7, 8]),
+        ([dictionary, h.data_page(2, indices + bytes(8), h.RLE_DICTIONARY)], [8, 7]),
+    ):
+        column = h.FileColumn("a", h.INT64, [pages])
+        for writer, padding, expected in ((written, 0, values), (written, -1, None), ("other", 0, None)):
+            body = pages[-1].body
+            last = replace(pages[-1], body=body[: len(body) + padding])
+            data = h.build_file([2], [replace(column, pages=[[*pages[:-1], last]])], created_by=writer).stored()
+            if expected is None:
+                with pytest.raises(numparq.CorruptPageError, match="bytes follow the last value"):
+                    numparq.read_parquet(data)
+            else:
+                assert numparq.read_parquet(data)["a"].tolist() == expected
 
 
 def test_uncomputed_checksums_are_ignored():

@@ -160,6 +160,7 @@ def check_seed(seed, monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(8))
 def test_random_files(part, monkeypatch):
     for seed in range(part * 25, part * 25 + 25):

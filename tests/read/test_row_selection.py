@@ -54,6 +54,7 @@ MATRIX = [case for case in write_matrix.all_cases() if case.size in ("rows", "by
 FILES = write_matrix.group_by_file(write_matrix.covering_subset(MATRIX, 2, seed=3))
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("about", FILES, ids=lambda about: "-".join(map(str, about)))
 @pytest.mark.parametrize("backend", [None, "pyarrow"])
 def test_write_matrix(about, backend):
@@ -111,6 +112,7 @@ def test_dictionary_fallback():
         assert_selection(data, rng, **options)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [False, True])
@@ -127,6 +129,7 @@ def test_pyarrow_files(codec, version, dictionary):
     assert_selection(data, np.random.default_rng(8), repetitions=2, dtype_backend="numpy_nullable")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_pyarrow_encodings(version):
     encodings = {
@@ -153,6 +156,7 @@ def test_files_without_offset_indexes():
     assert_selection(data, np.random.default_rng(10))
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("statistics", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_dtypes_that_depend_on_values(statistics, masked):
@@ -195,6 +199,7 @@ def test_required_columns():
         assert_selection(data, np.random.default_rng(11), dtype_backend="numpy_nullable")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_masks(version, nested):

@@ -112,6 +112,7 @@ def replace_locations(leaf, lying):
     return lambda _, index, original: lying if index == leaf else original
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("dictionary", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -137,7 +137,6 @@ def storable(value):
     return all(map(storable, value.values() if isinstance(value, dict) else value))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | values.filter(storable), min_size=1, max_size=6), schemas, st.integers(1, 3))
 def test_random_shredded_values(rows, schema, group_size):
     metadata = oracle.metadata(NAMES)

@@ -230,6 +230,7 @@ def test_shredded_names_missing_from_metadata():
     assert caught.value.where["row"] == 0
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused():
     """A flipped bit ends in values or in an error with a message."""
     data, _ = nested_file()

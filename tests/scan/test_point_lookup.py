@@ -13,13 +13,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
 from numparq import ParquetError, col
 from numparq.column import scratch
 from numparq.format.physical_type import INT32, INT64
+from numparq.io import local_source
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune import lookup
 from numparq.prune.column_indexes import ColumnIndexPruner
@@ -89,6 +90,7 @@ OPTIONS = {
 COLUMNS = (None, ["text", "key", "some"], ["any"], ["key"], ["when", "float", "maybe", "flag"], ["small", "back"])
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
 def test_rows_and_bytes_match_other_reads(monkeypatch, options, backend) -> None:
@@ -286,8 +288,11 @@ def test_every_scan_option_is_considered() -> None:
             return getattr(ScanOptions(), name)
 
     assert ScanOptions.has_only_filters.fget(AccessRecorder())  # type: ignore[attr-defined]
-    supported, nested_only = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
-    assert {entry.name for entry in fields(ScanOptions)} == accessed | supported | nested_only
+    supported, irrelevant = (
+        {"filters", "dtype_backend", "dates", "verify_crc", "threads"},
+        {"variants", "files", "progress"},
+    )
+    assert {entry.name for entry in fields(ScanOptions)} == accessed | supported | irrelevant
 
 
 @pytest.mark.parametrize(
@@ -567,6 +572,7 @@ def test_forms_of_the_columns_argument(columns) -> None:
         assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("lie", LIES)
 def test_wrong_metadata_has_the_effect_of_other_reads(lie) -> None:
     for rows in (100, 101):
@@ -696,14 +702,14 @@ def test_open_file_reads_indexes_once(monkeypatch) -> None:
     assert (counter.done, counter.left) == (4, 0)
 
 
-@pytest.mark.parametrize("are_large", [True, False])
-def test_only_small_indexes_stay_cached_after_close(tmp_path, monkeypatch, are_large) -> None:
-    if are_large:
-        monkeypatch.setattr("numparq.prune.index_reader._SHARED_BYTES", 0)
+@pytest.mark.parametrize("is_new", [True, False])
+def test_only_indexes_of_settled_files_stay_cached_after_close(tmp_path, monkeypatch, is_new) -> None:
+    if not is_new:
+        monkeypatch.setattr(local_source, "SETTLED_NS", 0)
     path, alive = tmp_path / "file.parquet", weakref.WeakSet()
-    path.write_bytes(keyed_file(key_value_metadata={"large": str(are_large)}))
+    path.write_bytes(keyed_file(key_value_metadata={"new": str(is_new)}))
     monkeypatch.setattr(
-        LookupPlanner, "_made", lambda *arguments, made=LookupPlanner._made: record(alive, made(*arguments))
+        LookupPlanner, "_pruner", lambda *arguments, build=LookupPlanner._pruner: record(alive, build(*arguments))
     )
     for row in (10, 11, 2000, 3500):
         with numparq.ParquetFile(path) as file:
@@ -711,12 +717,12 @@ def test_only_small_indexes_stay_cached_after_close(tmp_path, monkeypatch, are_l
             assert len(file.read(["text"], filters=col("key") == 3 * row)) == 1
         del file
     gc.collect()
-    assert [type(each) for each in alive] == [ColumnIndexPruner] * (0 if are_large else 3)
+    assert [type(each) for each in alive] == [ColumnIndexPruner] * (0 if is_new else 3)
 
 
-def record(alive: weakref.WeakSet, made: tuple) -> tuple:
-    alive.add(made[1])
-    return made
+def record(alive: weakref.WeakSet, pruner: ColumnIndexPruner) -> ColumnIndexPruner:
+    alive.add(pruner)
+    return pruner
 
 
 def test_index_columns_and_labels(monkeypatch) -> None:
@@ -733,7 +739,6 @@ def test_index_columns_and_labels(monkeypatch) -> None:
     assert counter.done == 6
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_random_frames(data) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,11 +77,11 @@ WRONG = {
     },
     "filter": {
         **dict.fromkeys(
-            ["", " ", "a", "a >", "a = 1 and", "a in ()", "a = t", "((a = 1", "a is", "not", "a = NaN"],
+            ["", " ", "a", "a >", "a = 1 and", "a in ()", "((a = 1", "a is", "not"],
             "the filter cannot be parsed",
         ),
-        "nope = 1": COLUMNS,
-        "A = 1": COLUMNS,
+        "a = t": "cannot be compared with 't' of type",
+        **dict.fromkeys(["nope = 1", "a = NaN"], COLUMNS),
         "s.nope > 1": "has no column",
         "a = 'x'": "cannot be compared with the column 'a'",
         "k = 'x'": "cannot be compared with the column 'k'",
@@ -119,6 +122,28 @@ WRONG = {
         ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"],
         'must be a JSON list of paths, such as ["a", "b"]',
     ),
+    "tableFormat": dict.fromkeys(["", "delta"], "must be auto or parquet"),
+    "basePath": {"/nowhere": "the base path '/nowhere' is not above"},
+    "pathGlobFilter": dict.fromkeys(["", "*.pq", "{x,y}*", "k=1"], "the directory has no Parquet files that"),
+    **{
+        name: dict.fromkeys(["", "yesterday", "2024-13-01", "1700000000000", "null"], "must be a time such as 2024-")
+        | {text: "the directory has no Parquet files that"}
+        for name, text in {
+            "modifiedAfter": "2200-01-01T00:00:00Z",
+            "modifiedBefore": "1970-01-01 02:00:00+02:00",
+        }.items()
+    },
+    "timeZone": dict.fromkeys(["", "nowhere", "+25:00", "../etc"], "must be a time zone such as Europe/Paris"),
+    "recursiveFileLookup": dict.fromkeys(["", "false"], "must be true, since folders below the path are always read"),
+    "mergeSchema": dict.fromkeys(["", "false"], "must be true, since the schemas of all files are always merged"),
+    **{
+        name: dict.fromkeys(["", "true"], "must be false, since ")
+        for name in ("ignoreCorruptFiles", "ignoreMissingFiles", "ignoreInvalidPartitionPaths")
+    },
+    **{
+        name: dict.fromkeys(["", "JULIAN"], "must be CORRECTED, LEGACY or EXCEPTION, not")
+        for name in ("datetimeRebaseMode", "int96RebaseMode")
+    },
 }
 CASES = [(name, text, message) for name, texts in WRONG.items() for text, message in texts.items()]
 
@@ -138,13 +163,14 @@ def test_every_option_is_tested():
     "options",
     [
         {"splitBytes": " 64 M "},
+        {"datetimeRebaseMode": "exception", "int96RebaseMode": "LEGACY", "timeZone": "Europe/Paris"},
         {"minSplits": " 5 "},
         {"planFiles": "1"},
         {"rowsPerBatch": "+7"},
         {"columns": ""},
         {"columns": '["a", ["s", "x"]]'},
         {"columns": "s.x, k"},
-        {"filter": '`a` > 0 and "k" < 9'},
+        {"filter": "`a` > 0 and K < 9"},
         {"partitioning": "HIVE"},
         {"partitioning": "none"},
         {"partitioning": "level"},
@@ -156,6 +182,11 @@ def test_every_option_is_tested():
         {"verifyCrc": "TRUE"},
         {"nanoseconds": " Floor"},
         {"pushdown": "false"},
+        {"pathGlobFilter": "{a,b}.par*", "PATHglobFILTER": "[a]*"},
+        {"modifiedAfter": "2000-01-01", "timeZone": "GMT+2"},
+        {"modifiedAfter": "2000-01-01T00:00:00Z", "modifiedBefore": "2200-01-01 00:00:00.5+01:00"},
+        {"mergeSchema": "TRUE", "ignoreCorruptFiles": "False", "recursiveFileLookup": " true"},
+        {"datetimeRebaseMode": "Corrected", "int96RebaseMode": "CORRECTED"},
     ],
     ids=str,
 )
@@ -189,8 +220,41 @@ def test_error_of_damaged_file_names_no_option(folder, tmp_path):
         count(str(tmp_path / "none"), columns="a", filter="a = 1")
 
 
-def test_options_of_spark_sources_are_unknown(folder):
-    for name in ("mergeSchema", "recursiveFileLookup", "pathGlobFilter", "compression", "schema", ""):
-        said = f"^numparq has no option '{name.lower()}' for reading; the options are:\n  "
-        with pytest.raises(ValueError, match=said):
+def test_unknown_options_are_refused_with_the_nearest_names(folder):
+    hints = {
+        "compression": ";",
+        "schema": "; did you mean 'mergeSchema'\\?",
+        "colums": "; did you mean 'columns'\\?",
+        "": ";",
+    }
+    for name, hint in hints.items():
+        with pytest.raises(ValueError, match=f"^numparq has no option '{name}' for reading{hint} the options are:\n  "):
             count(folder, **{name: "x"})
+    with pytest.raises(ValueError, match="'partitioning' and 'recursiveFileLookup' exclude each other"):
+        count(folder, partitioning="hive", recursiveFileLookup="true")
+    with pytest.raises(ValueError, match="time 2024-01-31T00:00:00 has no time zone; set the option 'timeZone'"):
+        count(folder, modifiedAfter="2024-01-31")
+
+
+def test_base_path_gives_partition_columns(folder):
+    for path in (f"{folder}/k=1", f"{folder}/k={{1,3}}", f"{folder}/k=1/a.parquet"):
+        for base in (folder, f"file://{folder}/"):
+            source = NumparqDataSource({"path": path, "basePath": base})
+            assert source.schema().names == ["a", "s", "l", "t", "k"]
+            assert count(path, basePath=base, filter="k = 1") == 2
+    assert NumparqDataSource({"path": f"{folder}/k=1"}).schema().names == ["a", "s", "l", "t"]
+    assert NumparqDataSource({"path": folder, "recursiveFileLookup": "true"}).schema().names == ["a", "s", "l", "t"]
+
+
+def test_modification_times_are_exclusive_bounds_in_milliseconds(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    for key, nanoseconds in ((1, 1_600_000_000_123_000_000), (2, 1_600_000_000_123_999_999)):
+        os.utime(tmp_path / f"k={key}" / "a.parquet", ns=(nanoseconds, nanoseconds))
+    (tmp_path / "k=3").mkdir()
+    shutil.copy(tmp_path / "k=2" / "a.parquet", tmp_path / "k=3")
+    moment = "2020-09-13T12:26:40.123Z"  # of both
+    assert count(str(tmp_path), modifiedBefore="2020-09-13T12:26:40.124Z") == 4
+    assert count(str(tmp_path), modifiedAfter=moment) == 2
+    assert count(str(tmp_path), modifiedAfter="2020-09-13 14:26:40.1229", timeZone="Europe/Paris") == 6
+    with pytest.raises(InvalidFileError, match=r"^the option 'modifiedBefore': the directory has no Parquet files"):
+        count(str(tmp_path), modifiedBefore=moment)

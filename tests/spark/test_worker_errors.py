@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 
 import pytest
 
 from numparq import errors
-from numparq.spark.worker_errors import parse_parquet_error, raise_worker_errors
+from numparq.spark.worker_errors import parse_parquet_error, raise_worker_errors, sentence_first
 
 KINDS = [
     errors.ParquetError,
@@ -109,3 +110,39 @@ def test_worker_error_has_spark_error_as_cause():
     with pytest.raises(errors.LimitError, match="too large") as caught, raise_worker_errors():
         raise failure
     assert caught.value.__cause__ is failure
+
+
+def fail(error):
+    try:
+        raise KeyError("before")
+    except KeyError as before:
+        raise error from before
+
+
+ERRORS = [errors.SchemaError("no such column", column="x"), FileNotFoundError(2, "gone", "/a")]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_text_of_an_error_begins_with_its_sentence(error, monkeypatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")
+    sentence = str(error)
+    with pytest.raises(type(error)) as raised, sentence_first():
+        fail(error)
+    assert os.environ["SPARK_HIDE_TRACEBACK"] == "1"
+    text = "".join(traceback.format_exception_only(raised.value))  # as PySpark does
+    assert text.partition("\n")[0].removeprefix("numparq.errors.") == f"{type(error).__name__}: {sentence}"
+    assert "KeyError: 'before'" in text
+    parsed = parse_parquet_error(Exception(f"Failed to create Python data source numparq: {text}"))
+    if isinstance(error, errors.ParquetError):
+        assert (type(parsed), str(parsed), parsed.where) == (type(error), sentence, error.where)
+
+
+def test_other_errors_pass_unchanged(monkeypatch):
+    monkeypatch.delenv("SPARK_HIDE_TRACEBACK", raising=False)
+    with pytest.raises(ValueError, match=r"^outside of workers$"), sentence_first():
+        raise ValueError("outside of workers")
+    monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")
+    with pytest.raises(KeyboardInterrupt), sentence_first():
+        raise KeyboardInterrupt
+    assert "SPARK_HIDE_TRACEBACK" not in os.environ

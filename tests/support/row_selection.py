@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 import numparq
 from numparq import ParquetFile
+from numparq.column.jobs import schedule_selection  # noqa: F401  loaded late, and has sizes of its own
 from numparq.column.read.row_selection import RowSelection, RowSlice
 from numparq.format.open_file import OpenFile
 from numparq.plan.chunk_pages import ChunkPages

@@ -28,7 +28,7 @@ def write_by_task(job: SharedJob, task: str, first: int, count: int = 4) -> Task
 
 
 def write_numbers(folder: Path, count: int = 4, **options: object) -> None:
-    numparq.to_parquet(frame(0, count), folder, partition_cols=["key"], progress=False, **options)
+    numparq.to_parquet(frame(0, count), folder, partition_cols=["key"], **options)
 
 
 def read_numbers(folder: Path) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.errors import InvalidFileError
 from numparq.format.arrow_type import ArrowType, DictionaryIndex
 from numparq.to_pandas import arrow
 from numparq.types import pyarrow
@@ -128,11 +128,13 @@ def test_dictionaries_of_every_index_type(index):
     assert got.type.ordered == index.ordered
 
 
-def test_dictionary_too_long_for_its_index_type():
+@pytest.mark.parametrize(("count", "width"), [(128, pa.int8()), (129, pa.int32())])
+def test_index_type_holds_all_values(count, width):
     arrow_type = ArrowType("utf8", dictionary=DictionaryIndex(8))
-    coded = DictionaryArray(np.array([0], np.int32), binary_array(*(b"%d" % i for i in range(200))))
-    with pytest.raises(UnsupportedError, match="200 values is too long for int8"):
-        binary(arrow_type, coded, storage="dictionary")
+    coded = DictionaryArray(np.array([0], np.int32), binary_array(*(b"%d" % i for i in range(count))))
+    got = binary(arrow_type, coded, storage="dictionary")
+    assert got.type == pa.dictionary(width, pa.string())
+    assert got.to_pylist() == ["0"]
 
 
 # --- decimals ----------------------------------------------------

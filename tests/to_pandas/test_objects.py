@@ -8,7 +8,7 @@ import uuid
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.column.buffers import BinaryArray
@@ -17,7 +17,6 @@ from numparq.to_pandas import decimals, numbers, objects, strings, temporal
 from numparq.to_pandas.objects import bytes_object_array, str_object_array
 from numparq.to_pandas.unscaled_decimals import binary_to_integers, fixed_to_int64
 
-FEW = settings(max_examples=60, deadline=None)
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST, LAST = datetime.date.min.toordinal() - EPOCH, datetime.date.max.toordinal() - EPOCH
 
@@ -39,7 +38,6 @@ def optional(strategy):
     return st.lists(st.none() | strategy, max_size=60)
 
 
-@FEW
 @given(optional(st.integers(FIRST, LAST)))
 def test_dates(days):
     got = temporal.date_objects(*masked(days, np.int32))
@@ -77,7 +75,6 @@ def slow_time(value, per_second):
     return datetime.time(hours, seconds // 60, seconds % 60, fraction * 10**6 // per_second)
 
 
-@FEW
 @given(st.data(), st.sampled_from([("ms", 10**3, np.int32), ("us", 10**6, np.int64), ("ns", 10**9, np.int64)]))
 def test_times(data, kind):
     unit, per_second, dtype = kind
@@ -106,7 +103,6 @@ def test_equal_times_share_one_object():
     assert len({id(value) for value in got}) == 10
 
 
-@FEW
 @given(optional(st.booleans()))
 def test_booleans(values):
     filled, validity, nulls = masked(values, bool, False)
@@ -115,7 +111,6 @@ def test_booleans(values):
     assert got.dtype == object or not nulls
 
 
-@FEW
 @given(optional(st.uuids()))
 def test_uuids(values):
     filled, validity, nulls = masked([value and value.bytes for value in values], "V16", b"\0" * 16)
@@ -124,7 +119,6 @@ def test_uuids(values):
     assert all(isinstance(value, (uuid.UUID, type(None))) for value in got)
 
 
-@FEW
 @given(
     st.integers(1, 9).flatmap(
         lambda width: optional(st.binary(min_size=width, max_size=width)).map(lambda values: (width, values))
@@ -137,13 +131,11 @@ def test_fixed_length_bytes(case):
     assert all(isinstance(value, (bytes, type(None))) for value in got)
 
 
-@FEW
 @given(optional(st.binary(max_size=5)))
 def test_bytes(values):
     assert strings.binary_objects([binary_array(values)] * 2, bytes_object_array, None).tolist() == values * 2
 
 
-@FEW
 @given(optional(st.text(max_size=5)))
 def test_text(values):
     encoded = [None if value is None else value.encode() for value in values]
@@ -165,14 +157,12 @@ def assert_decimals(got, values, scale):
 SCALES = st.integers(0, 40)
 
 
-@FEW
 @given(optional(st.integers(-(2**31), 2**31 - 1)), SCALES, st.sampled_from([np.int32, np.int64]))
 def test_decimals_from_integers(values, scale, dtype):
     filled, validity, nulls = masked(values, dtype)
     assert_decimals(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
 
 
-@FEW
 @given(st.data(), st.integers(1, 40), SCALES)
 def test_decimals_from_fixed_length_bytes(data, width, scale):
     limit = 1 << (8 * width - 1)
@@ -186,7 +176,6 @@ def test_decimals_from_fixed_length_bytes(data, width, scale):
     assert small is None or small.tolist() == [value or 0 for value in values]
 
 
-@FEW
 @given(st.data(), st.integers(1, 20), SCALES)
 def test_decimals_from_byte_arrays(data, longest, scale):
     values = data.draw(optional(st.binary(min_size=1, max_size=longest)))

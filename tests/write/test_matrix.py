@@ -110,6 +110,7 @@ def run_check(check, files, file, cases):
         {"numparq": check_numparq, "footer": check_footer}[check](files, file, cases)
 
 
+@pytest.mark.quick_cases(20)
 @pytest.mark.parametrize("file", QUICK, ids=label)
 def test_covering_subset(files, file):
     for check in CHECKS:

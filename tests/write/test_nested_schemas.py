@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import io
 
@@ -177,3 +178,17 @@ MAPS = {
 def test_map_layouts(form):
     node, values = MAPS[form]
     assert [as_lists(item) for item in numparq.read_parquet(io.BytesIO(write_column(node, values)))["a"]] == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("time32", datetime.time(1, 2, 3, 500_000)), ("timestamp", datetime.datetime(2020, 1, 1, 0, 0, 3, 500_000))],
+)
+def test_seconds_are_stored_as_milliseconds(kind, value):
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema([("a", pa.struct([("x", getattr(pa, kind)("s"))]))])
+    frame = pd.DataFrame({"a": pd.Series([{"x": value}, {"x": None}], dtype=object)})
+    assert numparq.read_parquet(numparq.to_parquet(frame, schema=schema))["a"].tolist() == [{"x": value}, {"x": None}]
+    finer = pd.DataFrame({"a": [{"x": value.replace(microsecond=1)}]})
+    with pytest.raises(SchemaError, match="cannot be stored in ms without loss; round it first"):
+        numparq.to_parquet(finer, schema=schema)

@@ -15,9 +15,8 @@ import pytest
 
 import numparq
 from numparq.column import scratch
-from numparq.column.write import chunk as writer_module
+from numparq.column.write.chunk import LeafEncoder
 from numparq.errors import SchemaError
-from numparq.file import writer as file_writer
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -140,7 +139,7 @@ def test_interrupt_releases_buffers_after_all_threads_end(monkeypatch: pytest.Mo
         pytest.skip("SIGINT is ignored, as in background jobs of shells")
     df = pd.DataFrame({"a": np.arange(5000), "b": np.arange(5000)})
     numparq.to_parquet(df, threads=2)  # loads the kernels, so that jobs are quick
-    encode, running, done, released = writer_module.encode_chunk, threading.Event(), threading.Event(), []
+    encode, running, done, released = LeafEncoder.encode, threading.Event(), threading.Event(), []
 
     def slow(*arguments: Any) -> Any:
         if threading.current_thread() is threading.main_thread():
@@ -156,7 +155,7 @@ def test_interrupt_releases_buffers_after_all_threads_end(monkeypatch: pytest.Mo
         released.append(bool(scratch._idle))
         return encode(*arguments)
 
-    monkeypatch.setattr(file_writer, "encode_chunk", slow)
+    monkeypatch.setattr(LeafEncoder, "encode", slow)
     monkeypatch.setattr(scratch, "_idle", [])
     with pytest.raises(KeyboardInterrupt):
         numparq.to_parquet(df, threads=2)

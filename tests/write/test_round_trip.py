@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -56,6 +56,7 @@ def test_columns_round_trip(name, nulls):
         assert_round_trip(write_and_read(frame, **options), frame)
 
 
+@pytest.mark.quick_cases(60)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_indexes_round_trip(name):
     series = COLUMNS[name]
@@ -68,6 +69,7 @@ def test_indexes_round_trip(name):
         assert_round_trip(write_and_read(frame, row_group_size=2), frame)
 
 
+@pytest.mark.quick_cases(60)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_index_levels_round_trip(name):
     series = COLUMNS[name]
@@ -215,7 +217,6 @@ def test_boolean_categories_of_a_later_frame():
     assert got.isna()[2]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_categoricals(data):
     dtype = data.draw(st.sampled_from(["int8", "uint16", "int64", "float64", "str", "M8[s]", "m8[ns]"]))

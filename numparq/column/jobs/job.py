@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,14 +12,14 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.read.context import ReadContext
-from numparq.column.read.decode import check_utf8, find_page_of_invalid_utf8
+from numparq.column.read.decode import check_utf8, find_page_of_invalid_utf8, is_utf8
 from numparq.column.read.dictionary import decode_binary_dictionary
 from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import PageFailure, Pages, split_data_pages
-from numparq.errors import ParquetError
+from numparq.errors import LimitError, ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
-from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, P_TYPE
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, P_CHUNK, P_TYPE
 
 __all__ = ["RETRY_STATUSES", "DecodeJob"]
 
@@ -29,15 +29,15 @@ RETRY_STATUSES = frozenset((NULL_FOUND, INEXACT, NO_DICTIONARY))
 
 @dataclass(eq=False, repr=False)
 class DecodeJob:
-    """Column chunks of one row group, in the order of the file, none over another.
+    """Column chunks of any row groups; several fit into one window.
 
     Parameters
     ----------
     context : ReadContext
         Of the read.
-    row_group : int
-        Its ordinal in the file.
-    columns : list of int
+    row_groups : sequence of int
+        For each chunk the ordinal of its row group.
+    columns : sequence of int
         For each chunk the position of its column in `ReadContext.names`.
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table.
@@ -53,8 +53,8 @@ class DecodeJob:
     """
 
     context: ReadContext
-    row_group: int
-    columns: list[int]
+    row_groups: Sequence[int]
+    columns: Sequence[int]
     chunks: np.ndarray
     shares_pages: bool
     retries: dict[int, int] = field(default_factory=dict)
@@ -84,12 +84,14 @@ class DecodeJob:
                 return
             pages = self._prune_pages(pages)
             with self.page_error_context(pages):
-                self.context.check_pages(self.row_group, self.columns, pages)
+                self.context.check_pages(self.row_groups, self.columns, pages)
             yield pages
+            if self.context.progress is not None:
+                self.context.progress.advance(len(pages.raw))
 
     def _walk(self) -> PageWalk:
         """Give what fetches the pages and walks over them."""
-        return self.context.walk_pages(self.chunks)
+        return self.context.walk_pages(self.chunks, self.row_groups)
 
     def _prune_pages(self, pages: Pages) -> Pages:
         """Leave out those pages of a window that are not needed after all."""
@@ -103,10 +105,18 @@ class DecodeJob:
         except PageFailure as failure:
             error = failure.error
             raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
+        except LimitError as error:
+            raise self._locate_limit(error, pages) from None
+
+    def _locate_limit(self, error: LimitError, pages: Pages) -> ParquetError:
+        """Add the chunk of a scratch buffer's error, if all pages are of one."""
+        chunks = set(pages.pages[:, P_CHUNK].tolist())
+        return self._add_location(error, chunks.pop()) if len(chunks) == 1 else error
 
     def _add_location(self, error: ParquetError, chunk: int) -> ParquetError:
-        error.where.setdefault("row_group", self.row_group)
-        error.where.setdefault("column", self.context.column_names[self.columns[min(chunk, len(self.columns) - 1)]])
+        chunk = min(chunk, len(self.columns) - 1)
+        error.where.setdefault("row_group", self.row_groups[chunk])
+        error.where.setdefault("column", self.context.column_names[self.columns[chunk]])
         return error
 
     def check_utf8(self, piece: BinaryArray, pages: Pages) -> None:
@@ -119,23 +129,22 @@ class DecodeJob:
             ) from None
 
     def decode_dictionary(self, pages: Pages, utf8: bool) -> BinaryArray | None:
-        """Decode the dictionary of a chunk of BYTE_ARRAY values, if its page is among these, and check its strings."""
+        """Decode the dictionaries of chunks of BYTE_ARRAY values, if pages hold any, and check the strings."""
         with self.page_error_context(pages):
             dictionary = decode_binary_dictionary(pages, self.context.scratch)
-        if dictionary is not None and utf8:
-            self.check_utf8(dictionary, pages)
+        if dictionary is not None and utf8 and not is_utf8(dictionary):
+            is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
+            self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
         return dictionary
 
     def run_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
-        """Call ``work(ordinal, part)`` for runs of the data pages of a single chunk, shared out where that pays.
+        """Call ``work(ordinal, part)`` for runs of data pages: those of a single chunk are shared out where that pays.
 
         Each part has a chunk table of its own, whose wanted rows are those of its pages.
         """
-        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
-        data = Pages(pages.raw, pages.chunks, pages.pages[first:])
-        if not len(data.pages):
+        if not len(pages.pages):
             return
-        parts = split_data_pages(data, 2 * self.context.pool.threads) if self.shares_pages else [data]
+        parts = split_data_pages(pages, 2 * self.context.pool.threads) if self.shares_pages else [pages]
         self.context.pool.run([partial(work, number, part) for number, part in enumerate(parts)])
         if len(parts) > 1:
             pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)

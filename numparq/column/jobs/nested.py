@@ -30,6 +30,7 @@ from numparq.kernels.tables import (
     C_NULLS,
     C_NUM_VALUES,
     C_OUT,
+    C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
     C_START,
@@ -78,7 +79,7 @@ class NestedJob(DecodeJob):
     def __call__(self) -> None:
         """Decode the chunk into one piece."""
         room = int(self.chunks[0, C_NUM_VALUES])
-        levels = LevelDecoder(self.leaf, room)
+        levels = LevelDecoder(self.leaf, room, int(self.chunks[0, C_QUIRKS]))
         dense = self._dense_chunk()
         values: _FixedDecoder | _BinaryDecoder | _NullDecoder
         if self.target.storage == "null":
@@ -295,7 +296,7 @@ class PageRowCountJob(NestedJob):
                 header = headers[number]
                 if header[P_TYPE] == DICTIONARY_PAGE:
                     continue
-                levels = LevelDecoder(self.leaf, max(int(header[P_NUM_VALUES]), 0))
+                levels = LevelDecoder(self.leaf, max(int(header[P_NUM_VALUES]), 0), int(self.chunks[0, C_QUIRKS]))
                 try:
                     levels.decode(pages, number, number + 1, decompressed)
                 except PageFailure as failure:

@@ -14,8 +14,9 @@ from numparq.column.read import page_walk
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlice, RowSlices
 from numparq.column.scratch import allocate
+from numparq.errors import error_context
 from numparq.format.schema import Leaf
 from numparq.kernels.tables import (
     C_END,
@@ -30,33 +31,35 @@ from numparq.kernels.tables import (
     C_VALIDITY,
     PREFIX_CARRYOVER,
 )
-from numparq.types.output_type import OutputType, fallback_type
+from numparq.types.output_type import fallback_type
 
 from .job import DecodeJob
-from .slice import BinaryJob, DictionaryJob, FixedJob, MultiOutputJob
+from .slice import BinaryJob, DictionaryJob, FixedJob
 
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory, ReplaceableMemory
 
 __all__ = ["decode_columns"]
 
-# Chunks are fetched together up to this many bytes. Two times as many are still walked as a single window, and have to
-# be: dictionaries and null counts of several chunks last for one window only.
+# Chunks are fetched together up to this many bytes, gaps included: dictionaries and null counts of several chunks last
+# for one window only.
 MAX_COALESCED_BYTES = page_walk.WINDOW_BYTES * 3 // 4
 # Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
 SINGLE_THREAD_BYTES = 128 << 10
-# A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
+# A job has the bytes of one in this many of a thread's share, or these bytes if there are so many. A larger chunk is a
+# job by itself, which shares its pages out.
 SHARES_PER_THREAD = 4
-MIN_SHARE_BYTES = 64 << 10
+MIN_SHARE_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
-class _OutputGroup:
-    """Columns of fixed storage that share an output: their places in the chunk tables, and their rows in it."""
+class _FixedColumns:
+    """Columns of fixed storage: their places among those decoded, and their outputs and lanes in these."""
 
-    places: np.ndarray
-    lanes: np.ndarray
-    output: FixedOutput
+    places: list[int]
+    outputs: list[FixedOutput]
+    output_of: list[int]
+    lanes: list[int]
 
 
 class JobScheduler:
@@ -77,10 +80,10 @@ class JobScheduler:
     def __init__(self, context: ReadContext, tables: ChunkTables, leaves: Sequence[Leaf], memory: OutputMemory) -> None:
         self._context = context
         self._tables = tables
-        self._leaves = leaves
+        self.leaves = leaves
         self._memory = memory
 
-    def build_jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: RowSlices, wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all slices.
 
         Raises
@@ -88,31 +91,29 @@ class JobScheduler:
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        targets = self._memory.targets
-        columns = np.array(
-            [column for column in wanted if targets[column].storage != "null" or targets[column].nested], np.intp
-        )
-        if not len(columns):
+        columns = np.array(self._decodable(wanted), np.intp)
+        if not len(columns) or not len(slices.table):
             return []
-        common = self._template(columns.tolist())
-        groups, others = self._groups(columns)
-        tables = [self._tables.row_group_table(common, columns, rows) for rows in slices]
-        total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
+        chunks = self._tables.chunk_table(self._template(columns.tolist()), columns, slices)
+        total = int((chunks[:, C_END] - chunks[:, C_START]).sum())
         share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
-        # Of such files pages only go one after the other.
-        if any(np.count_nonzero(table[:, C_QUIRKS] & PREFIX_CARRYOVER) for table in tables):
+        if np.count_nonzero(chunks[:, C_QUIRKS] & PREFIX_CARRYOVER):  # pages only go one after the other
             share = max(share, total)
-        made: list[DecodeJob] = []
-        for rows, table in zip(slices, tables, strict=True):
-            for bundle in _bundle_groups(groups, table):
-                made.extend(self._fixed(bundle, columns, table, rows, share))
-            made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
+        fixed = self._fixed_columns(columns.tolist())
+        made = list(self._fixed_jobs(fixed, columns, chunks, slices, share)) if fixed.places else []
+        for place in sorted({*range(len(columns))}.difference(fixed.places)):
+            made.extend(self._variable_jobs(int(columns[place]), chunks[place :: len(columns)], slices, share))
         return made
+
+    def _decodable(self, wanted: Collection[int]) -> list[int]:
+        """Return the columns that pages are read of."""
+        targets = self._memory.targets
+        return [column for column in wanted if targets[column].storage != "null" or targets[column].nested]
 
     def _template(self, columns: Sequence[int]) -> np.ndarray:
         """Make the chunk table of what is the same of some columns in every row group."""
         targets = self._memory.targets
-        return chunk_template([self._leaves[column] for column in columns], [targets[column] for column in columns])
+        return chunk_template([self.leaves[column] for column in columns], [targets[column] for column in columns])
 
     def run(self, jobs: Sequence[DecodeJob]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
@@ -128,123 +129,144 @@ class JobScheduler:
         """Give jobs in the order in which threads take them."""
         return jobs
 
-    def _groups(self, columns: np.ndarray) -> tuple[list[_OutputGroup], list[int]]:
-        """Divide columns into groups of fixed storage, by output, and the places of all others."""
-        memory = self._memory
-        blocks: dict[int, list[int]] = {}
-        groups: list[_OutputGroup] = []
-        others: list[int] = []
-        for place, column in enumerate(columns.tolist()):
-            values, block = memory.values[column], memory.block_of[column]
-            if block is not None:
-                blocks.setdefault(block, []).append(place)
-            elif values is None:
-                others.append(place)
-            else:
-                groups.append(_OutputGroup(np.array([place]), np.zeros(1, np.int64), fixed_output(memory, column)))
-        for places in blocks.values():
-            lanes = np.array([memory.row_of[columns[place]] for place in places], np.int64)
-            groups.append(_OutputGroup(np.array(places), lanes, fixed_output(memory, int(columns[places[0]]))))
-        return groups, others
+    def _fixed_columns(self, columns: Sequence[int]) -> _FixedColumns:
+        """Find the columns of fixed storage; those of a block share an output."""
+        memory, found = self._memory, _FixedColumns([], [], [], [])
+        blocks: dict[int, int] = {}
+        for place, column in enumerate(columns):
+            block = memory.block_of[column]
+            if block is None and memory.values[column] is None:
+                continue
+            number = len(found.outputs) if block is None else blocks.setdefault(block, len(found.outputs))
+            if number == len(found.outputs):
+                found.outputs.append(fixed_output(memory, column))
+            found.places.append(place)
+            found.output_of.append(number)
+            found.lanes.append(memory.row_of[column] or 0)
+        return found
 
-    def _fixed(
-        self, bundle: Sequence[_OutputGroup], columns: np.ndarray, table: np.ndarray, rows: RowSlice, share: int
-    ) -> Iterator[FixedJob]:
-        places = np.concatenate([group.places for group in bundle])
-        lanes = np.concatenate([group.lanes for group in bundle])
-        chunks = table[places]
-        chunks[:, C_OUT] = (lanes * self._memory.num_rows + rows.out) * chunks[:, C_ITEM_SIZE]
+    def _fixed_jobs(
+        self, fixed: _FixedColumns, columns: np.ndarray, chunks: np.ndarray, slices: RowSlices, share: int
+    ) -> Iterator[DecodeJob]:
+        """Build the jobs of columns of fixed storage, chunks of any row groups in the order of the file."""
+        count = len(slices)
+        if len(fixed.places) < len(columns):
+            chunks = chunks.reshape(count, len(columns), -1)[:, fixed.places].reshape(-1, chunks.shape[1])
+        owners = np.tile(columns[fixed.places], count)
+        output_of = np.tile(np.array(fixed.output_of), count)
+        chunks[:, C_OUT] += np.tile(np.array(fixed.lanes) * self._memory.num_rows, count)
+        chunks[:, C_OUT] *= chunks[:, C_ITEM_SIZE]
+        groups = slices.table[:, SLICE_GROUP].repeat(len(fixed.places))
         order = chunks[:, C_START].argsort(kind="stable")
-        chunks, owners = chunks[order], columns[places[order]].tolist()
-        several = bundle if len(bundle) > 1 else []
-        outputs = {int(columns[place]): group.output for group in several for place in group.places.tolist()}
+        chunks, owners, output_of, groups = chunks[order], owners[order], output_of[order], groups[order]
         for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
-            run = np.ascontiguousarray(chunks[first:last])
-            shared = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
-            place: tuple[Any, ...] = self._context, rows.row_group, owners[first:last], run, shared
-            output = outputs.get(owners[first], bundle[0].output)
-            if not outputs or last - first == 1:
-                yield FixedJob(*place, output=output)
-            else:
-                yield MultiOutputJob(*place, output=output, outputs=outputs)
+            yield FixedJob(
+                self._context,
+                groups[first:last].tolist(),
+                owners[first:last].tolist(),
+                chunks[first:last],
+                is_large(chunks[first:last], share),
+                outputs=fixed.outputs,
+                output_of=output_of[first:last],
+            )
 
-    def _variable(self, column: int, table: np.ndarray, rows: RowSlice, share: int) -> DecodeJob:
+    def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[DecodeJob]:
+        """Build the jobs of a column whose values have no place before they are decoded."""
         target = self._memory.targets[column]
-        if target.nested:
-            return self._nested(column, target, table, rows)
-        size = int(table[0, C_END] - table[0, C_START])
-        shared = size > share
-        hint = self._tables.estimate_string_bytes(column, rows)
-        chunks = table.copy()
+        if target.nested or target.storage != "binary":
+            make = self._nested if target.nested else self._codes
+            for number in range(len(slices)):
+                yield make(column, chunks[number : number + 1].copy(), slices[number], share)
+            return
+        for first, last in self._string_runs(chunks, slices, share):
+            part = slices[first:last]
+            run = chunks[first:last].copy()
+            run[:, C_OUT] = run[:, C_VALIDITY] = 0
+            shared = is_large(run, share)
+            hint = self._tables.estimate_string_bytes(column, part)
+            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, shared
+            yield BinaryJob(*place, utf8=target.utf8, size_hint=hint)
+
+    def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[tuple[int, int]]:
+        """Divide chunks of strings into runs of rows that follow one another, each fetched together."""
+        if len(chunks) == 1:
+            return iter([(0, 1)])
+        edges = [0]
+        goes_on = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # strings go on even over the bounds of chunks
+        outs, counts = slices.table[:, SLICE_OUT], slices.table[:, SLICE_STOP] - slices.table[:, SLICE_START]
+        is_apart = (outs[1:] != outs[:-1] + counts[:-1]) | goes_on[1:] | goes_on[:-1]
+        for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
+            edges.extend((np.flatnonzero(is_apart[first : last - 1]) + first + 1).tolist())
+            edges.append(last)
+        return pairwise(edges)
+
+    def _codes(self, column: int, chunks: np.ndarray, rows: RowSlice, share: int) -> DecodeJob:
+        target = self._memory.targets[column]
         chunks[0, C_OUT] = chunks[0, C_VALIDITY] = 0
-        if target.storage == "binary":
-            return BinaryJob(self._context, rows.row_group, [column], chunks, shared, utf8=target.utf8, size_hint=hint)
         codes = allocate(len(rows), "i4")
         return DictionaryJob(
             self._context,
-            rows.row_group,
+            [rows.row_group],
             [column],
             chunks,
-            shared,
+            is_large(chunks, share),
             codes=codes,
             utf8=target.utf8,
-            size_hint=hint,
-            output=FixedOutput(codes.view(np.uint8), NO_MASK),
+            size_hint=self._tables.estimate_string_bytes(column, RowSlices.of([rows])),
+            outputs=[FixedOutput(codes.view(np.uint8), NO_MASK)],
         )
 
-    def _nested(self, column: int, target: OutputType, table: np.ndarray, rows: RowSlice) -> DecodeJob:
+    def _nested(self, column: int, chunks: np.ndarray, rows: RowSlice, share: int) -> DecodeJob:
         from .nested import NestedJob  # most files have nothing nested
 
-        chunks = table.copy()
         chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
-        num_rows = self._tables.num_rows(rows.row_group)
         return NestedJob(
             self._context,
-            rows.row_group,
+            [rows.row_group],
             [column],
             chunks,
             False,
-            leaf=self._leaves[column],
-            target=target,
+            leaf=self.leaves[column],
+            target=self._memory.targets[column],
             rows=rows,
-            num_rows=num_rows,
+            num_rows=self._tables.num_rows(rows.row_group),
         )
 
 
-def _bundle_groups(groups: list[_OutputGroup], table: np.ndarray) -> Iterator[Sequence[_OutputGroup]]:
-    """Divide groups into those whose chunks are walked over together: all, where these are small."""
-    sizes = table[:, C_END] - table[:, C_START]
-    if len(groups) > 1 and int(sizes.sum()) <= MIN_SHARE_BYTES:
-        return iter([groups])
-    return iter([[group] for group in groups])
+def is_large(chunks: np.ndarray, share: int) -> bool:
+    """Whether chunks are a single one, whose pages are shared out."""
+    return len(chunks) == 1 and bool(chunks[0, C_END] - chunks[0, C_START] > share)
 
 
-def coalesce_chunks(chunks: np.ndarray, share: int, gap: int) -> Iterator[tuple[int, int]]:
-    """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself.
+def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> Iterator[tuple[int, int]]:
+    """Divide chunks, in their order, into runs that are decoded together; a large one is a run by itself.
 
     Parameters
     ----------
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table.
-    share, gap : int
-        The bytes of a run, and those between two chunks of it, at most.
+    share : int
+        The bytes of a run at most.
+    max_gap : int
+        The bytes between two chunks, at most, that are fetched along; they count.
     """
     if len(chunks) == 1:
         return pairwise([0, 1])
-    starts, ends = chunks[:, C_START], chunks[:, C_END]
+    sizes = chunks[:, C_END] - chunks[:, C_START]
+    gaps = chunks[1:, C_START] - chunks[:-1, C_END]
     limit = max(min(share, MAX_COALESCED_BYTES, page_walk.WINDOW_BYTES * 3 // 4), 1)
-    gaps = starts[1:] - ends[:-1]
-    bucket = (ends - starts[0]) // limit
-    large = ends - starts > limit
-    cuts = np.flatnonzero((gaps < 0) | (gaps > gap) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
-    edges = [0, *cuts.tolist(), len(chunks)]
-    return pairwise(edges)
+    costs = sizes.copy()
+    costs[1:] += np.where((gaps > 0) & (gaps <= max_gap), gaps, 0)
+    bucket = costs.cumsum() // limit
+    large = sizes > limit
+    cuts = np.flatnonzero((bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
+    return pairwise([0, *cuts.tolist(), len(chunks)])
 
 
 def decode_columns(
     scheduler: JobScheduler,
     memory: ReplaceableMemory,
-    row_batches: Callable[[], Iterable[Sequence[Any]]],
+    row_batches: Callable[[], Iterable[Any]],
     columns: Collection[int],
 ) -> dict[int, DecodedColumn]:
     """Decode columns into memory.
@@ -270,16 +292,20 @@ def decode_columns(
     while wanted:
         made = {column: DecodedColumn(memory.values[column], memory.validity[column]) for column in wanted}
         failed: dict[int, int] = {}
+        null_counts = np.zeros(len(memory.targets), np.int64)
         for rows in row_batches():
             jobs = scheduler.build_jobs(rows, wanted)
             scheduler.run(jobs)
             for job in jobs:
                 failed.update(job.retries)
-                for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                    made[column].null_count += nulls
-                made[job.columns[0]].arrays.extend(job.arrays)
+                np.add.at(null_counts, job.columns, job.chunks[:, C_NULL_COUNT])
+                if job.arrays:
+                    made[job.columns[0]].arrays.extend(job.arrays)
+        for column, buffer in made.items():
+            buffer.null_count = int(null_counts[column])
         for column, status in failed.items():
-            memory.reallocate(column, fallback_type(memory.targets[column], status))
+            with error_context(column=scheduler.leaves[column].name):
+                memory.reallocate(column, fallback_type(memory.targets[column], status))
             del made[column]
         done |= made
         wanted = failed

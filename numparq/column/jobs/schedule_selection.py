@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output, output_item
-from numparq.column.read.row_selection import RowSelection, RowSlice, selected_page_locations
+from numparq.column.read.row_selection import (
+    RowSelection,
+    RowSlice,
+    RowSlices,
+    SelectedRows,
+    selected_page_locations,
+)
 from numparq.column.scratch import allocate
 from numparq.kernels.tables import (
     C_ITEM_SIZE,
@@ -38,7 +44,7 @@ MIN_ROWS_PER_JOB = 64 << 10
 class SelectionScheduler(JobScheduler):
     """Makes the jobs that decode rows here and there; parameters as of `JobScheduler`."""
 
-    def build_jobs(self, slices: Sequence[RowSelection | RowSlice], wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: SelectedRows, wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all the rows wanted.
 
         Raises
@@ -46,29 +52,47 @@ class SelectionScheduler(JobScheduler):
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        targets = self._memory.targets
-        columns = [column for column in wanted if targets[column].storage != "null" or targets[column].nested]
-        rows = [part for part in slices if isinstance(part, RowSelection)]
-        if not columns or not rows:
-            return super().build_jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
-        common = self._template(columns)
+        if not isinstance(slices, list):
+            return super().build_jobs(slices, wanted)
+        columns = self._decodable(wanted)
+        if not columns:
+            return []
+        hulls = np.array(
+            [(part.row_group, part.row_ranges.starts[0], part.row_ranges.stop, part.out) for part in slices], np.int64
+        )
+        table = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), RowSlices(hulls))
         made: list[DecodeJob] = []
-        parts = -(-JOBS_PER_THREAD * self._context.pool.threads // (len(rows) * len(columns)))
-        for part in rows:
-            hull = RowSlice(part.row_group, int(part.row_ranges.starts[0]), part.row_ranges.stop, part.out)
-            table = self._tables.row_group_table(common, np.array(columns, np.intp), hull)
-            left = []
-            for place, column in enumerate(columns):
-                chunk = table[place : place + 1]
-                kept = self._cached_job(column, chunk.copy(), part)
-                made.extend(kept)
-                if not kept and part.selects_all:
-                    left.append(column)
-                elif not kept:
-                    made.extend(self._split_jobs(column, chunk, part, parts))
-            if left:  # a whole row group is decoded as ever, many small chunks at a time
-                made.extend(super().build_jobs([RowSlice(part.row_group, 0, part.row_ranges.stop, part.out)], left))
+        threads = self._context.pool.threads
+        parts = -(-JOBS_PER_THREAD * threads // (len(slices) * len(columns))) if threads > 1 else 1
+        whole: list[int] = []  # row groups, one after the other, of which all rows of the same columns are decoded
+        before: list[int] = []
+        for number, part in enumerate(slices):
+            left, jobs = self._part_jobs(columns, table[number * len(columns) :], part, parts)
+            if whole and left != before:
+                made.extend(super().build_jobs(RowSlices(hulls[whole]), before))
+                whole = []
+            made.extend(jobs)
+            before = left
+            if left:
+                whole.append(number)
+        if whole:
+            made.extend(super().build_jobs(RowSlices(hulls[whole]), before))
         return made
+
+    def _part_jobs(
+        self, columns: Sequence[int], table: np.ndarray, part: RowSelection, parts: int
+    ) -> tuple[list[int], list[DecodeJob]]:
+        """Build the jobs of one row group, but for the columns, returned, all of whose rows are decoded."""
+        left, made = [], []
+        for place, column in enumerate(columns):
+            chunk = table[place : place + 1]
+            kept = self._cached_job(column, chunk.copy(), part) if part.cached else []
+            made.extend(kept)
+            if not kept and part.selects_all:
+                left.append(column)
+            elif not kept:
+                made.extend(self._split_jobs(column, chunk, part, parts))
+        return left, made
 
     def _run_order(self, jobs: Sequence[DecodeJob]) -> Sequence[DecodeJob]:
         """Give the largest first: then no thread is left with one of these when the others are done."""
@@ -76,7 +100,7 @@ class SelectionScheduler(JobScheduler):
 
     def _split_jobs(self, column: int, chunk: np.ndarray, rows: RowSelection, parts: int) -> list[DecodeJob]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
-        parts = self._num_splits(column, rows, parts)
+        parts = self._num_splits(column, rows, parts) if parts > 1 else 1
         shares = rows.split(parts) if parts > 1 else [rows]
         made = []
         for share in shares:
@@ -89,16 +113,16 @@ class SelectionScheduler(JobScheduler):
 
     def _num_splits(self, column: int, rows: RowSelection, parts: int) -> int:
         """Say into how many parts rows are divided, at most `parts`."""
-        is_shared = self._context.pool.threads > 1 and rows.mask is None and rows.chunk_pages[column].is_indexed
+        is_shared = rows.mask is None and rows.chunk_pages[column].is_indexed
         return min(parts, len(rows) // MIN_ROWS_PER_JOB) if is_shared else 1
 
     def _cached_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> list[DecodeJob]:
         """Make the job for a column whose values are known, if they are."""
         target, kept = self._memory.targets[column], rows.cached.get(column)
-        place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
+        place: tuple[Any, ...] = (self._context, [rows.row_group], [column], chunk, False)
         if isinstance(kept, CachedFixed) and target.storage == "fixed":
             chunk[0, C_OUT] = output_item(self._memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
-            return [CachedFixedJob(*place, output=fixed_output(self._memory, column), cached=kept)]
+            return [CachedFixedJob(*place, outputs=[fixed_output(self._memory, column)], cached=kept)]
         if isinstance(kept, CachedBinary) and target.storage in ("binary", "dictionary"):
             return [CachedBinaryJob(*place, cached=kept, keep_codes=target.storage == "dictionary", utf8=target.utf8)]
         return []
@@ -125,15 +149,15 @@ class SelectionScheduler(JobScheduler):
             else None
         )
         common: dict[str, Any] = {"row_ranges": rows.row_ranges.bounds, "mask": rows.mask, "locations": located}
-        place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
+        place: tuple[Any, ...] = (self._context, [rows.row_group], [column], chunk, False)
         if target.nested:
             return self._nested_rows(column, target, chunk, rows, located)
         block, values = memory.block_of[column], memory.values[column]
         if block is not None or values is not None:
             chunk[0, C_OUT] = output_item(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
-            return FixedSelectionJob(*place, output=fixed_output(memory, column), **common)
+            return FixedSelectionJob(*place, outputs=[fixed_output(memory, column)], **common)
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
-        hint = self._tables.estimate_string_bytes(column, RowSlice(rows.row_group, 0, len(rows), 0))
+        hint = self._tables.estimate_string_bytes(column, RowSlices.single(rows.row_group, 0, len(rows)))
         if target.storage == "binary":
             return BinarySelectionJob(*place, utf8=target.utf8, size_hint=hint, **common)
         codes = allocate(len(rows), "i4")
@@ -142,7 +166,7 @@ class SelectionScheduler(JobScheduler):
             codes=codes,
             utf8=target.utf8,
             size_hint=hint,
-            output=FixedOutput(codes.view(np.uint8), NO_MASK),
+            outputs=[FixedOutput(codes.view(np.uint8), NO_MASK)],
             **common,
         )
 
@@ -158,11 +182,11 @@ class SelectionScheduler(JobScheduler):
         whole = RowSlice(rows.row_group, 0, decoded.count, rows.out)
         return NestedSelectionJob(
             self._context,
-            rows.row_group,
+            [rows.row_group],
             [column],
             chunk,
             False,
-            leaf=self._leaves[column],
+            leaf=self.leaves[column],
             target=target,
             rows=whole,
             num_rows=decoded.count,

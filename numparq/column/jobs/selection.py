@@ -91,9 +91,7 @@ class SelectionJob(DecodeJob):
     @property
     def _num_wanted(self) -> int:
         """How many rows are wanted."""
-        return int(
-            (self.row_ranges[:, 1] - self.row_ranges[:, 0]).sum() if self.mask is None else np.count_nonzero(self.mask)
-        )
+        return int(np.diff(self.row_ranges).sum() if self.mask is None else np.count_nonzero(self.mask))
 
     def _check_count(self, taken: int) -> None:
         """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""
@@ -118,17 +116,6 @@ class SelectionJob(DecodeJob):
         )
         self._fetched = None if rows is None else (rows.raw, rows.locations)
         return rows
-
-    def decode_fetched(self, rows: FusedRead) -> None:
-        """Decode by steps what could not be decoded at once, of the bytes that were fetched for that.
-
-        Parameters
-        ----------
-        rows : FusedRead
-            Of this job's rows, made by this thread, which has fetched nothing since.
-        """
-        self._fetched = rows.raw, rows.locations
-        self._decode_stepwise()
 
     def _decode_stepwise(self) -> None:
         raise NotImplementedError
@@ -195,7 +182,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
     def __call__(self) -> None:
         """Decode the rows into the output."""
         rows = self._fused_read()
-        nulls = None if rows is None else rows.read_fixed(self.output)
+        nulls = None if rows is None else rows.read_fixed(self.outputs[0])
         if nulls is None:
             self._decode_stepwise()
         else:
@@ -207,7 +194,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
             for pages in self.page_windows():
                 self._prepare_window(pages)
                 if len(pages.pages) and pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
-                    self._decode_to(Pages(pages.raw, pages.chunks, pages.pages[:1]), self.output)
+                    self._decode_to(Pages(pages.raw, pages.chunks, pages.pages[:1]), self.outputs[0])
                 for found in self.page_selections(pages):
                     nulls += self._decode_dense(found, taken) if found.is_dense else self._decode_some(found, taken)
                     taken += found.selection.count
@@ -227,7 +214,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         """Decode rows to where they belong; gives the nulls among them."""
         chunk = self.chunks[0]
         pages = found.with_output(int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken))
-        self._decode_to(pages, self.output)
+        self._decode_to(pages, self.outputs[0])
         return int(pages.chunks[:, C_NULL_COUNT].sum())
 
     def _take_few(self, found: PageSelection, taken: int) -> int:
@@ -236,7 +223,9 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         out, row = int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken)
         dictionary = scratch.buffer("dictionary", 0)
         with self.page_error_context(found.pages):
-            decode_sparse_fixed(found.pages, found.selection.to_indices(), self.output, out, row, dictionary, scratch)
+            decode_sparse_fixed(
+                found.pages, found.selection.to_indices(), self.outputs[0], out, row, dictionary, scratch
+            )
         return int(found.pages.chunks[:, C_NULL_COUNT].sum())
 
     def _decode_some(self, found: PageSelection, taken: int) -> int:
@@ -252,15 +241,15 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         self._decode_to(found.pages, FixedOutput(values, mask))
         out, row = int(chunk[C_OUT] + taken * item), int(chunk[C_VALIDITY] + taken)
         count = found.selection.count
-        found.selection.take_items(values, item, self.output.out, out)
+        found.selection.take_items(values, item, self.outputs[0].out, out)
         if not chunk[C_MAX_DEFINITION] or found.pages.chunks[0, C_NULLS] != NULLS_MASK:
             if keeps_nulls:
-                self.output.mask[row : row + count] = 1
+                self.outputs[0].mask[row : row + count] = 1
             return 0
         if not keeps_nulls:
             row, kept = 0, scratch.buffer("taken mask", count)
         else:
-            kept = self.output.mask
+            kept = self.outputs[0].mask
         found.selection.take_items(mask, 1, kept, row)
         return count - int(np.count_nonzero(kept[row : row + count]))
 
@@ -347,7 +336,7 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
     def _strings_job(self) -> DecodeJob:
         return BinarySelectionJob(
             self.context,
-            self.row_group,
+            self.row_groups,
             self.columns,
             self.chunks,
             self.shares_pages,
@@ -361,11 +350,11 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
         return FixedSelectionJob(
             self.context,
-            self.row_group,
+            self.row_groups,
             self.columns,
             self.chunks,
             self.shares_pages,
-            output=output,
+            outputs=[output],
             row_ranges=self.row_ranges,
             mask=self.mask,
             locations=self.locations,

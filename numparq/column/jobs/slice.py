@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,8 +13,9 @@ from numparq.column.read.decode import decode_binary, decode_fixed
 from numparq.column.read.decompress import PageBatches
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_fixed_dictionary
 from numparq.column.read.output import FixedOutput
-from numparq.column.read.pages import PageFailure, Pages, trim_rows
+from numparq.column.read.pages import PageFailure, Pages, data_pages
 from numparq.column.scratch import allocate
+from numparq.errors import LimitError
 from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
 from numparq.kernels.status import NO_DICTIONARY
 from numparq.kernels.tables import (
@@ -39,12 +40,14 @@ from numparq.kernels.tables import (
 
 from .job import RETRY_STATUSES, DecodeJob
 
-__all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "MultiOutputJob", "OutputTypeRetry"]
+__all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "OutputTypeRetry"]
+
+_FIRST = np.zeros(1, np.intp)
 
 
 @dataclass(eq=False, repr=False)
 class BinaryJob(DecodeJob):
-    """One chunk of BYTE_ARRAY values, decoded into pieces.
+    """Chunks of BYTE_ARRAY values of one column, decoded into pieces with the rows of one after those of another.
 
     Parameters
     ----------
@@ -58,29 +61,32 @@ class BinaryJob(DecodeJob):
     size_hint: int = field(kw_only=True)
 
     def __call__(self) -> None:
-        """Decode the chunk into pieces."""
+        """Decode the chunks into pieces."""
         dictionary: BinaryArray | None = None
-        rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
+        rows = _count_rows(self.chunks)
         for pages in self.page_windows():
             dictionary = self.decode_dictionary(pages, self.utf8) or dictionary
-            self._decode(pages, dictionary, rows)
+            self._decode(data_pages(pages), dictionary, rows)
 
     def _decode(self, pages: Pages, dictionary: BinaryArray | None, rows: int) -> None:
         made: dict[int, BinaryArray] = {}
 
         def work(number: int, part: Pages) -> None:
-            chunk = part.chunks[0]
-            hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
+            hint = self.size_hint * _count_rows(part.chunks) // max(rows, 1)
             hint += hint // 16  # memory not touched costs nothing, a buffer that has to grow a copy
             with self.page_error_context(part):
                 made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
             if self.utf8 and not all_have_indices(part):  # the strings of a dictionary are checked already
                 self.check_utf8(made[number], part)
 
-        narrowed = trim_rows(pages)
-        self.run_parts(narrowed, work)
-        self.chunks[0, C_NULL_COUNT] += narrowed.chunks[0, C_NULL_COUNT]
+        self.run_parts(pages, work)
+        self.chunks[:, C_NULL_COUNT] += pages.chunks[:, C_NULL_COUNT]
         self.arrays.extend(made[number] for number in sorted(made))
+
+
+def _count_rows(chunks: np.ndarray) -> int:
+    """Count the selected rows of chunks."""
+    return int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
 
 
 class OutputTypeRetry(Exception):
@@ -94,26 +100,50 @@ class OutputTypeRetry(Exception):
 
 @dataclass(eq=False, repr=False)
 class FixedJob(DecodeJob):
-    """Chunks of values of a fixed size that share one output; null counts end up in the chunk table."""
+    """Chunks of values of a fixed size; null counts end up in the chunk table.
 
-    output: FixedOutput = field(kw_only=True)
+    Parameters
+    ----------
+    outputs : sequence of FixedOutput
+        The outputs that the chunks are decoded to.
+    output_of : intp array, (chunks,)
+        Which output each chunk has.
+    """
+
+    outputs: Sequence[FixedOutput] = field(kw_only=True)
+    output_of: np.ndarray = field(kw_only=True, default_factory=_FIRST.copy)
+
+    @property
+    def output(self) -> FixedOutput:
+        """The output of the first chunk."""
+        return self.outputs[int(self.output_of[0])]
 
     def __call__(self) -> None:
-        """Decode the chunks into the output."""
+        """Decode the chunks into the outputs."""
         for pages in self.page_windows():
             self._prepare_window(pages)
             if self.shares_pages:
                 self._decode_shared(pages)
             else:
-                self._decode(pages, None)
-            if len(self.retries) == len(self.columns):
+                self._decode_window(pages)
+            if self.retries and len(self.columns) == 1:
                 return
 
     def _prepare_window(self, pages: Pages) -> None:
         """Do what a window's pages need before they are decoded."""
 
-    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
-        """Decode pages; chunks that need another target are left out, and noted.
+    def _decode_window(self, pages: Pages) -> None:
+        """Decode the pages of each output."""
+        if len(self.output_of) == 1:
+            self._decode(pages, self.output, None)
+            return
+        owners = self.output_of[pages.pages[:, P_CHUNK]]
+        for number in np.unique(owners).tolist():
+            part = Pages(pages.raw, pages.chunks, pages.pages[owners == number])
+            self._decode(part, self.outputs[number], None)
+
+    def _decode(self, pages: Pages, output: FixedOutput, dictionary: np.ndarray | None) -> None:
+        """Decode pages of one output; columns that need another target are left out, and noted.
 
         `dictionary` is the buffer of a dictionary that another thread has decoded.
         """
@@ -123,15 +153,19 @@ class FixedJob(DecodeJob):
                     placement = PageBatches(pages)
                     if dictionary is None:
                         dictionary = self.context.scratch.buffer("dictionary", placement.dictionary)
-                    decode_fixed(pages, placement, self.output, dictionary, self.context.scratch)
+                    decode_fixed(pages, placement, output, dictionary, self.context.scratch)
                     return
             except OutputTypeRetry as again:
                 pages = self._without(pages, again)
 
     def _without(self, pages: Pages, again: OutputTypeRetry) -> Pages:
-        self.retries[self.columns[again.chunk]] = again.status
-        pages.chunks[:, C_NULL_COUNT] = 0
-        return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[pages.pages[:, P_CHUNK] != again.chunk]))
+        """Return the pages without those of a column; the null counts of these chunks begin again."""
+        column = self.columns[again.chunk]
+        self.retries[column] = again.status
+        owners = pages.pages[:, P_CHUNK]
+        pages.chunks[np.unique(owners), C_NULL_COUNT] = 0
+        is_left = np.asarray(self.columns)[owners] != column
+        return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[is_left]))
 
     @contextmanager
     def page_error_context(self, pages: Pages) -> Iterator[None]:
@@ -144,6 +178,8 @@ class FixedJob(DecodeJob):
                 raise OutputTypeRetry(chunk, failure.status) from None
             error = failure.error
             raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
+        except LimitError as error:
+            raise self._locate_limit(error, pages) from None
 
     @staticmethod
     def _is_final(pages: Pages, chunk: int, status: int) -> bool:
@@ -152,8 +188,9 @@ class FixedJob(DecodeJob):
 
     def _decode_shared(self, pages: Pages) -> None:
         """Decode the dictionary, if the one chunk has one here, then its data pages in parts."""
+        output = self.output
         if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
-            self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), None)
+            self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), output, None)
         dictionary = self.context.scratch.buffer("dictionary", 0)
         item = self.chunks[0]
         start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_VALIDITY])
@@ -162,9 +199,10 @@ class FixedJob(DecodeJob):
             skipped = int(part.chunks[0, C_ROW_START]) - start
             part.chunks[0, C_OUT] = out + skipped * int(item[C_ITEM_SIZE])
             part.chunks[0, C_VALIDITY] = mask + skipped
-            self._decode(part, dictionary)
+            self._decode(part, output, dictionary)
 
-        self.run_parts(pages, work)
+        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        self.run_parts(Pages(pages.raw, pages.chunks, pages.pages[first:]), work)
 
 
 @dataclass(eq=False, repr=False)
@@ -221,7 +259,7 @@ class DictionaryJob(FixedJob):
         """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
         return BinaryJob(
             self.context,
-            self.row_group,
+            self.row_groups,
             self.columns,
             self.chunks,
             self.shares_pages,
@@ -231,7 +269,7 @@ class DictionaryJob(FixedJob):
 
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
         """Make the job that decodes a chunk of values of a fixed size into what is stored."""
-        return FixedJob(self.context, self.row_group, self.columns, self.chunks, self.shares_pages, output=output)
+        return FixedJob(self.context, self.row_groups, self.columns, self.chunks, self.shares_pages, outputs=[output])
 
     def _fixed_values(self) -> BinaryArray:
         """Decode a chunk of values of a fixed size, kept as they are stored."""
@@ -240,32 +278,3 @@ class DictionaryJob(FixedJob):
         self.chunks[0, [C_CAST, C_ITEM_SIZE, C_NULLS]] = COPY, width, NULLS_MASK
         self._fixed_job(FixedOutput(values, validity))()
         return binary_from_fixed_size(values[: len(self.codes) * width], width, validity[: len(self.codes)])
-
-
-@dataclass(eq=False, repr=False)
-class MultiOutputJob(FixedJob):
-    """Small chunks, which lie in one window.
-
-    Parameters
-    ----------
-    outputs : mapping of int to FixedOutput
-        By column, as `columns` counts them.
-    """
-
-    outputs: Mapping[int, FixedOutput] = field(kw_only=True)
-
-    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
-        """Decode the chunks of each output by themselves."""
-        null_counts = np.zeros(len(pages.chunks), np.int64)
-        chunks_of: dict[int, list[int]] = {}
-        for chunk, column in enumerate(self.columns):
-            chunks_of.setdefault(id(self.outputs[column]), []).append(chunk)
-        for chunks in chunks_of.values():
-            self.output = self.outputs[self.columns[chunks[0]]]
-            is_one = np.zeros(len(pages.chunks), np.bool_)
-            is_one[chunks] = True
-            table = pages.pages[is_one[pages.pages[:, P_CHUNK]]]
-            super()._decode(Pages(pages.raw, pages.chunks, table), dictionary)
-            # Where one of them has to be decoded as something else, the others' counts begin again.
-            null_counts[chunks] = pages.chunks[chunks, C_NULL_COUNT]
-        pages.chunks[:, C_NULL_COUNT] = null_counts

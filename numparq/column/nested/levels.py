@@ -16,7 +16,7 @@ from numparq.column.scratch import allocate
 from numparq.format.schema import Leaf
 from numparq.kernels import nested_decode_kernels
 from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
-from numparq.kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.decode.levels import STATE_LEVELS, STATE_QUIRKS, STATE_ROWS, STATE_VALUES
 from numparq.kernels.tables import SLACK
 from numparq.types.output_type import OutputType
 
@@ -47,14 +47,15 @@ class NestedLeaf:
 
 
 class LevelDecoder:
-    """Decodes the levels of a column chunk, page by page; `room` is the number of level entries to expect."""
+    """Decodes the levels of a column chunk, page by page, for `room` level entries; `quirks` are its C_QUIRKS."""
 
-    def __init__(self, leaf: Leaf, room: int) -> None:
+    def __init__(self, leaf: Leaf, room: int, quirks: int) -> None:
         self._leaf = leaf
         self._definition = allocate(room + SLACK) if leaf.max_definition_level else _NO_BYTES
         self._repetition = allocate(room + SLACK) if leaf.max_repetition_level else _NO_BYTES
         self._element_levels = np.array(leaf.element_levels, np.int64)
         self._state = np.zeros(LEVEL_FIELDS, np.int64)
+        self._state[STATE_QUIRKS] = quirks
 
     @property
     def num_entries(self) -> int:

@@ -43,11 +43,12 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
 from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 
+from .row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlices
+
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
     from .external_chunks import ExternalChunks
-    from .row_selection import RowSlice
 
 MAGIC_BYTES = 4
 MAX_CACHED_COLUMNS = 64  # tables of more columns are not cached
@@ -111,6 +112,7 @@ class ChunkTables:
     ) -> None:
         self._leaves = leaves
         self._cache = BoundedCache(MAX_CACHED_TABLES)
+        self._string_bytes: dict[int, np.ndarray] = {}
         self._row_groups = list(dict.fromkeys(row_groups))
         self._position = {group: place for place, group in enumerate(self._row_groups)}
         self._faults = page_quirks(footer.created_by)
@@ -192,29 +194,30 @@ class ChunkTables:
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
-    def row_group_table(self, template: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
-        """Build the chunk table of some columns (positions among those read) for a row slice of one row group.
+    def chunk_table(self, template: np.ndarray, columns: np.ndarray, slices: RowSlices) -> np.ndarray:
+        """Build the chunk table of some columns (positions among those read) for row slices, slice by slice.
 
         C_OUT and C_VALIDITY hold the first output row, not yet a position in bytes.
         """
-        if len(columns) <= MAX_CACHED_COLUMNS:
-            key = rows.row_group, columns.tobytes(), template.tobytes()
-            table = self._cache.get_or_make(key, lambda: self._of_row_group(template, columns, rows.row_group)).copy()
+        if len(columns) * len(slices.table) <= MAX_CACHED_COLUMNS:
+            groups = slices.table[:, SLICE_GROUP].tolist()
+            key = tuple(groups), columns.tobytes(), template.tobytes()
+            table = self._cache.get_or_make(key, lambda: self._build_table(template, columns, groups)).copy()
         else:
-            table = self._of_row_group(template, columns, rows.row_group)
-        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
-        table[:, C_OUT] = table[:, C_VALIDITY] = rows.out
+            table = self._build_table(template, columns, slices.row_groups)
+        rows = slices.table if len(slices.table) == 1 else slices.table.repeat(len(columns), axis=0)
+        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows[:, SLICE_START], rows[:, SLICE_STOP]
+        table[:, C_OUT] = table[:, C_VALIDITY] = rows[:, SLICE_OUT]
         return table
 
-    def _of_row_group(self, common: np.ndarray, columns: np.ndarray, row_group: int) -> np.ndarray:
-        table = common.copy()
-        place = self._position[row_group]
-        codecs = self._metadata["codec"][place].take(columns)
-        starts, ends = self._bounds(place)
-        table[:, C_START], table[:, C_END] = starts.take(columns), ends.take(columns)
-        table[:, C_NUM_VALUES] = self._metadata["num_values"][place].take(columns)
-        table[:, C_CODEC] = codecs
-        table[:, C_MAX_RATIO] = max_ratios(codecs)
+    def _build_table(self, template: np.ndarray, columns: np.ndarray, row_groups: Sequence[int]) -> np.ndarray:
+        table = template[None].repeat(len(row_groups), axis=0).reshape(-1, CHUNK_FIELDS)
+        places = np.array([*map(self._position.__getitem__, row_groups)], np.intp)[:, None]
+        starts, ends = self._bounds((places, columns))
+        table[:, C_START], table[:, C_END] = starts.reshape(-1), ends.reshape(-1)
+        table[:, C_NUM_VALUES] = self._metadata["num_values"][places, columns].reshape(-1)
+        table[:, C_CODEC] = self._metadata["codec"][places, columns].reshape(-1)
+        table[:, C_MAX_RATIO] = max_ratios(table[:, C_CODEC])
         table[:, C_QUIRKS] = self._faults.page_flags
         if self._faults.string_flags:
             table[np.isin(table[:, C_TYPE], _STRINGS), C_QUIRKS] |= self._faults.string_flags
@@ -264,14 +267,21 @@ class ChunkTables:
         least: list[int] = counts.min(axis=0).tolist() if len(counts) else totals
         return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
 
-    def estimate_string_bytes(self, position: int, rows: RowSlice) -> int:
-        """Estimate the bytes of a BYTE_ARRAY column in a row slice, by size statistics or uncompressed size.
+    def estimate_string_bytes(self, position: int, slices: RowSlices) -> int:
+        """Estimate the bytes of a BYTE_ARRAY column in row slices, by size statistics or uncompressed size.
 
         Too large costs address space, too small a copy. Bounded, because damaged footers may claim anything.
         """
-        place = self._position[rows.row_group], position
-        said = int(self._metadata["unencoded_byte_array_data_bytes"][place])
-        stored = max(int(self._metadata["total_uncompressed_size"][place]), 0)
-        num_rows = int(self._num_rows[place[0]])
-        guess = min(said if said >= 0 else stored, 256 * num_rows + (1 << 20))
-        return guess * len(rows) // max(num_rows, 1)
+        row_bytes = self._string_bytes.get(position)
+        if row_bytes is None:
+            row_bytes = self._string_bytes[position] = self._estimate_row_bytes(position)
+        groups = row_bytes[[*map(self._position.__getitem__, slices.row_groups)]]
+        return int(np.add.reduce(groups * (slices.table[:, SLICE_STOP] - slices.table[:, SLICE_START])))
+
+    def _estimate_row_bytes(self, position: int) -> np.ndarray:
+        said = self._metadata["unencoded_byte_array_data_bytes"][:, position]
+        stored = self._metadata["total_uncompressed_size"][:, position]
+        num_rows = np.maximum(self._num_rows, 1).astype(np.float64)
+        guess = np.minimum(np.where(said >= 0, said, np.maximum(stored, 0)), 256 * num_rows + (1 << 20))
+        row_bytes: np.ndarray = guess / num_rows
+        return row_bytes

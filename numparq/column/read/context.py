@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +11,8 @@ import numpy as np
 from numparq.column.scratch import Scratch, ThreadScratch
 from numparq.io.source import Source
 from numparq.kernels.enums import BIT_PACKED
-from numparq.kernels.tables import P_DEFINITION_ENCODING
+from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
+from numparq.util.progress import ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
 from .decompress import verify_crcs
@@ -63,6 +65,8 @@ class ReadContext:
     max_gap : int
         Chunks are read together over at most so many bytes that nobody wants. Of a remote file no more than were
         fetched along: else all of it would be fetched once more.
+    progress : ProgressShare or None
+        Counts the bytes decoded.
     """
 
     source: Source
@@ -72,21 +76,28 @@ class ReadContext:
     local: ThreadScratch = field(default_factory=ThreadScratch)
     bit_packed: int = BIT_PACKED
     max_gap: int = MAX_GAP_BYTES
+    progress: ProgressShare | None = None
 
     @property
     def scratch(self) -> Scratch:
         """The buffers of the calling thread."""
         return self.local.get()
 
-    def walk_pages(self, chunks: np.ndarray) -> PageWalk:
-        """Give what walks over the pages of column chunks."""
-        return PageWalk(self.source, chunks)
+    def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
+        """Return the walk over the pages of column chunks; only those of one row group are read over gaps."""
+        if len(chunks) == 1:
+            return PageWalk(self.source, chunks)
+        return PageWalk(self.source, chunks, np.where(np.diff(row_groups) == 0, self.max_gap, 0))
 
-    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
-        """Check pages before they are decoded; PageFailure. `columns` are those of the rows of the chunk table."""
+    def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
+        """Check pages before they are decoded; PageFailure.
+
+        `row_groups` and `columns` are those of the rows of the chunk table.
+        """
         if self.bit_packed != BIT_PACKED:
-            encodings = pages.pages[:, P_DEFINITION_ENCODING]
-            encodings[encodings == BIT_PACKED] = self.bit_packed
+            for column in (P_DEFINITION_ENCODING, P_REPETITION_ENCODING):
+                encodings = pages.pages[:, column]
+                encodings[encodings == BIT_PACKED] = self.bit_packed
         if self.verify_crc:
             verify_crcs(pages)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +15,7 @@ from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.status import BAD_UTF8, NEED_ROOM, check_status
 from numparq.kernels.tables import (
+    C_DICTIONARY,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
     C_ROW_START,
@@ -38,39 +37,12 @@ if TYPE_CHECKING:
 
 
 def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
-    """Decompress and decode data pages that share one dictionary; null counts go to the chunk table.
+    """Decompress and decode data pages; null counts go to the chunk table. Raises PageFailure.
 
-    C_VALIDITY is a chunk's first row in the result. `size_hint` estimates the bytes of all values. Raises PageFailure.
+    C_VALIDITY is a chunk's first row in the result, C_DICTIONARY its first entry of `dictionary`. `size_hint` estimates
+    the bytes of all values.
     """
-    entries = dictionary or EMPTY_DICTIONARY
-    return _decoded(pages, lambda part: [(part, entries)], size_hint, scratch)
-
-
-def decode_binary_chunks(
-    pages: Pages, dictionaries: Sequence[BinaryArray], size_hint: int, scratch: Scratch
-) -> BinaryArray:
-    """Decode as `decode_binary` does, for chunks with one dictionary each, in their order."""
-    return _decoded(pages, lambda part: _by_chunk(part, dictionaries), size_hint, scratch)
-
-
-def _by_chunk(
-    part: DecodablePages, dictionaries: Sequence[BinaryArray]
-) -> Iterator[tuple[DecodablePages, BinaryArray]]:
-    """Split pages by chunk, each with the chunk's dictionary."""
-    owners = part.table[part.first : part.last, P_CHUNK]
-    edges = [part.first, *(np.flatnonzero(owners[1:] != owners[:-1]) + part.first + 1).tolist(), part.last]
-    for first, last in pairwise(edges):
-        yield DecodablePages(part.table, first, last, part.decompressed), dictionaries[part.table[first, P_CHUNK]]
-
-
-def _decoded(
-    pages: Pages,
-    divided: Callable[[DecodablePages], Iterable[tuple[DecodablePages, BinaryArray]]],
-    size_hint: int,
-    scratch: Scratch,
-) -> BinaryArray:
-    """Decode pages; `divided` pairs runs of pages with their dictionary."""
-    chunks = pages.chunks
+    chunks, entries = pages.chunks, dictionary or EMPTY_DICTIONARY
     rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
     nulls_before = int(chunks[:, C_NULL_COUNT].sum())
     offsets = allocate(rows + 1, "i8")
@@ -84,8 +56,7 @@ def _decoded(
     for batch in placement.batches:
         decompress_pages(pages, batch, decompressed)
         for part in transcode(pages, batch, decompressed, scratch):
-            for run, entries in divided(part):
-                out = decode_binary_run(pages, run, entries, indices, levels, validity, offsets, out, state)
+            out = decode_binary_run(pages, part, entries, indices, levels, validity, offsets, out, state)
     return BinaryArray(offsets, out, validity if int(chunks[:, C_NULL_COUNT].sum()) > nulls_before else None)
 
 
@@ -184,11 +155,12 @@ def check_utf8(piece: BinaryArray) -> None:
 
 
 def find_page_of_invalid_utf8(piece: BinaryArray, pages: Pages) -> int:
-    """Return the page of the first string that is not UTF-8; 0 if the pages begin with a dictionary page."""
-    if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
-        return 0
+    """Return the page of the first string that is not UTF-8; `piece` is what data pages or dictionary pages hold."""
     chunks = pages.chunks[pages.pages[:, P_CHUNK]]
-    places = chunks[:, C_VALIDITY] + (pages.pages[:, P_ROW] - chunks[:, C_ROW_START]).clip(0)
+    if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+        places = chunks[:, C_DICTIONARY]
+    else:
+        places = chunks[:, C_VALIDITY] + (pages.pages[:, P_ROW] - chunks[:, C_ROW_START]).clip(0)
     firsts = places.clip(0, len(piece)).tolist()
     for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], len(piece)], strict=True)):
         if kernels.check_utf8(piece.offsets[first : last + 1], last - first, piece.data) < 0:

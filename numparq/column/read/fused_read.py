@@ -17,6 +17,7 @@ from numparq.kernels.selection.fused_read import ROOM_FIELDS
 from numparq.kernels.selection.lazy_pages import STATE_FIELDS
 from numparq.kernels.status import NEED_ROOM, UNSUPPORTED_ENCODING
 from numparq.kernels.tables import (
+    ARRAY_FILLERS,
     BATCH_FIELDS,
     C_CODEC,
     C_DICTIONARY_PAGE,
@@ -32,6 +33,7 @@ from numparq.kernels.tables import (
     L_ROW,
     L_ROWS,
     L_START,
+    PADDED_PAGES,
     PAGE_FIELDS,
     SLACK,
 )
@@ -52,6 +54,7 @@ __all__ = ["FusedRead"]
 MAX_FUSED_PAGES = 16
 MAX_FUSED_BYTES = 1 << 20
 
+_HARMLESS_QUIRKS = PADDED_PAGES | ARRAY_FILLERS
 _BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of ROOM_FIELDS
 
 
@@ -133,7 +136,11 @@ class FusedRead:
         """Prepare as `prepare` does, for a single run of rows."""
         if not 0 < len(located) <= MAX_FUSED_PAGES:
             return None
-        if chunk[C_QUIRKS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
+        if (
+            chunk[C_QUIRKS] & ~_HARMLESS_QUIRKS
+            or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY)
+            or context.bit_packed != BIT_PACKED
+        ):
             return None
         if located[-1, L_END] - located[0, L_START] > MAX_FUSED_BYTES and count_page_bytes(located) > MAX_FUSED_BYTES:
             return None

@@ -55,18 +55,21 @@ def page_header_layout() -> tuple[np.ndarray, np.ndarray, int]:
 
 
 class PageWalk:
-    """Walks over the pages of column chunks that lie one after the other, a window of bytes at a time.
+    """Walk over the pages of column chunks: one a window of bytes at a time, several in a single window.
 
     Parameters
     ----------
     source : Source
         The file.
     chunks : int64 array, (chunks, CHUNK_FIELDS)
-        The chunk table, in the order of the file, with C_START and C_END as positions in the file.
+        The chunk table, of any columns and row groups, with C_START and C_END as positions in the file.
+    max_gaps : int64 array, (chunks - 1,)
+        Bytes between each two chunks, at most, over which they are read together.
     """
 
-    def __init__(self, source: Source, chunks: np.ndarray) -> None:
+    def __init__(self, source: Source, chunks: np.ndarray, max_gaps: np.ndarray | int = 0) -> None:
         self._source = source
+        self._max_gaps = max_gaps
         self.chunks = chunks
         self.state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
@@ -87,7 +90,13 @@ class PageWalk:
         ParquetError
             For headers that break the format. `failed_chunk` then says which chunk.
         """
-        position, end = int(self.chunks[0, C_START]), int(self.chunks[:, C_END].max())
+        if len(self.chunks) > 1:
+            raw, length = self._fetch_chunks(scratch)
+            self.scan(raw, length)
+            if len(self.page_table):
+                yield Pages(raw, self.chunks, self.page_table)
+            return
+        position, end = int(self.chunks[0, C_START]), int(self.chunks[0, C_END])
         self._move(position)
         wanted = WINDOW_BYTES if end - position > WINDOW_BYTES * 3 // 2 else end - position
         carried = self._record[:0].view(np.uint8)
@@ -105,6 +114,33 @@ class PageWalk:
             carried = raw[consumed:length]
             position += consumed
             self._move(consumed)
+
+    def _fetch_chunks(self, scratch: Scratch) -> tuple[np.ndarray, int]:
+        """Fetch all chunks, with SLACK readable bytes behind; their positions become those in the bytes returned."""
+        starts, ends = self.chunks[:, C_START], self.chunks[:, C_END]
+        first, length = int(starts.min()), int(ends.max() - starts.min())
+        raw = self._source.view(first, length, SLACK)
+        if raw is None:
+            raw, length, moves = self._read_runs(starts, ends, scratch)
+        else:
+            moves = np.full(len(starts), first)
+        starts -= moves
+        ends -= moves
+        self.state[SCAN_POS] = starts[0]
+        return raw, length
+
+    def _read_runs(self, starts: np.ndarray, ends: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, int, np.ndarray]:
+        """Read chunks, those near each other at once; return bytes, their number, and how far each chunk moves."""
+        gaps = starts[1:] - ends[:-1]
+        firsts = np.concatenate([[0], np.flatnonzero((gaps < 0) | (gaps > self._max_gaps)) + 1])
+        begins = starts[firsts]
+        sizes = np.maximum.reduceat(ends, firsts) - begins
+        places = sizes.cumsum() - sizes
+        length = int(sizes.sum())
+        raw = scratch.buffer("raw", length)
+        for begin, place, size in zip(begins.tolist(), places.tolist(), sizes.tolist(), strict=True):
+            self._source.read_into(begin, raw[place : place + size])
+        return raw, length, (begins - places).repeat(np.diff(firsts, append=len(starts)))
 
     def _move(self, distance: int) -> None:
         """Make positions relative to a place `distance` bytes further on; the walk goes on from there."""

@@ -14,6 +14,7 @@ from numparq.kernels.tables import (
     C_NULL_COUNT,
     C_ROW_START,
     C_ROW_STOP,
+    C_VALIDITY,
     P_CHUNK,
     P_IN_CHUNK,
     P_NUM_VALUES,
@@ -105,11 +106,23 @@ def page_run(pages: Pages, first: int, last: int) -> Pages:
     return Pages(pages.raw, chunks, table)
 
 
-def trim_rows(pages: Pages) -> Pages:
-    """Return Pages bounded to the rows of their data pages, so that decoded runs of a chunk join without a gap."""
-    first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
-    if first == len(pages.pages):
-        chunks = pages.chunks.copy()
-        chunks[0, C_NULL_COUNT] = 0
-        return Pages(pages.raw, chunks, pages.pages)
-    return Pages(pages.raw, page_run(pages, first, len(pages.pages)).chunks, pages.pages)
+def data_pages(pages: Pages) -> Pages:
+    """Return the data pages among pages, their chunks bounded to the rows that they hold.
+
+    C_VALIDITY becomes the first row of each chunk among all rows; null counts begin at 0.
+    """
+    is_data = pages.pages[:, P_TYPE] != DICTIONARY_PAGE
+    table, chunks = pages.pages[is_data], pages.chunks.copy()
+    owners = table[:, P_CHUNK]
+    edges = owners.searchsorted(np.arange(len(chunks) + 1))
+    has_pages = edges[:-1] < edges[1:]
+    first, last = edges[:-1][has_pages], edges[1:][has_pages] - 1
+    starts, stops = chunks[:, C_ROW_START], chunks[:, C_ROW_STOP]
+    stops[~has_pages] = starts[~has_pages]
+    starts[has_pages] = np.maximum(starts[has_pages], table[first, P_ROW])
+    stops[has_pages] = np.minimum(stops[has_pages], table[last, P_ROW] + table[last, P_NUM_VALUES])
+    np.maximum(starts, stops, out=stops)
+    counts = stops - starts
+    chunks[:, C_VALIDITY] = counts.cumsum() - counts
+    chunks[:, C_NULL_COUNT] = 0
+    return Pages(pages.raw, chunks, table)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from itertools import pairwise, starmap
+from typing import Any, overload
 
 import numpy as np
 
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["RowSelection", "selected_page_locations"]
+__all__ = ["RowSelection", "RowSlices", "SelectedRows", "move_rows", "selected_page_locations"]
+
+# Columns of the table of `RowSlices`.
+SLICE_GROUP, SLICE_START, SLICE_STOP, SLICE_OUT = range(4)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,62 @@ class RowSlice:
     def row_indices(self) -> np.ndarray:
         """Give the numbers of the rows within the row group, int64."""
         return np.arange(self.start, self.stop)
+
+
+class RowSlices(Sequence[RowSlice]):
+    """Row slices in a table, int64 (slices, 4), which is not changed: one object for any number of row groups."""
+
+    __slots__ = ("_slices", "table")
+
+    def __init__(self, table: np.ndarray) -> None:
+        self.table = table
+        self._slices: list[RowSlice] | None = None
+
+    @classmethod
+    def of(cls, slices: Sequence[RowSlice]) -> RowSlices:
+        """Return slices as such a sequence."""
+        if type(slices) is cls:
+            return slices
+        rows = [(part.row_group, part.start, part.stop, part.out) for part in slices]
+        return cls(np.array(rows, np.int64).reshape(-1, 4))
+
+    @classmethod
+    def single(cls, row_group: int, start: int, stop: int) -> RowSlices:
+        """Return rows of one row group, the first of which is the first output row."""
+        return cls(np.array([[row_group, start, stop, 0]], np.int64))
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return int(np.add.reduce(self.table[:, SLICE_STOP] - self.table[:, SLICE_START]))
+
+    @property
+    def row_groups(self) -> list[int]:
+        """Row group of each slice."""
+        groups: list[int] = self.table[:, SLICE_GROUP].tolist()
+        return groups
+
+    def move(self, rows: int) -> RowSlices:
+        """Return the slices with their output `rows` rows further on."""
+        return RowSlices(self.table + np.array([0, 0, 0, rows])) if rows else self
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @overload
+    def __getitem__(self, item: int) -> RowSlice: ...
+    @overload
+    def __getitem__(self, item: slice) -> RowSlices: ...
+    def __getitem__(self, item: int | slice) -> RowSlice | RowSlices:
+        return RowSlices(self.table[item]) if isinstance(item, slice) else self._to_list()[item]
+
+    def __iter__(self) -> Iterator[RowSlice]:
+        return iter(self._to_list())
+
+    def _to_list(self) -> list[RowSlice]:
+        if self._slices is None:
+            self._slices = list(starmap(RowSlice, self.table.tolist()))
+        return self._slices
 
 
 @dataclass(frozen=True)
@@ -102,6 +161,16 @@ class RowSelection:
         return found
 
 
+SelectedRows = RowSlices | list[RowSelection]
+
+
+def move_rows(rows: SelectedRows, distance: int) -> SelectedRows:
+    """Return selected rows with their output `distance` rows further on."""
+    if not isinstance(rows, list):
+        return rows.move(distance)
+    return [replace(part, out=part.out + distance) for part in rows] if distance else rows
+
+
 def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     """Give the places of the pages of a chunk that are needed for some rows.
 
@@ -120,9 +189,4 @@ def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     if len(rows) == 1:
         start, stop = rows.bounds[0].tolist()
         return chunk.page_table_in_range(start, stop)
-    located, needed = chunk.page_table, chunk.pages_with_rows(rows)
-    if len(located) == chunk.num_pages:  # no dictionary
-        found: np.ndarray = located[needed]
-    else:
-        found = located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]
-    return found
+    return chunk.page_table_of(chunk.pages_with_rows(rows))

@@ -1,195 +1,147 @@
-"""Encode one leaf of one row group as a column chunk, with its metadata, indexes and Bloom filter."""
+"""Encode one leaf of consecutive row groups as column chunks, with statistics and Bloom filters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf, drop_nulls, gather_values
-from numparq.column.encodings import INDEX_ENCODER, encoder_for
+from numparq.column.dense_values import DenseLeaf, drop_nulls, gather_values, split_rows
 from numparq.column.leaf_values import LeafValues
 from numparq.column.scratch import Scratch
-from numparq.compression.codecs import compressor
 from numparq.format.bloom_filter import BloomFilter, hash_equal_values, hash_values
 from numparq.format.column_order import ColumnOrder
-from numparq.format.page_bounds import PageBounds, compute_page_bounds
-from numparq.format.page_index import build_column_index, build_offset_index
+from numparq.format.page_bounds import compute_page_bounds, drop_bounds_of_nan_chunks
 from numparq.format.schema import Leaf
-from numparq.format.size_statistics import PageSizeStatistics, build_size_statistics, compute_page_sizes
-from numparq.format.statistics import build_chunk_statistics, build_page_statistics
-from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_struct
+from numparq.format.size_statistics import PageSizeStatistics, compute_page_sizes
+from numparq.format.statistics import PageStatistics
+from numparq.format.thrift.encode import encode_field, encode_struct
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
 
 from .encoding_choice import choose_encoding
 from .options import BloomFilterOptions, ColumnOptions
 from .page_splits import PageSplits, split_pages
-from .pages import EncodedPage, PageSpan, PageWriter
+from .pages import EncodedPage, PageWriter
 
 
 @dataclass(slots=True)
 class EncodedChunk:
-    """A column chunk ready to be written; page offsets follow once its position in the file is known.
+    """A column chunk ready to be written.
 
     Attributes
     ----------
-    pages : list of EncodedPage
-        Data pages; empty after `take_buffers`.
-    page_lengths : list of int
-        Bytes of each data page, header included.
+    first_page : int
+        First of its pages in the statistics of the leaf.
+    num_values : int
+        Level entries, nulls included.
     first_rows : list of int
         First row of each data page, within the row group.
-    metadata_fields : dict
-        ColumnMetaData without file offsets.
-    column_index : dict or None
-        ColumnIndex.
     bloom_filter : bytes or None
         Header and bitset.
-    offset_index : dict or None
-        OffsetIndex, set by `column_metadata`.
     """
 
-    pages: list[EncodedPage]
+    encoding: int
     dictionary: EncodedPage | None
-    page_lengths: list[int]
+    pages: list[EncodedPage]
+    first_page: int
+    num_values: int
     first_rows: list[int]
-    metadata_fields: dict[str, Any]
-    sizes: PageSizeStatistics
-    column_index: dict[str, Any] | None
-    has_offset_index: bool
     bloom_filter: bytes | None
-    offset_index: dict[str, Any] | None = None
-
-    def column_metadata(self, leaf: Leaf, position: int) -> dict[str, Any]:
-        """Return the ColumnMetaData, by field names of the IDL, of a chunk whose first page starts at `position`.
-
-        Sets `offset_index` if the chunk has one.
-        """
-        first = position + (self.dictionary.size if self.dictionary else 0)
-        if self.has_offset_index:
-            offsets = first + np.cumsum([0, *self.page_lengths[:-1]])
-            self.offset_index = build_offset_index(offsets.tolist(), self.page_lengths, self.first_rows, self.sizes)
-        return self.metadata_fields | {
-            "type": leaf.physical,
-            "path_in_schema": list(leaf.path),
-            "data_page_offset": first,
-            "dictionary_page_offset": position if self.dictionary else None,
-        }
-
-    def take_buffers(self) -> list[Any]:
-        """Return headers and bodies of all pages in file order, and release them."""
-        pages = [self.dictionary, *self.pages] if self.dictionary else self.pages
-        parts = [part for page in pages for part in (page.header, page.body)]
-        self.pages, self.dictionary = [], None
-        return [memoryview(part).cast("B") for part in parts]
 
 
-def encode_chunk(
-    leaf: Leaf, order: ColumnOrder, leaf_values: LeafValues, num_rows: int, options: ColumnOptions, scratch: Scratch
-) -> EncodedChunk:
-    """Encode the values of a leaf in one row group of `num_rows` rows."""
-    values, encoding = choose_encoding(drop_nulls(leaf, leaf_values, num_rows), options, leaf_values.keep_dictionary)
-    cuts = split_pages(values, options)
-    bounds, sizes = _page_statistics(leaf, order, values, cuts, options)
-    null_counts = cuts.null_counts()
-    index = None
-    if bounds is not None and options.page_index:
-        index = build_column_index(bounds, null_counts, sizes, length=options.truncate_length)
-    in_headers = None if options.page_index else bounds
-    dictionary, pages = _pages(leaf, values, encoding, cuts, options, in_headers, null_counts, scratch)
-    every = [dictionary, *pages] if dictionary else pages
-    columns = {
-        "encodings": _encodings(dictionary is not None, encoding),
-        "codec": options.codec,
-        "num_values": values.num_entries,
-        "total_uncompressed_size": sum(page.uncompressed for page in every),
-        "total_compressed_size": sum(page.size for page in every),
-        "statistics": bounds and build_chunk_statistics(bounds, sum(null_counts), length=options.truncate_length),
-        "size_statistics": build_size_statistics(sizes),
-        "encoding_stats": _encoding_stats(dictionary is not None, len(pages), encoding, options.data_page_version),
-    }
-    bloom = None if options.bloom_filter is None else _bloom_filter(leaf, values, options.bloom_filter)
-    return EncodedChunk(
-        pages,
-        dictionary,
-        [page.size for page in pages],
-        cuts.rows[:-1].tolist(),
-        columns,
-        sizes,
-        index,
-        options.page_index,
-        bloom,
-    )
+@dataclass(slots=True)
+class EncodedLeaf:
+    """Column chunks of a leaf in consecutive row groups, and the statistics of all their pages; `path` is encoded."""
+
+    leaf: Leaf
+    path: bytes
+    options: ColumnOptions
+    chunks: list[EncodedChunk]
+    statistics: PageStatistics | None
+    sizes: PageSizeStatistics
 
 
-def _pages(
-    leaf: Leaf,
-    values: DenseLeaf,
-    encoding: int,
-    cuts: PageSplits,
-    options: ColumnOptions,
-    bounds: PageBounds | None,
-    null_counts: list[int],
-    scratch: Scratch,
-) -> tuple[EncodedPage | None, list[EncodedPage]]:
-    """Encode the dictionary page, if any, and the data pages."""
-    how = INDEX_ENCODER if encoding == RLE_DICTIONARY else encoder_for(values, encoding)
-    compress = compressor(options.codec, options.level)
-    writer = PageWriter(leaf, values, encoding, how, compress, options.checksum, scratch)
-    plain = writer.write_dictionary(encoder_for(values, PLAIN)) if encoding == RLE_DICTIONARY else None
-    write = writer.write_v1 if options.data_page_version == 1 else writer.write_v2
-    rows, entries, dense_values = (bound.tolist() for bound in cuts)
-    pages = []
-    for page in range(len(rows) - 1):
-        span = PageSpan(
-            entries[page], entries[page + 1], dense_values[page], dense_values[page + 1], rows[page + 1] - rows[page]
+class LeafEncoder:
+    """Encoder of a leaf column: what its type and options decide is decided once for the file."""
+
+    def __init__(self, leaf: Leaf, order: ColumnOrder, options: ColumnOptions) -> None:
+        self._leaf, self._order, self._options = leaf, order, options
+        self._pages = PageWriter(leaf, options)
+        self._path = encode_field("ColumnMetaData", "path_in_schema", list(leaf.path))
+
+    def encode(self, leaf_values: LeafValues, rows: Sequence[int], scratch: Scratch) -> EncodedLeaf:
+        """Encode the values of consecutive row groups; group g has the rows rows[g] to rows[g + 1] (exclusive)."""
+        options = self._options
+        whole = drop_nulls(self._leaf, leaf_values, rows[-1])
+        groups = [
+            choose_encoding(dense, options, leaf_values.keep_dictionary and not group)
+            for group, dense in enumerate([whole] if len(rows) == 2 else split_rows(whole, rows))
+        ]
+        splits = [split_pages(dense, options) for dense, _ in groups]
+        if len(groups) == 1:
+            whole, cuts = groups[0][0], splits[0]
+        else:
+            cuts = PageSplits.concatenate(splits)
+        first_pages = [0]
+        for split in splits:
+            first_pages.append(first_pages[-1] + len(split.rows) - 1)
+        statistics, sizes = self._statistics(whole, cuts, first_pages)
+        chunks = []
+        for (dense, encoding), split, first_page in zip(groups, splits, first_pages, strict=False):
+            dictionary = self._pages.write_dictionary(dense, scratch) if encoding == RLE_DICTIONARY else None
+            pages = self._pages.write(dense, encoding, split, scratch)
+            bloom = None if options.bloom_filter is None else _bloom_filter(self._leaf, dense, options.bloom_filter)
+            rows_of_pages = split.rows[:-1].tolist()
+            chunks.append(
+                EncodedChunk(encoding, dictionary, pages, first_page, dense.num_entries, rows_of_pages, bloom)
+            )
+        return EncodedLeaf(self._leaf, self._path, options, chunks, statistics, sizes)
+
+    def _statistics(
+        self, dense: DenseLeaf, cuts: PageSplits, first_pages: Sequence[int]
+    ) -> tuple[PageStatistics | None, PageSizeStatistics]:
+        """Compute bounds and sizes of all pages."""
+        if not self._options.statistics:
+            return None, PageSizeStatistics()
+        of = dense.values
+        bounds = compute_page_bounds(
+            self._order, of.data, cuts.values, starts=of.starts, ends=of.ends, codes=dense.codes
         )
-        statistics = None
-        if bounds is not None:
-            statistics = build_page_statistics(bounds, page, null_counts[page], length=options.truncate_length)
-        pages.append(write(span, statistics))
-    return plain, pages
-
-
-def _page_statistics(
-    leaf: Leaf, order: ColumnOrder, values: DenseLeaf, cuts: PageSplits, options: ColumnOptions
-) -> tuple[PageBounds | None, PageSizeStatistics]:
-    """Compute bounds and sizes of all pages."""
-    if not options.statistics:
-        return None, PageSizeStatistics()
-    of = values.values
-    bounds = compute_page_bounds(order, of.data, cuts.values, starts=of.starts, ends=of.ends, codes=values.codes)
-    sizes = compute_page_sizes(
-        leaf,
-        cuts.values,
-        cuts.entries,
-        definition=values.definition,
-        repetition=values.repetition,
-        starts=of.starts,
-        ends=of.ends,
-        codes=values.codes,
-    )
-    return bounds, sizes
+        if self._order.nan_free:
+            drop_bounds_of_nan_chunks(bounds, first_pages)
+        sizes = compute_page_sizes(
+            self._leaf,
+            cuts.values,
+            cuts.entries,
+            definition=dense.definition,
+            repetition=dense.repetition,
+            starts=of.starts,
+            ends=of.ends,
+            codes=dense.codes,
+        )
+        return PageStatistics(bounds, cuts.null_counts(), self._options.truncate_length), sizes
 
 
 # Thrift fields that are the same in most chunks are encoded once.
 
 
 @lru_cache(maxsize=64)
-def _encodings(has_dictionary: bool, encoding: int) -> EncodedThrift:
+def encode_encodings(has_dictionary: bool, encoding: int) -> bytes:
+    """Return the list `ColumnMetaData.encodings`, encoded."""
     found = sorted({RLE, encoding, *([PLAIN] if has_dictionary else [])})
-    return EncodedThrift(encode_field("ColumnMetaData", "encodings", found))
+    return encode_field("ColumnMetaData", "encodings", found)
 
 
 @lru_cache(maxsize=1024)
-def _encoding_stats(has_dictionary: bool, count: int, encoding: int, version: int) -> EncodedThrift:
+def encode_encoding_stats(has_dictionary: bool, count: int, encoding: int, version: int) -> bytes:
+    """Return the list `ColumnMetaData.encoding_stats` of a chunk with `count` data pages, encoded."""
     data_page = DATA_PAGE if version == 1 else DATA_PAGE_V2
     found = [{"page_type": data_page, "encoding": encoding, "count": count}]
     if has_dictionary:
         found.insert(0, {"page_type": DICTIONARY_PAGE, "encoding": PLAIN, "count": 1})
-    return EncodedThrift(encode_field("ColumnMetaData", "encoding_stats", found))
+    return encode_field("ColumnMetaData", "encoding_stats", found)
 
 
 def _bloom_filter(leaf: Leaf, values: DenseLeaf, options: BloomFilterOptions) -> bytes | None:

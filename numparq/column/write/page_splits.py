@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,16 @@ class PageSplits(NamedTuple):
     rows: np.ndarray
     entries: np.ndarray
     values: np.ndarray
+
+    @classmethod
+    def concatenate(cls, chunks: Sequence[PageSplits]) -> PageSplits:
+        """Return the boundaries of the pages of consecutive chunks."""
+        rows, entries, values = ([0], [0], [0])
+        for chunk in chunks:
+            for found, bounds in zip((rows, entries, values), chunk, strict=True):
+                start = found[-1]
+                found += [start + bound for bound in bounds[1:].tolist()]
+        return cls(*(np.array(found, np.int64) for found in (rows, entries, values)))
 
     def null_counts(self) -> list[int]:
         """Return the number of entries without a value for each page."""
@@ -115,6 +126,8 @@ def _split_nested(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
 def _value_bounds(dense: DenseLeaf, entries: np.ndarray) -> np.ndarray:
     if dense.present is None:
         return entries
+    if len(entries) == 2:
+        return np.array((0, dense.num_values))
     counts = np.zeros(len(entries), np.int64)
     writing_kernels.count_valid_by_page(dense.present, entries, len(entries) - 1, counts[1:])
     return np.cumsum(counts)

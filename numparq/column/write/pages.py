@@ -1,30 +1,31 @@
-"""Write data pages (V1, V2) and dictionary pages: levels, values, compression, header, checksum."""
+"""Write data pages (V1, V2) and dictionary pages: levels, values, compression, checksum, words of the header."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numparq.column.dense_values import DenseLeaf
-from numparq.column.encodings import Encoder
+from numparq.column.encodings import INDEX_ENCODER, Encoder, encoder_for
 from numparq.column.scratch import Scratch
+from numparq.compression.codecs import compressor
 from numparq.errors import SchemaError
 from numparq.format.schema import Leaf
-from numparq.format.thrift.encode import encode_struct
+from numparq.format.thrift.templates import ABSENT
 from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
-from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
+
+from .options import ColumnOptions
+from .page_splits import PageSplits
 
 MAX_PAGE_SIZE = (1 << 31) - 1
 
-Compress = Callable[[Any], Any]
-
 
 class EncodedPage(NamedTuple):
-    """A page as written to the file.
+    """A page as written to the file, without its header.
 
     Attributes
     ----------
@@ -32,21 +33,14 @@ class EncodedPage(NamedTuple):
         The page after its header, compressed.
     uncompressed_size : int
         Bytes of the body before compression.
+    header : tuple of int
+        Words of the header by `page_header_template`, without those of statistics.
     """
 
-    header: bytes
+    type: int
     body: Any
     uncompressed_size: int
-
-    @property
-    def size(self) -> int:
-        """Bytes in the file, header included."""
-        return len(self.header) + len(self.body)
-
-    @property
-    def uncompressed(self) -> int:
-        """Bytes of header and uncompressed body."""
-        return len(self.header) + self.uncompressed_size
+    header: tuple[int, ...]
 
 
 class PageSpan(NamedTuple):
@@ -60,55 +54,52 @@ class PageSpan(NamedTuple):
 
 
 class PageWriter:
-    """Writes the pages of one column chunk; `compress` is None for UNCOMPRESSED."""
+    """Writes the pages of one leaf column: what its values do not decide is decided once."""
 
-    def __init__(
-        self,
-        leaf: Leaf,
-        dense: DenseLeaf,
-        encoding: int,
-        encoder: Encoder,
-        compress: Compress | None,
-        checksum: bool,
-        scratch: Scratch,
-    ) -> None:
-        self._leaf = leaf
-        self._dense = dense
-        self._encoding = encoding
-        self._encoder = encoder
-        self._compress = compress
-        self._checksum = checksum
-        self._scratch = scratch
-        self._levels = ((dense.repetition, leaf.max_repetition_level), (dense.definition, leaf.max_definition_level))
+    def __init__(self, leaf: Leaf, options: ColumnOptions) -> None:
+        self._compress = compressor(options.codec, options.level)
+        self._checksum = options.checksum
+        self._write = self._write_v1 if options.data_page_version == 1 else self._write_v2
+        self._max_levels = leaf.max_repetition_level, leaf.max_definition_level
+        self._level_bits = [maximum.bit_length() for maximum in self._max_levels if maximum]
 
-    def write_v1(self, span: PageSpan, statistics: dict[str, Any] | None) -> EncodedPage:
+    def write(self, dense: DenseLeaf, encoding: int, splits: PageSplits, scratch: Scratch) -> list[EncodedPage]:
+        """Encode the data pages of a column chunk."""
+        encoder = INDEX_ENCODER if encoding == RLE_DICTIONARY else encoder_for(dense, encoding)
+        rows, entries, values = (bounds.tolist() for bounds in splits)
+        pages = []
+        for page in range(len(rows) - 1):
+            span = PageSpan(
+                entries[page], entries[page + 1], values[page], values[page + 1], rows[page + 1] - rows[page]
+            )
+            room = sum([max_hybrid_bytes(span.last_entry - span.first_entry, bits) for bits in self._level_bits])
+            room += 8 + encoder.max_bytes(dense, span.first_value, span.last_value)
+            pages.append(self._write(dense, encoding, encoder, span, scratch.buffer("page", room)))
+        return pages
+
+    def _write_v1(
+        self, dense: DenseLeaf, encoding: int, encoder: Encoder, span: PageSpan, out: np.ndarray
+    ) -> EncodedPage:
         """Encode a data page V1: levels and values compressed together."""
-        out = self._room(span, 8)
         pos = 0
-        for levels, maximum in self._levels:
+        for levels, maximum in zip((dense.repetition, dense.definition), self._max_levels, strict=True):
             if maximum:
                 end = _write_levels(levels, maximum, span, out, pos + 4)
                 out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
                 pos = end
-        pos = self._encoder.write(self._dense, span.first_value, span.last_value, out, pos)
+        pos = encoder.write(dense, span.first_value, span.last_value, out, pos)
         raw = out[:pos]
         body = raw.tobytes() if self._compress is None else self._compress(raw)
-        header = {
-            "num_values": span.last_entry - span.first_entry,
-            "encoding": self._encoding,
-            "definition_level_encoding": RLE,
-            "repetition_level_encoding": RLE,
-            "statistics": statistics,
-        }
-        return self._page({"type": DATA_PAGE, "data_page_header": header}, body, pos)
+        return self._page(DATA_PAGE, body, pos, span.last_entry - span.first_entry, encoding, RLE, RLE)
 
-    def write_v2(self, span: PageSpan, statistics: dict[str, Any] | None) -> EncodedPage:
+    def _write_v2(
+        self, dense: DenseLeaf, encoding: int, encoder: Encoder, span: PageSpan, out: np.ndarray
+    ) -> EncodedPage:
         """Encode a data page V2: levels are never compressed, values only if that makes them smaller."""
-        out = self._room(span, 0)
-        (repetition, most_repetition), (definition, most_definition) = self._levels
-        repetition_bytes = _write_levels(repetition, most_repetition, span, out, 0)
-        pos = _write_levels(definition, most_definition, span, out, repetition_bytes)
-        end = self._encoder.write(self._dense, span.first_value, span.last_value, out, pos)
+        most_repetition, most_definition = self._max_levels
+        repetition_bytes = _write_levels(dense.repetition, most_repetition, span, out, 0)
+        pos = _write_levels(dense.definition, most_definition, span, out, repetition_bytes)
+        end = encoder.write(dense, span.first_value, span.last_value, out, pos)
         body: Any = out[:end].tobytes()
         shrinks = False
         if self._compress is not None and end > pos:
@@ -116,43 +107,28 @@ class PageWriter:
             shrinks = len(packed) < end - pos
             body = b"".join((body[:pos], packed)) if shrinks else body
         entries = span.last_entry - span.first_entry
-        header = {
-            "num_values": entries,
-            "num_nulls": entries - (span.last_value - span.first_value),
-            "num_rows": span.num_rows,
-            "encoding": self._encoding,
-            "definition_levels_byte_length": pos - repetition_bytes,
-            "repetition_levels_byte_length": repetition_bytes,
-            "is_compressed": shrinks,
-            "statistics": statistics,
-        }
-        return self._page({"type": DATA_PAGE_V2, "data_page_header_v2": header}, body, end)
+        nulls, definition_bytes = entries - (span.last_value - span.first_value), pos - repetition_bytes
+        levels = (definition_bytes, repetition_bytes)
+        return self._page(DATA_PAGE_V2, body, end, entries, nulls, span.num_rows, encoding, *levels, shrinks)
 
-    def write_dictionary(self, plain: Encoder) -> EncodedPage:
+    def write_dictionary(self, dense: DenseLeaf, scratch: Scratch) -> EncodedPage:
         """Encode the dictionary page, with values in PLAIN encoding."""
-        values = self._dense.values
+        values, plain = dense.values, encoder_for(dense, PLAIN)
         entries = DenseLeaf(values, None, values.count, values.count, values.count)
-        out = self._scratch.buffer("page", plain.max_bytes(entries, 0, values.count))
+        out = scratch.buffer("page", plain.max_bytes(entries, 0, values.count))
         pos = plain.write(entries, 0, values.count, out, 0)
         body = out[:pos].tobytes() if self._compress is None else self._compress(out[:pos])
-        header = {"num_values": values.count, "encoding": PLAIN}
-        return self._page({"type": DICTIONARY_PAGE, "dictionary_page_header": header}, body, pos)
+        return self._page(DICTIONARY_PAGE, body, pos, values.count, PLAIN)
 
-    def _room(self, span: PageSpan, prefixes: int) -> np.ndarray:
-        entries = span.last_entry - span.first_entry
-        levels = sum(max_hybrid_bytes(entries, maximum.bit_length()) for _, maximum in self._levels)
-        values = self._encoder.max_bytes(self._dense, span.first_value, span.last_value)
-        return self._scratch.buffer("page", prefixes + levels + values)
-
-    def _page(self, header: dict[str, Any], body: Any, uncompressed_size: int) -> EncodedPage:
-        if max(uncompressed_size, len(body)) > MAX_PAGE_SIZE:
+    def _page(self, page_type: int, body: Any, uncompressed_size: int, *fields: int) -> EncodedPage:
+        size = len(body)
+        if max(uncompressed_size, size) > MAX_PAGE_SIZE:
             raise SchemaError(f"a page of {uncompressed_size:,} bytes is too large: the format's limit is 2 GiB")
-        header["uncompressed_page_size"] = uncompressed_size
-        header["compressed_page_size"] = len(body)
+        crc = ABSENT
         if self._checksum:
             crc = zlib.crc32(body)
-            header["crc"] = crc - (1 << 32) if crc >> 31 else crc  # Thrift i32, same bits
-        return EncodedPage(encode_struct("PageHeader", header), body, uncompressed_size)
+            crc -= crc >> 31 << 32  # Thrift i32, same bits
+        return EncodedPage(page_type, body, uncompressed_size, (page_type, uncompressed_size, size, crc, *fields))
 
 
 def _write_levels(levels: np.ndarray | None, maximum: int, span: PageSpan, out: np.ndarray, pos: int) -> int:

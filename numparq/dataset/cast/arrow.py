@@ -58,6 +58,8 @@ def _as_type(array: Any, wanted: Any) -> Any:
     if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(wanted):
         return _as_type(array.dictionary_decode(), wanted)
     rule = next((rule for test, rule in _rules() if test(wanted) and test(array.type)), None)
+    if rule is None and pa.types.is_fixed_size_list(wanted):  # pyarrow may crash when it casts other lists to these
+        raise pa.ArrowInvalid(f"not all lists have {wanted.list_size} elements")
     if rule is None:
         return array.cast(wanted)
     return rule(pa.concat_arrays([array]) if array.offset else array, wanted)
@@ -86,6 +88,15 @@ def _list(array: Any, wanted: Any) -> Any:
     return kind.from_arrays(offsets, values, type=wanted, mask=array.is_null())
 
 
+def _fixed_size_list(array: Any, wanted: Any) -> Any:
+    import pyarrow as pa
+
+    if array.type.list_size != wanted.list_size:
+        raise pa.ArrowInvalid(f"the lists have {array.type.list_size} elements, not {wanted.list_size}")
+    values = _as_type(array.values, wanted.value_type)
+    return pa.Array.from_buffers(wanted, len(array), array.buffers()[:1], array.null_count, children=[values])
+
+
 def _map(array: Any, wanted: Any) -> Any:
     import pyarrow as pa
 
@@ -102,5 +113,6 @@ def _rules() -> list[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]]]:
     return [
         (types.is_struct, _struct),
         (types.is_map, _map),
+        (types.is_fixed_size_list, _fixed_size_list),
         (lambda kind: types.is_list(kind) or types.is_large_list(kind), _list),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,9 +112,8 @@ _GROUPS: dict[str, Callable[[NestedType, NestedType, bool], Convert | None]] = {
 def _type(shape: NestedType) -> ArrowType:
     leaf = shape.leaf
     assert leaf is not None
-    if leaf.physical == INT96:
-        return ArrowType("timestamp", unit="us")
-    return infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical)
+    found = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical)
+    return replace(found, unit="us") if leaf.physical == INT96 else found
 
 
 # --- values within structs and maps ----------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 def _from_date(have: ArrowType, wanted: ArrowType) -> Convert:
     def convert(value: Any) -> Any:
-        if type(value) is not datetime.date:
+        if not isinstance(value, datetime.date):  # a datetime is one, too
             raise SchemaError("a date is outside the years 1 to 9999, the range of datetime.date")
         moment = datetime.datetime(value.year, value.month, value.day)
         return cast_time_unit_of_int((moment - _EPOCH).days, "D", "ns") if wanted.unit == "ns" else moment

@@ -10,6 +10,7 @@ from typing import Any
 
 from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.dataset.listing.remote import RemoteLister
+from numparq.util.regular_file import open_regular
 
 from .record import PENDING, CommitRecord, job_file_prefix, job_of_record
 
@@ -119,7 +120,7 @@ def _listed_records(found: DirectoryListing, base: str, roots: list[str]) -> set
 
 
 def _read_local(path: str) -> CommitRecord:
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=open_regular) as file:
         return CommitRecord.decode(file.read(), path)
 
 

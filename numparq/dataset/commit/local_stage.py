@@ -14,12 +14,23 @@ from numparq.dataset.listing.local import file_version, list_local
 from numparq.io.file_lock import try_lock
 from numparq.io.filesystem import strip_file_scheme
 from numparq.io.local_source import FileSource
+from numparq.io.replaced_files import remove_expired_files, replaced_folder_name
 from numparq.io.sink import Sink
 from numparq.io.source import Source
+from numparq.util.regular_file import open_regular
 
 from .local_store import commit, exclusive_lock, make_directory, remove_directories, remove_stage, sync_files
-from .record import COMMITTED, CommitChanges, CommitRecord, new_job_id, record_name, stage_folder_name
+from .record import (
+    COMMITTED,
+    STAGE_FOLDER_PATTERN,
+    CommitChanges,
+    CommitRecord,
+    new_job_id,
+    record_name,
+    stage_folder_name,
+)
 from .recover import complete_interrupted, remove_abandoned
+from .stream_batch import StreamBatch
 
 __all__ = ["LocalJob", "LocalStage"]
 
@@ -46,16 +57,21 @@ class LocalStage:
         What the hidden folder is called.
     made : list of str
         Folders that were made for it, outer ones first.
+    keep_seconds : float
+        Time for which the commit keeps the files that it removes.
     """
 
-    def __init__(self, base: str, job: str, name: str, made: list[str]) -> None:
+    def __init__(self, base: str, job: str, name: str, made: list[str], keep_seconds: float = 0) -> None:
         self.base, self.id, self.name = base, job, name
+        self._keep_seconds = keep_seconds
         self._made = made
         self._descriptor = -1
         self._process = os.getpid()
 
     @classmethod
-    def begin(cls, base: str, job: str, outlives: bool = False) -> LocalStage:
+    def begin(
+        cls, base: str, job: str, outlives: bool = False, keep_seconds: float = 0, *, exist_ok: bool = False
+    ) -> LocalStage:
         """Make it, and lock it.
 
         Parameters
@@ -67,18 +83,23 @@ class LocalStage:
         outlives : bool
             Whether the write goes on without the process that begins it. No lock tells then whether it is alive, and
             only `numparq.dataset.recover` with ``abandoned=True`` removes what it leaves when it dies.
+        keep_seconds : float
+            As of the class.
+        exist_ok : bool
+            Whether another process may have begun the write.
         """
-        folder = cls(base, job, stage_folder_name(job, outlives), [])
+        folder = cls(base, job, stage_folder_name(job, outlives), [], keep_seconds)
         if os.path.exists(base) and not os.path.isdir(base):
             raise NotADirectoryError(errno.ENOTDIR, "path must be the directory of a dataset, but is a file", base)
         try:
             make_directory(base, folder._made)
             with exclusive_lock(base):  # nobody sweeps it away before it is locked
-                os.mkdir(folder.path(""))
+                os.makedirs(folder.path(""), exist_ok=exist_ok)
                 if not outlives:
                     folder._lock()
         except BaseException:
-            folder.abort()
+            if not exist_ok:
+                folder.abort()
             raise
         return folder
 
@@ -138,6 +159,23 @@ class LocalStage:
             complete_interrupted(self.base)
             return self.list_files()
 
+    def has_batch(self, batch: StreamBatch) -> bool:
+        """Whether the dataset has a batch of a stream, or a later one.
+
+        Interrupted commits are completed first, and what earlier batches have left is removed.
+        """
+        with exclusive_lock(self.base):
+            complete_interrupted(self.base)
+            for name in os.listdir(self.base):
+                found = STAGE_FOLDER_PATTERN.fullmatch(name)
+                if found and batch.is_earlier(name[found.end(1) + 1 :]):
+                    remove_stage(self.base, name)
+            try:
+                with open(os.path.join(self.base, batch.mark), "rb", opener=open_regular) as file:
+                    return batch.is_committed(file.read(), self.base)
+            except FileNotFoundError:
+                return False
+
     def open_source(self, path: str) -> Source:
         """Open a file that the dataset has."""
         return FileSource(path)
@@ -150,6 +188,11 @@ class LocalStage:
         """Give the path of a file as listings of the dataset have it."""
         name = os.path.relpath(os.path.abspath(strip_file_scheme(path)), os.path.abspath(self.base))
         return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
+
+    def write_marker(self, name: str) -> None:
+        """Write an empty file into the dataset, outside any commit."""
+        with open(os.path.join(self.base, name), "wb"):
+            pass
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -169,6 +212,7 @@ class LocalStage:
             complete_interrupted(self.base)
             self._check_alive()
             remove_abandoned(self.base)
+            remove_expired_files(self.base)
             changes = changes_of(self.list_files())
             over = {name: f"{number:020}" for number, name in enumerate(changes.over)}
             for name, number in over.items():
@@ -177,7 +221,11 @@ class LocalStage:
             start = len(self.base.rstrip("/")) + 1
             gone = {path[start:]: file_version(path) for path in changes.gone}
             sync_files(self.path(number) for number in (*names.values(), *over.values()))
-            commit(self.base, CommitRecord(self.id, COMMITTED, self.name, dict(names), over, gone))
+            kept = replaced_folder_name(self.id, self._keep_seconds) if self._keep_seconds else ""
+            record = CommitRecord(
+                self.id, COMMITTED, self.name, dict(names), over, gone, kept=kept, marks=changes.marks
+            )
+            commit(self.base, record)
         self._close()
 
     def _check_alive(self) -> None:
@@ -254,6 +302,8 @@ class LocalJob:
     ----------
     base : str
         The dataset's folder; it is made where it is not there.
+    keep_seconds : float
+        As of `LocalStage`.
 
     Attributes
     ----------
@@ -263,14 +313,14 @@ class LocalJob:
         The folder.
     """
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, keep_seconds: float = 0) -> None:
         self.base = base
         self.id = new_job_id()
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_open = True
-        self._folder = LocalStage.begin(base, self.id)
+        self._folder = LocalStage.begin(base, self.id, keep_seconds=keep_seconds)
 
     def list_files(self) -> DirectoryListing:
         """List what the dataset has now."""

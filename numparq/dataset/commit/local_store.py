@@ -11,6 +11,7 @@ from functools import partial
 
 from numparq.dataset.listing.local import file_version
 from numparq.io.local_sink import sync_folder
+from numparq.io.replaced_files import keep_file
 from numparq.util.worker_pool import WorkerPool
 
 from .record import REMOVED_STAGE, STAGE_FOLDER_PATTERN, CommitRecord, job_of_record, record_name
@@ -112,7 +113,9 @@ def finish_commit(base: str, record: CommitRecord) -> None:
         path = os.path.join(base, place)
         if version is None or file_version(path) == version:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+                keep_file(base, place, record.kept) if record.kept else os.unlink(path)
+    for name, text in record.marks.items():
+        _write_durably(os.path.join(base, f".{name}"), os.path.join(base, name), text.encode())
     folders = _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}
     _run_in_parallel(_sync_folder, {*folders, base})
     with contextlib.suppress(FileNotFoundError):
@@ -186,15 +189,20 @@ def remove_directories(made: Iterable[str]) -> None:
 
 
 def _write_record(base: str, record: CommitRecord) -> None:
-    target = os.path.join(base, record_name(record.job))
-    temporary = os.path.join(base, record.folder, "record")
+    _write_durably(
+        os.path.join(base, record.folder, "record"), os.path.join(base, record_name(record.job)), record.encode()
+    )
+    sync_folder(base)
+
+
+def _write_durably(temporary: str, target: str, data: bytes) -> None:
+    """Write a file under another name, bring it to the disk, and give it its name."""
     with open(temporary, "wb") as file:
-        file.write(record.encode())
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(os.path.join(base, record.folder))
+    sync_folder(os.path.dirname(temporary))
     os.replace(temporary, target)
-    sync_folder(base)
 
 
 def _roll_back(base: str, record: CommitRecord, made: list[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id
+from numparq.io.replaced_files import REPLACED_FOLDER_PATTERN
 
 __all__ = [
     "COMMITTED",
@@ -33,7 +34,8 @@ JOB_PATTERN = r"\d{8}T\d{12}-[0-9a-f]{6}"
 _NAME = re.compile(rf"_numparq_commit-({JOB_PATTERN})\.json")
 _FOLDER = re.compile(rf"\.numparq-\w+-{JOB_PATTERN}")
 _MOST_BYTES = 1 << 28
-_PARTS = ("job", "state", "folder", "files", "over", "gone", "alone")
+_PARTS = ("job", "state", "folder", "files", "over", "gone", "alone", "kept", "marks")
+_MARK = re.compile(r"_numparq_stream-[A-Za-z0-9_-]{1,100}\.json")
 
 STAGE_FOLDER_PATTERN = re.compile(rf"\.numparq-(\w+)-{JOB_PATTERN}")
 # Take the place of the boot id (8 hexadecimal digits, or "x") in the name of a stage.
@@ -60,6 +62,10 @@ class CommitRecord:
         Removed files: path to version; a file of another version stays.
     alone : bool
         Whether no other such write may run at the same time.
+    kept : str
+        Directory in the dataset that removed files are moved to; empty if they are deleted.
+    marks : dict of str to str
+        Contents of the marks of streams (`numparq.dataset.commit.stream_batch`), by file name in the dataset.
     """
 
     job: str
@@ -69,6 +75,8 @@ class CommitRecord:
     over: dict[str, str] = field(default_factory=dict)
     gone: dict[str, str | None] = field(default_factory=dict)
     alone: bool = False
+    kept: str = ""
+    marks: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
@@ -92,6 +100,7 @@ class CommitRecord:
                 f"the commit record has version {found.get('version')!r}, not {_VERSION}; use a later numparq",
                 file=name,
             )
+        found = {"kept": "", "marks": {}} | found
         record = cls(*(found.get(key) for key in _PARTS))  # type: ignore[arg-type]
         if not record._is_sound(name):
             raise InvalidFileError("the commit record names files that are not in the dataset", file=name)
@@ -104,9 +113,13 @@ class CommitRecord:
             and isinstance(self.alone, bool)
             and self.state in (PENDING, COMMITTED)
             and isinstance(self.folder, str)
+            and isinstance(self.kept, str)
+            and (not self.kept or bool(REPLACED_FOLDER_PATTERN.fullmatch(self.kept)))
             and all(isinstance(part, dict) and all(map(is_path_inside, part)) for part in places)
             and all(isinstance(value, str) and value.isdigit() for part in places[:2] for value in part.values())
             and all(value is None or isinstance(value, str) for value in self.gone.values())
+            and isinstance(self.marks, dict)
+            and all(_MARK.fullmatch(name) and isinstance(text, str) for name, text in self.marks.items())
             and (bool(_FOLDER.fullmatch(self.folder)) if self.folder else not self.files and not self.over)
         )
 
@@ -142,10 +155,13 @@ class CommitChanges:
         Paths of removed files.
     over : dict of str to bytes
         Contents of new or replaced files, by path in the dataset.
+    marks : dict of str to str
+        As of `CommitRecord`.
     """
 
     gone: list[str] = field(default_factory=list)
     over: dict[str, bytes] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
 
 
 def stage_folder_name(job: str, outlives: bool = False) -> str:

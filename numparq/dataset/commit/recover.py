@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from numparq.dataset.listing.table_formats import check_plain_folder
 from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id, try_lock
+from numparq.io.replaced_files import remove_expired_files
 from numparq.typing import PathLike, StorageOptions
+from numparq.util.regular_file import open_regular
 
 from .local_store import OPEN_DIRECTORY, finish_commit, list_records, remove_stage
 from .record import (
     COMMITTED,
-    JOB_PATTERN,
     PENDING,
     REMOVED_STAGE,
     STAGE_FOLDER_PATTERN,
     CommitRecord,
     job_of_record,
     record_name,
-    stage_folder_name,
 )
 from .remote_store import RemoteStore
 
 __all__ = ["Recovered", "complete_interrupted", "recover", "recover_remote", "remove_abandoned"]
-
-_STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PATTERN})")
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,14 @@ def recover(
     path: PathLike,
     *,
     abandoned: bool = False,
+    table_format: str = "auto",
     storage_options: StorageOptions = None,
     filesystem: Any = None,
 ) -> Recovered:
     """Complete the interrupted commits of a dataset, and remove the files of abandoned writes.
 
-    The next local write to the dataset does the same, with ``abandoned=False``.
+    Replaced files whose time (`keep_replaced`) has passed are removed too. The next local write to the dataset does
+    the same, with ``abandoned=False``.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def recover(
     abandoned : bool, default False
         Also remove files of writes whose state no lock shows: from another machine, from before a restart, or in an
         object store. Set it only if you know that these writes have ended.
-    storage_options, filesystem
+    table_format, storage_options, filesystem
         As in `numparq.to_parquet`.
 
     Returns
@@ -76,6 +76,7 @@ def recover(
 
     place = resolve_paths([path], storage_options, filesystem)
     (base,) = place.paths
+    check_plain_folder(place, table_format)
     if place.filesystem is not None:
         return Recovered(*recover_remote(place.filesystem, base.rstrip("/"), abandoned=abandoned))
     from .local_store import exclusive_lock
@@ -83,6 +84,7 @@ def recover(
     with exclusive_lock(base):
         completed = complete_interrupted(base)
         removed = remove_abandoned(base, of_other_systems=abandoned)
+        remove_expired_files(base)
     return Recovered(completed, [name.partition("-")[2].partition("-")[2] for name in removed])
 
 
@@ -94,7 +96,7 @@ def complete_interrupted(base: str) -> list[str]:
     done = []
     for name in list_records(base):
         try:
-            with open(os.path.join(base, name), "rb") as file:
+            with open(os.path.join(base, name), "rb", opener=open_regular) as file:
                 record = CommitRecord.decode(file.read(), os.path.join(base, name))
         except FileNotFoundError:
             continue
@@ -163,15 +165,5 @@ def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list
             folder.roll_back(path, record)
             removed.append(record.job)
     if abandoned:
-        removed += _clear_stages(folder)
+        removed += folder.clear_stages(lambda job: True)
     return completed, removed
-
-
-def _clear_stages(folder: RemoteStore) -> list[str]:
-    """Remove the stages of shared jobs that never reached their record; return the jobs."""
-    start = len(folder.path(""))
-    tops = {entry.path[start:].partition("/")[0] for entry in folder.list_all()}
-    stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top))}
-    for top in stages:
-        folder.clear(folder.path(top))
-    return sorted(stages.values())

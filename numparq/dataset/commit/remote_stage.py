@@ -15,6 +15,7 @@ from numparq.io.source import Source
 
 from .record import COMMITTED, PENDING, CommitChanges, CommitRecord, new_job_id, record_name, stage_folder_name
 from .remote_store import RemoteJobBase, run_in_parallel
+from .stream_batch import StreamBatch
 
 __all__ = ["RemoteJob", "RemoteStage"]
 
@@ -72,7 +73,7 @@ class RemoteJob(RemoteJobBase):
 
     def _begin(self) -> None:
         if not self._begun:  # before anything can be seen
-            self._made(self._record, lambda: self._put_record(PENDING))
+            self._made(self._record, lambda: self._put_record(CommitRecord(self.id, PENDING, alone=self._alone)))
             self._begun = True
 
     def _made(self, path: str, make: Callable[[], Any]) -> Any:
@@ -86,8 +87,8 @@ class RemoteJob(RemoteJobBase):
     def _sink(self, path: str) -> Sink:
         return open_filesystem_sink(self._folder.filesystem, path, self._name_of(path))
 
-    def _put_record(self, state: str, gone: dict[str, str | None] | None = None) -> None:
-        self._folder.put(self._record, CommitRecord(self.id, state, gone=gone or {}, alone=self._alone).encode())
+    def _put_record(self, record: CommitRecord) -> None:
+        self._folder.put(self._record, record.encode())
 
     def _hold(self, sink: Sink) -> None:
         """Keep a file that is written until the end, or complete some."""
@@ -127,10 +128,11 @@ class RemoteJob(RemoteJobBase):
         gone |= dict.fromkeys(changes.over)
         if not self._begun:
             return
-        if gone:
-            self._put_record(COMMITTED, gone)
+        if gone or changes.marks:
+            self._put_record(CommitRecord(self.id, COMMITTED, gone=gone, alone=self._alone, marks=changes.marks))
             self._in_force = True
             self._folder.remove(changes.gone)
+            self._folder.put_marks(changes.marks)
             for place, data in changes.over.items():
                 self._folder.put(self._folder.path(place), data)
         self._folder.remove([self._record])
@@ -215,6 +217,23 @@ class RemoteStage(RemoteJobBase):
 
     list_committed = RemoteJobBase.list_files
 
+    def has_batch(self, batch: StreamBatch) -> bool:
+        """Whether the dataset has a batch of a stream, or a later one.
+
+        Interrupted commits are completed first, and what earlier batches have left is removed, as is what a dead
+        attempt of this one has moved to its place.
+        """
+        for path, record in self._folder.records().items():
+            if record.state == COMMITTED:
+                self._folder.finish_commit(path, record)
+            elif record.job == self.id or batch.is_earlier(record.job):
+                self._folder.roll_back(path, record)
+        self._folder.clear_stages(batch.is_earlier)
+        try:
+            return batch.is_committed(self._folder.get(self._folder.path(batch.mark)), self.base)
+        except FileNotFoundError:
+            return False
+
     def file_version(self, entry: FileEntry) -> str | None:
         """Say what changes along with a file, as far as the file system tells."""
         return f"{entry.size}-{entry.version}"
@@ -223,6 +242,10 @@ class RemoteStage(RemoteJobBase):
         """Give the path of a file as listings of the dataset have it."""
         strip = getattr(self._folder.filesystem, "_strip_protocol", str)
         return strip(path)
+
+    def write_marker(self, name: str) -> None:
+        """Write an empty file into the dataset, outside any commit."""
+        self._folder.put(self._folder.path(name), b"")
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,11 @@ from numparq.io.source import Source
 from numparq.util.worker_pool import WorkerPool
 
 from .consistent_listing import CommittedRemoteListing
-from .record import CommitRecord, job_file_prefix, job_of_record, stage_folder_name
+from .record import JOB_PATTERN, CommitRecord, job_file_prefix, job_of_record, stage_folder_name
 
 __all__ = ["RemoteJobBase", "RemoteStore", "run_in_parallel"]
+
+_STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PATTERN})")
 
 
 class RemoteStore:
@@ -83,6 +86,11 @@ class RemoteStore:
         else:
             self.filesystem.pipe_file(path, data)
 
+    def put_marks(self, marks: Mapping[str, str]) -> None:
+        """Write the marks of streams, by their names."""
+        for name, text in marks.items():
+            self.put(self.path(name), text.encode())
+
     def make_folder_of(self, path: str) -> None:
         """Make the folder that a file is to lie in."""
         folder = path.rpartition("/")[0]
@@ -121,11 +129,21 @@ class RemoteStore:
         with contextlib.suppress(Exception):  # an object store has no folders
             self.filesystem.delete_dir(folder) if self._is_arrow else self.filesystem.rmdir(folder)
 
+    def clear_stages(self, is_chosen: Callable[[str], bool]) -> list[str]:
+        """Remove the stages of some shared jobs that have not reached their record; return the jobs."""
+        start = len(self.path(""))
+        tops = {entry.path[start:].partition("/")[0] for entry in self.list_all()}
+        stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top)) and is_chosen(found[1])}
+        for top in stages:
+            self.clear(self.path(top))
+        return sorted(stages.values())
+
     def finish_commit(self, path: str, record: CommitRecord) -> None:
         """Make true what a record says that is in force, and remove it."""
         versions = {entry.path: entry.version for entry in self.list_all()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
         self.remove(name for name, version in gone.items() if version is None or versions.get(name) in (None, version))
+        self.put_marks(record.marks)
         self.remove([path])
         self.clear(self.path(stage_folder_name(record.job, outlives=True)))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numparq.dataset.commit.consistent_listing import CommittedRemoteListing, list_consistently
+from numparq.dataset.listing.file_filter import ALL_FILES, ListingOptions
 from numparq.dataset.listing.files import (
     DataFile,
     DataFileList,
@@ -20,15 +19,22 @@ from numparq.dataset.listing.files import (
     PartitionIndex,
     data_file_from_entry,
 )
-from numparq.dataset.listing.local import list_local
-from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE, GlobPattern, has_wildcard
+from numparq.dataset.listing.local import LocalLister, list_local
+from numparq.dataset.listing.patterns import (
+    COMMON_METADATA_FILE,
+    METADATA_FILE,
+    GlobPattern,
+    expand_braces,
+    has_wildcard,
+)
 from numparq.dataset.listing.remote import RemoteLister
+from numparq.dataset.listing.table_formats import TableFileSelector
 from numparq.dataset.partitions.partitioning import Partitioning, parse_partitioning
 from numparq.errors import InvalidFileError, error_context
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import PathOrPaths, StorageOptions
 
-__all__ = ["DatasetListing", "is_dataset_path", "list_files"]
+__all__ = ["DatasetListing", "EmptyDatasetError", "is_dataset_path", "list_files"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class DatasetListing:
         Paths of hidden files and directories (with a final ``/``).
     is_single_file : bool
         Whether the path names one file.
+    named_paths : frozenset of str
+        Files that were given by name, not found in a directory or by a pattern.
     """
 
     files: DataFileList
@@ -61,14 +69,29 @@ class DatasetListing:
     base: str = ""
     hidden_paths: tuple[str, ...] = ()
     is_single_file: bool = False
+    named_paths: frozenset[str] = frozenset()
+
+
+class EmptyDatasetError(InvalidFileError):
+    """A directory has no Parquet files, so that nothing tells its columns."""
+
+
+_ALL_FILES = ListingOptions()
 
 
 def list_files(
-    path: PathOrPaths, *, partitioning: Any = "hive", storage_options: StorageOptions = None, filesystem: Any = None
+    path: PathOrPaths,
+    *,
+    partitioning: Any = "hive",
+    options: ListingOptions = _ALL_FILES,
+    storage_options: StorageOptions = None,
+    filesystem: Any = None,
 ) -> DatasetListing:
     """List the files of a path, directory, glob or URL, or of a list of these; hidden files are left out.
 
-    Raises FileNotFoundError without any file, InvalidFileError for an empty directory or differing partition keys.
+    Raises FileNotFoundError without any file, InvalidFileError for differing partition keys, EmptyDatasetError for a
+    directory without files unless `options` allow that, and UnsupportedError for a table of another system. A path that
+    names one file is read whatever it belongs to.
     """
     how = parse_partitioning(partitioning)
     several = isinstance(path, (list, tuple))
@@ -77,13 +100,33 @@ def list_files(
         raise ValueError("the list of files is empty")
     place = resolve_paths(paths, storage_options, filesystem)
     look = _LocalLister() if place.filesystem is None else CommittedRemoteListing(place.filesystem)
-    parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
-    if not several and parts[0].is_file:
+    try:
+        parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
+    except FileNotFoundError as error:
+        given = dict(zip(place.paths, map(os.fsdecode, paths), strict=True))
+        if place.filesystem is not None:  # a local path is named as resolved, ~ expanded
+            error.filename = given.get(error.filename, error.filename)
+        raise
+    chosen = options.file_filter
+    if not several and parts[0].is_file and chosen == ALL_FILES:
         found = parts[0].found
         name_of = place.display_name if place.filesystem is None else lambda _: os.fsdecode(paths[0])
         only = DataFileList(found.paths, found.entries, PartitionIndex.from_values([()]), name_of)
         return DatasetListing(only, filesystem=place.filesystem, is_single_file=True)
-    return _listing(parts, place, how, several)
+    data = TableFileSelector(look, options.table_format)
+    parts = [part._replace(found=data.select(part.found, part.base if part.is_directory else None)) for part in parts]
+    parts = [part._replace(found=chosen.select(part.found, look)) for part in parts]
+    chosen.check_complete(path for part in parts for path in part.found.paths)
+    start = _relative_to(parts, how, several)
+    if chosen.base_path is not None:
+        start = _checked_start(resolve_paths([chosen.base_path], storage_options, filesystem).paths[0], parts)
+    listing = _listing(parts, place, how, start, several)
+    if chosen.paths is not None:
+        listing = replace(listing, named_paths=chosen.paths)
+    if not (options.may_be_empty or listing.files or listing.metadata_file or listing.common_metadata_file):
+        which = "" if chosen == ALL_FILES else " that the options for names and times select"
+        raise EmptyDatasetError(f"the directory has no Parquet files{which}", file=place.display_name(place.paths[0]))
+    return listing
 
 
 def is_dataset_path(path: PathOrPaths, *, storage_options: StorageOptions = None, filesystem: Any = None) -> bool:
@@ -119,15 +162,8 @@ class _PathFiles(NamedTuple):
     is_directory: bool = False
 
 
-class _LocalLister:
-    """Local counterpart of `RemoteLister`."""
-
-    def stat(self, path: str) -> FileEntry | None:
-        status = os.stat(path)
-        return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_size)
-
-    def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
-        return [self.stat(path) for path in paths]
+class _LocalLister(LocalLister):
+    """Lists local files with each commit whole or not at all."""
 
     def walk(self, base: str) -> DirectoryListing:
         return list_consistently(lambda: list_local(base), base)
@@ -161,36 +197,50 @@ def _known_part(look: Any, path: str, entry: FileEntry | None) -> _PathFiles:
 
 
 def _matched(look: Any, pattern: str) -> _PathFiles:
-    found = look.glob(pattern)
-    if not found.paths:
+    parts = [part for one in expand_braces(pattern) for part in _matched_by(look, one) if part.found.paths]
+    if not parts:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    return _PathFiles(GlobPattern.split_base(pattern)[0], found)
+    found = DirectoryListing(
+        sorted({path for part in parts for path in part.found.paths}),
+        {path: entry for part in parts for path, entry in part.found.entries.items()},
+        [entry for part in parts for entry in part.found.hidden],
+    )
+    return _PathFiles(_common_base(parts), found)
+
+
+def _matched_by(look: Any, pattern: str) -> list[_PathFiles]:
+    """Return the files that a pattern without braces matches."""
+    try:
+        if has_wildcard(pattern):
+            return [_PathFiles(GlobPattern.split_base(pattern)[0], look.glob(pattern))]
+        return [_known_part(look, pattern, look.stat(pattern))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 # --- files of all paths, and their partitions -------------------------------------------------------------------------
 
 
-def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, several: bool) -> DatasetListing:
-    """Build the dataset's listing from the files of each path."""
+def _listing(
+    parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, start: str, several: bool
+) -> DatasetListing:
+    """Build the dataset's listing from the files of each path; partitions are the directories below ``start``."""
     paths = [path for part in parts for path in part.found.paths]
     about = {path: entry for part in parts for path, entry in part.found.entries.items()}
     base = "" if several else parts[0].base
     hidden = [entry for part in parts for entry in part.found.hidden]
     noted = {}
     if parts[0].is_directory and not several:
-        start = _start(base)
-        noted = {entry.path[len(start) :]: entry for entry in hidden}
+        noted = {entry.path[len(_start(base)) :]: entry for entry in hidden}
     metadata, common = (
         data_file_from_entry(noted[name], place.display_name(noted[name].path)) if name in noted else None
         for name in (METADATA_FILE, COMMON_METADATA_FILE)
     )
-    if not paths and metadata is None and common is None:
-        raise InvalidFileError("the directory has no Parquet files", file=place.display_name(place.paths[0]))
-    keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
+    keys, divided = _partitions(paths, start, how)
     files = DataFileList(paths, about, divided, place.display_name)
-    return DatasetListing(
-        files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden))
-    )
+    hidden_paths = tuple(sorted(entry.path for entry in hidden))
+    named = frozenset(path for part in parts if part.is_file for path in part.found.paths)
+    return DatasetListing(files, keys, place.filesystem, metadata, common, base, hidden_paths, named_paths=named)
 
 
 def _start(base: str) -> str:
@@ -207,11 +257,25 @@ def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> s
         return _start(parts[0].base)
     if how.kind == "hive":
         return ""
+    return _start(_common_base(parts))
+
+
+def _checked_start(base: str, parts: list[_PathFiles]) -> str:
+    """Return the prefix of all paths below the caller's directory above all partitions."""
+    start = _start(base.rstrip("/") or base[:1])
+    for part in parts:
+        if not _start(part.base).startswith(start):
+            raise ValueError(f"the base path {base!r} is not above {part.base!r}")
+    return start
+
+
+def _common_base(parts: list[_PathFiles]) -> str:
+    """Return the directory above several paths."""
     common = parts[0].base.split("/")
     for part in parts[1:]:
         same = [one == other for one, other in zip(common, part.base.split("/"), strict=False)]
         common = common[: same.index(False) if False in same else len(same)]
-    return _start("/".join(common) or ("/" if parts[0].base[:1] == "/" else ""))
+    return "/".join(common) or ("/" if parts[0].base[:1] == "/" else "")
 
 
 def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[str, ...], PartitionIndex]:

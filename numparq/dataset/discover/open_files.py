@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,10 @@ from numparq.util.worker_pool import WorkerPool
 from .files import DatasetListing
 
 if TYPE_CHECKING:
+    from numparq.format.key_values.spark import SparkCalendar
     from numparq.io.coalesce import Coalescing
 
-__all__ = ["open_files"]
+__all__ = ["open_files", "open_files_unless_empty"]
 
 # Smaller remote files are fetched whole with their footer: another request takes longer than the bytes.
 WHOLE_FILE_BYTES = 1 << 20
@@ -42,18 +44,42 @@ def open_files(
     *,
     storage_options: StorageOptions = None,
     coalescing: Coalescing | None = None,
+    calendar: SparkCalendar | None = None,
 ) -> list[OpenFile]:
     """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.
 
-    Keeps the order of ``files``. If one cannot be opened, closes all and raises ParquetError or OSError.
+    Keeps the order of ``files``; ``calendar`` is as of `OpenFile`.
+    If one cannot be opened, closes all and raises ParquetError or OSError.
     """
-    opened: list[OpenFile] = []
+    strict = replace(listing, named_paths=frozenset(file.path for file in files))
+    opened = open_files_unless_empty(
+        strict, files, storage_options=storage_options, coalescing=coalescing, calendar=calendar
+    )
+    return [file for file in opened if file is not None]
+
+
+def open_files_unless_empty(
+    listing: DatasetListing,
+    files: Sequence[DataFile],
+    *,
+    storage_options: StorageOptions = None,
+    coalescing: Coalescing | None = None,
+    calendar: SparkCalendar | None = None,
+) -> list[OpenFile | None]:
+    """Open files as `open_files` does; None for those of zero bytes that the listing found without their names."""
+    opened: list[OpenFile | None] = []
     waiting: list[Source] = []
     sources = _local(files) if listing.filesystem is None else _remote(listing.filesystem, files)
     try:
-        for source in sources:
+        for file, source in zip(files, sources, strict=True):
             waiting.append(source)
-            opened.append(OpenFile(source, coalescing=coalescing))
+            if source.size or file.path in listing.named_paths:
+                made = OpenFile(source, coalescing=coalescing)
+                made.calendar = calendar
+                opened.append(made)
+            else:
+                source.close()
+                opened.append(None)
     except BaseException:
         for source in waiting:
             source.close()

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter, ListingOptions
 from numparq.dataset.listing.files import DataFile, DataFileList
+from numparq.dataset.listing.local import file_version
 from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.schema_merge.column_mapping import field_key_function
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.schema_merge.schema_file import without_rows
+from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 from numparq.io.open import open_filesystem_source, open_local_source
+from numparq.io.opened_path import OpenedPath
+from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
-from numparq.typing import PathOrPaths, StorageOptions
 
-from .files import list_files
-from .open_files import open_files
+from .files import EmptyDatasetError, list_files
+from .open_files import open_files_unless_empty
 
 if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
@@ -28,26 +34,33 @@ class DatasetSnapshot:
     Parameters are those of `Dataset`. Elsewhere a file is known by its ordinal in ``listing.files``.
     """
 
+    calendar: SparkCalendar | None = None  # of its files, as of `OpenFile`; set before any is opened
+
     def __init__(
         self,
-        path: PathOrPaths,
+        opened_path: OpenedPath,
         partitioning: Any,
         categories: Collection[str] | None,
         schema: Any,
         resolve: str,
-        storage_options: StorageOptions,
-        filesystem: Any,
         coalescing: Coalescing | None,
+        table_format: str,
+        file_filter: FileFilter = ALL_FILES,
     ) -> None:
+        field_key_function(resolve)  # raises ValueError for an unknown one
         self._given_schema = schema
         self._resolve = resolve
-        self._storage_options = storage_options
+        self._opened_path = opened_path
         self._coalescing = coalescing
         self.listing = list_files(
-            path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem
+            opened_path.path,
+            partitioning=partitioning,
+            options=ListingOptions(table_format, file_filter, may_be_empty=schema is not None),
+            storage_options=opened_path.storage_options,
+            filesystem=opened_path.filesystem,
         )
         self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
-        self._opened: dict[int, OpenFile] = {}
+        self._opened: dict[int, OpenFile | None] = {}
         self._metadata: OpenFile | None = None
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
 
@@ -57,20 +70,44 @@ class DatasetSnapshot:
         return self.listing.files
 
     def single_source(self) -> Source | None:
-        """Open the source of the only file if the path names one file; None otherwise."""
-        if not self.listing.is_single_file:
+        """Open the source of the only file; None for several files, and if partition columns are added to its own."""
+        if len(self.files) != 1 or self.listing.keys:
             return None
         file = self.files[0]
         if self.listing.filesystem is None:
-            return open_local_source(file.path)
+            try:
+                return open_local_source(file.path)
+            except FileNotFoundError:
+                return open_local_source(find_replaced_file(file.name) or file.name)
         return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size)
 
     def open_files(self, ordinals: Sequence[int]) -> list[OpenFile]:
-        """Return opened files by ordinal; open those that are not open yet."""
+        """Return opened files by ordinal; open those that are not open yet.
+
+        A file of zero bytes, unless given by name, is like another one without its rows, as to Spark.
+        """
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
             self._opened.update(zip(closed, self._open([self.files[at] for at in closed]), strict=True))
-        return [self._opened[at] for at in ordinals]
+        found = [self._opened[at] for at in ordinals]
+        files = [file for file in found if file is not None]
+        if len(files) == len(found):
+            return files
+        stand_in = OpenFile(without_rows(files[0] if files else self._first_with_bytes()))
+        stand_in.calendar = self.calendar
+        return [file or stand_in for file in found]
+
+    def _first_with_bytes(self) -> OpenFile:
+        """Open the first file that has bytes; without one, return the given schema, or raise EmptyDatasetError."""
+        for at in range(len(self.files)):
+            if at not in self._opened:
+                self._opened.update(zip([at], self._open([self.files[at]]), strict=True))
+            file = self._opened[at]
+            if file is not None:
+                return file
+        if self._given_schema is not None:
+            return self.merge_schemas([]).schema_file
+        raise EmptyDatasetError("all files of the directory have zero bytes", file=self.files[0].name)
 
     @property
     def metadata(self) -> OpenFile:
@@ -79,16 +116,41 @@ class DatasetSnapshot:
             file = self.listing.metadata_file or self.listing.common_metadata_file
             assert file is not None
             (self._metadata,) = self._open([file])
+            assert self._metadata is not None
         return self._metadata
 
-    def _open(self, files: Sequence[DataFile]) -> list[OpenFile]:
-        return open_files(self.listing, files, storage_options=self._storage_options, coalescing=self._coalescing)
+    def _metadata_files(self) -> list[OpenFile]:
+        """Return the file that stands for a dataset without files; none if its schema is given."""
+        listing = self.listing
+        return [self.metadata] if listing.metadata_file or listing.common_metadata_file else []
+
+    def _open(self, files: Sequence[DataFile]) -> list[OpenFile | None]:
+        """Open files; None for those of zero bytes."""
+        return open_files_unless_empty(
+            self.listing,
+            files,
+            storage_options=self._opened_path.storage_options,
+            coalescing=self._coalescing,
+            calendar=self.calendar,
+        )
+
+    def identity(self) -> bytes:
+        """Return a hash of the files' paths, sizes and versions, the same in any working directory."""
+        import xxhash
+
+        digest = xxhash.xxh3_128()
+        is_local = self.listing.filesystem is None
+        for file in self.files:
+            path = self._opened_path.absolute(file.path) if is_local else file.path
+            version = file_version(path) if is_local else file.version
+            digest.update(repr((path, file.size, version)).encode(errors="surrogatepass"))
+        return digest.digest()
 
     def schema_of(self, ordinals: Sequence[int]) -> DatasetSchema:
         """Return the merged schema of some files; for none, that of the first file or of ``_metadata``."""
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
-            files = self.open_files(key) if self.files else [self.metadata]
+            files = self.open_files(key) if self.files else self._metadata_files()
             self._schemas[key] = self.merge_schemas(files)
         return self._schemas[key]
 
@@ -99,7 +161,8 @@ class DatasetSnapshot:
     def close(self) -> None:
         """Close all files."""
         for file in self._opened.values():
-            file.close()
+            if file is not None:
+                file.close()
         if self._metadata is not None:
             self._metadata.close()
         self._opened, self._metadata = {}, None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
+
+from numparq.util.regular_file import open_regular
 
 from .files import DirectoryListing, FileEntry
 from .patterns import GlobPattern, is_hidden
 
-__all__ = ["file_version", "list_local"]
+__all__ = ["LocalLister", "file_version", "list_local"]
 
 _EVERYTHING = GlobPattern([])
 
@@ -85,3 +88,34 @@ def file_version(path: str) -> str | None:
     except FileNotFoundError:
         return None
     return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+class LocalLister:
+    """Looks up local files; local counterpart of `RemoteLister`."""
+
+    def stat(self, path: str) -> FileEntry | None:
+        """Return the entry of a file; None if the path is a directory."""
+        status = os.stat(path)
+        return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_size)
+
+    def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
+        """Return the entries of several paths."""
+        return [self.stat(path) for path in paths]
+
+    def existing_directories(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths at which there is a directory."""
+        return [path for path in paths if os.path.isdir(path)]
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a directory."""
+        return os.listdir(folder)
+
+    def read(self, path: str) -> bytes:
+        """Read a file."""
+        with open(path, "rb", opener=open_regular) as file:
+            return file.read()
+
+    def spellings(self, folder: str) -> tuple[str, ...]:
+        """Return the absolute path of a directory, and its path without links if that differs."""
+        paths = os.path.abspath(folder), os.path.realpath(folder)
+        return tuple(dict.fromkeys(path.replace(os.sep, "/") for path in paths))

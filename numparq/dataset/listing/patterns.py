@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
-__all__ = ["COMMON_METADATA_FILE", "METADATA_FILE", "GlobPattern", "has_wildcard", "is_hidden", "is_hidden_path"]
+__all__ = [
+    "COMMON_METADATA_FILE",
+    "METADATA_FILE",
+    "GlobPattern",
+    "expand_braces",
+    "has_wildcard",
+    "is_hidden",
+    "is_hidden_path",
+]
 
 METADATA_FILE, COMMON_METADATA_FILE = "_metadata", "_common_metadata"
 # Directory value of the null partition, as Hive writes it.
@@ -13,7 +21,8 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 # Object stores have no directories: Hadoop writes an empty object with this suffix instead.
 _HADOOP_FOLDER_SUFFIX = "_$folder$"
 
-_MAGIC = re.compile(r"[*?\[]")
+_BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
+_MAGIC = re.compile(r"[*?\[]|" + _BRACES.pattern)
 _NOTHING: frozenset[int] = frozenset()
 
 
@@ -37,12 +46,22 @@ def is_hidden_path(path: str) -> bool:
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether a path contains a glob wildcard."""
+    """Whether a path contains a glob wildcard, or braces such as ``{a,b}``."""
     return _MAGIC.search(path) is not None
 
 
+def expand_braces(pattern: str) -> list[str]:
+    """Return the distinct patterns that a pattern with ``{a,b}`` stands for, as in a shell; braces may be nested."""
+    found = _BRACES.search(pattern)
+    if found is None:
+        return [pattern]
+    start, end = pattern[: found.start()], pattern[found.end() :]
+    inner = (expand_braces(start + word + end) for word in found[1].split(","))
+    return list(dict.fromkeys(one for several in inner for one in several))
+
+
 class GlobPattern:
-    """Glob pattern, matched name by name on the way down from a directory; without parts, it matches everything.
+    """Glob pattern without braces, matched name by name from a directory down; without parts, it matches everything.
 
     The state is a frozenset of the ordinals of the parts that may come next: `start` at the top, then what `step`
     returns. The ordinal after the last part means matched: a matched directory brings all that is not hidden in it.

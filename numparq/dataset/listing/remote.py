@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from numparq.io.filesystem import name_missing_file
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
 from numparq.util.worker_pool import WorkerPool
 
@@ -29,17 +30,49 @@ class RemoteLister:
 
         Raises FileNotFoundError if the path does not exist.
         """
-        return self._lists.stat(path)
+        with name_missing_file(path):
+            return self._lists.stat(path)
 
     def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
         """Return the entries of several paths, with concurrent requests."""
         found: list[FileEntry | None] = [None] * len(paths)
 
         def ask(place: int) -> None:
-            found[place] = self._lists.stat(paths[place])
+            found[place] = self.stat(paths[place])
 
         _side_by_side(partial(ask, place) for place in range(len(paths)))
         return found
+
+    def existing_directories(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths at which there is a directory, with concurrent requests."""
+        found: dict[str, bool] = {}
+
+        def check(path: str) -> None:
+            try:
+                found[path] = self._lists.stat(path) is None
+            except OSError:
+                found[path] = False
+
+        _side_by_side(partial(check, path) for path in paths)
+        return [path for path in paths if found[path]]
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a directory, without its cached listing."""
+        if hasattr(self._filesystem, "invalidate_cache"):
+            self._filesystem.invalidate_cache(folder)
+        start = len(folder.rstrip("/")) + 1
+        return [name for entry in self._lists.find(folder) if "/" not in (name := entry.path[start:])]
+
+    def read(self, path: str) -> bytes:
+        """Read a file."""
+        if hasattr(self._filesystem, "open_input_file"):
+            with self._filesystem.open_input_file(path) as file:
+                return bytes(file.read())
+        return bytes(self._filesystem.cat_file(path))
+
+    def spellings(self, folder: str) -> tuple[str, ...]:
+        """Return the paths of a directory: one, as links are unknown here."""
+        return (folder,)
 
     def walk(self, base: str) -> DirectoryListing:
         """List the files below a directory; subclasses hide uncommitted ones."""

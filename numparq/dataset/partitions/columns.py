@@ -12,11 +12,11 @@ import pandas as pd
 from numparq.column.buffers import BinaryArray, DecodedColumn
 from numparq.dataset.listing.files import DataFile, PartitionIndex
 from numparq.errors import SchemaError
-from numparq.expr.matchers.vectors import ColumnVector
-from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.format.physical_type import BOOLEAN, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
 from numparq.format.schema import REQUIRED, Leaf
 from numparq.to_pandas.columns import to_array
-from numparq.types.choose import choose_output_type
+from numparq.types.choose import apply_dates, choose_output_type
+from numparq.types.output_type import cast_stored
 from numparq.types.schema_only import schema_only_type
 
 from .partitioning import parse_partitioning
@@ -48,6 +48,7 @@ class DatasetPartitions:
         files: Sequence[DataFile] | None = None,
     ) -> None:
         self.keys = tuple(keys)
+        self.categories = tuple(categories or ())
         self._divided = values if isinstance(values, PartitionIndex) else PartitionIndex.from_values(values)
         self._files = files
         self._made: dict[str, _Column] = {}
@@ -56,7 +57,7 @@ class DatasetPartitions:
             if key not in self._types:
                 known = ", ".join(map(repr, self.keys)) or "nothing"
                 raise ValueError(f"partitioning has a type for {key!r}, but the files are partitioned by {known}")
-            asked = key in (categories or ())
+            asked = key in self.categories
             given, is_category = (None, False) if spec is INFERRED else parse_partition_type(spec)
             self._types[key] = given, is_category or asked
 
@@ -85,26 +86,13 @@ class DatasetPartitions:
         """Whether any file is in the null partition of a column."""
         return bool((self._column(key).codes < 0).any())
 
-    def stored_values(self, key: str, raws: Sequence[str | None]) -> ColumnVector:
-        """Return the stored values of texts as codes and distinct values, for `numparq.expr.evaluate`.
-
-        Raises SchemaError as `value` does.
-        """
-        column = self._coded(key, self._column(key).type, raws)
-        if column.type.physical == BYTE_ARRAY:
-            piece = _binary(column.distinct)
-            return ColumnVector(piece.data, piece.offsets, codes=column.codes)
-        if column.type.physical == FIXED_LEN_BYTE_ARRAY:
-            values = np.frombuffer(b"".join(column.distinct), f"V{column.type.type_length}")
-            return ColumnVector(values, codes=column.codes)
-        return ColumnVector(column.numbers(), codes=column.codes)
-
     def column(
         self,
         key: str,
         files: Sequence[int] | np.ndarray,
         num_rows: Sequence[int] | np.ndarray,
         dtype_backend: str = "numpy",
+        dates: str = "objects",
     ) -> Any:
         """Build a column of a frame: the rows of ``files`` (ordinals) in order, ``num_rows`` of each.
 
@@ -115,8 +103,8 @@ class DatasetPartitions:
         codes = column.codes[np.asarray(files, np.intp)]
         if self._types[key][1]:
             rows = np.repeat(codes, num_rows)
-            return (_arrow_dictionary if dtype_backend == "pyarrow" else _categorical)(column, rows)
-        distinct = column.finished(dtype_backend, self.has_nulls(key))
+            return _arrow_dictionary(column, rows) if dtype_backend == "pyarrow" else _categorical(column, rows, dates)
+        distinct = column.finished(dtype_backend, self.has_nulls(key), dates)
         return _take_values(distinct, codes).repeat(np.asarray(num_rows, np.intp))
 
     def _column(self, key: str) -> _Column:
@@ -178,19 +166,17 @@ class _Column:
     distinct: list[Any]
     codes: np.ndarray
 
-    def finished(self, dtype_backend: str, may_be_null: bool) -> Any:
+    def finished(self, dtype_backend: str, may_be_null: bool, dates: str = "objects") -> Any:
         """Return the distinct values as an array of the column's output type."""
         leaf = self.type.leaf("", 0) if may_be_null else _required(self.type)
-        target = schema_only_type(
-            choose_output_type(leaf, dtype_backend=dtype_backend, timezone=self.type.timezone), may_be_null=may_be_null
-        )
+        target = choose_output_type(leaf, dtype_backend=dtype_backend, timezone=self.type.timezone)
+        target = schema_only_type(apply_dates(target, dates), may_be_null=may_be_null)
         count = len(self.distinct)
         if target.storage == "binary":
             return to_array(target, DecodedColumn(arrays=[_binary(self.distinct)]), count)
         if self.type.physical == FIXED_LEN_BYTE_ARRAY:
             return to_array(target, DecodedColumn(np.frombuffer(b"".join(self.distinct), target.dtype)), count)
-        assert target.dtype is not None
-        return to_array(target, DecodedColumn(self.numbers().astype(target.dtype)), count)
+        return to_array(target, DecodedColumn(cast_stored(self.numbers(), target)), count)
 
     def numbers(self) -> np.ndarray:
         """Return the distinct values of a fixed-width type, as stored."""
@@ -223,8 +209,8 @@ def _take_values(distinct: Any, codes: np.ndarray) -> Any:
     return taken
 
 
-def _categorical(column: _Column, rows: np.ndarray) -> pd.Categorical:
-    values = column.finished("numpy", False)
+def _categorical(column: _Column, rows: np.ndarray, dates: str) -> pd.Categorical:
+    values = column.finished("numpy", False, dates)
     if values.dtype.kind == "f" and np.isnan(values).any():  # NaN cannot be a category
         kept = ~np.isnan(values)
         values, rows = values[kept], np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[rows]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numparq.expr.bound import BoundPredicate
+from numparq.expr.bind import domain_predicate
+from numparq.expr.bound import BoundPredicate, ComparisonPredicate
 from numparq.expr.evaluate import evaluate
-from numparq.expr.expression import And, Constant, Expression, Or
+from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Or
 from numparq.expr.literals import locate_literal
 from numparq.expr.matchers.vectors import ColumnVector
-from numparq.expr.normalize import all_of, any_of
+from numparq.expr.normalize import all_of, any_of, simplify
 from numparq.expr.sort_keys import KeyDomain, key_domain
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64
 from numparq.format.schema import Leaf
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from .columns import DatasetPartitions
 
-__all__ = ["PartitionPredicate", "evaluate_partition_predicates", "wrap_partition_predicates"]
+__all__ = ["PartitionComparison", "PartitionPredicate", "evaluate_partition_predicates", "wrap_partition_predicates"]
 
 Raw = str | None
 _DTYPES = {BOOLEAN: "u1", INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
@@ -67,6 +68,48 @@ class PartitionPredicate(Expression):
         return bool(self.evaluate([raw])[0]) if known is None else known
 
 
+class PartitionComparison(Expression):
+    """A bound comparison of two columns, at least one of which is a partition key.
+
+    ``keys`` are the ordinals of both among the partition keys, -1 for a column in the files, which ``domain`` is of.
+    """
+
+    __slots__ = ("keys", "partitions", "predicate")
+
+    def __init__(self, test: ComparisonPredicate, keys: tuple[int, int], partitions: DatasetPartitions) -> None:
+        self.predicate = test
+        self.keys = keys
+        self.partitions = partitions
+
+    def __repr__(self) -> str:
+        return repr(self.predicate)
+
+    def with_values(self, raws: Sequence[Raw]) -> Expression:
+        """Return the comparison for one file's texts of all keys: a predicate on the other column, or a Constant."""
+        test = self.predicate
+        sides = [(test.leaf, test.domain), (test.other, test.other_domain)]
+        texts = [raws[key] if key >= 0 else "" for key in self.keys]
+        if None in texts:
+            return Constant(False)
+        if min(self.keys) >= 0:
+            columns = {
+                leaf.index: _values(self.partitions, self.partitions.keys[key], leaf, [raw])
+                for (leaf, _), key, raw in zip(sides, self.keys, texts, strict=True)
+            }
+            return Constant(bool(evaluate(test, columns, 1)[0]))
+        which = self.keys.index(-1)
+        leaf, domain = sides[which]
+        key = self.keys[1 - which]
+        value = self.partitions.value(self.partitions.keys[key], texts[1 - which])
+        op = test.op if which == 0 else _SWAPPED[test.op]
+        literal = np.float64(value) if isinstance(value, float) else value  # typed numbers stay exact
+        named = ColumnPredicate(leaf.path, op, literal)
+        return simplify(domain_predicate(named, leaf, domain, test.negated, f"{test!r}, {op} {value!r}"))
+
+
+_SWAPPED = {"==": "==", "<": ">", "<=": ">="}
+
+
 def wrap_partition_predicates(
     bound: Expression, items: Sequence[DatasetFilterColumn], partitions: DatasetPartitions
 ) -> Expression:
@@ -76,8 +119,12 @@ def wrap_partition_predicates(
     if isinstance(bound, (And, Or)):
         return type(bound)(tuple(wrap_partition_predicates(part, items, partitions) for part in bound.parts))
     assert isinstance(bound, BoundPredicate)
-    key = items[bound.leaf.index].key
-    return bound if key < 0 else PartitionPredicate(bound, key, partitions)
+    keys = [items[leaf.index].key for leaf in bound.leaves]
+    if max(keys) < 0:
+        return bound
+    if isinstance(bound, ComparisonPredicate):
+        return PartitionComparison(bound, (keys[0], keys[1]), partitions)
+    return PartitionPredicate(bound, keys[0], partitions)
 
 
 def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw]) -> Expression:
@@ -87,6 +134,8 @@ def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw])
     """
     if isinstance(expression, PartitionPredicate):
         return Constant(expression.evaluate_one(values[expression.key]))
+    if isinstance(expression, PartitionComparison):
+        return expression.with_values(values)
     if not isinstance(expression, (And, Or)):
         return expression
     parts = [evaluate_partition_predicates(part, values) for part in expression.parts]

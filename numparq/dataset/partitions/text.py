@@ -21,7 +21,7 @@ __all__ = ["check_partition_column", "check_partition_type", "format_partition_v
 CANONICAL_TEXT_RULES: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
     "int": (re.compile(r"-?[0-9]{1,40}"), lambda text: str(int(text))),
     "float": (
-        re.compile(r"[-+]?([0-9]*\.?[0-9]+|[0-9]+\.)([eE][-+]?[0-9]+)?|-?(inf|infinity|nan)", re.IGNORECASE),
+        re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|-?(inf|infinity|nan)", re.IGNORECASE),
         lambda text: repr(float(text)),
     ),
     "decimal": (re.compile(r"-?[0-9]{1,80}(\.[0-9]{0,80})?"), lambda text: str(Fraction(text))),

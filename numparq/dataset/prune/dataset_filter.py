@@ -7,15 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.partitions.predicate import (
+    PartitionComparison,
     PartitionPredicate,
     evaluate_partition_predicates,
     wrap_partition_predicates,
 )
 from numparq.errors import SchemaError, error_context
 from numparq.expr.bind import bind
-from numparq.expr.bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
-from numparq.expr.dnf import as_expression
+from numparq.expr.bound import (
+    BloomPredicate,
+    BoundPredicate,
+    ComparisonPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+)
 from numparq.expr.expression import And, Constant, Expression, LiteralError, Or
+from numparq.expr.filters import as_expression
 from numparq.expr.normalize import all_of, any_of, simplify
 from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
 from numparq.expr.unwrap_cast import unwrap_cast
@@ -184,6 +192,8 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
     if isinstance(bound, (And, Or)):
         parts = [bind_to_file(part, places) for part in bound.parts]
         return all_of(parts) if isinstance(bound, And) else any_of(parts)
+    if isinstance(bound, (PartitionComparison, ComparisonPredicate)):
+        return _comparison(bound, places)
     assert isinstance(bound, BoundPredicate)
     place = places[bound.leaf.index]
     if place is None:  # all values are null: only IS NULL matches
@@ -193,6 +203,20 @@ def bind_to_file(bound: Expression, places: Sequence[FileFilterColumn | None]) -
     except LiteralError as error:
         message = f"{bound!r} cannot be evaluated on the column of this file: {error}"
         raise SchemaError(message, column=place.leaf.name) from None
+
+
+def _comparison(
+    bound: PartitionComparison | ComparisonPredicate, places: Sequence[FileFilterColumn | None]
+) -> Expression:
+    """Bind a comparison of two columns: its columns in files, which are compared as the file stores them."""
+    test, keys = (bound.predicate, bound.keys) if isinstance(bound, PartitionComparison) else (bound, (-1, -1))
+    for key, leaf, names in zip(keys, test.leaves, (("leaf", "domain"), ("other", "other_domain")), strict=True):
+        if key < 0:
+            place = places[leaf.index]
+            if place is None:
+                return Constant(False)
+            test = replace(test, **dict(zip(names, (place.leaf, place.domain), strict=True)))  # type: ignore[arg-type]
+    return PartitionComparison(test, keys, bound.partitions) if isinstance(bound, PartitionComparison) else test
 
 
 def _null(test: NullPredicate, place: FileFilterColumn) -> Expression:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numparq.column.projection import NestedProjection, select_column
+from numparq.column.projection import NestedProjection, select_column, unknown_column_error
 from numparq.expr.expression import ColumnName
-from numparq.expr.resolve import ColumnResolver, ResolvedColumn, resolve_column, unknown_column_error
+from numparq.expr.resolve import ColumnResolver, ResolvedColumn, resolve_column
 from numparq.expr.sort_keys import KeyDomain, key_domain
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
@@ -117,7 +117,7 @@ class PartitionKeyColumns(_FilterColumnResolver):
     def _resolve(self, name: ColumnName) -> DatasetFilterColumn:
         key = partition_key_ordinal(name, self._partitions)
         if key < 0:
-            raise unknown_column_error("the dataset", name, self._partitions.keys)
+            raise unknown_column_error(name, self._partitions.keys, "the dataset")
         return self._partition(key, self._partitions)
 
 
@@ -141,7 +141,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         if top in keys or top not in schema.positions:
             known = [*keys, *(column for column in schema.columns if column not in keys)]
             known += [leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000)))]
-            raise unknown_column_error("the dataset", name, known)
+            raise unknown_column_error(name, list(dict.fromkeys(known)), "the dataset")
         found = resolve_column(schema, name)
         leaf = replace(
             found.leaf,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numparq.dataset.partitions.predicate import PartitionPredicate
+from numparq.dataset.partitions.predicate import PartitionComparison, PartitionPredicate
 from numparq.errors import ParquetError
 from numparq.expr.bound import combine_results, describe
 from numparq.expr.expression import Expression
@@ -191,9 +191,12 @@ class MetadataFilePruner:
             if isinstance(test, PartitionPredicate):
                 kept: np.ndarray = test.evaluate([file.values[test.key] for file in files])[owners]
                 return kept
-            elsewhere = np.array(self._named.file_paths(test.leaf.index), object)[groups] != here
-            statistics = row_group_statistics(metadata, test.leaf, groups)
-            may_match: np.ndarray = predicate_may_match(test, statistics) | elsewhere
+            if isinstance(test, PartitionComparison):  # each file has values of its own
+                return np.ones(len(groups), np.bool_)
+            statistics = [row_group_statistics(metadata, leaf, groups) for leaf in test.leaves]
+            may_match = predicate_may_match(test, *statistics)
+            for leaf in test.leaves:
+                may_match |= np.array(self._named.file_paths(leaf.index), object)[groups] != here
             return may_match
 
         return combine_results(asked, answer, lambda value: np.full(len(groups), value))

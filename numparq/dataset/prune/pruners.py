@@ -11,13 +11,12 @@ import numpy as np
 from numparq.dataset.discover.files import DatasetListing
 from numparq.dataset.listing.files import DataFile, PartitionIndex
 from numparq.dataset.partitions.columns import DatasetPartitions
-from numparq.dataset.partitions.predicate import PartitionPredicate, wrap_partition_predicates
+from numparq.dataset.partitions.predicate import PartitionComparison, PartitionPredicate, wrap_partition_predicates
 from numparq.expr.bind import bind
 from numparq.expr.bound import describe, filter_leaves
-from numparq.expr.dnf import as_expression
 from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Not, Or
+from numparq.expr.filters import as_expression
 from numparq.expr.normalize import all_of, any_of, normalize
-from numparq.expr.parse import parse_filter
 from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.prune.match import containers_may_match
@@ -125,7 +124,7 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
     test = expression.part if isinstance(expression, Not) else expression
     if not isinstance(test, ColumnPredicate):
         return expression
-    if partition_key_ordinal(test.name, partitions) < 0:
+    if any(partition_key_ordinal(name, partitions) < 0 for name in test.names):
         return Constant(True)
     bound = bind(expression, keys, keys)  # type: ignore[arg-type]
     return wrap_partition_predicates(bound, keys.items, partitions)
@@ -145,17 +144,19 @@ def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) ->
         numbers: dict[str | None, int] = {}
         places = np.array([numbers.setdefault(values[asked.key], len(numbers)) for values in partitions], np.intp)
         return asked.evaluate(list(numbers))[places]
+    if isinstance(asked, PartitionComparison):
+        return np.array([asked.with_values(values) == Constant(True) for values in partitions], np.bool_)
     assert isinstance(asked, (And, Or))
     join = np.logical_and if isinstance(asked, And) else np.logical_or
     return reduce(join, (_answers(part, partitions) for part in asked.parts))
 
 
 def select_files(listing: DatasetListing, partitioning: Any, where: Any) -> list[DataFile]:
-    """Select the files of some partitions by ``where``: an expression, list of tuples, or filter text.
+    """Select the files of some partitions by ``where``, which takes the forms of `filters`.
 
-    Text is parsed as ``numparq plan --filter`` does. Raises ValueError if it names other than partition columns.
+    Raises ValueError if it names other than partition columns.
     """
-    asked = as_expression(parse_filter(where) if isinstance(where, str) else where)
+    asked = as_expression(where)
     partitions = DatasetPartitions.from_listing(listing, partitioning)
     for name in _names(asked):
         if partition_key_ordinal(name, partitions) < 0:
@@ -174,7 +175,7 @@ def _names(expression: Any) -> Iterator[Any]:
     elif isinstance(expression, Not):
         yield from _names(expression.part)
     elif isinstance(expression, ColumnPredicate):
-        yield expression.name
+        yield from expression.names
     elif not isinstance(expression, Constant):
         raise ValueError(f"where cannot have {expression!r}; use comparisons of partition columns")
 

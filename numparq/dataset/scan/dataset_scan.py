@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffers import DecodedColumn, DictionaryArray
+from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import ThreadScratch
 from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
-from numparq.errors import InvalidFileError, LimitError, ParquetError, error_context
+from numparq.errors import LimitError, ParquetError, error_context
 from numparq.expr.expression import Constant
 from numparq.format.schema import Leaf
-from numparq.scan.memory import check_memory_limit
+from numparq.scan.memory import check_memory_limit, scratch_limit
 from numparq.scan.options import ScanOptions
-from numparq.to_pandas.dictionary import keep_order_if_common
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.to_pandas.numbers import unmasked
 from numparq.to_pandas.strings import default_string_array
 from numparq.types.output_type import OutputType
 from numparq.util.arguments import thread_count
+from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .file_batch import FileBatchReader, batch_small_files
-from .file_reader import DatasetFileReader, UnexpectedNulls
+from .file_reader import DatasetFileReader
 from .projected_columns import DatasetColumns
+from .shared_memory import SharedMemory, concat_columns, merge_category_orders
 
 if TYPE_CHECKING:
     from numparq.format.open_file import OpenFile
     from numparq.plan.read_plan import ReadPlan
+    from numparq.scan.file_rows import FileRowReader
     from numparq.scan.predicate import ScanPredicate
 
 __all__ = ["DatasetScan", "DecodedRows", "FileSelection"]
@@ -116,6 +120,8 @@ class DatasetScan:
     ) -> None:
         self.table = table
         self._choices = choices
+        limit = choices.memory_limit
+        self._scratch_limit = None if limit is None else scratch_limit(limit, thread_count(choices.threads))
         columns = [table.selected[at] for at in table.stored_positions]
         self._matches: dict[int, dict[int, MappedColumn]] = {}
         for wanted in files:
@@ -127,42 +133,55 @@ class DatasetScan:
             for at, match in matches.items()
             if not match.is_same and not (match.column is None and isinstance(table.selected[at], Leaf))
         }
+        self._files = files
         self._ready: dict[FileSelection, DatasetFileReader] = {}
-        self._may_be_null = self._nullability(files)
-        self.output_types = self._settled()
 
-    def _nullability(self, files: Sequence[FileSelection]) -> list[bool]:
-        """Say of each leaf whether it may be null in a file."""
+    @cached_property
+    def may_be_null(self) -> list[bool]:
+        """Whether each leaf of the table may be null in a file, by the footers."""
         found = [False] * len(self.table.leaves)
-        for wanted in files:
-            part = self._ready[wanted] = self._made(wanted)
-            for place, answer in part.may_be_null().items():
-                found[place] = found[place] or answer
+        for wanted in self._files:
+            for place, answer in self._prepared(wanted).may_be_null().items():
+                found[place] = found[place] or bool(answer)
         return found
 
-    def _settled(self) -> list[OutputType]:
-        """Choose how each leaf is decoded; where statistics promise no nulls, with a way on if they lie."""
-        if all(self._may_be_null):
-            return self.table.schema_only_types(self._may_be_null)
-        otherwise = self.table.schema_only_types([True] * len(self._may_be_null))
-        targets = self.table.schema_only_types(self._may_be_null)
-        return [
-            target if target == other or target.nested else replace(target, on_null=other)
-            for target, other in zip(targets, otherwise, strict=True)
-        ]
+    @property
+    def _null_counts(self) -> list[int | None]:
+        """For each leaf of the table, 0 without nulls, 1 with nulls, and None if a file does not count them."""
+        found: list[int | None] = [0] * len(self.table.leaves)
+        for wanted in self._files:
+            for place, count in self._prepared(wanted).null_counts().items():
+                found[place] = None if count is None or found[place] is None else int(bool(found[place] or count))
+        return found
 
-    def set_threads(self, threads: int) -> None:
-        """Have no more than so many threads decode."""
+    @cached_property
+    def output_types(self) -> list[OutputType]:
+        """Schema-only type of each leaf of the table, the same for all parts of a stream."""
+        return self.table.schema_only_types(self.may_be_null)
+
+    def set_shares(self, threads: int, scratch_limit: int | None) -> None:
+        """Limit the decoding threads, and the scratch buffers of each."""
         self._choices = replace(self._choices, threads=threads)
+        self._scratch_limit = scratch_limit
 
     def file_reader(self, wanted: FileSelection) -> DatasetFileReader:
-        """Give the part of a file, its targets settled, to look at: what its rows take, say."""
-        part = self._ready.get(wanted) or self._made(wanted)
-        part.set_output_types(self.output_types)
-        return part
+        """Return the reader of a file in a stream, to look at: what its rows take, say."""
+        reader = self._prepared(wanted)
+        reader.set_output_types(self.output_types)
+        return reader
+
+    def file_rows(self, wanted: FileSelection) -> FileRowReader:
+        """Return the rows of a file, to plan them; output types, by the footers of all files, are not set."""
+        return self._prepared(wanted).rows
+
+    def _prepared(self, wanted: FileSelection) -> DatasetFileReader:
+        """Return the reader of a file, made once."""
+        if wanted not in self._ready:
+            self._ready[wanted] = self._made(wanted)
+        return self._ready[wanted]
 
     def _part(self, wanted: FileSelection) -> DatasetFileReader:
-        """Give the part of a file, to be used once: what was made to settle the dtypes serves the first read."""
+        """Return the reader of a file, to be used once."""
         return self._ready.pop(wanted, None) or self._made(wanted)
 
     def _made(self, wanted: FileSelection) -> DatasetFileReader:
@@ -180,31 +199,24 @@ class DatasetScan:
             )
 
     def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
-        """Read rows.
+        """Read the rows of some files into one frame, with the dtypes that one file of all these rows would have.
 
-        Parameters
-        ----------
-        files : sequence of FileSelection
-            Whose; some of those that the read was made for.
-        limit : int or None
-            At most so many rows, of those that satisfy their conditions.
-
-        Returns
-        -------
-        pandas.DataFrame
+        At most `limit` rows, of those that satisfy the predicate.
         """
-        while True:
-            try:
-                return self._frame([self._part(wanted) for wanted in files], limit)
-            except UnexpectedNulls as found:  # statistics that lie
-                assert not self._may_be_null[found.leaf], "each column can be found once only"
-                self._may_be_null[found.leaf] = True
-                self.output_types = self._settled()
+        null_counts = self._null_counts
+        types = self.table.output_types(null_counts)
+        is_filtered = self._choices.filters is not None or bool(self._choices.runtime_filters)
+        rows = self._decoded(files, limit, types, null_counts if is_filtered else [])
+        if self._choices.dtype_backend == "numpy":  # columns that were cast have schema-only types so far
+            for at in (self.table.leaf_slices[position].start for position in self._apart):
+                if types[at].array_kind not in ("masked", "masked_floats"):
+                    rows.made_columns[at] = unmasked(rows.made_columns[at])
+        return self.to_frame(rows)
 
     def count(self, files: Sequence[FileSelection]) -> int:
         """Count the rows that `read` would give, without decoding more than what their conditions ask."""
         parts = [self._part(wanted) for wanted in files]
-        with self._begun(parts) as each:
+        with self._begun(parts, self.output_types) as each:
             each(parts, lambda part: part.select(None))
             return sum(part.rows.num_rows for part in parts)
 
@@ -212,58 +224,51 @@ class DatasetScan:
         """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
         return [(wanted.file.source.name, self._part(wanted).rows.plan()) for wanted in files]
 
-    def _frame(self, parts: list[DatasetFileReader], limit: int | None) -> pd.DataFrame:
-        return self.to_frame(self._decoded(parts, limit))
-
     def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
         """Make the frame of rows that are decoded."""
         return self.table.to_frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made_columns)
 
     def decode(self, files: Sequence[FileSelection], limit: int | None = None) -> DecodedRows:
-        """Decode rows, as one part of all: parameters as of `read`.
+        """Decode rows as one part of a stream; parameters as of `read`.
 
-        Raises
-        ------
-        InvalidFileError
-            Where there are nulls though the statistics say that there are none: other parts have another dtype.
+        Raises InvalidFileError for nulls that the statistics exclude, because other parts have another dtype.
         """
-        try:
-            return self._decoded([self._part(wanted) for wanted in files], limit)
-        except UnexpectedNulls as found:
-            name = self.table.names[found.leaf]
-            message = "the column has nulls, but its statistics declare none"
-            raise InvalidFileError(message, column=name) from None
+        null_counts = [int(may) or None for may in self.may_be_null]
+        return self._decoded(files, limit, self.output_types, null_counts)
 
-    def _decoded(self, parts: list[DatasetFileReader], limit: int | None) -> DecodedRows:
-        table = self.table
+    def _decoded(
+        self,
+        files: Sequence[FileSelection],
+        limit: int | None,
+        types: Sequence[OutputType],
+        null_counts: Sequence[int | None],
+    ) -> DecodedRows:
+        """Decode rows as output types; `null_counts` are those of rows that a filter may have dropped, if any."""
+        table, dtypes = self.table, self._cast_dtypes() if self._apart else {}
+        parts = [self._part(wanted) for wanted in files]
         try:
-            with self._begun(parts) as each:
+            with self._begun(parts, types) as each:
                 parts = self._found(parts, each, limit)
                 self._check_memory(parts)
                 counts = [part.rows.num_rows for part in parts]
-                layout = allocate_blocks(self.output_types, sum(counts), table.index_leaves)
-                starts = dict(zip(map(id, parts), np.cumsum([0, *counts]).tolist(), strict=False))
-                decoded: dict[int, Any] = {}
-
-                def decode(part: DatasetFileReader | FileBatchReader) -> None:
-                    if isinstance(part, DatasetFileReader):
-                        decoded[id(part)] = part.decode(layout, starts[id(part)])
-                        return
-                    found = part.decode(layout, [starts[id(one)] for one in part.parts])
-                    decoded.update({id(one): (own, {}) for one, own in zip(part.parts, found, strict=True)})
-
-                each(batch_small_files(parts), decode)
+                memory = SharedMemory(allocate_blocks(types, sum(counts), table.index_leaves))
+                starts = dict(zip(parts, np.cumsum([0, *counts]).tolist(), strict=False))
+                shared = _decode_shared(parts, memory, starts, each)
+                to_cast: dict[DatasetFileReader, dict[int, Any]] = {}
+                if self._apart:
+                    each(parts, lambda part: to_cast.update({part: part.decode_cast_columns()}))
         except ParquetError:  # a LimitError is a MemoryError, too
             raise
         except MemoryError as error:
             raise LimitError(
                 f"not enough memory to read {len(parts):,} files into one frame; use numparq.Dataset.iter_batches"
             ) from error
-        in_order = [decoded[id(part)] for part in parts]
-        buffers = _joined(layout, [shared for shared, _ in in_order])
-        _settle_orders(layout, [shared for shared, _ in in_order])
-        table.restore_null_counts(buffers, [int(may) or None for may in self._may_be_null])
-        made = self._made_alone(parts, [alone for _, alone in in_order])
+        layout, in_order = memory.layout, [shared[part] for part in parts]
+        buffers = concat_columns(layout, in_order)
+        merge_category_orders(layout, in_order)
+        if null_counts:
+            table.restore_null_counts(buffers, null_counts)
+        made = self._made_alone(parts, [to_cast.get(part, {}) for part in parts], dtypes)
         made |= table.partition_arrays([part.ordinal for part in parts], counts)
         return DecodedRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
 
@@ -272,21 +277,25 @@ class DatasetScan:
         limit = self._choices.memory_limit
         if limit is not None:
             check_memory_limit(
-                [(part.memory_estimate(), part.rows.selections) for part in parts],
+                [(part.memory_estimate(self.table.virtual), part.rows.selections) for part in parts],
                 thread_count(self._choices.threads),
                 limit,
             )
 
     @contextmanager
-    def _begun(self, parts: Sequence[DatasetFileReader]) -> Iterator[Callable[[Iterable[Any], Any], None]]:
+    def _begun(
+        self, parts: Sequence[DatasetFileReader], types: Sequence[OutputType]
+    ) -> Iterator[Callable[[Iterable[Any], Any], None]]:
         """Get all parts ready; gives what does something for each of them, side by side where they are remote."""
-        local = ThreadScratch()
+        threads = thread_count(self._choices.threads)
+        local = ThreadScratch(self._scratch_limit)
         with ExitStack() as stack:
-            crew = stack.enter_context(WorkerPool(thread_count(self._choices.threads)))
+            progress = stack.enter_context(ProgressBar(self._choices.progress, "reading", "bytes"))
+            crew = stack.enter_context(WorkerPool(threads))
             are_remote = len(parts) > 1 and any(part.file.source.is_remote for part in parts)
             outer = stack.enter_context(WorkerPool(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
             for part in parts:
-                part.open(self.output_types, crew, local)
+                part.open(types, crew, local, progress)
                 stack.enter_context(closing(part.rows))
 
             def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
@@ -313,13 +322,12 @@ class DatasetScan:
             found.append(part)
         return found
 
-    def _made_alone(self, parts: Sequence[DatasetFileReader], alone: Sequence[dict[int, Any]]) -> dict[int, Any]:
-        """Put together the columns that each file has made for itself, as the dtype that they have in the table."""
-        if not self._apart:
-            return {}
-        dtypes = self.table.dtypes(self.output_types)
+    def _made_alone(
+        self, parts: Sequence[DatasetFileReader], alone: Sequence[dict[int, Any]], dtypes: Mapping[int, Any]
+    ) -> dict[int, Any]:
+        """Cast the columns that each file has decoded apart to the dtypes of the table, and concatenate them."""
         made = {}
-        for at in sorted(self._apart):
+        for at in dtypes:
             arrays = [
                 cast_column(
                     arrays.get(at),
@@ -336,6 +344,13 @@ class DatasetScan:
             made[self.table.leaf_slices[at].start] = _concatenated(arrays)
         return made
 
+    def _cast_dtypes(self) -> dict[int, Any]:
+        """Return the dtype, by the schema alone, that each cast column has in all files, by position."""
+        positions = sorted(self._apart)
+        table = self.table.select(positions)
+        may_be_null = [answer for at in positions for answer in self.may_be_null[self.table.leaf_slices[at]]]
+        return dict(zip(positions, table.dtypes(table.schema_only_types(may_be_null)), strict=True))
+
     def _virtual(self, parts: Sequence[DatasetFileReader], counts: Sequence[int]) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
         made: list[tuple[str, Any]] = []
@@ -349,26 +364,28 @@ class DatasetScan:
         return made
 
 
-def _joined(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]]) -> list[DecodedColumn]:
-    """Put together what the files have decoded of each leaf."""
-    made = []
-    for place in range(len(layout.targets)):
-        buffer = DecodedColumn(layout.values[place], layout.validity[place])
-        for part in parts:
-            if place in part:
-                buffer.null_count += part[place].null_count
-                buffer.arrays.extend(part[place].arrays)
-        made.append(buffer)
-    return made
+def _decode_shared(
+    parts: Sequence[DatasetFileReader],
+    memory: SharedMemory,
+    starts: Mapping[DatasetFileReader, int],
+    each: Callable[[Iterable[Any], Any], None],
+) -> dict[DatasetFileReader, dict[int, DecodedColumn]]:
+    """Decode all files into the table's memory, and leaves whose type a later file has changed once more."""
+    found: dict[DatasetFileReader, dict[int, DecodedColumn]] = {part: {} for part in parts}
 
+    def decode(reader: DatasetFileReader | FileBatchReader) -> None:
+        if isinstance(reader, DatasetFileReader):
+            found[reader].update(reader.decode(memory, starts[reader]))
+            return
+        for part, buffers in zip(
+            reader.parts, reader.decode(memory, [starts[part] for part in reader.parts]), strict=True
+        ):
+            found[part].update(buffers)
 
-def _settle_orders(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]]) -> None:
-    """Let Categoricals be ordered only where the files agree on the order."""
-    for place, target in enumerate(layout.targets):
-        if target.storage == "dictionary":
-            pieces = [part[place].arrays[0] for part in parts if place in part and part[place].arrays]
-            firsts = [piece.dictionary for piece in pieces if isinstance(piece, DictionaryArray)]
-            layout.targets[place] = keep_order_if_common(target, firsts)
+    readers = batch_small_files(parts)
+    while outdated := [reader for reader in readers if reader.is_outdated(memory)]:
+        each(outdated, decode)
+    return found
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.jobs.multi_group import MultiGroupScheduler
+from numparq.column.jobs.job import DecodeJob
+from numparq.column.jobs.schedule import JobScheduler
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
-from numparq.column.read.row_selection import RowSlice
-from numparq.errors import ParquetError
+from numparq.column.read.row_selection import SLICE_GROUP, RowSlices
+from numparq.errors import ParquetError, error_context
 from numparq.io.local_source import BytesSource
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, SLACK
-from numparq.to_pandas.frame import BlockLayout
 from numparq.types.output_type import fallback_type
 
 from .file_reader import DatasetFileReader
+from .shared_memory import FileMemory, SharedMemory
 
 __all__ = ["FileBatchReader", "batch_small_files"]
 
@@ -65,31 +66,38 @@ class _SmallFileGroup:
 class _BatchChunkTables:
     """The chunk tables of several files, whose bytes are behind one another; parameters as of `FileBatchReader`."""
 
-    def __init__(self, tables: Sequence[ChunkTables], starts: Sequence[int], owners: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, tables: Sequence[ChunkTables], starts: Sequence[int], owners: np.ndarray) -> None:
         self._tables = tables
         self._starts = starts
         self._owners = owners
 
-    def row_group_table(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
-        """Make the chunk table of some columns in one row group; see `ChunkTables`."""
-        which, own = self._own(rows)
-        table = self._tables[which].row_group_table(common, columns, own)
-        table[:, [C_START, C_END]] += self._starts[which]
-        return table
+    def chunk_table(self, template: np.ndarray, columns: np.ndarray, slices: RowSlices) -> np.ndarray:
+        """Build the chunk table of some columns for row slices; see `ChunkTables`."""
+        made = []
+        for which, own in self._by_file(slices):
+            table = self._tables[which].chunk_table(template, columns, own)
+            table[:, [C_START, C_END]] += self._starts[which]
+            made.append(table)
+        return np.concatenate(made)
 
-    def estimate_string_bytes(self, position: int, rows: RowSlice) -> int:
-        """Guess how many bytes values take; see `ChunkTables`."""
-        which, own = self._own(rows)
-        return self._tables[which].estimate_string_bytes(position, own)
+    def estimate_string_bytes(self, position: int, slices: RowSlices) -> int:
+        """Estimate the bytes of a BYTE_ARRAY column in row slices; see `ChunkTables`."""
+        return sum(self._tables[which].estimate_string_bytes(position, own) for which, own in self._by_file(slices))
 
     def num_rows(self, row_group: int) -> int:
-        """Give the rows of a row group."""
+        """Return the number of rows of a row group that is read."""
         which, group = self._owners[row_group]
-        return self._tables[which].num_rows(group)
+        count: int = self._tables[which].num_rows(int(group))
+        return count
 
-    def _own(self, rows: RowSlice) -> tuple[int, RowSlice]:
-        which, group = self._owners[rows.row_group]
-        return which, RowSlice(group, rows.start, rows.stop, rows.out)
+    def _by_file(self, slices: RowSlices) -> Iterator[tuple[int, RowSlices]]:
+        """Yield the slices of each file, which follow each other, with the row groups of the file."""
+        files, groups = self._owners[slices.table[:, SLICE_GROUP]].T
+        edges = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(files)]
+        for first, last in pairwise(edges):
+            own = slices.table[first:last].copy()
+            own[:, SLICE_GROUP] = groups[first:last]
+            yield int(files[first]), RowSlices(own)
 
 
 class FileBatchReader:
@@ -103,45 +111,37 @@ class FileBatchReader:
 
     def __init__(self, parts: Sequence[DatasetFileReader]) -> None:
         self.parts = parts
-        # Which part each row group is of, and its ordinal there.
-        self._owners = [(which, rows.row_group) for which, part in enumerate(parts) for rows in part.rows.selections]
+        # Which part each row group is of, and its ordinal there: int64 (row groups, 2).
+        owners = [(which, group) for which, part in enumerate(parts) for group in part.rows.row_groups]
+        self._owners = np.array(owners, np.int64).reshape(-1, 2)
 
-    def decode(self, layout: BlockLayout, firsts: Sequence[int]) -> list[dict[int, DecodedColumn]]:
-        """Decode the rows of all files.
+    def is_outdated(self, memory: SharedMemory) -> bool:
+        """Whether a leaf of the table is not decoded yet, or as another output type than its present one."""
+        return any(part.is_outdated(memory) for part in self.parts)
 
-        Parameters
-        ----------
-        layout : BlockLayout
-            The table's memory.
-        firsts : sequence of int
-            For each file, the row of the table that its first one becomes.
+    def decode(self, memory: SharedMemory, firsts: Sequence[int]) -> list[dict[int, DecodedColumn]]:
+        """Decode all outdated leaves of all files; the first row of each is row `firsts` of the table.
 
-        Returns
-        -------
-        list of dict of int to ColumnBuffer
-            For each file what it adds to the table's leaves, by their places.
+        Returns for each file what it adds to the table's leaves, by place.
         """
-        first = self.parts[0]
-        views = [part.file.source.view(0, part.file.source.size, 0) for part in self.parts]
-        data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
-        starts = list(accumulate((part.file.source.size for part in self.parts), initial=0))
-        context = first.rows.context_for(BytesSource(data))
-        tables = _BatchChunkTables([part.rows.chunk_tables for part in self.parts], starts, self._owners)
-        memory = first.shared_memory(layout)
-        maker = MultiGroupScheduler(context, tables, first.rows.leaves, memory)  # type: ignore[arg-type]
-        made = [part.fill_missing(layout, at) for part, at in zip(self.parts, firsts, strict=True)]
-        wanted = first.shared_leaves(layout)
-        for found in made:
+        made = [part.fill_missing(memory, at) for part, at in zip(self.parts, firsts, strict=True)]
+        view = self.parts[0].view(memory)
+        wanted = self.parts[0].outdated_leaves(view)
+        if not wanted:
+            return made
+        for part, found in zip(self.parts, made, strict=True):
+            part.set_decoded(view.places, view.targets)
             found.update({place: DecodedColumn() for place in wanted.values()})
         try:
-            jobs = maker.build_jobs(self._slices(firsts), wanted)
-            maker.run(jobs)
+            jobs = self._run(view, wanted, firsts)
         except ParquetError as error:
             raise self._named(error) from None
+        for part in self.parts:
+            part.rows.finish_progress()
+        failed: dict[int, int] = {}
         for job in jobs:
-            for column, status in job.retries.items():
-                memory.reallocate(column, fallback_type(memory.targets[column], status))
-            which, row_group = self._owners[job.row_group]
+            failed.update(job.retries)
+            which, row_group = self._owners[job.row_groups[0]].tolist()
             buffers = made[which]
             for piece in job.arrays:
                 if isinstance(piece, NestedLeaf):
@@ -149,17 +149,33 @@ class FileBatchReader:
             for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
                 buffers[wanted[column]].null_count += nulls
             buffers[wanted[job.columns[0]]].arrays.extend(job.arrays)
+        for column, status in failed.items():
+            with error_context(column=self.parts[0].rows.leaves[column].name):
+                view.reallocate(column, fallback_type(view.targets[column], status))
         return made
 
-    def _slices(self, firsts: Sequence[int]) -> list[RowSlice]:
-        """Give the rows, with row groups counted through, and where they go in the table."""
-        moved = ((rows, at) for part, at in zip(self.parts, firsts, strict=True) for rows in part.rows.selections)
-        return [RowSlice(number, 0, len(rows), at + rows.out) for number, (rows, at) in enumerate(moved)]
+    def _run(self, view: FileMemory, wanted: Collection[int], firsts: Sequence[int]) -> list[DecodeJob]:
+        first = self.parts[0]
+        views = [part.file.source.view(0, part.file.source.size, 0) for part in self.parts]
+        data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
+        starts = list(accumulate((part.file.source.size for part in self.parts), initial=0))
+        context = first.rows.context_for(BytesSource(data))
+        tables = _BatchChunkTables([part.rows.chunk_tables for part in self.parts], starts, self._owners)
+        maker = JobScheduler(context, tables, first.rows.leaves, view)  # type: ignore[arg-type]
+        jobs = maker.build_jobs(self._slices(firsts), wanted)
+        maker.run(jobs)
+        return jobs
+
+    def _slices(self, firsts: Sequence[int]) -> RowSlices:
+        """Return the rows, with row groups counted through, and where they go in the table."""
+        rows = np.concatenate([part.rows.slice_table(at) for part, at in zip(self.parts, firsts, strict=True)])
+        rows[:, SLICE_GROUP] = np.arange(len(rows))
+        return RowSlices(rows)
 
     def _named(self, error: ParquetError) -> ParquetError:
         """Say of which file an error is."""
         number = error.where.get("row_group")
         if isinstance(number, int):
-            which, error.where["row_group"] = self._owners[number]
+            which, error.where["row_group"] = self._owners[number].tolist()
             error.where["file"] = self.parts[which].name
         return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,55 +17,25 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.scan.file_rows import FileRowReader
-from numparq.scan.memory import MemoryEstimate
+from numparq.scan.memory import MemoryEstimate, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import ProjectedColumns
-from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
+from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .projected_columns import DatasetColumns
+from .shared_memory import FileMemory, SharedMemory
 
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
     from numparq.scan.predicate import ScanPredicate
 
-__all__ = ["DatasetFileReader", "UnexpectedNulls"]
+__all__ = ["DatasetFileReader"]
 
+_Answer = TypeVar("_Answer")
 _NOTHING = OutputType("null", "nulls", ArrowType("null"))
-
-
-class UnexpectedNulls(Exception):
-    """A column has nulls where the statistics say that there are none.
-
-    Parameters
-    ----------
-    leaf : int
-        Which leaf of the table.
-    """
-
-    def __init__(self, place: int) -> None:
-        super().__init__(place)
-        self.leaf = place
-
-
-class _SharedLayout:
-    """The frame's memory as one file sees it: of each of its leaves, where that is in the table; none behind those."""
-
-    def __init__(self, layout: BlockLayout, places: Sequence[int], targets: list[OutputType]) -> None:
-        alone = [None] * (len(targets) - len(places))
-        self.num_rows = layout.num_rows
-        self.targets = targets
-        self.blocks = layout.blocks
-        self.values = [*(layout.values[at] for at in places), *alone]
-        self.validity = [*(layout.validity[at] for at in places), *alone]
-        self.block_of = [*(layout.block_of[at] for at in places), *alone]
-        self.row_of = [*(layout.row_of[at] for at in places), *alone]
-        self._places = places
-
-    def reallocate(self, position: int, target: OutputType) -> None:
-        """Refuse: what other files have decoded is in this memory too."""
-        raise UnexpectedNulls(self._places[position])
 
 
 class DatasetFileReader:
@@ -116,6 +86,10 @@ class DatasetFileReader:
         self._places = [place for at in shared for place in _range(table.leaf_slices[at])]
         self._apart = [at for at in there if at in apart]
         self._missing = [at for at in matches if at not in there]
+        self._missing_places = [
+            table.leaf_slices[at].start for at in self._missing if isinstance(table.selected[at], Leaf)
+        ]
+        self._decoded_as: dict[int, OutputType] = {}  # by place in the table
         self._num_leaves = [len(projection_of([there[at]]).leaves) for at in self._apart]
         alone = [there[at] for at in self._apart]
         self._alone = ProjectedColumns(file, projection_of(alone), choices) if alone else None
@@ -128,17 +102,24 @@ class DatasetFileReader:
         """The file's."""
         return self.file.source.name
 
-    def may_be_null(self) -> dict[int, bool]:
-        """Say of the table's leaves, by their places, whether they may be null in this file's rows."""
-        answers = self.rows.may_be_null
-        found = dict(zip(self._places, answers, strict=False))
+    def may_be_null(self) -> dict[int, bool | int]:
+        """Return whether each of the table's leaves, by place, may be null in this file's rows."""
+        return self._table_answers(self.rows.may_be_null, True)
+
+    def null_counts(self) -> dict[int, int | None]:
+        """Return the null count of each of the table's leaves, by place; None if unknown."""
+        return self._table_answers(self.rows.null_counts, None)
+
+    def _table_answers(self, answers: Sequence[_Answer], of_nested: _Answer) -> dict[int, _Answer | int]:
+        """Return answers about the file's leaves by place in the table; `of_nested` is that of nested columns cast."""
+        found: dict[int, _Answer | int] = dict(zip(self._places, answers, strict=False))
         first = len(self._places)
         for at, count in zip(self._apart, self._num_leaves, strict=True):
-            is_flat = isinstance(self._table.selected[at], Leaf)
-            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), answers[first] or not is_flat))
+            of_leaf = answers[first] if isinstance(self._table.selected[at], Leaf) else of_nested
+            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), of_leaf))
             first += count
         for at in self._missing:
-            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), self.rows.num_rows > 0))
+            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), self.rows.num_rows))
         return found
 
     def set_output_types(self, targets: Sequence[OutputType]) -> None:
@@ -148,7 +129,9 @@ class DatasetFileReader:
             with error_context(file=self.name):
                 self.output_types += self._alone.schema_only_types(self.rows.may_be_null[len(self._places) :])
 
-    def open(self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch) -> None:
+    def open(
+        self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch, progress: ProgressBar
+    ) -> None:
         """Get ready.
 
         Parameters
@@ -159,69 +142,87 @@ class DatasetFileReader:
             The threads.
         local : ThreadScratch
             Their buffers.
+        progress : ProgressBar
+            Of the whole read.
         """
         self.set_output_types(targets)
-        self.rows.open(crew, self._choices.verify_crc, local)
+        self.rows.open(crew, self._choices.verify_crc, local, progress)
 
-    def memory_estimate(self) -> MemoryEstimate:
-        """Give what the file's rows take, once the targets are settled."""
-        groups = [rows.row_group for rows in self.rows.selections]
+    def memory_estimate(self, virtual: Sequence[str]) -> MemoryEstimate:
+        """Return the estimate of the file's rows with virtual columns, once the output types are set."""
+        groups = self.rows.row_groups
         as_objects = self._choices.dtype_backend != "pyarrow"
-        return MemoryEstimate(self.file, self.rows.leaves, self.output_types, groups, as_objects)
+        extra = virtual_row_bytes(virtual, self.name)
+        return MemoryEstimate(self.file, self.rows.leaves, self.output_types, groups, as_objects, extra)
 
     def select(self, limit: int | None) -> None:
         """Find the rows, at most so many."""
         with error_context(file=self.name):
             self.rows.select(self.output_types, limit)
 
-    def decode(self, layout: BlockLayout, first: int) -> tuple[dict[int, DecodedColumn], dict[int, Any]]:
-        """Decode the file's rows.
+    def is_outdated(self, memory: SharedMemory) -> bool:
+        """Whether a leaf of the table is not decoded yet, or as another output type than its present one."""
+        return bool(self._outdated(self._places, memory) or self._outdated(self._missing_places, memory))
 
-        Parameters
-        ----------
-        layout : BlockLayout
-            The table's memory.
-        first : int
-            The row of the table that the file's first one becomes.
+    def outdated_leaves(self, view: FileMemory) -> dict[int, int]:
+        """Return the leaves not decoded as their types in a view: places in the table, by own position."""
+        places = enumerate(self._places)
+        return {at: place for at, place in places if self._decoded_as.get(place) is not view.targets[at]}
 
-        Returns
-        -------
-        buffers : dict of int to DecodedColumn
-            What this file adds to the table's leaves, by their places.
-        alone : dict of int to array
-            The columns that it makes for itself, by their positions.
+    def _outdated(self, places: Sequence[int], memory: SharedMemory) -> list[int]:
+        targets = memory.layout.targets
+        return [place for place in places if self._decoded_as.get(place) is not targets[place]]
+
+    def set_decoded(self, places: Sequence[int], types: Sequence[OutputType]) -> None:
+        """Note as what leaves of the table were decoded."""
+        self._decoded_as.update(zip(places, types, strict=False))
+
+    def decode(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
+        """Decode all outdated leaves of the file's rows; its first row is row `first` of the table.
+
+        Returns what the file adds to the table's leaves, by place.
         """
         with error_context(file=self.name):
             self.file.check_unchanged()
-            try:
-                buffers = self._shared(layout, first)
-                alone = self._made_alone()
-            except ParquetError as error:
-                self.rows.chunk_tables.add_chunk_file(error)
-                raise
-        return buffers | self.fill_missing(layout, first), alone
+            view = self.view(memory)
+            wanted = self.outdated_leaves(view)
+            if not self.rows.num_rows:  # only the categories of its row group count
+                wanted = {at: place for at, place in wanted.items() if view.targets[at].entry_type is not None}
+            found = self._decode(view, wanted, first) if wanted else []
+        self.set_decoded(self._places, view.targets)
+        if self._alone is None:
+            self.rows.finish_progress()
+        return {place: found[at] for at, place in wanted.items()} | self.fill_missing(memory, first)
 
-    def fill_missing(self, layout: BlockLayout, first: int) -> dict[int, DecodedColumn]:
-        """Have the rows of flat columns that the file lacks be null; parameters as of `decode`."""
-        places = [
-            self._table.leaf_slices[at].start for at in self._missing if isinstance(self._table.selected[at], Leaf)
-        ]
-        return {place: _nulls(layout, place, first, self.rows.num_rows) for place in places}
+    def view(self, memory: SharedMemory) -> FileMemory:
+        """Return the table's memory for the file's own leaves."""
+        return memory.view(self._places, self.output_types[len(self._places) :])
 
-    def shared_memory(self, layout: BlockLayout) -> ReplaceableMemory:
-        """Give the table's memory for the file's own leaves."""
-        return _SharedLayout(layout, self._places, self.output_types)
+    def fill_missing(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
+        """Fill the outdated leaves of flat columns that the file lacks with nulls; parameters as of `decode`."""
+        places = self._outdated(self._missing_places, memory)
+        view = memory.view(places)
+        self.set_decoded(places, view.targets)
+        return {place: _nulls(view, at, first, self.rows.num_rows) for at, place in enumerate(places)}
 
-    def shared_leaves(self, layout: BlockLayout) -> dict[int, int]:
-        """Give the leaves that are decoded into the table's memory: their places in the table, by their own.
+    def decode_cast_columns(self) -> dict[int, Any]:
+        """Decode the columns that the file casts on its own, to one array each, by position in the table."""
+        if self._alone is None:
+            return {}
+        first = len(self._places)
+        targets = self.output_types[first:]
+        with error_context(file=self.name):
+            layout = allocate_blocks([*[_NOTHING] * first, *targets], self.rows.num_rows)
+            buffers = self._decode(layout, range(first, len(layout.targets)))[first:]
+            self.rows.finish_progress()
+            return dict(zip(self._apart, self._alone.to_arrays(targets, buffers, self.rows.num_rows), strict=True))
 
-        Without rows, those that have their categories from a dictionary.
-        """
-        return {
-            at: place
-            for at, place in enumerate(self._places)
-            if layout.num_rows or self.output_types[at].entry_type is not None
-        }
+    def _decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
+        try:
+            return self.rows.decode(memory, wanted, first)
+        except ParquetError as error:
+            self.rows.chunk_tables.add_chunk_file(error)
+            raise
 
     def joint_read_key(self) -> Hashable:
         """Give what is the same of files that can be decoded as one; None where this one cannot be with any other."""
@@ -231,32 +232,14 @@ class DatasetFileReader:
         rows = self.rows.joint_read_key
         return None if rows is None else (tuple(self._places), rows)
 
-    def _shared(self, layout: BlockLayout, first: int) -> dict[int, DecodedColumn]:
-        wanted = self.shared_leaves(layout)
-        if not self.rows.num_rows:  # of a row group of which no row is wanted, only categories are
-            wanted = {at: place for at, place in wanted.items() if self.output_types[at].entry_type is not None}
-        if not wanted:
-            return {}
-        found = self.rows.decode(self.shared_memory(layout), wanted, first)
-        return {place: found[at] for at, place in wanted.items()}
-
-    def _made_alone(self) -> dict[int, Any]:
-        if self._alone is None:
-            return {}
-        first = len(self._places)
-        targets = self.output_types[first:]
-        layout = allocate_blocks([*[_NOTHING] * first, *targets], self.rows.num_rows)
-        buffers = self.rows.decode(layout, range(first, len(layout.targets)))[first:]
-        return dict(zip(self._apart, self._alone.to_arrays(targets, buffers, self.rows.num_rows), strict=True))
-
 
 def _range(place: slice) -> range:
     return range(place.start, place.stop)
 
 
-def _nulls(layout: BlockLayout, place: int, first: int, count: int) -> DecodedColumn:
-    """Have rows of a flat column be null."""
-    target, values, validity = layout.targets[place], layout.values[place], layout.validity[place]
+def _nulls(memory: FileMemory, at: int, first: int, count: int) -> DecodedColumn:
+    """Fill rows of a flat leaf with nulls."""
+    target, values, validity = memory.targets[at], memory.values[at], memory.validity[at]
     if values is None:
         return DecodedColumn(null_count=count, arrays=[_null_piece(target, count)])
     fill = np.frombuffer(target.fill, values.dtype)[0] if target.fill else np.zeros(1, values.dtype)[0]

@@ -8,6 +8,7 @@ from typing import Any
 from numparq.column.buffers import DecodedColumn
 from numparq.column.projection import (
     NestedProjection,
+    check_categories,
     check_include,
     check_names,
     index_columns,
@@ -17,7 +18,7 @@ from numparq.column.projection import (
     unknown_column_error,
 )
 from numparq.dataset.partitions.columns import DatasetPartitions
-from numparq.errors import SchemaError
+from numparq.errors import SchemaError, error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
@@ -68,18 +69,21 @@ def project_columns(
     else:
         wanted = check_names(columns)
     selected: list[Leaf | NestedProjection] = merge_parts(
-        keys[name] if isinstance(name, str) and name in keys else _selected(schema, name, keys) for name in wanted
+        keys[name] if isinstance(name, str) and name in keys else _selected(prototype, name, keys) for name in wanted
     )
     own = [column for column in selected if not _is_partition(column)]
     selected += index_columns(schema, index, own)
-    return DatasetColumns(prototype, selected, choices, check_include(choices.include), partitions)
+    virtual = check_include(choices.include)
+    check_categories({*choices.categorical_names, *partitions.categories}, schema, [*keys, *virtual])
+    return DatasetColumns(prototype, selected, choices, virtual, partitions)
 
 
-def _selected(schema: Any, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
+def _selected(prototype: OpenFile, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
     try:
-        return select_column(schema, name)
+        with error_context(file=prototype.source.name):
+            return select_column(prototype.schema, name)
     except SchemaError:
-        raise unknown_column_error(name, [*schema.columns, *keys], "the dataset") from None
+        raise unknown_column_error(name, [*prototype.schema.columns, *keys], "the dataset") from None
 
 
 def _is_partition(column: Leaf | NestedProjection) -> bool:
@@ -149,11 +153,16 @@ class DatasetColumns(ProjectedColumns):
         """
         return {
             self.leaf_slices[at].start: self.partitions.column(
-                column.name, ordinals, counts, self._options.dtype_backend
+                column.name, ordinals, counts, self._options.dtype_backend, self._options.dates
             )
             for at, column in enumerate(self.selected)
             if _is_partition(column)
         }
+
+    def select(self, positions: Sequence[int]) -> DatasetColumns:
+        """Return some of the columns, by position, without virtual columns."""
+        selected = [self.selected[at] for at in positions]
+        return type(self)(self.schema_file, selected, self._options, (), self.partitions)
 
     def dtypes(self, targets: Sequence[OutputType]) -> list[Any]:
         """Give the dtype of each stored column, by its position among all; None for partition columns."""

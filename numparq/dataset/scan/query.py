@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, RowSlices
 from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.prune.dataset_filter import DatasetFilter
@@ -23,6 +24,8 @@ from .dataset_scan import DatasetScan, FileSelection
 from .projected_columns import DatasetColumns, project_columns
 
 __all__ = ["DatasetQuery"]
+
+_NO_ROWS = np.empty(0, np.int64)
 
 
 class DatasetQuery:
@@ -163,18 +166,22 @@ class DatasetQuery:
                 condition = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
             if slices:
                 found.append(FileSelection(file, at, slices, condition))
+        if not found and files and files[0].is_written_by_numparq and files[0].num_row_groups:
+            found = [FileSelection(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
         return found
 
 
-def _row_slices_of_files(files: Sequence[OpenFile], row_range: Any, limit: Any) -> list[list[RowSlice]]:
+def _row_slices_of_files(files: Sequence[OpenFile], row_range: Any, limit: Any) -> list[RowSlices]:
     """Return the row slices of each file; their output positions start at 0 in each."""
-    counts = [file.footer.row_group_num_rows.tolist() for file in files]
+    counts = [file.footer.row_group_num_rows for file in files]
     if row_range is None and limit is None:
         return [select_row_slices(each) for each in counts]
-    owners = [(at, group) for at, each in enumerate(counts) for group in range(len(each))]
-    made: list[list[RowSlice]] = [[] for _ in files]
-    for part in select_row_slices([count for each in counts for count in each], None, row_range, limit):
-        at, group = owners[part.row_group]
-        out = made[at][-1].out + len(made[at][-1]) if made[at] else 0
-        made[at].append(RowSlice(group, part.start, part.stop, out))
+    table = select_row_slices(np.concatenate([_NO_ROWS, *counts]), None, row_range, limit).table
+    firsts = np.cumsum([0, *map(len, counts)])
+    made = []
+    for first, stop in pairwise(firsts.tolist()):
+        part = table[table[:, SLICE_GROUP].searchsorted(first) : table[:, SLICE_GROUP].searchsorted(stop)].copy()
+        part[:, SLICE_GROUP] -= first
+        part[:, SLICE_OUT] -= part[:1, SLICE_OUT]
+        made.append(RowSlices(part))
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from numparq.dataset.partitions.columns import DatasetPartitions
@@ -13,7 +14,7 @@ from numparq.format.schema import Leaf
 from numparq.types.choose import choose_output_type, needs_arrow_hint
 from numparq.types.output_type import OutputType
 
-from .dataset_scan import DatasetScan, FileSelection
+from .dataset_scan import DatasetScan
 from .projected_columns import DatasetColumns
 
 __all__ = ["SchemaOnlyColumns", "SchemaOnlyPandasMetadata", "SchemaOnlyPartitions", "SchemaOnlyScan"]
@@ -32,9 +33,9 @@ class SchemaOnlyPandasMetadata(PandasMetadata):
         made.index, made.index_fields, made.column_levels, made.attrs = (), (), [], {}
         return made
 
-    def label(self, field: str) -> Any:
-        """Give the name of a column."""
-        return field
+    def labels(self, fields: Sequence[str]) -> list[Any]:
+        """Return the names of columns."""
+        return list(fields)
 
     def exact_label(self, field: str) -> Any:
         """Give the name of a column."""
@@ -70,6 +71,7 @@ class SchemaOnlyPartitions(DatasetPartitions):
 class SchemaOnlyScan(DatasetScan):
     """A read of many files whose dtypes do not depend on these."""
 
-    def _nullability(self, files: Sequence[FileSelection]) -> list[bool]:
-        self._ready.update({wanted: self._made(wanted) for wanted in files})
+    @cached_property
+    def may_be_null(self) -> list[bool]:
+        """Whether each leaf of the table is OPTIONAL, or inside of what is."""
         return [leaf.max_definition_level > 0 for leaf in self.table.leaves]

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
+from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.stream.batches import RangeLabels, drop_range_index
+from numparq.scan.stream.page_locations import PageLocator
 from numparq.scan.stream.units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
 from numparq.util.arguments import check_row_count
 
@@ -70,7 +71,8 @@ class DatasetUnitReader:
             leaves, targets = add_filter_columns(part.rows.leaves, part.output_types, wanted.predicate)
             groups = [rows.row_group for rows in wanted.slices]
             made = len(self._read.table.leaves) - len(part.rows.leaves)
-            costs = MemoryEstimate(wanted.file, leaves, targets, groups, as_objects, max(made, 0) * _MADE_BYTES)
+            extra = max(made, 0) * _MADE_BYTES + virtual_row_bytes(self._read.table.virtual, part.name)
+            costs = MemoryEstimate(wanted.file, leaves, targets, groups, as_objects, extra)
             self._known.append((leaves, targets, costs))
         everything = sum(
             costs.slice_bytes(wanted.slices) for wanted, (_, _, costs) in zip(self._files, self._known, strict=True)
@@ -82,7 +84,7 @@ class DatasetUnitReader:
             shares.has_exact_batches,
             shares.reads_ahead,
         )
-        self._read.set_threads(shares.threads)
+        self._read.set_shares(shares.threads, shares.scratch_limit)
 
     def _units(self) -> Iterator[DecodedRows]:
         """Decode one unit after the other; at least one, though it may be without rows."""
@@ -110,7 +112,8 @@ class DatasetUnitReader:
         unit: list[FileSelection] = []
         size = estimate = 0.0
         for wanted, (leaves, targets, costs) in zip(self._files, self._known, strict=True):
-            division = FileUnitPlan(wanted.file, leaves, targets, wanted.slices, costs, self._shares)
+            pages = PageLocator(wanted.file, leaves, targets, self._choices.verify_crc)
+            division = FileUnitPlan(pages, wanted.slices, costs, self._shares)
             division.set_inflation(self._inflation)
             for slices in division.units():
                 more = division.estimate_bytes(slices)
@@ -118,7 +121,7 @@ class DatasetUnitReader:
                     yield unit, estimate
                     unit, size, estimate = [], 0.0, 0.0
                     division.set_inflation(self._inflation)
-                is_whole = slices == list(wanted.slices)
+                is_whole = list(slices) == list(wanted.slices)
                 unit.append(
                     wanted if is_whole else FileSelection(wanted.file, wanted.ordinal, slices, wanted.predicate)
                 )

@@ -16,7 +16,7 @@ from .column_mapping import ColumnMapper, FieldKeyFunction, MappedColumn, field_
 from .fields import SchemaField, fields_of
 from .key_values import merge_geo_metadata, merge_pandas_metadata
 from .merge import merge_columns
-from .schema_file import build_schema_file, without_range_index
+from .schema_file import build_schema_file, with_todays_calendar, without_range_index
 from .schema_groups import (
     MAX_SHARED_GROUPS,
     SchemaGroup,
@@ -36,8 +36,8 @@ _kept = BoundedCache(16)
 class DatasetSchema:
     """One schema for many files; build it with `from_files`.
 
-    ``same_columns_as`` holds the schema keys of files with exactly the schema file's columns. ``fields`` are None
-    if the schema file is one of the files.
+    ``same_columns_as`` holds the schema keys of files with exactly the schema file's columns, in any calendar.
+    ``fields`` are None if the schema file is one of the files.
 
     Attributes
     ----------
@@ -54,10 +54,11 @@ class DatasetSchema:
         fields: Sequence[SchemaField] | None = None,
         kinds: Sequence[SchemaGroup] = (),
     ) -> None:
-        self.schema_file = prototype
+        self.schema_file = with_todays_calendar(prototype)
         self._known_fields = fields
         self._kinds = {kind.key: kind for kind in kinds}
-        self._like = frozenset(same_columns_as)
+        calendar = self.schema_file.schema.calendar
+        self._like = frozenset(key for key in same_columns_as if key.calendar == calendar)
         self._labels = labels
         self._keys: WeakKeyDictionary[OpenFile, SchemaKey] = WeakKeyDictionary()
         self._matchers: dict[SchemaKey, ColumnMapper] = {}
@@ -175,6 +176,7 @@ def _build_schema_file(
         keys,
         has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
         is_own=bool(kinds) and all(kind.file.is_written_by_numparq for kind in kinds),
+        calendar=kinds[0].key.calendar.without_rebase if kinds else None,
     )
 
 

@@ -140,7 +140,7 @@ def fields_of(file: OpenFile) -> list[SchemaField | None]:
     with error_context(file=file.source.name):
         if not part.is_cached or len(arrow or b"") > _KEPT_BYTES:
             return made()
-        return list(_kept.get_or_make((part, arrow), made))
+        return list(_kept.get_or_make((part, arrow, file.schema.calendar.int96_instants), made))
 
 
 def fields_of_schema(schema: Schema) -> list[SchemaField | None]:

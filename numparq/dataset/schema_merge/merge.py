@@ -141,6 +141,7 @@ def _hint_of(found: Sequence[FieldOfFile]) -> ArrowType | None:
 
 
 def _leaves(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: tuple[str, ...]) -> SchemaField:
+    found = _int96_in_zone(found)
     types = frozenset(value_type(_type(one.field)) for one in found)
     common = common_type(types)
     if common is not None and common.kind == "duration" and len(path) > 1 and len(types) > 1:
@@ -151,6 +152,19 @@ def _leaves(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: 
     return replace(
         found[0].field, storage=_stored(found, common), type=_dressed(found, common), dictionary=_dictionary(found)
     )
+
+
+def _int96_in_zone(found: Sequence[FieldOfFile]) -> Sequence[FieldOfFile]:
+    """Return INT96 fields, which have no time zone of their own, as instants beside timestamps that are instants."""
+    zones = [zone for one in found if (zone := _type(one.field).timezone)]
+    if not zones:
+        return found
+    return [
+        replace(one, field=replace(one.field, type=replace(_type(one.field), timezone=zones[0])))
+        if one.field.storage is not None and one.field.storage.physical == INT96
+        else one
+        for one in found
+    ]
 
 
 def _type(field: SchemaField) -> ArrowType:

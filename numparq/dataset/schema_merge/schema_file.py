@@ -6,15 +6,18 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from numparq.errors import SchemaError, error_context
+from numparq.format.footer.rewrite import encode_without_row_groups
 from numparq.format.key_values.arrow import encode_arrow_schema
 from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
+from numparq.format.schema import shared_schema
 from numparq.format.schema_node import SchemaNode, to_schema_elements
 from numparq.format.thrift.encode import encode_struct
 
 from .fields import SchemaField, to_arrow_field, to_schema_node
 
-__all__ = ["build_schema_file", "without_range_index"]
+__all__ = ["build_schema_file", "with_todays_calendar", "without_range_index", "without_rows"]
 
 _MAGIC = b"PAR1"
 # created_by of a schema file: numparq wrote not all of the files, or all (recognized by `OpenFile.is_own`).
@@ -22,11 +25,17 @@ _FOREIGN, _OWN = "numparq, uniting files", "numparq version 0, uniting files"
 
 
 def build_schema_file(
-    fields: Sequence[SchemaField], keys: Mapping[str, bytes], *, has_arrow_schema: bool, is_own: bool
+    fields: Sequence[SchemaField],
+    keys: Mapping[str, bytes],
+    *,
+    has_arrow_schema: bool,
+    is_own: bool,
+    calendar: SparkCalendar | None = None,
 ) -> OpenFile:
     """Build a schema file in memory: a Parquet file without rows; ``is_own`` if numparq wrote all files it stands for.
 
     ``keys`` are the key-value metadata without ``ARROW:schema``, which is added if ``has_arrow_schema``.
+    ``calendar`` is as of `OpenFile`.
     """
     nodes = [_storable(to_schema_node(field)) for field in fields]
     pairs = [{"key": key, "value": value} for key, value in keys.items()]
@@ -43,7 +52,18 @@ def build_schema_file(
             "created_by": _OWN if is_own else _FOREIGN,
         },
     )
-    return OpenFile(_MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC)
+    file = OpenFile(_in_a_file(footer))
+    file.calendar = calendar
+    return file
+
+
+def without_rows(file: OpenFile) -> bytes:
+    """Return a file with the footer of another one, but without row groups."""
+    return _in_a_file(encode_without_row_groups(file.footer))
+
+
+def _in_a_file(footer: bytes) -> bytes:
+    return _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
 
 
 def _storable(node: SchemaNode) -> SchemaNode:
@@ -64,6 +84,16 @@ def _storable(node: SchemaNode) -> SchemaNode:
     return made
 
 
+def with_todays_calendar(file: OpenFile) -> OpenFile:
+    """Return a file whose leaf columns are in the proleptic Gregorian calendar; itself if they are."""
+    todays = file.schema.calendar.without_rebase
+    if file.schema.calendar == todays:
+        return file
+    made = file.alias()
+    made.schema = shared_schema(file.footer.schema_elements, todays)
+    return made
+
+
 def without_range_index(file: OpenFile) -> OpenFile:
     """Return a file without the RangeIndex in its pandas metadata, which counts its own rows; itself if it has none.
 
@@ -73,7 +103,7 @@ def without_range_index(file: OpenFile) -> OpenFile:
         metadata = file.pandas_metadata
     if metadata is None or len(metadata.index_fields) == len(metadata.index):
         return file
-    made = copy.copy(file)
+    made = file.alias()
     made.pandas_metadata = _indexed_by_columns(metadata)
     return made
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from numparq.errors import error_context
+from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 
 from .fields import SchemaField, fields_of
@@ -38,6 +39,8 @@ class SchemaKey(NamedTuple):
         Key of the geometry columns (`geo_schema_key`).
     is_own : bool
         Whether numparq wrote the file.
+    calendar : SparkCalendar
+        Calendar of its days and instants.
     """
 
     schema: Hashable
@@ -45,6 +48,7 @@ class SchemaKey(NamedTuple):
     pandas_metadata: bytes | None
     geo_metadata: str | None
     is_own: bool
+    calendar: SparkCalendar
 
 
 def schema_key(file: OpenFile) -> SchemaKey:
@@ -55,7 +59,12 @@ def schema_key(file: OpenFile) -> SchemaKey:
     arrow = keys.get("ARROW:schema")
     known = None if arrow is None else _arrow_key(arrow)
     return SchemaKey(
-        schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo")), file.is_written_by_numparq
+        schema,
+        known,
+        _without_range(keys.get("pandas")),
+        geo_schema_key(keys.get("geo")),
+        file.is_written_by_numparq,
+        file.schema.calendar,
     )
 
 
@@ -98,7 +107,7 @@ class SchemaGroup:
         part, notes = self.file.footer.schema_elements, [self.keys.get(name) for name in SCHEMA_KEYS]
         if not part.is_cached or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
             return None
-        return part, *notes, self.file.is_written_by_numparq
+        return part, *notes, self.key.calendar, self.file.is_written_by_numparq
 
 
 def file_schema_key(file: OpenFile) -> SchemaKey:
@@ -116,9 +125,9 @@ def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> lis
 
 
 def have_same_columns(kinds: Sequence[SchemaGroup]) -> bool:
-    """Whether all groups have the same columns; their Arrow schemas may differ by the row counts of a RangeIndex."""
-    first = kinds[0]
-    return all(
-        kind.key._replace(arrow_schema=None) == first.key._replace(arrow_schema=None) and kind.fields == first.fields
-        for kind in kinds[1:]
-    )
+    """Whether all groups have the same columns, in any calendar.
+
+    Their Arrow schemas may differ by the row counts of a RangeIndex.
+    """
+    first, *others = (kind.key._replace(arrow_schema=None, calendar=kind.key.calendar.without_rebase) for kind in kinds)
+    return all(key == first and kind.fields == kinds[0].fields for key, kind in zip(others, kinds[1:], strict=True))

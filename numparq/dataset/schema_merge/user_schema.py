@@ -105,6 +105,8 @@ def parse_user_schema(schema: Any) -> list[SchemaField]:
 
     Raises TypeError for another form or type, ValueError for a duplicate name, SchemaError if Parquet has no such type.
     """
+    if not isinstance(schema, Iterable):
+        raise TypeError(f"schema must be a pyarrow.Schema, a sequence of fields or a dict, not {type(schema).__name__}")
     if isinstance(schema, Schema):
         return [field for field in fields_of_schema(schema) if field is not None]
     asked = _mapping(schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
@@ -14,6 +14,7 @@ from numparq.dataset.discover.open_files import open_files
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.listing.remote import RemoteLister
 from numparq.errors import InvalidFileError
+from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 
 from .split import SplitPart
@@ -31,10 +32,10 @@ def footer_digest(file: OpenFile) -> bytes:
 
 
 def stamp_file(file: DataFile, opened: OpenFile) -> DataFile:
-    """Return an open file with the size and version that identify it; raise InvalidFileError if it has changed."""
-    stamp = _stamp(opened)
-    opened.check_unchanged()
-    return file._replace(size=opened.source.size) if stamp is None else stamp_local_file(file, *stamp)
+    """Return an open file with the size and version that identify it, as they were when it was opened."""
+    if opened.stamp is None:
+        return file._replace(size=opened.source.size)
+    return stamp_local_file(file, *opened.stamp)
 
 
 def stamp_local_file(file: DataFile, size: int, modified: int) -> DataFile:
@@ -46,14 +47,11 @@ def stamp_local_file(file: DataFile, size: int, modified: int) -> DataFile:
     return file._replace(path=os.path.abspath(file.path), name=name, size=size, version=str(modified))
 
 
-def _stamp(file: OpenFile) -> tuple[int, int] | None:
-    """Return size and modification time of a local file; None for a remote one."""
-    return file.source.stamp() if hasattr(file.source, "stamp") else None
-
-
 @contextmanager
-def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[list[OpenFile]]:
-    """Open the files of a split until the context ends.
+def open_split_files(
+    parts: Sequence[SplitPart], filesystem: Any, calendar: SparkCalendar | None = None
+) -> Iterator[list[OpenFile]]:
+    """Open the files of a split until the context ends; `calendar` as of `OpenFile`.
 
     Raises FileNotFoundError, or InvalidFileError if size, modification time, ETag or footer changed since planning.
     """
@@ -61,7 +59,8 @@ def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[li
     if filesystem is not None:
         _check_remote(planned, filesystem)
     try:
-        files = open_files(DatasetListing(planned, filesystem=filesystem), planned)  # type: ignore[arg-type]
+        listing = DatasetListing(planned, filesystem=filesystem)  # type: ignore[arg-type]
+        files = open_files(listing, planned, calendar=calendar)
     except FileNotFoundError as error:
         raise _gone(planned, error) from None
     try:
@@ -74,9 +73,24 @@ def open_split_files(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[li
             file.close()
 
 
+def check_unchanged(parts: Iterable[SplitPart], filesystem: Any) -> None:
+    """Raise what `open_split_files` does if files are gone or have changed, without opening them: footers go unseen."""
+    planned = list({part.file.path: part.file for part in parts}.values())
+    if filesystem is not None:
+        _check_remote(planned, filesystem)
+        return
+    for file in planned:
+        try:
+            status = os.stat(file.path)
+        except FileNotFoundError as error:
+            raise _gone([file], error) from None
+        if (file.size, file.version) != (status.st_size, str(status.st_mtime_ns)):
+            raise InvalidFileError(_CHANGED, file=file.name)
+
+
 def _is_planned(part: SplitPart, file: OpenFile) -> bool:
     """Whether an open file is the planned one, by size, modification time and footer."""
-    stamp = _stamp(file)
+    stamp = file.stamp
     if stamp is not None and (part.file.size, part.file.version) != (stamp[0], str(stamp[1])):
         return False
     return part.digest is None or part.digest == footer_digest(file)

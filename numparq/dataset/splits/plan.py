@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ from numparq.dataset.scan.query import DatasetQuery
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
-from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.scan.file_rows import FileRowReader
 from numparq.scan.options import ScanOptions
 from numparq.util.worker_pool import WorkerPool
 
@@ -55,6 +56,12 @@ class SplitQuery(DatasetQuery):
         self.is_sampled = False
         super().__init__(contents, pruners, columns, choices)
 
+    @cached_property
+    def stored_leaves(self) -> list[Leaf]:
+        """Projected leaves in the schema file, without partition columns."""
+        table = self.scan.table
+        return [leaf for at in table.stored_positions for leaf in table.leaves[table.leaf_slices[at]]]
+
     def unpruned_selections(self) -> list[FileSelection]:
         """Return the selected files that footer statistics do not prune; only these are planned."""
         return self._prune_by_statistics()
@@ -79,7 +86,8 @@ def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: 
 
     The open files show which share of the bytes is read. Raises FileNotFoundError if a file is gone.
     """
-    files = _with_sizes([contents.files[at] for at in query.candidates], contents.listing.filesystem)
+    found = _with_sizes([contents.files[at] for at in query.candidates], contents.listing.filesystem)
+    files = [file for file in found if file.size or file.path in contents.listing.named_paths]
     share = _share(query)
     total = sum(int((file.size or 0) * share) for file in files)
     capacity = max(min(split_bytes, total // min_splits), 1)
@@ -107,7 +115,7 @@ def _share(query: SplitQuery) -> float:
     """Return the share of file bytes that the query reads, by the open files."""
     asked = everything = 0
     for wanted in query.file_selections:
-        rows = query.scan.file_reader(wanted).rows
+        rows = query.scan.file_rows(wanted)
         starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in wanted.slices])
         asked += int((ends - starts).sum())
         everything += wanted.file.source.size
@@ -133,6 +141,14 @@ def _byte_split(pieces: Sequence[tuple[int, SplitPart, int]]) -> Split:
     return Split(tuple(parts), None, sum(num_bytes for _, _, num_bytes in pieces))
 
 
+class PlannedRows(NamedTuple):
+    """Rows of one row group; `num_rows` and `num_bytes` count those that may match."""
+
+    rows: RowGroupRange
+    num_rows: int
+    num_bytes: int
+
+
 class PlannedFile(NamedTuple):
     """A planned file.
 
@@ -142,8 +158,10 @@ class PlannedFile(NamedTuple):
         The file, without rows yet.
     leaves : list of Leaf
         Leaf columns that are projected or filtered by.
-    groups : list of RowGroupPlan
+    groups : list of PlannedRows
         Row groups left after pruning.
+    plan : callable
+        Returns the read plan of these row groups, in the same order.
     is_exact : bool
         Whether all their rows match, as there is no filter.
     """
@@ -151,15 +169,13 @@ class PlannedFile(NamedTuple):
     part: SplitPart
     opened: OpenFile
     leaves: list[Leaf]
-    groups: list[RowGroupPlan]
+    groups: list[PlannedRows]
+    plan: Callable[[], ReadPlan]
     is_exact: bool
 
 
 class SplitPiece(NamedTuple):
-    """Rows of one row group that go to one split.
-
-    ``place`` is the index of the planned file; ``num_rows`` and ``num_bytes`` count rows that may match.
-    """
+    """Rows of one row group that go to one split; ``place`` is the index of the planned file."""
 
     place: int
     rows: RowGroupRange
@@ -196,21 +212,49 @@ def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
 
 
 def _planned_file(file: DataFile, query: SplitQuery, wanted: FileSelection) -> PlannedFile:
-    rows = query.scan.file_reader(wanted).rows
+    part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
+    if not wanted.predicate:
+        rows = _unfiltered_rows(query, wanted)
+        return PlannedFile(part, wanted.file, list(rows.leaves), _whole_row_groups(rows, wanted), rows.plan, True)
+    rows = query.scan.file_rows(wanted)
     plan = rows.plan()
     shown = {leaf.index for leaf in rows.leaves}
-    asked = wanted.predicate.leaves if wanted.predicate else []
-    leaves = [*rows.leaves, *(leaf for leaf in asked if leaf.index not in shown)]
-    part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
-    return PlannedFile(part, wanted.file, leaves, list(plan.left), not wanted.predicate)
+    leaves = [*rows.leaves, *(leaf for leaf in wanted.predicate.leaves if leaf.index not in shown)]
+    return PlannedFile(part, wanted.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
+
+
+def _unfiltered_rows(query: SplitQuery, wanted: FileSelection) -> FileRowReader:
+    """Return the rows of a file; without mapping columns if all files have the same, which takes most of the time."""
+    if not query.schema.is_from_file:
+        return query.scan.file_rows(wanted)
+    return FileRowReader(wanted.file, query.stored_leaves, wanted.slices)
+
+
+def _whole_row_groups(rows: FileRowReader, wanted: FileSelection) -> list[PlannedRows]:
+    """Return the row groups that have rows, with the bytes of their column chunks."""
+    groups = [part.row_group for part in wanted.slices if len(part)]
+    starts, ends = rows.chunk_tables.byte_ranges(groups)
+    sizes = (ends - starts).sum(axis=1).tolist()
+    counts = [rows.chunk_tables.num_rows(group) for group in groups]
+    return [
+        PlannedRows(RowGroupRange(group, 0, count), count, size)
+        for group, count, size in zip(groups, counts, sizes, strict=True)
+    ]
+
+
+def _planned_rows(group: RowGroupPlan) -> PlannedRows:
+    rows = RowGroupRange(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
+    return PlannedRows(rows, group.rows.count, group.num_bytes)
 
 
 def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitPiece]:
     """Yield the selected rows of a file, with large row groups divided."""
-    for whole in file.groups:
-        for group in divide_row_group(file.opened, file.leaves, whole, capacity):
-            rows = RowGroupRange(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
-            yield SplitPiece(place, rows, group.rows.count, group.num_bytes)
+    for at, group in enumerate(file.groups):
+        if group.num_bytes <= capacity:
+            yield SplitPiece(place, *group)
+            continue
+        for part in divide_row_group(file.opened, file.leaves, file.plan().left[at], capacity):
+            yield SplitPiece(place, *_planned_rows(part))
 
 
 def _row_split(files: Sequence[PlannedFile], pieces: Sequence[SplitPiece]) -> Split:

@@ -15,6 +15,7 @@ from numparq.dataset.scan.dataset_scan import FileSelection
 from numparq.dataset.scan.projected_columns import project_columns
 from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
 from numparq.dataset.scan.units import DatasetUnitReader
+from numparq.expr.filters import as_expression
 from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
     from numparq.column.projection import NestedProjection
     from numparq.dataset.discover.snapshot import DatasetSnapshot
+    from numparq.expr.expression import Expression
     from numparq.expr.runtime_filter import RuntimeFilter
+    from numparq.format.key_values.spark import SparkCalendar
     from numparq.format.schema import Leaf, Schema
 
 __all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
@@ -49,6 +52,7 @@ class SplitReadSpec:
     columns: list[Any] | None
     options: ScanOptions
     filesystem: Any = None
+    calendar: SparkCalendar | None = None
 
     @classmethod
     def from_snapshot(
@@ -57,7 +61,7 @@ class SplitReadSpec:
         """Build the specification from a snapshot whose partition columns are `SchemaOnlyPartitions`."""
         partitions = contents.partitions
         assert isinstance(partitions, SchemaOnlyPartitions)
-        return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
+        return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem, contents.calendar)
 
 
 class SplitReader:
@@ -171,6 +175,22 @@ class SplitReader:
         choices = self._wish.options
         return DatasetFilter(choices.filters, self._wish.serialized_schema.schema, self._keys, choices.runtime_filters)
 
+    @property
+    def predicate(self) -> Expression:
+        """Filter, bound to the columns of the table; true without one."""
+        return self._filter.predicate
+
+    @property
+    def filters(self) -> Expression | None:
+        """Filter, not bound to columns; None without one."""
+        filters = self._wish.options.filters
+        return None if filters is None else as_expression(filters)
+
+    @property
+    def filter_names(self) -> list[str]:
+        """Names of the columns, not of partitions, that the filters read."""
+        return self._filter.names
+
     # --- rows --------------------------------------------------------------------------------------------------------
 
     def frame(self, split: Split) -> pd.DataFrame:
@@ -279,7 +299,7 @@ class SplitReader:
         self, split: Split, choices: ScanOptions, selected: Sequence[Leaf | NestedProjection]
     ) -> Iterator[tuple[SchemaOnlyScan, list[FileSelection]]]:
         """Open the files of a split, and prepare a scan of columns."""
-        with open_split_files(split.parts, self._wish.filesystem) as files:
+        with open_split_files(split.parts, self._wish.filesystem, self._wish.calendar) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
             virtual = self._selected[1] if choices.include else []
             table = SchemaOnlyColumns(self.schema_file, list(selected), choices, virtual, partitions)

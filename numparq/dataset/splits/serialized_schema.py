@@ -11,16 +11,13 @@ from numparq.dataset.scan.schema_only import SchemaOnlyPandasMetadata
 from numparq.dataset.schema_merge.column_mapping import FieldKeyFunction, field_key_function, field_keys
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.dataset.schema_merge.fields import SchemaField, fields_of
-from numparq.dataset.schema_merge.schema_file import build_schema_file
+from numparq.dataset.schema_merge.schema_file import build_schema_file, with_todays_calendar, without_rows
 from numparq.dataset.schema_merge.schema_groups import SchemaKey, schema_key
 from numparq.dataset.schema_merge.user_schema import conform_columns
 from numparq.errors import SchemaError
-from numparq.format.footer.rewrite import encode_without_row_groups
 from numparq.format.open_file import OpenFile
 
 __all__ = ["SerializedSchema", "UnseenFiles"]
-
-_MAGIC = b"PAR1"
 
 
 class SerializedSchema:
@@ -31,22 +28,24 @@ class SerializedSchema:
 
     def __init__(self, schema: DatasetSchema, resolve: str, unknown: UnseenFiles | None = None) -> None:
         made = schema if unknown is None else _nullable(schema, field_key_function(resolve))
-        footer = encode_without_row_groups(made.schema_file.footer)
-        self._file = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
+        self._file = without_rows(made.schema_file)
+        self._calendar = made.schema_file.schema.calendar
         self._fields = None if made.is_from_file else [field for field in made.fields if field is not None]
         self._resolve = resolve
         self._unknown = unknown
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._file, self._fields, self._resolve, self._unknown
+        return self._file, self._calendar, self._fields, self._resolve, self._unknown
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._file, self._fields, self._resolve, self._unknown = state
+        self._file, self._calendar, self._fields, self._resolve, self._unknown = state
 
     @cached_property
     def schema(self) -> DatasetSchema:
         """The schema; its schema file has no rows and no index, and columns keep the names in the files."""
         prototype = OpenFile(self._file)
+        prototype.calendar = self._calendar
+        prototype = with_todays_calendar(prototype)
         like = [schema_key(prototype)] if self._fields is None else []
         prototype.pandas_metadata = SchemaOnlyPandasMetadata.from_metadata(prototype.pandas_metadata)
         return DatasetSchema(prototype, like, field_key_function(self._resolve), self._fields)
@@ -72,7 +71,11 @@ def _nullable(schema: DatasetSchema, labels: FieldKeyFunction) -> DatasetSchema:
     keys = dict(schema.schema_file.footer.key_value_metadata)
     has_arrow_schema = keys.pop("ARROW:schema", None) is not None
     made = build_schema_file(
-        fields, keys, has_arrow_schema=has_arrow_schema, is_own=schema.schema_file.is_written_by_numparq
+        fields,
+        keys,
+        has_arrow_schema=has_arrow_schema,
+        is_own=schema.schema_file.is_written_by_numparq,
+        calendar=schema.schema_file.schema.calendar,
     )
     return DatasetSchema(made, (), labels, fields)
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.column.projection import check_names
 from numparq.dataset.discover.snapshot import DatasetSnapshot
+from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter
 from numparq.dataset.prune.pruners import FilePruner
 from numparq.dataset.scan.schema_only import SchemaOnlyPartitions
-from numparq.expr.dnf import as_expression
+from numparq.expr.filters import as_expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
+from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_positive_int, check_row_count
@@ -24,6 +26,7 @@ from .split import Split
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.format.key_values.spark import SparkCalendar
 
 __all__ = ["SplitTable", "split_table"]
 
@@ -120,22 +123,28 @@ def split_table(
     partitioning: Any = "hive",
     schema: Any = None,
     resolve: str = "name",
+    table_format: str = "auto",
+    file_filter: FileFilter = ALL_FILES,
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     pruners: Sequence[FilePruner] = (),
     include: Sequence[str] = (),
     dtype_backend: str = "numpy",
+    dates: str = "objects",
     variants: str = "values",
     verify_crc: bool = True,
     threads: int | None = 1,
+    calendar: SparkCalendar | None = None,
 ) -> SplitTable:
     """Divide a table into splits, to be read by separate processes.
 
     Parameters
     ----------
-    path, schema, resolve, storage_options, filesystem, pruners
+    path, schema, resolve, table_format, storage_options, filesystem, pruners
         As in `numparq.Dataset`.
-    columns, filters, include, dtype_backend, variants, verify_crc
+    file_filter : FileFilter
+        Files by name and modification time (`numparq.dataset.listing.file_filter.FileFilter`).
+    columns, filters, include, dtype_backend, dates, variants, verify_crc
         As in `numparq.read_parquet`. Rows come back exactly filtered.
     runtime_filters : RuntimeFilter, or iterable of these
         As in `numparq.read_parquet`; each must have arrived. They prune files here, and row groups, pages and rows
@@ -153,6 +162,8 @@ def split_table(
         (`numparq.dataset.discover.files.DatasetListing`) and returns the types of Hive partition columns as a dict.
     threads : int, default 1
         Number of threads that read a split; None as in `numparq.read_parquet`.
+    calendar : SparkCalendar, optional
+        Calendar of files that do not say, and whether INT96 are instants; by default as in `numparq.read_parquet`.
 
     Returns
     -------
@@ -171,6 +182,7 @@ def split_table(
         filters=None if filters is None else as_expression(filters),
         runtime_filters=check_arrived(runtime_filters),
         dtype_backend=dtype_backend,
+        dates=dates,
         include=tuple(include),
         variants=variants,
         verify_crc=verify_crc,
@@ -183,7 +195,9 @@ def split_table(
     columns = None if columns is None else check_names(columns)
 
     def divided() -> SplitTable:
-        contents = _contents(path, partitioning, schema, resolve, storage_options, filesystem)
+        place = OpenedPath(path, storage_options, filesystem)
+        contents = _contents(place, partitioning, schema, resolve, table_format, file_filter)
+        contents.calendar = calendar
         try:
             query = SplitQuery(contents, pruners, columns, choices, plan_files)
             unknown = UnseenFiles(schema is not None, contents.partitions.keys) if query.is_sampled else None
@@ -201,11 +215,11 @@ def split_table(
 
 
 def _contents(
-    path: PathOrPaths, partitioning: Any, schema: Any, resolve: str, options: StorageOptions, filesystem: Any
+    path: OpenedPath, partitioning: Any, schema: Any, resolve: str, table_format: str, file_filter: FileFilter
 ) -> DatasetSnapshot:
     """List the files, and set the types of partition columns, none of them a Categorical."""
     given = "hive" if callable(partitioning) else partitioning
-    contents = DatasetSnapshot(path, given, None, schema, resolve, options, filesystem, None)
+    contents = DatasetSnapshot(path, given, None, schema, resolve, None, table_format, file_filter)
     types = partitioning(contents.listing) if callable(partitioning) else given
     contents.partitions = SchemaOnlyPartitions.from_listing(contents.listing, types)
     return contents

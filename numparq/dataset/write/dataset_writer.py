@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numparq.dataset.commit.local_stage import LocalJob
-from numparq.dataset.commit.record import CommitChanges, data_file_name
+from numparq.dataset.commit.record import CommitChanges
 from numparq.dataset.commit.remote_stage import RemoteJob
 from numparq.dataset.listing.files import DirectoryListing
-from numparq.dataset.partitions.partitioning import format_hive_path
+from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
 from numparq.errors import error_context
+from numparq.file.append_schema import check_columns
 from numparq.file.category_order import CategoryOrder
-from numparq.file.writer import ParquetWriter, WriterContext, check_columns
+from numparq.file.writer import ParquetWriter, WriterContext
+from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.open_file import OpenFile
 from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
-from numparq.io.filesystem import resolve_paths
-from numparq.typing import PathLike, StorageOptions
-from numparq.util.arguments import check_optional_positive_int
+from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.typing import FrameOrArrow, PathLike, StorageOptions
+from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
 from numparq.util.transaction import TransactionalWriter
 
-from .existing_data import EXISTING_DATA_BEHAVIORS, check_empty, check_schemas_compatible, plan_changes
+from .existing_data import (
+    EXISTING_DATA_BEHAVIORS,
+    check_empty,
+    check_keeps_nothing,
+    check_schemas_compatible,
+    plan_changes,
+)
 from .metadata_file import encode_metadata_files, parse_footer
-from .partition_files import FileLimits, PartitionedFileWriter, RollingFileWriter
-from .partition_frame import FramePartitioner, PartitionValues, partition_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .partition_files import FileLimits, PartitionedFileWriter, PartitionFiles
+from .partition_frame import (
+    FramePartitioner,
+    PartitionedFrame,
+    PartitionValues,
+    partition_frame,
+    partition_table,
+)
 
 __all__ = ["DatasetWriter", "write_dataset"]
 
@@ -40,8 +51,9 @@ __all__ = ["DatasetWriter", "write_dataset"]
 class DatasetWriter(TransactionalWriter):
     """Writes frames into a dataset: a directory of many files.
 
-    A frame may change again once `write` returns. Its rows enter the dataset with `close`, together with those of all
-    other frames. Leaving a ``with`` block by an exception leaves the dataset as it was.
+    A frame may change again once `write` returns. Its rows enter the dataset when the ``with`` block ends, together
+    with those of all other frames. Leaving it by an exception leaves the dataset as it was. A writer that is never
+    closed loses its rows, with a ResourceWarning.
 
     Parameters
     ----------
@@ -62,7 +74,7 @@ class DatasetWriter(TransactionalWriter):
     write_metadata_file : bool, default False
         Whether to write ``_metadata`` with the footers of all files, and ``_common_metadata`` with the schema. If not,
         those of earlier writes are removed, because they would be out of date.
-    threads, progress, storage_options, filesystem
+    keep_replaced, table_format, threads, progress, storage_options, filesystem
         As in `numparq.to_parquet`.
     **options
         Options of each file, as in `numparq.ParquetWriter`.
@@ -74,6 +86,8 @@ class DatasetWriter(TransactionalWriter):
     SchemaError
         If a partition column is missing or its values cannot be directory names; if frames have different columns; or
         if existing files are partitioned by other columns.
+    UnsupportedError
+        If the directory belongs to a table of another system (``docs/table-formats.md``).
 
     Examples
     --------
@@ -97,8 +111,10 @@ class DatasetWriter(TransactionalWriter):
         max_rows_per_file: int | None = None,
         max_bytes_per_file: int | None = None,
         write_metadata_file: bool = False,
+        keep_replaced: float = 0,
+        table_format: str = "auto",
         threads: int | None = None,
-        progress: bool | None = None,
+        progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
@@ -108,9 +124,11 @@ class DatasetWriter(TransactionalWriter):
                 f"existing_data_behavior must be one of {', '.join(EXISTING_DATA_BEHAVIORS)}, "
                 f"not {existing_data_behavior!r}"
             )
-        self._schema, self._behavior, self._options = schema, existing_data_behavior, options
+        check_flag(write_metadata_file, "write_metadata_file")
+        ParquetWriter(None, **options, threads=1, progress=False).abort()  # raises for wrong options
+        self._schema, self._behavior = schema, existing_data_behavior
         self._columns = FramePartitioner(_labels(partition_cols))
-        self._row_group_size = FileLimits(
+        limits = FileLimits(
             check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
             check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
         )
@@ -119,16 +137,17 @@ class DatasetWriter(TransactionalWriter):
         self._nodes: list[SchemaNode] | None = None
         self._sample: bytes | None = None  # a file of the same columns, without rows
         self._order = CategoryOrder()
-        self._closed = False
         self._workshop = WriterContext(threads, progress)
-        self._spread = PartitionedFileWriter(
-            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.pool
+        self._table_format = table_format
+        keep_seconds = check_seconds(keep_replaced, "keep_replaced")
+        place = _resolve_folder(path, table_format, storage_options, filesystem)
+        self._job = _job(place, keep_seconds, alone=existing_data_behavior != "overwrite_or_ignore")
+        make_writer = partial(ParquetWriter, context=self._workshop, **options)
+        files = PartitionFiles(
+            self._job.id, self._job.create_file, make_writer, limits, keep_footers=self._keep_footers
         )
-        try:
-            self._job = _job(path, storage_options, filesystem, existing_data_behavior != "overwrite_or_ignore")
-        except BaseException:
-            self._end()
-            raise
+        self._spread = PartitionedFileWriter(files.writer_of, self._columns.folder, self._workshop.pool)
+        self._begin_writing()
         try:
             if existing_data_behavior == "error":
                 check_empty(self._job.base, self._job.list_files().files)
@@ -138,28 +157,34 @@ class DatasetWriter(TransactionalWriter):
 
     # --- frames -----------------------------------------------------------------------------------------------------
 
-    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
-        """Write a frame.
+    def write(self, df: FrameOrArrow, index: bool | None = None) -> None:
+        """Write a frame, or Arrow data, which are read in parts of a row group.
 
         Parameters
         ----------
-        df : pandas.DataFrame
-            Frame with the columns of the first frame.
+        df : pandas.DataFrame, or Arrow data such as a polars.DataFrame
+            Rows with the columns of the first ones.
         index : bool, optional
             As in `numparq.to_parquet`, except that a RangeIndex is kept only if it has a name, and then as a column.
         """
-        if self._closed:
-            raise ValueError("the writer is closed")
+        self._check_writing()
         try:
-            frame = partition_frame(df, self._columns, index, self._schema)
-            self._check(frame.whole)
-            self._workshop.progress.add_total(len(df))
-            for batch in frame.batches():
-                self._written |= {stretch.values for stretch in batch}
-                self._spread.write(batch)
+            for frame in self._partition(df, index):
+                self._check(frame.whole)
+                self._workshop.progress.add_total(frame.whole.num_rows)
+                for batch in frame.batches():
+                    self._written |= {stretch.values for stretch in batch}
+                    self._spread.write(batch)
         except BaseException:  # part of the frame may be written already
             self.abort()
             raise
+
+    def _partition(self, df: FrameOrArrow, index: bool | None) -> Iterator[PartitionedFrame]:
+        if is_arrow_data(df):
+            for table in read_tables(df, DEFAULT_ROW_GROUP_ROWS, index):
+                yield partition_table(table, self._columns, self._schema)
+        else:
+            yield partition_frame(df, self._columns, index, self._schema)
 
     def _check(self, taken: ShreddedFrame) -> None:
         """Raise SchemaError if the columns of a frame differ from those of the first."""
@@ -171,22 +196,13 @@ class DatasetWriter(TransactionalWriter):
                 self._sample = _without_rows(taken)
         check_columns(nodes, self._nodes)
 
-    def _new_part(self, folder: str) -> RollingFileWriter:
-        start = f"{folder}/" if folder else ""
-        return RollingFileWriter(
-            lambda number: start + data_file_name(self._job.id, number),
-            self._job.create_file,
-            partial(ParquetWriter, context=self._workshop, **self._options),
-            self._row_group_size,
-            self._keep_footers,
-        )
-
     # --- close and abort --------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Complete all files, and commit them together."""
-        if self._closed:
+        if not self._process:
             return
+        self._check_writing()
         try:
             self._spread.close()
             with error_context(file=self._job.base):
@@ -194,10 +210,12 @@ class DatasetWriter(TransactionalWriter):
         except BaseException:
             self.abort()
             raise
-        self._end()
+        self._end_writing()
+        self._workshop.close()
 
     def _changes(self, found: DirectoryListing) -> CommitChanges:
         gone_of, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
+        check_no_table_below(found, self._job.base, self._table_format)
         changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
             check_schemas_compatible(found, changes, self._job.open_source, [OpenFile(self._sample)])
@@ -216,16 +234,14 @@ class DatasetWriter(TransactionalWriter):
         over = encode_metadata_files(files, self._nodes, new[0][1])
         return CommitChanges([path for path in changes.gone if path[start:] not in over], over)
 
-    def abort(self) -> None:
-        """Remove everything that was written; the dataset stays as it was."""
-        if not self._closed:
-            self._end()  # after Ctrl-C, threads may still be writing
-            self._spread.abort()
-            self._job.abort()
+    def _discard(self) -> None:
+        self._workshop.close()  # after Ctrl-C, threads may still be writing
+        self._spread.abort()
+        self._job.abort()
 
-    def _end(self) -> None:
-        self._closed = True
-        self._workshop.close()
+    @property
+    def _target(self) -> str:
+        return self._job.base
 
 
 def _without_rows(taken: ShreddedFrame) -> bytes:
@@ -244,24 +260,33 @@ def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer
         source.close()
 
 
-def _job(path: PathLike, storage_options: StorageOptions, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
+def _resolve_folder(
+    path: PathLike, table_format: str, storage_options: StorageOptions, filesystem: Any
+) -> ResolvedPaths:
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
     place = resolve_paths([path], storage_options, filesystem)
+    check_plain_folder(place, table_format)
+    return place
+
+
+def _job(place: ResolvedPaths, keep_seconds: float, *, alone: bool) -> LocalJob | RemoteJob:
     (base,) = place.paths
     if place.filesystem is not None:
+        check_keeps_nothing(keep_seconds)
         return RemoteJob(place.filesystem, base.rstrip("/"), place.display_name, alone)
-    return LocalJob(base.rstrip("/") or base[:1] or ".")
+    return LocalJob(base.rstrip("/") or base[:1] or ".", keep_seconds)
 
 
 def _labels(partition_cols: Any) -> list[Any]:
     if partition_cols is None:
         return []
-    return [partition_cols] if isinstance(partition_cols, (str, tuple)) else list(partition_cols)
+    is_label = isinstance(partition_cols, (str, tuple))
+    return [partition_cols] if is_label else check_list(partition_cols, "partition_cols", "labels")
 
 
 def write_dataset(
-    df: pd.DataFrame,
+    df: FrameOrArrow,
     path: Any,
     index: bool | None = None,
     *,

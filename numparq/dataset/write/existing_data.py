@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
+from numparq.dataset.commit.local_stage import LocalStage
 from numparq.dataset.commit.record import CommitChanges
+from numparq.dataset.commit.remote_stage import RemoteStage
 from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
-from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.format.open_file import OpenFile
 from numparq.io.source import Source
 
@@ -25,7 +29,9 @@ __all__ = [
     "RemovalRule",
     "ReplacedFiles",
     "check_empty",
+    "check_keeps_nothing",
     "check_schemas_compatible",
+    "find_replaced_files",
     "plan_changes",
 ]
 
@@ -111,10 +117,26 @@ class ReplacedFiles:
         return list(self.versions)
 
 
+def find_replaced_files(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
+    """Return the rule that removes the files in ``gone``, with their current versions."""
+    wanted = [stage.dataset_path(os.fsdecode(path)) for path in gone]
+    there = {entry.path: entry for entry in stage.list_committed().files}
+    for path in wanted:
+        if path not in there:
+            raise FileNotFoundError(errno.ENOENT, "a file to be replaced is not in the dataset", path)
+    return ReplacedFiles({path: stage.file_version(there[path]) for path in wanted}, stage.file_version)
+
+
 def check_empty(base: str, files: Sequence[FileEntry], advice: str = _BEHAVIOR_SAYS) -> None:
     """Raise FileExistsError if a dataset has files; the message ends with ``advice``."""
     if files:
         raise FileExistsError(errno.EEXIST, f"the dataset has files already; {advice}", base)
+
+
+def check_keeps_nothing(keep_seconds: float) -> None:
+    """Raise UnsupportedError if a write to a remote file system is to keep replaced files, which cannot be moved."""
+    if keep_seconds:
+        raise UnsupportedError(f"keep_replaced={keep_seconds:g} needs a local directory; object stores have versions")
 
 
 def plan_changes(

@@ -10,12 +10,31 @@ from numparq.dataset.partitions.text import check_partition_type
 from numparq.errors import SchemaError
 from numparq.file.writer import ParquetWriter
 from numparq.from_pandas.user_schema import UserSchema, parse_schema
+from numparq.util.arguments import check_optional_positive_int
 
 from .partition_files import FileLimits
 from .partition_frame import FramePartitioner, check_columns_remain
 from .row_group_buffer import RowGroupLimits, SortKey
 
-__all__ = ["JobOptions"]
+__all__ = ["JobOptions", "parse_limits"]
+
+ROW_GROUP_ROWS = 1 << 20
+ROW_GROUP_BYTES = 1 << 27
+
+
+def parse_limits(
+    row_group_size: int | None,
+    row_group_bytes: int | None,
+    max_rows_per_file: int | None,
+    max_bytes_per_file: int | None,
+) -> tuple[RowGroupLimits, FileLimits]:
+    """Check the limits of row groups and files; ValueError or TypeError for a wrong one."""
+    rows = check_optional_positive_int(row_group_size, "row_group_size")
+    num_bytes = check_optional_positive_int(row_group_bytes, "row_group_bytes")
+    return RowGroupLimits(rows or ROW_GROUP_ROWS, num_bytes or ROW_GROUP_BYTES), FileLimits(
+        check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
+        check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +51,7 @@ class JobOptions:
     sort_keys: tuple[SortKey, ...]
     options: dict[str, Any]
     same_name: Callable[[str], str] = str
+    table_format: str = "auto"
 
     @property
     def file_schema(self) -> UserSchema:
@@ -68,6 +88,6 @@ class JobOptions:
 
     def empty_file(self) -> bytes:
         """Encode a file with the columns of the schema and no rows."""
-        with ParquetWriter(None, self.file_schema, **self.options, threads=1, progress=False) as writer:
+        with ParquetWriter(None, self.file_schema, **self.options, threads=1) as writer:
             pass
         return writer.getvalue()

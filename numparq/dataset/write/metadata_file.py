@@ -120,7 +120,14 @@ def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNod
 
 
 def _check_pages(footer: Footer) -> None:
-    """Raise UnsupportedError if pages need a writer quirk: readers of ``_metadata`` do not see the file's writer."""
+    """Raise UnsupportedError if pages need a writer quirk, or values a calendar: ``_metadata`` does not record them."""
+    for leaf in footer_schema(footer):
+        if leaf.rebase is not None:
+            raise UnsupportedError(
+                "an existing file is in Spark's legacy calendar, which a _metadata file cannot record; "
+                "use write_metadata_file=False",
+                column=leaf.name,
+            )
     if page_quirks(footer.created_by) != PageQuirks():
         writer = f"by {footer.created_by!r}" if footer.created_by else "by an unknown writer"
         raise UnsupportedError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from numparq.dataset.commit.record import data_file_name
 from numparq.file.writer import ParquetWriter
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.io.sink import Sink
@@ -14,7 +15,7 @@ from numparq.util.worker_pool import WorkerPool
 
 from .partition_frame import PartitionRows
 
-__all__ = ["FileLimits", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
+__all__ = ["FileLimits", "PartitionFiles", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
 
 _FULL = 0.9  # share of the maximum bytes from which on a file is full
 _LEAST_ROWS = 1024  # rows written before the size of a row is known
@@ -126,6 +127,29 @@ class RollingFileWriter:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abort()
+
+
+@dataclass(frozen=True)
+class PartitionFiles:
+    """How the files of one write are named, opened and limited; `writer_of` makes the writer of a directory."""
+
+    job: str
+    create_file: Callable[[str], Sink]
+    make_writer: Callable[[Any], ParquetWriter]
+    limits: FileLimits
+    task: str = ""
+    keep_footers: bool = False
+
+    def writer_of(self, folder: str) -> RollingFileWriter:
+        """Return the writer of the files in a directory of the dataset."""
+        start = f"{folder}/" if folder else ""
+        return RollingFileWriter(
+            lambda number: start + data_file_name(self.job, number, self.task),
+            self.create_file,
+            self.make_writer,
+            self.limits,
+            self.keep_footers,
+        )
 
 
 class PartitionedFileWriter:

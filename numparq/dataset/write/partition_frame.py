@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.dataset.partitions.text import check_partition_column, format_partition_values
 from numparq.errors import SchemaError, error_context
-from numparq.from_pandas.frame import ShreddedFrame, field_of_column, shred_column, shred_frame
+from numparq.from_pandas.arrow_stream import arrow_key_values, arrow_to_frame, without_views
+from numparq.from_pandas.frame import ShreddedFrame, check_frame, field_of_column, shred_column, shred_frame
 from numparq.from_pandas.labels import unique_names
 from numparq.from_pandas.user_schema import UserColumn, UserSchema, parse_schema
+from numparq.util.arguments import did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "FramePartitioner",
@@ -24,6 +30,7 @@ __all__ = [
     "check_columns_remain",
     "group_by_partition",
     "partition_frame",
+    "partition_table",
 ]
 
 PartitionValues = tuple[str | None, ...]
@@ -70,6 +77,10 @@ class FramePartitioner:
         self._wanted = list(wanted)
         self.kinds: dict[str, str] = {}
         self.names: tuple[str, ...] = ()
+
+    def folder(self, values: Sequence[str | None]) -> str:
+        """Return the directory of partition values, such as ``year=2024/month=1``."""
+        return format_hive_path(self.names, values)
 
     def split(self, df: pd.DataFrame) -> tuple[list[pd.Series], pd.DataFrame]:
         """Return the partition columns of a frame, and the frame without them; nothing is copied."""
@@ -134,7 +145,8 @@ def _label_position(df: pd.DataFrame, names: list[str], wanted: Any) -> int:
     if places:
         raise SchemaError("the frame has several columns with this label", column=str(wanted))
     advice = ", but an index level of this name; reset_index makes it a column" if wanted in df.index.names else ""
-    raise SchemaError(f"the frame has no such column to partition by{advice}", column=str(wanted))
+    hint = advice or did_you_mean(wanted, names)
+    raise SchemaError(f"the frame has no such column to partition by{hint}", column=str(wanted))
 
 
 def _same(label: Any, wanted: Any) -> bool:
@@ -242,6 +254,7 @@ def partition_frame(
 
     With ``index=None``, a RangeIndex without a name is dropped: files hold scattered rows, which no range describes.
     """
+    check_frame(df)
     given = parse_schema(schema)
     columns, rest = partition_columns.split(df)
     division = partition_columns.group(columns, len(df), given)
@@ -251,8 +264,19 @@ def partition_frame(
     return PartitionedFrame(rest, division, kept, UserSchema(others, given.is_complete), partition_columns.names)
 
 
+def partition_table(table: pa.Table, partition_columns: FramePartitioner, schema: object) -> PartitionedFrame:
+    """Divide an Arrow table by its partition columns, as `partition_frame` does a frame."""
+    is_own, stored = schema is None, without_views(table)
+    frame = partition_frame(arrow_to_frame(stored), partition_columns, False, stored.schema if is_own else schema)
+    rest = table.select([name for name in table.column_names if name not in partition_columns.names])
+    frame.whole = _without_range(arrow_key_values(frame.whole, rest.schema, is_own=is_own))
+    return frame
+
+
 def _without_range(taken: ShreddedFrame) -> ShreddedFrame:
     """Remove a RangeIndex from the pandas metadata: each file holds only some of its rows."""
+    if "pandas" not in taken.key_value_metadata:  # Arrow data
+        return taken
     document = json.loads(taken.key_value_metadata["pandas"])
     kept = [level for level in document["index_columns"] if not isinstance(level, dict)]
     if kept == document["index_columns"]:

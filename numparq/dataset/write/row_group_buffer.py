@@ -15,7 +15,6 @@ __all__ = [
     "RowGroupBuffer",
     "RowGroupLimits",
     "SortKey",
-    "arrow_to_frame",
     "is_arrow_table",
     "parse_sort_keys",
     "sort_order",
@@ -101,11 +100,6 @@ class RowGroupBuffer:
 def is_arrow_table(rows: Any) -> bool:
     """Whether rows are Arrow data, and not a frame."""
     return type(rows).__module__.startswith("pyarrow")
-
-
-def arrow_to_frame(rows: Any) -> pd.DataFrame:
-    """Convert an Arrow table to a frame of Arrow dtypes on the same memory; return a frame unchanged."""
-    return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True) if is_arrow_table(rows) else rows
 
 
 def _with_room(table: Any) -> Any:

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any
 
 from numparq.dataset.commit.local_stage import LocalStage
 from numparq.dataset.commit.record import CommitChanges, is_path_inside, new_job_id
 from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.commit.stream_batch import StreamBatch
 from numparq.dataset.listing.files import DirectoryListing
+from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import PathLike, StorageOptions
-from numparq.util.arguments import check_optional_positive_int
+from numparq.util.arguments import check_seconds
 
-from .existing_data import WRITE_MODES, RemovalRule, ReplacedFiles, check_schemas_compatible, plan_changes
-from .job_options import JobOptions
-from .partition_files import FileLimits
-from .row_group_buffer import RowGroupLimits, parse_sort_keys
+from .existing_data import (
+    WRITE_MODES,
+    RemovalRule,
+    check_keeps_nothing,
+    check_schemas_compatible,
+    find_replaced_files,
+    plan_changes,
+)
+from .job_options import JobOptions, parse_limits
+from .row_group_buffer import parse_sort_keys
 from .task_writer import StagedFile, TaskMessage, TaskWriter
 
 __all__ = ["SharedJob"]
 
-ROW_GROUP_ROWS = 1 << 20
-ROW_GROUP_BYTES = 1 << 27
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+SUCCESS_FILE = "_SUCCESS"
 _NO_ROWS = "norows"  # task of the file without rows, which keeps the schema of an empty dataset
 
 
@@ -57,13 +64,21 @@ class SharedJob:
     >>> with job.task("0") as writer:  # in any process
     ...     writer.write(pandas.DataFrame({"year": [2020, 2021], "x": [1, 2]}))
     >>> job.commit([writer.message])
+    True
     >>> len(numparq.read_parquet(folder))
     2
     """
 
-    def __init__(self, path: str, stage: LocalStage | RemoteStage, gone_of: RemovalRule, layout: JobOptions) -> None:
+    def __init__(
+        self,
+        path: str,
+        stage: LocalStage | RemoteStage,
+        gone_of: RemovalRule,
+        layout: JobOptions,
+        batch: StreamBatch | None = None,
+    ) -> None:
         self.id, self.path = stage.id, path
-        self._stage, self._gone_of, self._layout = stage, gone_of, layout
+        self._stage, self._gone_of, self._layout, self._batch = stage, gone_of, layout, batch
 
     @classmethod
     def begin(
@@ -81,6 +96,9 @@ class SharedJob:
         sort_by: Sequence[Any] = (),
         same_name: Callable[[str], str] = str,
         outlives: bool = False,
+        batch: StreamBatch | None = None,
+        keep_replaced: float = 0,
+        table_format: str = "auto",
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         **options: Any,
@@ -118,7 +136,10 @@ class SharedJob:
             Whether the write goes on without this process. No lock then shows whether the write is alive: other writes
             leave its files alone, and only `numparq.dataset.recover` with ``abandoned=True`` removes
             them if it dies.
-        storage_options, filesystem
+        batch : StreamBatch, optional
+            Batch of a stream that the write commits exactly once: `commit` does nothing if the dataset has it already.
+            Any number of processes may begin the write of one batch; they share it, and it outlives them.
+        keep_replaced, table_format, storage_options, filesystem
             As in `numparq.to_parquet`.
         **options
             Options of each file, as in `numparq.ParquetWriter`.
@@ -136,12 +157,15 @@ class SharedJob:
             If the dataset has files and `mode` is ``"error"``; the commit checks again.
         SchemaError
             If a partition column is missing from the schema, or the schema does not fit the files that stay.
+        UnsupportedError
+            If the directory belongs to a table of another system (``docs/table-formats.md``).
         """
         if mode != "replace" and mode not in WRITE_MODES:
             raise ValueError(f"mode must be one of {', '.join([*WRITE_MODES, 'replace'])}, not {mode!r}")
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"path must be the directory of a dataset, a str or os.PathLike, not {type(path).__name__}")
         place = resolve_paths([path], storage_options, filesystem)
+        check_plain_folder(place, table_format)
         keys = tuple(parse_sort_keys(sort_by))
         columns = (partition_cols,) if isinstance(partition_cols, str) else tuple(partition_cols)
         if keys:
@@ -149,26 +173,20 @@ class SharedJob:
         layout = JobOptions(
             columns,
             schema,
-            RowGroupLimits(
-                check_optional_positive_int(row_group_size, "row_group_size") or ROW_GROUP_ROWS,
-                check_optional_positive_int(row_group_bytes, "row_group_bytes") or ROW_GROUP_BYTES,
-            ),
-            FileLimits(
-                check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
-                check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
-            ),
+            *parse_limits(row_group_size, row_group_bytes, max_rows_per_file, max_bytes_per_file),
             keys,
             options,
             same_name,
+            table_format,
         )
         layout.check()
-        stage = _begin_stage(place, outlives, mode != "append")
+        stage = _begin_stage(place, outlives, mode != "append", check_seconds(keep_replaced, "keep_replaced"), batch)
         try:
-            gone_of = _replaced(stage, gone) if mode == "replace" else WRITE_MODES[mode]
+            gone_of = find_replaced_files(stage, gone) if mode == "replace" else WRITE_MODES[mode]
             if mode == "error":
                 gone_of(stage.base, stage.list_committed().files, (), ())
-            job = cls(place.display_name(stage.base), stage, gone_of, layout)
-            if mode == "append":
+            job = cls(place.display_name(stage.base), stage, gone_of, layout, batch)
+            if mode == "append" and batch is None:
                 job._check_beforehand()
         except BaseException:
             stage.abort()
@@ -185,6 +203,7 @@ class SharedJob:
             return
         with error_context(file=self.path):
             keys = layout.partition_cols
+            check_no_table_below(found, self._stage.base, layout.table_format)
             changes = plan_changes(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
             check_schemas_compatible(
                 found, changes, self._stage.open_source, [OpenFile(layout.empty_file())], layout.same_name
@@ -192,7 +211,7 @@ class SharedJob:
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
-    def task(self, name: str) -> TaskWriter:
+    def task(self, name: str, **options: Any) -> TaskWriter:
         """Begin an attempt of a task, in any process.
 
         Parameters
@@ -201,6 +220,8 @@ class SharedJob:
             Name of the task: letters, digits, ``_`` and ``-``. Attempts of a task share its name, and may run at the
             same time. Each writes its own files, and the messages passed to `commit` decide which count. Within a
             directory, files sort by the names of their tasks.
+        **options
+            Options of each file, instead of those of `begin`.
 
         Returns
         -------
@@ -209,7 +230,7 @@ class SharedJob:
         """
         if not _TASK.fullmatch(name):
             raise ValueError(f"the name of a task must have only letters, digits, '_' and '-', unlike {name!r}")
-        return TaskWriter(self._stage, name, self._layout)
+        return TaskWriter(self._stage, name, replace(self._layout, options=self._layout.options | options))
 
     def staged(self, messages: Iterable[TaskMessage | None]) -> list[str]:
         """Return the current paths of files before the commit, to read and inspect them.
@@ -228,7 +249,7 @@ class SharedJob:
 
     # --- commit and abort -------------------------------------------------------------------------------------------
 
-    def commit(self, messages: Iterable[TaskMessage | None]) -> None:
+    def commit(self, messages: Iterable[TaskMessage | None], *, mode: str | None = None) -> bool:
         """Add the files of the messages to the dataset and remove those that they replace, as one atomic step.
 
         Other files of the job are dropped. If an error is raised, the dataset is unchanged, and `abort` removes the
@@ -238,11 +259,18 @@ class SharedJob:
         ----------
         messages : iterable of TaskMessage
             One message of each task; None is ignored.
+        mode : {"overwrite", "delete_matching"}, optional
+            Mode instead of that of `begin`, which must be one of these two.
+
+        Returns
+        -------
+        bool
+            False if the dataset already had the job's batch, and did not change.
 
         Raises
         ------
         ValueError
-            If two messages are of one task, or a message is of another job.
+            If the mode cannot be changed; if two messages are of one task, or a message is of another job.
         FileNotFoundError
             If the job has ended, or a file of a message is gone.
         InvalidFileError
@@ -252,6 +280,11 @@ class SharedJob:
         BlockingIOError
             If another write to the same object store is in progress, and one of the two must be alone.
         """
+        if mode is not None:
+            self._change_mode(mode)
+        if self._batch is not None and self._stage.has_batch(self._batch):
+            self.abort()
+            return False
         told = [message for message in messages if message is not None]
         files = self._files(told)
         with error_context(file=self.path):
@@ -265,13 +298,22 @@ class SharedJob:
                 new = [stack.enter_context(closing(OpenFile(source))) for source in sources]
                 names = {file.name: file.staged_name for file in files}
                 self._stage.commit(names, lambda found: self._changes(files, found, new))
+        return True
+
+    def _change_mode(self, mode: str) -> None:
+        rules = {name: WRITE_MODES[name] for name in ("overwrite", "delete_matching")}
+        if mode not in rules or self._gone_of not in rules.values():
+            raise ValueError(f"commit can change the mode between {' and '.join(rules)} only, not to {mode!r}")
+        self._gone_of = rules[mode]
+
+    def mark_success(self) -> None:
+        """Write the empty file ``_SUCCESS`` after the commit, by which other systems see that a job has ended."""
+        self._stage.write_marker(SUCCESS_FILE)
 
     def _files(self, messages: Iterable[TaskMessage | None]) -> list[StagedFile]:
         known: set[str] = set()
         files: list[StagedFile] = []
-        for message in messages:
-            if message is None:
-                continue
+        for message in filter(None, messages):
             if message.job != self.id:
                 raise ValueError(f"the message is from write {message.job}, but this is write {self.id}")
             if message.task in known:
@@ -315,10 +357,11 @@ class SharedJob:
                     file=file.name,
                 )
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
+        check_no_table_below(found, self._stage.base, self._layout.table_format)
         changes = plan_changes(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if new:
             check_schemas_compatible(found, changes, self._stage.open_source, new, self._layout.same_name)
-        return changes
+        return changes if self._batch is None else replace(changes, marks={self._batch.mark: self._batch.mark_text})
 
     def abort(self) -> None:
         """Remove everything that was written; the dataset stays as it was.
@@ -336,18 +379,13 @@ class SharedJob:
         self._stage.abort()
 
 
-def _begin_stage(place: ResolvedPaths, outlives: bool, alone: bool) -> LocalStage | RemoteStage:
+def _begin_stage(
+    place: ResolvedPaths, outlives: bool, alone: bool, keep_seconds: float, batch: StreamBatch | None
+) -> LocalStage | RemoteStage:
     (base,) = place.paths
+    job = new_job_id() if batch is None else batch.job
     if place.filesystem is None:
-        return LocalStage.begin(os.path.abspath(base), new_job_id(), outlives)
-    return RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, alone, new_job_id())
-
-
-def _replaced(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
-    """Return the rule that removes the files in ``gone``, with their current versions."""
-    wanted = [stage.dataset_path(os.fsdecode(path)) for path in gone]
-    there = {entry.path: entry for entry in stage.list_committed().files}
-    for path in wanted:
-        if path not in there:
-            raise FileNotFoundError(errno.ENOENT, "a file to be replaced is not in the dataset", path)
-    return ReplacedFiles({path: stage.file_version(there[path]) for path in wanted}, stage.file_version)
+        is_shared = batch is not None
+        return LocalStage.begin(os.path.abspath(base), job, outlives or is_shared, keep_seconds, exist_ok=is_shared)
+    check_keeps_nothing(keep_seconds)
+    return RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, alone, job)

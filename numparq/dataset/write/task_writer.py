@@ -6,31 +6,30 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import xxhash
 
 from numparq.dataset.commit.local_stage import LocalStage
-from numparq.dataset.commit.record import data_file_name
 from numparq.dataset.commit.remote_stage import RemoteStage
 from numparq.dataset.listing.patterns import is_hidden_path
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.errors import SchemaError
+from numparq.file.append_schema import check_columns
 from numparq.file.category_order import CategoryOrder
-from numparq.file.writer import ParquetWriter, WriterContext, check_columns
+from numparq.file.writer import ParquetWriter, WriterContext
 from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
 from numparq.from_pandas.frame import shred_frame
 from numparq.io.sink import Sink
+from numparq.typing import FrameOrArrow
 from numparq.util.transaction import TransactionalWriter
 
 from .job_options import JobOptions
-from .partition_files import PartitionedFileWriter, RollingFileWriter
+from .partition_files import PartitionedFileWriter, PartitionFiles
 from .partition_frame import FramePartitioner, PartitionRows, partition_frame
-from .row_group_buffer import RowGroupBuffer, arrow_to_frame, is_arrow_table, sort_order
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .row_group_buffer import RowGroupBuffer, is_arrow_table, sort_order
 
 __all__ = ["StagedFile", "TaskMessage", "TaskWriter"]
 
@@ -119,25 +118,24 @@ class TaskWriter(TransactionalWriter):
         self._columns = FramePartitioner(layout.partition_cols)
         self._gathered = RowGroupBuffer(layout.row_group_limits, holds_all=bool(layout.sort_keys))
         self._gathered_for: tuple[Any, ...] = ()
-        self._workshop = WriterContext(threads=1, progress=False)
-        self._spread = PartitionedFileWriter(
-            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.pool
-        )
+        self._workshop = WriterContext(threads=1)
+        self._staged: dict[str, str] = {}
+        make_writer = partial(ParquetWriter, context=self._workshop, **layout.options)
+        create_file = partial(_create_file, stage, self._staged)
+        files = PartitionFiles(stage.id, create_file, make_writer, layout.file_limits, task)
+        self._spread = PartitionedFileWriter(files.writer_of, self._columns.folder, self._workshop.pool)
         self._nodes: list[SchemaNode] | None = None
         self._order = CategoryOrder()
-        self._staged: dict[str, str] = {}
-        self._is_open = True
+        self._begin_writing()
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
-    def write(
-        self, rows: pd.DataFrame | pa.Table | pa.RecordBatch, *, index: bool | None = None, folder: str | None = None
-    ) -> None:
+    def write(self, rows: FrameOrArrow, *, index: bool | None = None, folder: str | None = None) -> None:
         """Write rows; they are buffered until they fill a row group.
 
         Parameters
         ----------
-        rows : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
+        rows : pandas.DataFrame, or Arrow data such as a pyarrow.Table
             Rows with the columns of the first ones, or of the schema. Arrow data are written from their own buffers.
         index : bool, optional
             Index of frames, as in `numparq.DatasetWriter.write`.
@@ -150,18 +148,17 @@ class TaskWriter(TransactionalWriter):
         SchemaError
             If the columns differ from earlier ones, or values do not fit them.
         """
-        if not self._is_open:
-            raise ValueError("the writer is closed")
+        self._check_writing()
         try:
             if folder is not None:
                 _check_folder(folder, self._layout.partition_cols)
-            rows = _table(rows) if is_arrow_table(rows) else rows
-            if not len(rows):
+            table: Any = without_views(read_table(rows)) if is_arrow_data(rows) else rows
+            if not len(table):
                 return
-            if self._gathered_for != (index, folder) or not self._gathered.accepts(rows):
+            if self._gathered_for != (index, folder) or not self._gathered.accepts(table):
                 self._flush()
                 self._gathered_for = (index, folder)
-            for full in self._gathered.add(rows):
+            for full in self._gathered.add(table):
                 self._write_row_group(full)
         except BaseException:
             self.abort()
@@ -202,10 +199,11 @@ class TaskWriter(TransactionalWriter):
 
     def _write_row_group(self, rows: Any) -> None:
         index, folder = self._gathered_for
+        is_table = is_arrow_table(rows)
         frame = partition_frame(
-            arrow_to_frame(rows), self._columns, False if is_arrow_table(rows) else index, self._layout.schema
+            arrow_to_frame(rows) if is_table else rows, self._columns, False if is_table else index, self._layout.schema
         )
-        if is_arrow_table(rows):  # an Arrow table has no frame for the pandas metadata to restore
+        if is_table:  # it has no frame for the pandas metadata to restore
             frame.whole = replace(frame.whole, key_value_metadata={})
         nodes = [column.node for column in frame.whole.columns]
         self._nodes = self._nodes or nodes
@@ -213,21 +211,6 @@ class TaskWriter(TransactionalWriter):
         self._order.check_append(frame.whole.ordered_categories)
         for stretches in frame.batches():
             self._spread.write([_put_in(folder, stretch) for stretch in stretches])
-
-    def _new_part(self, folder: str) -> RollingFileWriter:
-        start = f"{folder}/" if folder else ""
-        return RollingFileWriter(
-            lambda number: start + data_file_name(self._stage.id, number, self._task),
-            self._create,
-            partial(ParquetWriter, context=self._workshop, **self._layout.options),
-            self._layout.file_limits,
-            keep_footers=False,
-        )
-
-    def _create(self, name: str) -> Sink:
-        # A random name: another attempt of the task may be writing at the same time.
-        self._staged[name] = f"1{secrets.randbits(96):029}"
-        return self._stage.create_file(self._staged[name], name, synced=True)
 
     # --- close and abort --------------------------------------------------------------------------------------------
 
@@ -241,10 +224,12 @@ class TaskWriter(TransactionalWriter):
         """
         if self.message is not None:
             return self.message
-        if not self._is_open:
+        if not self._process:
             raise ValueError("the writer was aborted, and its files were removed")
+        self._check_writing()
         self.roll()
-        self._end()
+        self._end_writing()
+        self._workshop.close()
         files = (
             StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
             for written in self._spread.written
@@ -253,26 +238,21 @@ class TaskWriter(TransactionalWriter):
         self.message = TaskMessage(self._stage.id, self._task, tuple(files), columns)
         return self.message
 
-    def abort(self) -> None:
-        """Remove everything that was written."""
-        if self._is_open:
-            self._end()
-            self._spread.abort()
-            self._stage.remove(list(self._staged.values()))
-
-    def _end(self) -> None:
-        self._is_open = False
+    def _discard(self) -> None:
         self._workshop.close()
+        self._spread.abort()
+        self._stage.remove(list(self._staged.values()))
+
+    @property
+    def _target(self) -> str:
+        return f"task {self._task} in {self._stage.base}"
 
 
-def _table(rows: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    if isinstance(rows, pa.Table):
-        return rows
-    raise TypeError(f"rows must be a DataFrame, a pyarrow.Table or a pyarrow.RecordBatch, not {type(rows).__name__}")
+def _create_file(stage: LocalStage | RemoteStage, staged: dict[str, str], name: str) -> Sink:
+    """Open a staged file and add its name to `staged`."""
+    # A random name: another attempt of the task may be writing at the same time.
+    staged[name] = f"1{secrets.randbits(96):029}"
+    return stage.create_file(staged[name], name, synced=True)
 
 
 def _put_in(folder: str | None, stretch: PartitionRows) -> PartitionRows:

@@ -134,7 +134,7 @@ _AT_ONCE = 1 << 14  # hashes per batch, which stay in the CPU cache
 
 def _members(predicate: BloomPredicate) -> Matcher:
     leaf, domain, bloom_filter = predicate.leaf, predicate.domain, predicate.bloom_filter
-    if not has_canonical_bytes(leaf, domain):
+    if leaf.rebase is not None or not has_canonical_bytes(leaf, domain):
         return lambda column, into: into.combine_constant(True)
     has_zero = domain.is_float and bool(
         bloom_filter.might_contain(hash_values(leaf, np.array([0.0, -0.0], f"<f{domain.width}"))).any()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numparq.format.thrift.decode import Record, decoder_stack, read_record
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.kernels import kernels
 from numparq.kernels.status import check_status
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 # Field name -> path in ColumnChunk; the value is -1 where the field is absent.
 CHUNK_FIELDS = {
@@ -62,7 +62,7 @@ class ColumnChunks:
         self._starts = starts.reshape(-1)
         self._words = np.empty((starts.size, self._layout.words), np.int64)
         self._known: np.ndarray = np.zeros(starts.size, np.bool_)
-        self._reading = Lock()
+        self._reading = fork_safe_lock()
 
     def __getitem__(self, name: str) -> ChunkField:
         return ChunkField(self, *self._places[name])
@@ -94,6 +94,8 @@ class ColumnChunks:
         return ordinals
 
     def _read(self, ordinals: np.ndarray) -> None:
+        if ordinals.min() < 0:  # the kernel would write before the words
+            raise IndexError("ordinals of row groups and columns are at least 0")
         words, starts = self._words.reshape(-1), self._starts[ordinals]
         stack = decoder_stack(len(words), len(words))
         table = self._layout.table

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +64,9 @@ class SchemaElements:
         self.is_leaf[:1] = False  # the root
         self.num_leaves = int(np.count_nonzero(self.is_leaf))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickle_elements, (self.schema_records.tobytes(), self._content)
+
     def text(self, position: int, length: int) -> str:
         """Return a string of the schema by its position in the footer; invalid UTF-8 becomes lone surrogates."""
         return self.binary(position, length).decode("utf-8", "surrogateescape")
@@ -87,6 +90,13 @@ def shared_schema_elements(layout: ThriftLayout, records: np.ndarray, data: np.n
     return _shared(layout, records.tobytes(), content)
 
 
+def _unpickle_elements(records: bytes, content: bytes) -> SchemaElements:
+    layout = thrift_layout("FileMetaData", *_FIELDS, *_OPTIONAL_FIELDS)
+    words = layout.record_layout("schema").words
+    table = np.frombuffer(records, np.int64).reshape(-1, words)
+    return shared_schema_elements(layout, table, np.frombuffer(content, np.uint8))
+
+
 @lru_cache(maxsize=_MOST_SHARED)
 def _shared(layout: ThriftLayout, records: bytes, content: bytes) -> SchemaElements:
     words = layout.record_layout("schema").words
@@ -105,6 +115,39 @@ def _texts(layout: ThriftLayout) -> list[int]:
     return within(layout.record_layout("schema"), 0)
 
 
+class KeyValues(Mapping[str, bytes]):
+    """Key-value metadata of a footer, read-only; values are copied only when they are looked up.
+
+    The first of equal keys counts; a key without a value maps to empty bytes.
+    """
+
+    def __init__(self, data: memoryview, places: Mapping[str, tuple[int, int]]) -> None:
+        self._data = data
+        self._places = places  # position and length of each value
+
+    def __getitem__(self, key: str) -> bytes:
+        position, length = self._places[key]
+        return bytes(self._data[position : position + length]) if position >= 0 else b""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"KeyValues({self.sizes()})"
+
+    def text(self, key: str) -> str | None:
+        """Return a value decoded as UTF-8, with replacement characters for other bytes, without a copy of its bytes."""
+        position, length = self._places.get(key, (-1, 0))
+        return str(self._data[position : position + length], "utf-8", "replace") if position >= 0 else None
+
+    def sizes(self) -> dict[str, int]:
+        """Return the number of bytes of each value."""
+        return {key: max(length, 0) for key, (_, length) in self._places.items()}
+
+
 class Footer:
     """FileMetaData as far as a read needs it; InvalidFileError if the bytes are damaged or inconsistent.
 
@@ -120,6 +163,8 @@ class Footer:
         Column chunk metadata; -1 where a number is absent.
     cache : BoundedCache
         Values derived from the footer alone, for later reads.
+    plain_schema : Schema or None
+        Schema that `footer_schema` makes of the footer alone, kept for later reads.
     """
 
     def __init__(self, data: np.ndarray, length: int) -> None:
@@ -133,6 +178,7 @@ class Footer:
         self._check_row_groups(groups)
         self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
         self.cache = BoundedCache(_MAX_CACHED)
+        self.plain_schema: Any = None
 
     def _list(self, path: str) -> np.ndarray:
         """Return the records of a list of structs: a view of shape (elements, words)."""
@@ -140,6 +186,13 @@ class Footer:
         first, count = self._words[slot : slot + 2].tolist()
         first = max(first, 0)
         return self._words[first : first + count * words].reshape(count, words)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Hash of FileMetaData."""
+        import xxhash
+
+        return xxhash.xxh3_128_digest(self.data[: self.length].tobytes())
 
     @property
     def num_leaves(self) -> int:
@@ -200,18 +253,15 @@ class Footer:
         return self.text(position, length) if position >= 0 else None
 
     @cached_property
-    def key_value_metadata(self) -> Mapping[str, bytes]:
-        """The file's keys and values, read-only since equal footers share them.
-
-        The first of equal keys counts; a key without a value maps to empty bytes.
-        """
+    def key_value_metadata(self) -> KeyValues:
+        """The file's keys and values."""
         record = self._layout.record_layout("key_value_metadata")
         pairs = self._list("key_value_metadata")
         key, value = record.slots["key"].word, record.slots["value"].word
-        found: dict[str, bytes] = {}
+        places: dict[str, tuple[int, int]] = {}
         for pair in pairs.tolist():
-            found.setdefault(self.text(pair[key], pair[key + 1]), self.binary(pair[value], pair[value + 1]))
-        return MappingProxyType(found)
+            places.setdefault(self.text(pair[key], pair[key + 1]), (pair[value], pair[value + 1]))
+        return KeyValues(self._bytes, places)
 
     @cached_property
     def column_orders(self) -> list[str | None] | None:

@@ -100,12 +100,12 @@ def _encoded(**values: Any) -> dict[int, tuple[int, bytes]]:
 # --- splitting ------------------------------------------------------------------------------------------------------
 
 
-def split_footer(footer: Footer) -> FooterParts:
-    """Split the footer of a file to which row groups will be appended.
+def split_footer(footer: Footer, refusal: str = "nothing can be appended to it") -> FooterParts:
+    """Split a footer whose row groups will be part of another footer.
 
-    UnsupportedError if the file is encrypted, signed, or has external column chunks.
+    UnsupportedError, with `refusal`, if the file is encrypted, signed, or has external column chunks.
     """
-    _check_appendable(footer)
+    _check_whole(footer, refusal)
     try:
         return _split(footer)
     except IndexError:
@@ -146,16 +146,16 @@ def _split(footer: Footer) -> FooterParts:
     return FooterParts(row_groups, num_rows, _key_values(full), orders, fields, starts)
 
 
-def _check_appendable(footer: Footer) -> None:
+def _check_whole(footer: Footer, refusal: str) -> None:
     full = _other_fields(footer)
     if full.encryption_algorithm is not None or full.footer_signing_key_metadata is not None:
-        raise UnsupportedError("the file is encrypted or signed: nothing can be appended to it")
+        raise UnsupportedError(f"the file is encrypted or signed: {refusal}")
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
     facts = footer.chunks.read_table(groups, columns)
     if facts["has_file_path"].any():
-        raise UnsupportedError("the file describes row groups of other files: nothing can be appended to it")
+        raise UnsupportedError(f"the file describes row groups of other files: {refusal}")
     if facts["is_encrypted"].any():
-        raise UnsupportedError("the file has encrypted columns: nothing can be appended to it")
+        raise UnsupportedError(f"the file has encrypted columns: {refusal}")
 
 
 def _other_fields(footer: Footer) -> Record:
@@ -269,7 +269,7 @@ def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThr
 
     UnsupportedError if the file is encrypted or has external column chunks itself.
     """
-    parts = split_footer(footer)
+    parts = split_footer(footer, "a _metadata file cannot describe it; use write_metadata_file=False")
     path = encode_field_header(_FILE_PATH, wire.BINARY) + encode_field("ColumnChunk", "file_path", file_path)
     found = []
     for start, group, chunks in zip(

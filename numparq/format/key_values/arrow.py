@@ -23,6 +23,7 @@ from .flatbuffer import (
     TableFields,
     build_flatbuffer,
 )
+from .time_zones import is_zone_name
 
 _DATE_UNITS = ("D", "ms")
 _FLOAT_BITS = (16, 32, 64)
@@ -250,19 +251,25 @@ def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
     return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)
 
 
-def pyarrow_field_type(value: str | bytes | None, leaf: Leaf) -> Any:
-    """Return pyarrow's type of a top-level column by ``ARROW:schema``; None without the key or pyarrow."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        return None
+def pyarrow_schema(value: str | bytes | None) -> Any:
+    """Return ``ARROW:schema`` as pyarrow reads it; None without the key, pyarrow or a valid schema."""
     if value is None:
         return None
     try:
-        field = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))).field(leaf.column)
-        return field.type if field.name == leaf.name else None
-    except (pa.ArrowException, ValueError, OSError, IndexError):
+        import pyarrow as pa
+
+        return pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value)))
+    except Exception:  # extension types' parsers may raise anything
         return None
+
+
+def pyarrow_field_type(schema: Any, leaf: Leaf) -> Any:
+    """Return pyarrow's type of a top-level column by its `pyarrow_schema`; None if that is None or lacks it."""
+    if schema is None or leaf.column >= len(schema) or schema.field(leaf.column).name != leaf.name:
+        return None
+    found = schema.field(leaf.column).type
+    zone = getattr(getattr(found, "value_type", found), "tz", None)
+    return found if zone is None or is_zone_name(zone) else None
 
 
 @dataclass(frozen=True, slots=True)

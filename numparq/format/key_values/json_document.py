@@ -65,6 +65,16 @@ def parse_json_object(value: str | bytes | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
+def is_nested_at_most(value: object, depth: int) -> bool:
+    """Whether lists and dicts are nested at most so deep; Python cannot copy what is too deep."""
+    level = [value]
+    while level and depth:
+        items = [list(item.values()) if isinstance(item, dict) else item for item in level]
+        level = [inner for item in items if isinstance(item, (list, tuple)) for inner in item]
+        depth -= 1
+    return not level
+
+
 def _text(value: str | bytes | None) -> str | None:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 

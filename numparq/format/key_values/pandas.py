@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,22 @@ from numparq.format.arrow_type import ArrowType
 from . import json_document
 from .arrow import ArrowField
 from .json_document import LazyPandasColumns
-from .pandas_dtypes import ATTRS_KEY, DTYPE_KEY, LABEL_KEY, DtypeSpec, column_dtype_spec, extra_dtype_json
-from .pandas_labels import add_level_note, label_note
-from .python_values import value_to_json
+from .pandas_dtypes import (
+    ATTRS_KEY,
+    DTYPE_KEY,
+    LABEL_KEY,
+    DtypeSpec,
+    column_dtype_spec,
+    dtype_from_name,
+    extra_dtype_json,
+)
+from .pandas_labels import add_level_note, label_from_json, label_note
 from .time_zones import portable_zone_name
 
 _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
 _MAX_INDEX_LEVELS = 1000
+_MAX_ATTRS_DEPTH = 100
 _NOTHING: dict[str, Any] = {}
 _Entry = dict[str, Any]
 
@@ -56,7 +64,7 @@ class PandasMetadata:
     Attributes
     ----------
     is_written_by_numparq : bool
-        Whether numparq wrote the file; then dtypes and labels that pyarrow loses are restored.
+        Whether numparq wrote the file and the key (it may keep another writer's); then dtypes and labels are restored.
     index : tuple of (str or RangeIndexLevel)
         Index levels: column names of the file, or ranges.
     index_fields : tuple of str
@@ -74,6 +82,7 @@ class PandasMetadata:
         attrs: dict[str, Any] | None = None,
         is_written_by_numparq: bool = False,
     ) -> None:
+        is_written_by_numparq = is_written_by_numparq and _dict(document.get("creator")).get("library") == "numparq"
         self.is_written_by_numparq = is_written_by_numparq
         levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
         found = [_index_level(level, is_written_by_numparq) for level in levels]
@@ -83,8 +92,12 @@ class PandasMetadata:
         self.attrs = attrs if attrs is not None else _dict(document.get("attributes"))
         if is_written_by_numparq:
             self.attrs = _dict(_decode_or_default(document, ATTRS_KEY, self.attrs))
+        self.attrs = self.attrs if json_document.is_nested_at_most(self.attrs, _MAX_ATTRS_DEPTH) else {}
         self._unparsed = columns
-        self._columns = {} if columns is not None else _by_field(_list(document.get("columns")), self.index_fields)
+        self._columns: dict[str, _Entry] = {}
+        self._repeated: dict[str, list[_Entry]] = {}
+        if columns is None:
+            self._set_columns(_list(document.get("columns")))
         self._dtypes: dict[str, Any] = {}
         self._wanted: dict[str, DtypeSpec | None] = {}
 
@@ -104,22 +117,35 @@ class PandasMetadata:
         """Whether the document describes columns."""
         return bool(self._columns) or self._unparsed is not None
 
+    def _parse_columns(self, unparsed: LazyPandasColumns) -> None:
+        self._set_columns(_list(unparsed.parse_all()))
+        self._unparsed = None
+
+    def _set_columns(self, entries: list[Any]) -> None:
+        found = _by_field(entries, self.index_fields)
+        self._columns = {field: same[-1] for field, same in found.items()}
+        self._repeated = {field: same for field, same in found.items() if len(same) > 1}
+
     def _entry(self, field: str) -> dict[str, Any]:
         """Return the entry of a column of the file; empty if there is none."""
         unparsed = self._unparsed  # local copy: another thread may set it to None
         if unparsed is not None and field not in self._columns:
             entry = unparsed.find(field)
             if entry is None:
-                self._columns = _by_field(_list(unparsed.parse_all()), self.index_fields)
-                self._unparsed = None
+                self._parse_columns(unparsed)
             else:
                 self._columns[field] = entry
         return self._columns.get(field, _NOTHING)
 
-    def label(self, field: str) -> Any:
-        """Return a column's label in the DataFrame, as text or None."""
-        name = self._entry(field).get("name", field)
-        return name if name is None or isinstance(name, str) else field
+    def labels(self, fields: Sequence[str]) -> list[Any]:
+        """Return the columns' labels in the DataFrame, as text, None or NaN; equal names have theirs in order."""
+        if len(set(fields)) < len(fields) and self._unparsed is not None:
+            self._parse_columns(self._unparsed)
+        repeated = {field: iter(entries) for field, entries in self._repeated.items() if fields.count(field) > 1}
+        return [
+            _text_label(next(repeated[field], {}) if field in repeated else self._entry(field), field)
+            for field in fields
+        ]
 
     def index_name(self, field: str) -> Any:
         """Return an index level's name; None if it has none."""
@@ -130,7 +156,7 @@ class PandasMetadata:
             return name if name is None or name.__hash__ else None
         if name == field and _UNNAMED_INDEX.match(field):
             return None
-        return name if name is None or isinstance(name, str) else field
+        return _text_label(entry, field)
 
     def exact_label(self, field: str) -> Any:
         """Return a label or index name with its original type, if numparq wrote it."""
@@ -177,10 +203,8 @@ class PandasMetadata:
 
 
 def _extension_dtype(name: str) -> Any:
-    if len(name) > 1000:
-        return None
     try:
-        dtype = pd.api.types.pandas_dtype(name)
+        dtype = dtype_from_name(name)
     except Exception:  # extension dtypes' parsers may raise anything
         return None
     return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
@@ -214,19 +238,25 @@ def _index_level(level: Any, is_written_by_numparq: bool = False) -> str | Range
     start, stop, step = (_int(level.get(key)) for key in ("start", "stop", "step"))
     if start is None or stop is None or not step:
         return None
-    name = _decode_or_default(level, LABEL_KEY, level.get("name")) if is_written_by_numparq else level.get("name")
-    known = is_written_by_numparq and isinstance(name, Hashable)
-    return RangeIndexLevel(start, stop, step, name if known or isinstance(name, (str, int, float)) else None)
+    name = label_from_json(level.get("name"))
+    name = _decode_or_default(level, LABEL_KEY, name) if is_written_by_numparq else name
+    return RangeIndexLevel(start, stop, step, name if isinstance(name, Hashable) else None)
 
 
 def _int(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
-def _by_field(columns: list[Any], index_fields: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Key the entries by column name of the file; entries from before 2018 lack ``field_name``."""
+def _text_label(entry: _Entry, field: str) -> Any:
+    """Return the name in an entry: text, None or NaN (as pyarrow writes it); otherwise the column name of the file."""
+    name = entry.get("name", field)
+    return name if name is None or isinstance(name, str) or name != name else field
+
+
+def _by_field(columns: list[Any], index_fields: tuple[str, ...]) -> dict[str, list[_Entry]]:
+    """Group the entries by column name of the file; entries from before 2018 lack ``field_name``."""
     entries = [entry for entry in columns if isinstance(entry, dict)]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, list[_Entry]] = {}
     first_index = len(entries) - len(index_fields)
     for position, entry in enumerate(entries):
         field = entry.get("field_name")
@@ -235,7 +265,7 @@ def _by_field(columns: list[Any], index_fields: tuple[str, ...]) -> dict[str, di
             if position >= first_index >= 0:
                 field = index_fields[position - first_index]
         if isinstance(field, str):
-            found[field] = entry
+            found.setdefault(field, []).append(entry)
     return found
 
 
@@ -368,29 +398,3 @@ def encode_document(index: list[Any], labels: list[_Entry], columns: list[_Entry
             "pandas_version": pd.__version__,
         }
     )
-
-
-def attrs_entries(attrs: dict[Any, Any]) -> dict[str, Any]:
-    """Return the document's entries for ``DataFrame.attrs``: plain JSON, and numparq's note if that is lossy.
-
-    UserWarning if neither can hold it.
-    """
-    try:
-        text = json.dumps(attrs)
-    except (TypeError, ValueError, RecursionError) as error:
-        text, why = None, error
-    if text is not None and _is_same(json.loads(text), attrs):
-        return {"attributes": attrs}
-    try:
-        return {"attributes": json.loads(text or "{}"), ATTRS_KEY: value_to_json(attrs)}
-    except (TypeError, ValueError, RecursionError):
-        if text is None:
-            warnings.warn(f"DataFrame.attrs cannot be written: {why}", UserWarning, stacklevel=3)
-        return {"attributes": json.loads(text or "{}")}
-
-
-def _is_same(found: Any, value: Any) -> bool:
-    try:
-        return bool(found == value)
-    except ValueError:  # the values hold an array
-        return False

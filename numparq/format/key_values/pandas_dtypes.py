@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .time_zones import is_zone_name, time_zone_from_text, time_zone_to_text
+
 DTYPE_KEY = "numparq"
 LABEL_KEY = "numparq_label"
 ATTRS_KEY = "numparq_attrs"
 _DEPTH = 4
 _UNITS = {(unit, 1) for unit in ("s", "ms", "us", "ns")}
 _TEXT_LIMIT = 1000
+_SEPARATORS = re.compile(r"[][<>(),=\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,6 @@ def dtype_to_json(dtype: Any) -> Any:
         usual = pd.StringDtype(na_value=dtype.na_value).storage
         return str(dtype) if dtype.storage == usual else {"string": str(dtype), "storage": dtype.storage}
     if isinstance(dtype, pd.DatetimeTZDtype):
-        from .time_zones import time_zone_to_text
-
         return {"timestamp": dtype.unit, "zone": time_zone_to_text(dtype.tz)}
     return str(dtype)
 
@@ -109,23 +111,26 @@ def column_dtype_spec(entry: dict[str, Any]) -> DtypeSpec | None:
 
 def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
     if isinstance(note, str):
-        return DtypeSpec(_dtype(note))
+        return DtypeSpec(dtype_from_name(note))
     if not depth or not isinstance(note, dict):
         raise ValueError("the note does not describe a dtype")
     if "categories" in note:
         values, inner = note.get("values"), note["categories"]
         if isinstance(inner, dict) and "categories" in inner:
             raise ValueError("the categories are not a Categorical")
+        flags = None if values is None else tuple(map(bool, values))
+        if flags is not None and len(set(flags)) < len(flags):
+            raise ValueError("the categories are not distinct")
         return DtypeSpec(
             categories=_spec_from_json(inner, depth - 1),
             ordered=bool(note.get("ordered")),
             ascending=bool(note.get("ascending")),
-            values=None if values is None else tuple(map(bool, values)),
+            values=flags,
         )
     if "sparse" in note:
         from .python_values import value_from_json
 
-        return DtypeSpec(pd.SparseDtype(_dtype(note["sparse"]), value_from_json(note["fill_value"])))
+        return DtypeSpec(pd.SparseDtype(dtype_from_name(note["sparse"]), value_from_json(note["fill_value"])))
     if "string" in note:
         na_value = np.nan if note["string"] == "str" else pd.NA
         try:
@@ -133,8 +138,6 @@ def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
         except ImportError:
             return DtypeSpec(pd.StringDtype(na_value=na_value))
     if "timestamp" in note:
-        from .time_zones import time_zone_from_text
-
         return DtypeSpec(pd.DatetimeTZDtype(note["timestamp"], time_zone_from_text(note["zone"])))
     return DtypeSpec(arrow=bool(note["arrow"]))
 
@@ -146,14 +149,20 @@ def dtype_from_json(note: Any) -> Any:
             import pyarrow as pa
 
             return pd.ArrowDtype(pa.string())
-        return _dtype(f"{note['arrow']}[pyarrow]")
+        return dtype_from_name(f"{note['arrow']}[pyarrow]")
     return _spec_from_json(note, _DEPTH).dtype
 
 
 @lru_cache(maxsize=256)
-def _dtype(name: str) -> Any:
+def dtype_from_name(name: str) -> Any:
+    """Return the NumPy or pandas dtype that a file names; raises any Exception if pandas has none.
+
+    A part with a slash must be a time zone: pandas would open ``datetime64[ns, dateutil//path]``.
+    """
     if len(name) > _TEXT_LIMIT:
         raise ValueError(f"the name of the dtype is longer than {_TEXT_LIMIT} characters")
+    if not all(map(is_zone_name, (part for part in _SEPARATORS.split(name) if "/" in part))):
+        raise ValueError("the name of the dtype has a part that is not a time zone")
     dtype = pd.api.types.pandas_dtype(name)
     if isinstance(dtype, np.dtype) and dtype.kind in "mM" and np.datetime_data(dtype) not in _UNITS:
         raise ValueError(f"pandas has no dtype {name}")

@@ -62,6 +62,13 @@ def _dtype(note: dict[str, Any]) -> Any:
     return pd.CategoricalDtype(pd.Index(categories, dtype=inner), ordered=bool(note["dtype"]["ordered"]))
 
 
+def label_from_json(name: Any, depth: int = 8) -> Any:
+    """Return a level name that another writer put into JSON as it is: a list was a tuple; None if it is no label."""
+    if isinstance(name, list) and depth:
+        return tuple(label_from_json(item, depth - 1) for item in name)
+    return None if isinstance(name, (dict, list)) else name
+
+
 def label_notes(columns: pd.Index) -> list[LabelNote]:
     """Return the note of each column label, a tuple of one JSON value; None if its text suffices."""
     if not _needs_notes(columns):
@@ -92,7 +99,7 @@ def add_level_note(entry: dict[str, Any], columns: pd.Index, level: pd.Index, na
     Levels of dtypes that make pyarrow fail are declared as strings, which is what it finds.
     """
     about: dict[str, Any] = {}
-    if name is not None and type(name) not in (str, int, float, bool) and (note := label_note(name)):
+    if name is not None and (type(name) not in (str, int, float, bool) or name != name) and (note := label_note(name)):
         about["name"] = note[0]
     if isinstance(columns, pd.RangeIndex):
         about["range"] = [columns.start, columns.stop, columns.step]

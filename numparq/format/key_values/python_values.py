@@ -14,6 +14,8 @@ import pandas as pd
 
 from .time_zones import time_zone_from_text, time_zone_to_text
 
+_MAX_NAME = 100  # characters of the name of a dtype or frequency
+
 
 def value_to_json(value: Any) -> Any:
     """Encode a scalar (see `_ENCODERS`), tuple, list or dict as JSON values; TypeError for other types."""
@@ -59,7 +61,7 @@ def _numpy_item(value: np.generic) -> list[Any]:
 
 
 def _numpy(dtype: str, note: Any) -> Any:
-    kind = np.dtype(dtype)
+    kind = np.dtype(dtype[:_MAX_NAME])
     if kind.kind in "mM":
         return np.int64(note).view(kind)
     if kind.kind not in "biufc":
@@ -101,7 +103,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "dict": lambda *items: {value_from_json(key): value_from_json(item) for key, item in items},
     "Timestamp": _timestamp,
     "Timedelta": lambda ticks, unit: pd.Timedelta(np.int64(ticks).view(f"m8[{unit}]")),
-    "Period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq),
+    "Period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq[:_MAX_NAME]),
     "Interval": lambda left, right, closed: pd.Interval(value_from_json(left), value_from_json(right), closed),
     "datetime": _moment,
     "date": datetime.date.fromisoformat,

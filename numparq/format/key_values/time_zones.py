@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import datetime
 import re
+import warnings
 import zoneinfo
 from typing import Any
 
 from numparq.errors import SchemaError
 
-_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{6}))?)?$")
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{6}))?)?")
+_UTC_OFFSET = re.compile(r"(?:UTC)?[+-]\d\d:?\d\d")  # fastparquet writes "UTC+01:00"
+# Prefixes select a library: after "dateutil/", pandas opens any path.
+_NAME = re.compile(r"(?!dateutil/|pytz/)[A-Za-z][\w+-]*(?:/[\w+-]+)*", re.ASCII)
+_MAX_NAME = 100
+
+
+def is_zone_name(text: str) -> bool:
+    """Whether a text is an offset, or has the form of an IANA name, which cannot lead out of the zone database."""
+    return len(text) <= _MAX_NAME and (_NAME.fullmatch(text) or _UTC_OFFSET.fullmatch(text)) is not None
+
+
+def warn_of_unknown_zone(zone: Any) -> None:
+    """Warn that a column is read in UTC, because its zone is no name or offset, or unknown here."""
+    warnings.warn(f"the time zone {zone!r:.{_MAX_NAME}} is unknown on this system; the column is in UTC", stacklevel=3)
 
 
 def portable_zone_name(zone: Any) -> str:
@@ -85,9 +100,15 @@ def time_zone_from_text(text: str) -> datetime.tzinfo:
 
         fixed: datetime.tzinfo = pytz.FixedOffset(_offset(name) // datetime.timedelta(minutes=1))
         return fixed
-    if _OFFSET.match(text):
+    if _OFFSET.fullmatch(text):
         return datetime.timezone(_offset(text))
-    return datetime.UTC if text == "UTC" else zoneinfo.ZoneInfo(text)
+    return datetime.UTC if text == "UTC" else zoneinfo.ZoneInfo(_checked(text))
+
+
+def _checked(name: str) -> str:
+    if not is_zone_name(name):
+        raise zoneinfo.ZoneInfoNotFoundError(f"{name[:_MAX_NAME]!r} is not a name of the IANA time zone database")
+    return name
 
 
 def _dateutil_zone(name: str) -> datetime.tzinfo:
@@ -95,17 +116,17 @@ def _dateutil_zone(name: str) -> datetime.tzinfo:
 
     if name in ("tzutc", "tzlocal"):
         zone: datetime.tzinfo | None = getattr(tz, name)()
-    elif _OFFSET.match(name):
+    elif _OFFSET.fullmatch(name):
         zone = tz.tzoffset(None, _offset(name).total_seconds())
     else:
-        zone = tz.gettz(name)
+        zone = tz.gettz(_checked(name))
     if zone is None:
         raise zoneinfo.ZoneInfoNotFoundError(name)
     return zone
 
 
 def _offset(text: str) -> datetime.timedelta:
-    match = _OFFSET.match(text)
+    match = _OFFSET.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not an offset from UTC")
     sign, hours, minutes, seconds, micros = match.groups(default="0")

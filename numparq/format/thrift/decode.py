@@ -13,8 +13,9 @@ from numparq.kernels import kernels
 from numparq.kernels.status import NEED_ROOM, check_status
 from numparq.kernels.thrift.wire import S_FIELD_POSITION, S_ROOM, S_TOP, STACK_WORDS
 
+from .encode import encode_struct
 from .idl import enum_value
-from .layout import FieldSlot, RecordLayout, ThriftLayout
+from .layout import FieldSlot, RecordLayout, ThriftLayout, thrift_layout
 
 _SHOWN_ELEMENTS = 6  # elements of a list in a repr
 _SHOWN_BYTES = 40  # bytes or characters in a repr
@@ -35,7 +36,8 @@ def _binary(words: np.ndarray, word: int, data: np.ndarray) -> bytes:
 
 
 def _string(words: np.ndarray, word: int, data: np.ndarray) -> str:
-    return _binary(words, word, data).decode("utf-8", "surrogateescape")
+    position, length = words[word : word + 2].tolist()
+    return str(data[position : position + length].data, "utf-8", "surrogateescape")
 
 
 _SCALARS: dict[str, Callable[[np.ndarray, int, np.ndarray], Any]] = {
@@ -136,6 +138,10 @@ class Record:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        name = self._layout.struct.name
+        return _decode_record, (name, encode_struct(name, self.to_dict()))
+
     def __repr__(self) -> str:
         fields = (
             f"{name}={_abbreviate(self._value(slot))}" for name, slot in self._layout.slots.items() if self._has(slot)
@@ -173,6 +179,9 @@ class RecordList(Sequence[Record]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[type[list[Record]], tuple[list[Record]]]:
+        return list, ([*self],)
+
     def __repr__(self) -> str:
         return _abbreviate(self)
 
@@ -180,6 +189,12 @@ class RecordList(Sequence[Record]):
 def root_record(layout: ThriftLayout, words: np.ndarray, data: np.ndarray) -> Record:
     """Return the root's record at the start of an arena from `read_record`."""
     return Record(layout.record, words, 0, data)
+
+
+def _decode_record(struct: str, data: bytes) -> Record:
+    """Return the record of an encoded struct."""
+    layout, values = thrift_layout(struct), np.frombuffer(data, np.uint8)
+    return root_record(layout, read_record(values, len(values), layout), values)
 
 
 def _equal(one: object, other: object) -> bool:

@@ -11,25 +11,13 @@ from typing import Any
 from numparq.kernels.thrift import wire
 
 from .idl import IdlField, IdlStruct, load_idl
+from .layout import WIRE_TYPES
 
 __all__ = ["EncodedThrift", "encode_field", "encode_field_header", "encode_struct"]
 
 FieldEncoder = Callable[[bytearray, Any], None]  # appends a value without field header
 
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "enum": 32, "i64": 64}
-_WIRE = {
-    "bool": wire.TRUE,
-    "i8": wire.I8,
-    "i16": wire.I16,
-    "i32": wire.I32,
-    "enum": wire.I32,
-    "i64": wire.I64,
-    "double": wire.DOUBLE,
-    "binary": wire.BINARY,
-    "string": wire.BINARY,
-    "struct": wire.STRUCT,
-    "list": wire.LIST,
-}
 _STOP = 0
 _SHORT_LIST = 15  # the length of a shorter list fits its first byte
 
@@ -50,10 +38,14 @@ def encode_struct(struct: str, value: Mapping[str, Any]) -> bytes:
 
 def encode_field(struct: str, field: str, value: Any) -> bytes:
     """Encode the value of a field without its header; not for bools, which are part of the header."""
-    about = next(item for item in load_idl().structs[struct].fields if item.name == field)
     out = bytearray()
-    _writer(struct, about)(out, value)
+    _field_writer(struct, field)(out, value)
     return bytes(out)
+
+
+@lru_cache(maxsize=256)
+def _field_writer(struct: str, field: str) -> FieldEncoder:
+    return _writer(struct, next(item for item in load_idl().structs[struct].fields if item.name == field))
 
 
 def encode_field_header(field_id: int, kind: int, last: int = 0) -> bytes:
@@ -66,8 +58,8 @@ def encode_field_header(field_id: int, kind: int, last: int = 0) -> bytes:
 def encode_list_header(kind: str, count: int) -> bytes:
     """Encode a list header; `kind` is an element kind of `IdlField`."""
     if count < _SHORT_LIST:
-        return bytes([count << 4 | _WIRE[kind]])
-    return bytes([0xF0 | _WIRE[kind]]) + _varint(count)
+        return bytes([count << 4 | WIRE_TYPES[kind]])
+    return bytes([0xF0 | WIRE_TYPES[kind]]) + _varint(count)
 
 
 # --- structs --------------------------------------------------------------------------------------------------------
@@ -126,7 +118,8 @@ def _struct(about: IdlStruct) -> FieldEncoder:
 def _union(about: IdlStruct) -> FieldEncoder:
     name = about.name
     plan = {
-        field.name: (encode_field_header(field.id, _WIRE[field.kind]), _writer(name, field)) for field in about.fields
+        field.name: (encode_field_header(field.id, WIRE_TYPES[field.kind]), _writer(name, field))
+        for field in about.fields
     }
 
     def write(out: bytearray, value: Any) -> None:
@@ -159,7 +152,7 @@ def _field(struct: str, field: IdlField) -> tuple[int, str, Callable[[str, str],
             (_FieldHeaders(field.id, wire.FALSE), _FieldHeaders(field.id, wire.TRUE)),
             None,
         )
-    return field.id, field.name, absent, _FieldHeaders(field.id, _WIRE[field.kind]), _writer(struct, field)
+    return field.id, field.name, absent, _FieldHeaders(field.id, WIRE_TYPES[field.kind]), _writer(struct, field)
 
 
 def _missing(struct: str, field: str) -> Any:

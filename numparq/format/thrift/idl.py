@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from enum import IntEnum
 from functools import lru_cache
-from pathlib import Path
+from importlib import resources
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -56,11 +57,9 @@ class Idl(NamedTuple):
     enums: dict[str, dict[str, int]]
 
 
-def idl_path() -> Path:
-    """Return the path of the IDL: next to this file in a wheel, in ``thrift/`` of a checkout."""
-    here = Path(__file__).resolve()
-    inside = here.with_name("parquet.thrift")
-    return inside if inside.exists() else here.parents[3] / "thrift" / "parquet.thrift"
+def idl_text() -> str:
+    """Return the text of the IDL, from a folder or a zip file."""
+    return resources.files(__package__).joinpath("parquet.thrift").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
@@ -68,13 +67,13 @@ def thrift_module() -> ModuleType:
     """Load the IDL with thriftpy2, as a module with a class for each struct and enum."""
     import thriftpy2
 
-    return thriftpy2.load(str(idl_path()), module_name="numparq_parquet_thrift")
+    return thriftpy2.load_fp(io.StringIO(idl_text()), module_name="numparq_parquet_thrift")
 
 
 @lru_cache(maxsize=1)
 def load_idl() -> Idl:
     """Return the IDL from the disk cache, or parse it with thriftpy2."""
-    key = hashlib.sha256(_FORM + idl_path().read_bytes()).digest()
+    key = hashlib.sha256(_FORM + idl_text().encode()).digest()
     stored = disk_cache.load("idl", key)
     if stored is None:
         stored = json.dumps(_describe(thrift_module()), separators=(",", ":")).encode()

@@ -15,7 +15,7 @@ from .idl import IdlField, IdlStruct, load_idl
 
 POSITION = "@"  # last name of a path to a struct's position in the data
 
-_KINDS = {
+WIRE_TYPES = {
     "bool": wire.TRUE,
     "i8": wire.I8,
     "i16": wire.I16,
@@ -29,6 +29,9 @@ _KINDS = {
     "list": wire.LIST,
 }
 _SMALLEST = {"bool": 0, "double": 8}  # least encoded bytes of a value; 1 for all other kinds
+# fastparquet writes a bool for the repetition type of columns whose nulls it is to infer. Elsewhere, a bool in place of
+# an enum is damage: one bit can make it the field after the damaged one.
+_ENUM_OR_BOOL = "repetition_type"
 _ABSENT = {"binary": (-1, 0), "string": (-1, 0), "list": (-1, 0)}
 
 Projection = dict[str, Any]  # field name -> projection of it; {} is everything
@@ -242,12 +245,12 @@ def _field_words(
     field_: IdlField, slot: FieldSlot | None, nodes: dict[int, tuple[int, RecordLayout]]
 ) -> tuple[int, int, int, int]:
     """Return a field's type, word, element type and node for the kernels' table."""
-    kind = _KINDS[field_.kind]
+    kind = WIRE_TYPES[field_.kind]
     if slot is None:
         return kind, -1, 0, 0
     if slot.record is not None and not slot.record.words:  # only its presence counts, which is in the mask
         if field_.kind == "list":
             raise ValueError(f"{field_.name}: elements without words cannot be laid out")
         return kind, -1, 0, 0
-    element = _KINDS[field_.element] if field_.element else 0
+    element = WIRE_TYPES[field_.element] if field_.element else wire.TRUE * (field_.name == _ENUM_OR_BOOL)
     return kind, slot.word, element, nodes[id(slot.record)][0] if slot.record is not None else 0

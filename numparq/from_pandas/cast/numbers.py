@@ -64,9 +64,9 @@ def integers_to_floats(before: ArrowType, after: ArrowType) -> Cast:
         numbers = integer_view(leaf, before)
         with np.errstate(over="ignore"):
             floats = numbers.astype(dtype)
-        back = floats.astype(np.float64)
-        inside = np.abs(back) < 2.0**63
-        same = np.where(inside, back, 0).astype(np.int64) == numbers.astype(np.int64)
+        back, limits = floats.astype(np.float64), np.iinfo(numbers.dtype)
+        inside = (back >= float(limits.min)) & (back < float(int(limits.max) + 1))
+        same = np.where(inside, back, 0).astype(numbers.dtype) == numbers
         raise_first(leaf, ~(inside & same), lambda place: int(numbers[place]))
         return replace_values(leaf, float_bytes(floats))
 

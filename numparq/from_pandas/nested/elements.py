@@ -149,41 +149,47 @@ def _numbers(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Col
 
 
 def _timestamps(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
-    unit = "ms" if arrow_type.unit == "s" else arrow_type.unit
+    stored_unit = "ms" if arrow_type.unit == "s" else arrow_type.unit
 
     def convert(part: np.ndarray) -> np.ndarray:
-        moments = pd.DatetimeIndex(pd.to_datetime(part, utc=True))
-        return _exact_ticks(moments, moments.as_unit(unit))
+        moments = _in_unit(pd.DatetimeIndex(pd.to_datetime(part, utc=True)), arrow_type.unit)
+        ticks: np.ndarray = moments.as_unit(stored_unit).asi8
+        return ticks
 
     return column_values.flat_object_values(arrow_type, values, convert)
 
 
 def _durations(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
     def convert(part: np.ndarray) -> np.ndarray:
-        durations = pd.TimedeltaIndex(pd.to_timedelta(part))
-        return _exact_ticks(durations, durations.as_unit(arrow_type.unit))
+        ticks: np.ndarray = _in_unit(pd.TimedeltaIndex(pd.to_timedelta(part)), arrow_type.unit).asi8
+        return ticks
 
     return column_values.flat_object_values(arrow_type, values, convert)
 
 
-def _exact_ticks(exact: Any, wanted: Any) -> np.ndarray:
+def _in_unit(exact: Any, unit: str) -> Any:
+    """Return a DatetimeIndex or TimedeltaIndex in another unit; SchemaError if that is not exact."""
+    wanted = exact.as_unit(unit)
     inexact = np.asarray(exact != wanted)
     if inexact.any():
-        raise SchemaError(f"{exact[inexact][0]} cannot be stored in {wanted.unit} without loss; round it first")
-    ticks: np.ndarray = wanted.asi8
-    return ticks
+        raise SchemaError(f"{exact[inexact][0]} cannot be stored in {unit} without loss; round it first")
+    return wanted
+
+
+# By unit of a time: microseconds of a unit, and of a stored tick (Parquet has no times in seconds).
+_TIME_TICKS = {"s": (1_000_000, 1000), "ms": (1000, 1000), "us": (1, 1)}
 
 
 def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
     source = temporal.time_objects(values)
-    divisor = {"s": 1000, "ms": 1000, "us": 1, "ns": 1}[arrow_type.unit]
+    unit, tick = _TIME_TICKS.get(arrow_type.unit, (1, 1))
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         (leaf,) = source.read_leaves(start, stop)
-        if divisor > 1:
-            if (leaf.values % divisor).any():
-                raise SchemaError("a time of day cannot be stored in milliseconds without loss; round it first")
-            leaf.values = (leaf.values // divisor).astype(np.int32)
+        if tick > 1:
+            if (leaf.values % unit).any():
+                raise SchemaError(f"a time of day cannot be stored in {arrow_type.unit} without loss; round it first")
+            leaf.values = (leaf.values // tick).astype(np.int32)
         elif arrow_type.unit == "ns":
             leaf.values = leaf.values * 1000
         return [leaf]

@@ -88,13 +88,14 @@ def _sources_changed(group: str) -> bool:
     """
     from . import load
 
-    states = (os.stat(path) for path in load.kernel_sources(_excluded_modules(group)))
-    return any(max(state.st_mtime_ns, state.st_ctime_ns) > _IMPORTED for state in states)
+    return load.last_source_change(_excluded_modules(group)) > _IMPORTED
 
 
 def _compiled(group: str) -> bytes:
+    from .notice import announce_compiling
     from .parallel_build import build_in_parallel
 
+    announce_compiling()
     kernels = import_group(group)
     objects = build_in_parallel(group, kernels)
     return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])

@@ -10,11 +10,16 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import entry
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 COMPILE_LOCK = threading.RLock()
 
@@ -102,10 +107,10 @@ def object_key(foreign: Iterable[str] = ()) -> bytes:
     `foreign` are modules of this package that do not count.
     """
     digest = hashlib.sha256()
-    for path in [*kernel_sources(foreign), _version_file("numba"), _version_file("llvmlite")]:
-        with open(path, "rb") as file:
-            digest.update(hashlib.sha256("/".join(path.split(os.sep)[-2:]).encode()).digest())
-            digest.update(hashlib.sha256(file.read()).digest())
+    sources = kernel_sources(foreign) | {name: _version_file(name) for name in ("numba", "llvmlite")}
+    for name in sorted(sources):
+        digest.update(hashlib.sha256(name.encode()).digest())
+        digest.update(hashlib.sha256(sources[name].read_bytes()).digest())
     with COMPILE_LOCK:
         import llvmlite
         import llvmlite.binding as llvm
@@ -126,23 +131,36 @@ def object_key(foreign: Iterable[str] = ()) -> bytes:
     return digest.digest()
 
 
-def kernel_sources(foreign: Iterable[str] = ()) -> list[str]:
-    """Return the paths of the source files of the package `kernels`, or of the zip file that holds it."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not os.path.isdir(here):  # imported from a zip file: all of it
-        while here != os.path.dirname(here) and not os.path.isfile(here):
-            here = os.path.dirname(here)
-        return [here]
-    left_out = {os.path.join(here, *module.split(".")) + ".py" for module in foreign}
-    files = (os.path.join(folder, name) for folder, _, names in os.walk(here) for name in names)
-    return sorted(path for path in files if path.endswith(".py") and path not in left_out)
+def kernel_sources(foreign: Iterable[str] = ()) -> dict[str, Traversable]:
+    """Return the source files of the package `kernels` by module name, without the modules `foreign`.
+
+    They lie in a folder, or in a zip file.
+    """
+    found: dict[str, Traversable] = {}
+    waiting = [("", resources.files("numparq.kernels"))]
+    while waiting:
+        start, folder = waiting.pop()
+        for path in folder.iterdir():
+            if path.is_dir():
+                waiting.append((f"{start}{path.name}.", path))
+            elif path.name.endswith(".py"):
+                found[start + path.name.removesuffix(".py")] = path
+    return {name: found[name] for name in found.keys() - set(foreign)}
 
 
-def _version_file(package: str) -> str:
+def last_source_change(foreign: Iterable[str] = ()) -> int:
+    """Return when the sources of `kernel_sources`, or the zip file that holds them, last changed, in nanoseconds."""
+    archive = getattr(__spec__.loader, "archive", None)
+    paths = [str(path) for path in kernel_sources(foreign).values()] if archive is None else [archive]
+    states = [os.stat(path) for path in paths]
+    return max(max(state.st_mtime_ns, state.st_ctime_ns) for state in states)
+
+
+def _version_file(package: str) -> Path:
     """Return the file that states a package's version, without importing the package."""
     from importlib.util import find_spec
 
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ImportError(f"{package} is not installed")
-    return os.path.join(spec.submodule_search_locations[0], "_version.py")
+    return Path(spec.submodule_search_locations[0], "_version.py")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -87,7 +88,9 @@ def _reachable_sizes(function: Callable[..., Any], helpers: set[int]) -> dict[in
 @contextmanager
 def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen[bytes] | None]]:
     """Start a process for each part, and kill those that still run at the end."""
-    workers = [_start(group, names) for names in parts]
+    reading, writing = os.pipe()
+    workers = [_start(group, names, reading) for names in parts]
+    os.close(reading)
     try:
         yield workers
     finally:
@@ -95,13 +98,13 @@ def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Pop
             if worker is not None:
                 worker.kill()
                 worker.communicate()
+        os.close(writing)
 
 
-def _start(group: str, names: list[str]) -> subprocess.Popen[bytes] | None:
+def _start(group: str, names: list[str], stdin: int) -> subprocess.Popen[bytes] | None:
     command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, group, names])]
-    nothing = subprocess.DEVNULL
     with suppress(OSError):
-        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
+        return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return None
 
 
@@ -119,7 +122,11 @@ def _result(worker: subprocess.Popen[bytes] | None) -> bytes | None:
 
 
 def run_worker(group: str, names: list[str]) -> None:
-    """Compile kernels and write the object, followed by its SHA-256 digest, to standard output."""
+    """Compile kernels and write the object, followed by its SHA-256 digest, to standard output.
+
+    The process exits when its standard input ends: the one that started it was killed.
+    """
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     from numparq.kernels.groups import import_group
 
     from .build import build_object
@@ -130,3 +137,9 @@ def run_worker(group: str, names: list[str]) -> None:
     code = build_object({name: kernels[name] for name in names})
     output.write(code + hashlib.sha256(code).digest())
     output.close()
+
+
+def _exit_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)

@@ -1,4 +1,4 @@
-"""Casts of stored values to output types: narrowing, integer to float, INT96 to timestamps."""
+"""Casts of stored values to output types: narrowing, integer to float, INT96 and days to timestamps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import numpy as np
 from numparq.kernels.memory import copy_bytes, load32, load64, store8, store16, store64, store_float64
 from numparq.kernels.registry import helper
 from numparq.kernels.status import INEXACT
-from numparq.kernels.tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
+from numparq.kernels.tables import DAYS_MS, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
 
 _EXACT = 1 << 53
 _JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
 _NS_OF_DAY = 86_400_000_000_000
 _MAX_DAYS = 106_751  # whole days of int64 nanoseconds on either side of the epoch
 _US_OF_DAY = 86_400_000_000
+_MS_OF_DAY = 86_400_000
 _WRAP_DAYS, _WRAP_MICROSECONDS = divmod(1 << 64, _US_OF_DAY)
 _INT64_MAX = (1 << 63) - 1
 _MAX_DAYS_US = 106_751_991  # the same of microseconds
@@ -53,6 +54,15 @@ def widen_to_float64(data, pos, count, size, signed, out, out_pos):
         inexact |= value > _EXACT or value < lowest
         store_float64(out, out_pos + (i << 3), np.float64(value))
     return INEXACT if inexact else 0
+
+
+@helper
+def days_to_milliseconds(data, pos, count, out, out_pos):
+    """Cast int32 days to int64 milliseconds; none overflows."""
+    for i in range(count):
+        days = np.int64(signed32(load32(data, pos + (i << 2))))
+        store64(out, out_pos + (i << 3), np.uint64(days * _MS_OF_DAY))
+    return 0
 
 
 @helper
@@ -120,6 +130,8 @@ def cast_values(data, pos, count, cast, stored, item, out, out_pos):
         return cast_int96(data, pos, count, out, out_pos, 1)
     if cast == INT96_US:
         return cast_int96(data, pos, count, out, out_pos, 1000)
+    if cast == DAYS_MS:
+        return days_to_milliseconds(data, pos, count, out, out_pos)
     if cast != 0:
         return widen_to_float64(data, pos, count, stored, cast == WIDEN_SIGNED, out, out_pos)
     copy_bytes(out, out_pos, data, pos, count * item)

@@ -41,7 +41,23 @@ from numparq.kernels.tables import (
 
 from .casts import cast_values
 from .pad_nulls import count_valid, fill_nulls, pad_nulls
-from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
+from .page_sections import (
+    VALUES_END,
+    VALUES_POS,
+    check_values_end,
+    decode_page_validity,
+    find_sections,
+    rows_in_range,
+)
+
+
+@helper
+def check_fixed_size(chunks, chunk, pos, end, count):
+    """Return 0 if `count` PLAIN values of fixed size, if any, fill their section, else a status."""
+    stop = pos + count * chunks[chunk + C_TYPE_LENGTH]
+    if stop > end:
+        return TRUNCATED
+    return check_values_end(chunks, chunk, stop, end) if count > 0 else 0
 
 
 @helper
@@ -56,15 +72,18 @@ def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, ou
             return min(width, 0)
         base = chunks[chunk + C_DICTIONARY]
         limit = chunks[chunk + C_DICTIONARY_SIZE]
-        return gather_indices(data, pos + 1, end, count, width, dictionary, base, limit, item, out, out_pos)
+        pos = gather_indices(data, pos + 1, end, count, width, dictionary, base, limit, item, out, out_pos)
+        return check_values_end(chunks, chunk, pos, end)
     if conversion == CODES:
         return NO_DICTIONARY
     if chunks[chunk + C_TYPE] == BOOLEAN:
-        return decode_booleans(data, pos, end, encoding, count, out, out_pos)
+        stop = decode_booleans(data, pos, end, encoding, count, out, out_pos)
+        return check_values_end(chunks, chunk, stop, end) if count > 0 else min(stop, 0)
     if encoding != PLAIN:
         return UNSUPPORTED_ENCODING
-    if count * stored > end - pos:
-        return TRUNCATED
+    status = check_fixed_size(chunks, chunk, pos, end, count)
+    if status < 0:
+        return status
     return cast_values(data, pos, count, conversion, stored, item, out, out_pos)
 
 
@@ -95,8 +114,9 @@ def decode_rows(
     if present == last - first and nulls == 0 and present == num_values:
         return decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, out, target)
     if encoding == PLAIN and chunks[chunk + C_CAST] == COPY and chunks[chunk + C_TYPE] != BOOLEAN:
-        if present * chunks[chunk + C_ITEM_SIZE] > end - pos:
-            return TRUNCATED
+        status = check_fixed_size(chunks, chunk, pos, end, present)
+        if status < 0:
+            return status
         return write_rows(chunks, chunk, data, pos, present, nulls, first, last, num_values, validity, out, target)
     status = decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, dense, 0)
     if status < 0:
@@ -156,10 +176,14 @@ def decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary
             store32(dictionary, base + (i << 2), i)
         return 0
     if chunks[chunk + C_TYPE] == BOOLEAN:
-        return decode_booleans(data, pos, end, PLAIN, count, dictionary, base)
+        stop = decode_booleans(data, pos, end, PLAIN, count, dictionary, base)
+        return check_values_end(chunks, chunk, stop, end)
     stored = chunks[chunk + C_TYPE_LENGTH]
     if count * stored > end - pos:
         return TRUNCATED
+    status = check_values_end(chunks, chunk, pos + count * stored, end)
+    if status < 0:
+        return status
     return cast_values(data, pos, count, chunks[chunk + C_CAST], stored, chunks[chunk + C_ITEM_SIZE], dictionary, base)
 
 

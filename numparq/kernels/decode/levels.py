@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from numparq.kernels.encodings.bit_packing import unpack_bits_ordered, unpack_msb_first
-from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, read_run_header
+from numparq.kernels.encodings.bit_packing import unpack_bits_ordered, unpack_levels
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, read_run_header, run_values
 from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
 from numparq.kernels.memory import fill_bytes, load8, load32, load64, store8
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_LEVELS, BAD_RUN, TRUNCATED
+from numparq.kernels.status import BAD_LEVELS, TRAILING_BYTES, TRUNCATED
 from numparq.kernels.tables import (
+    ARRAY_FILLERS,
     BIT_PACKED_LOW,
     P_BODY,
     P_COMPRESSED,
@@ -29,9 +30,9 @@ from numparq.kernels.tables import (
     PAGE_FIELDS,
 )
 
-# Items of `state`: the page of a negative status; levels, present values and rows so far.
-STATE_PAGE, STATE_LEVELS, STATE_VALUES, STATE_ROWS = 0, 1, 2, 3
-STATE_FIELDS = 4
+# Items of `state`: the page of a negative status; levels, present values and rows so far; the writer's C_QUIRKS.
+STATE_PAGE, STATE_LEVELS, STATE_VALUES, STATE_ROWS, STATE_QUIRKS = range(5)
+STATE_FIELDS = 5
 
 
 @helper
@@ -74,16 +75,16 @@ def level_bit_width(most):
 
 @helper
 def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
-    """Decode `count` RLE / bit-packed levels of `width` bits (2 to 8) to bytes; return 0 or a status."""
+    """Decode the `count` RLE / bit-packed levels of `width` bits (2 to 8) that end at `end`; return 0 or a status."""
     done = 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
             return pos
-        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
-        if here <= 0:
-            return BAD_RUN
+        here = run_values(header, count - done)
+        if here < 0:
+            return here
         if header & 1:
             if (here * width + 7) >> 3 > end - pos:
                 return TRUNCATED
@@ -99,15 +100,35 @@ def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
             fill_bytes(out, out_pos + done, load8(data, pos), here)
             pos += 1
         done += here
-    return 0
+    return 0 if pos >= end else TRAILING_BYTES
+
+
+@helper
+def check_zero_levels(data, pos, end, count):
+    """Check the section of levels that are 0 by the schema; return 0 or a status.
+
+    It is empty, or has runs of zero bits (V2 pages of parquet-mr before 1.9).
+    """
+    done = 0
+    while pos < end:
+        pos, header = read_run_header(data, pos, end)
+        if pos < 0:
+            return pos
+        here = run_values(header, count - done)
+        if here < 0:
+            return here
+        done += here
+        if done == count and pos < end:
+            return TRAILING_BYTES
+    return 0 if done == 0 or done == count else TRUNCATED
 
 
 @helper
 def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
     """Decode `count` levels, 0 to `most`, to bytes; return 0 or a status. Levels above `most` are not refused here."""
     width = level_bit_width(most)
-    if encoding == BIT_PACKED:
-        return unpack_msb_first(data, pos, count, width, out, out_pos)
+    if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
+        return unpack_levels(data, pos, count, width, encoding == BIT_PACKED, out, out_pos)
     if width == 1:
         return min(decode_hybrid_bits(data, pos, end, count, out, out_pos), 0)
     return decode_hybrid_levels(data, pos, end, count, width, out, out_pos)
@@ -146,6 +167,26 @@ def count_rows(definition, repetition, at, count, most, element_levels):
 
 
 @helper
+def drop_fillers(definition, repetition, at, count, most, element_levels):
+    """Drop entries that continue a null list with the same definition level; return how many entries are left."""
+    kept = at
+    for i in range(at, at + count):
+        level = definition[i]
+        depth = np.int64(repetition[i])
+        if (
+            0 < depth <= most
+            and kept > at
+            and np.int64(level) < element_levels[depth]
+            and level == definition[kept - 1]
+        ):
+            continue
+        definition[kept] = level
+        repetition[kept] = repetition[i]
+        kept += 1
+    return kept - at
+
+
+@helper
 def decode_level_section(data, pos, end, count, most, encoding, out, at):
     """Decode a level section of a V1 page, if it has one; return the position after it, or a status."""
     if most == 0:
@@ -158,6 +199,14 @@ def decode_level_section(data, pos, end, count, most, encoding, out, at):
 
 
 @helper
+def decode_levels_v2(raw, pos, end, count, most, out, at):
+    """Decode a level section of a V2 page, up to its end; return 0 or a status."""
+    if most == 0:
+        return check_zero_levels(raw, pos, end, count)
+    return decode_levels(raw, pos, end, count, most, RLE, out, at)
+
+
+@helper
 def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at):
     """Decode the levels of a data page and strip them from its row of the page table; return 0 or a status."""
     count = pages[page + P_NUM_VALUES]
@@ -166,11 +215,9 @@ def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repet
         pos = pages[page + P_BODY]
         middle = pos + pages[page + P_REPETITION_BYTES]
         stop = middle + pages[page + P_DEFINITION_BYTES]
-        status = 0
-        if most_repetition > 0:
-            status = decode_levels(raw, pos, middle, count, most_repetition, RLE, repetition, at)
-        if most_definition > 0 and status >= 0:
-            status = decode_levels(raw, middle, stop, count, most_definition, RLE, definition, at)
+        status = decode_levels_v2(raw, pos, middle, count, most_repetition, repetition, at)
+        if status >= 0:
+            status = decode_levels_v2(raw, middle, stop, count, most_definition, definition, at)
         if status < 0:
             return status
         taken = stop - pos
@@ -221,6 +268,8 @@ def decode_page_levels(
             )
             if status < 0:
                 return status
+            if most_repetition > 0 and most_definition > 0 and state[STATE_QUIRKS] & ARRAY_FILLERS != 0:
+                count = drop_fillers(definition, repetition, at, count, most_repetition, element_levels)
             if most_definition > 0:
                 present = count_values(definition, at, count, most_definition)
             if most_repetition > 0:

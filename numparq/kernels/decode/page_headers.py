@@ -15,6 +15,7 @@ from numparq.kernels.tables import (
     C_LAST_PAGE,
     C_MAX_DEFINITION,
     C_NUM_VALUES,
+    C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
     CHUNK_FIELDS,
@@ -43,6 +44,7 @@ from numparq.kernels.tables import (
     P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
+    UNKNOWN_END,
 )
 from numparq.kernels.thrift.records import read_struct
 
@@ -137,6 +139,8 @@ def read_dictionary_header(record, slots, pages, page, chunks, chunk):
     """Copy the fields of a dictionary page header to the page table; return 0 or a status."""
     if record[0] & _HAS_DICTIONARY == 0 or chunks[chunk + C_DICTIONARY_PAGE] >= 0:
         return BAD_PAGE
+    if pages[page + P_ROW] > 0 and pages[page + P_ROW] == chunks[chunk + C_NUM_VALUES]:  # behind the last data page
+        return BAD_PAGE
     pages[page + P_NUM_VALUES] = record[slots[_DICTIONARY_NUM_VALUES]]
     pages[page + P_ENCODING] = record[slots[_DICTIONARY_ENCODING]]
     pages[page + P_IS_COMPRESSED] = np.int64(chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0)
@@ -190,6 +194,18 @@ def move_dictionary_page(pages, number, first):
     return 0
 
 
+@helper
+def is_chunk_scanned(chunks, chunk, pos, state):
+    """Whether the scan of a chunk ends at `pos`; if C_NUM_VALUES is negative, after the first page."""
+    values = chunks[chunk + C_NUM_VALUES]
+    end = chunks[chunk + C_END]
+    if values < 0:
+        return state[SCAN_IN_CHUNK] > 0 or pos >= end
+    # A damaged header may be too short, and its page shifted: pages, if only empty ones, must fill their chunk.
+    filled = pos == end or values == 0 or chunks[chunk + C_QUIRKS] & UNKNOWN_END != 0
+    return state[SCAN_VALUES] == values and filled
+
+
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
     """Scan the pages of chunks into the page table: dictionary pages, first of their chunk, and selected data pages.
@@ -205,8 +221,8 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if state[SCAN_IN_CHUNK] == 0:
             chunks[chunk + C_DICTIONARY_PAGE] = -1
         chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
-        values = chunks[chunk + C_NUM_VALUES]  # negative: only the first page is scanned
-        if state[SCAN_VALUES] == values or (values < 0 and (state[SCAN_IN_CHUNK] > 0 or pos >= end)):
+        values = chunks[chunk + C_NUM_VALUES]
+        if is_chunk_scanned(chunks, chunk, pos, state):
             state[SCAN_CHUNK] += 1
             state[SCAN_VALUES] = 0
             state[SCAN_IN_CHUNK] = 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from numparq.kernels.enums import DATA_PAGE_V2, RLE
 from numparq.kernels.registry import helper
-from numparq.kernels.status import BAD_COUNT
+from numparq.kernels.status import BAD_COUNT, TRAILING_BYTES
 from numparq.kernels.tables import (
     C_MAX_DEFINITION,
+    C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
     P_BODY,
@@ -21,9 +22,11 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    PADDED_PAGES,
+    PADDING,
 )
 
-from .levels import decode_validity, find_level_section
+from .levels import check_zero_levels, decode_validity, find_level_section
 
 # Sections of a page: items of the kernels' `state` after those that the caller reads.
 LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
@@ -49,7 +52,10 @@ def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
         else:
             sections[VALUES_POS] = body + level_bytes
             sections[VALUES_END] = body + pages[page + P_COMPRESSED]
-        return 0
+        status = check_zero_levels(raw, body, levels, pages[page + P_NUM_VALUES])
+        if not optional and status >= 0:
+            status = check_zero_levels(raw, levels, sections[LEVELS_END], pages[page + P_NUM_VALUES])
+        return status
     compressed = pages[page + P_IS_COMPRESSED] != 0
     start = pages[page + P_SCRATCH] if compressed else body
     end = start + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
@@ -66,6 +72,15 @@ def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
     sections[VALUES_POS] = sections[LEVELS_END]
     sections[VALUES_END] = end
     return 0
+
+
+@helper
+def check_values_end(chunks, chunk, pos, end):
+    """Return 0 if values that end at `pos` fill their section up to `end`, else a status; `pos` may be a status."""
+    if pos < 0:
+        return pos
+    padded = end - pos == PADDING and chunks[chunk + C_QUIRKS] & PADDED_PAGES != 0
+    return 0 if pos >= end or padded else TRAILING_BYTES
 
 
 @helper

@@ -43,7 +43,7 @@ from numparq.kernels.tables import (
     PREFIX_CARRYOVER,
 )
 
-from .page_sections import find_value_section
+from .page_sections import check_values_end, find_value_section
 
 # Items of `state`: the page of the result; the bytes it needs; position in `out` and size of the last DELTA_BYTE_ARRAY
 # string. With PREFIX_CARRYOVER, the caller puts that string of the previous page at the start of `out`.
@@ -94,10 +94,13 @@ def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, sta
 
 
 @helper
-def deltas_to_plain(data, pos, end, most, size, room, out, out_pos):
+def deltas_to_plain(chunks, chunk, data, pos, end, most, size, room, out, out_pos):
     """Transcode DELTA_BINARY_PACKED values of `size` bytes; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, size, room, out, out_pos)
-    return pos if pos < 0 else count * size
+    if pos >= 0 and count * size > room:
+        return count * size
+    status = check_values_end(chunks, chunk, pos, end)
+    return status if status < 0 else count * size
 
 
 @helper
@@ -114,19 +117,22 @@ def streams_to_plain(data, pos, end, most, width, room, out, out_pos):
 
 
 @helper
-def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos):
+def lengths_to_plain(chunks, chunk, data, pos, end, most, lengths, room, out, out_pos):
     """Transcode DELTA_LENGTH_BYTE_ARRAY values; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
         return pos
     total = total_length(lengths, 0, count, end - pos)
-    if total >= 0 and total + 4 * count <= room:
+    status = check_values_end(chunks, chunk, pos + total, end) if total >= 0 else total
+    if status < 0:
+        return status
+    if total + 4 * count <= room:
         write_with_lengths(data, pos, count, lengths, out, out_pos)
-    return total + 4 * count if total >= 0 else total
+    return total + 4 * count
 
 
 @helper
-def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state):
+def prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room, out, out_pos, state):
     """Transcode DELTA_BYTE_ARRAY values of `width` bytes (-1: BYTE_ARRAY); return the PLAIN size, or a status.
 
     `state` locates the string that the first value may continue, and then the last one.
@@ -140,8 +146,12 @@ def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, 
     if suffixes != count:
         return BAD_COUNT
     total = total_prefixed_length(lengths, count, width, state[STATE_PREVIOUS_SIZE])
-    if total < 0 or total_length(lengths, 4 * count, count, end - pos) < 0:
+    stored = total_length(lengths, 4 * count, count, end - pos)
+    if total < 0 or stored < 0:
         return BAD_LENGTH
+    status = check_values_end(chunks, chunk, pos + stored, end)
+    if status < 0:
+        return status
     prefix_size = 4 if width < 0 else 0
     total += prefix_size * count
     if total <= room:
@@ -161,13 +171,13 @@ def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, length
     width = chunks[chunk + C_TYPE_LENGTH]
     if encoding == DELTA_BINARY_PACKED:
         size = 4 if chunks[chunk + C_TYPE] == INT32 else 8
-        return deltas_to_plain(data, pos, end, most, size, room, out, out_pos)
+        return deltas_to_plain(chunks, chunk, data, pos, end, most, size, room, out, out_pos)
     if encoding == BYTE_STREAM_SPLIT:
         return streams_to_plain(data, pos, end, most, width, room, out, out_pos)
     if encoding == DELTA_LENGTH_BYTE_ARRAY:
-        return lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos)
+        return lengths_to_plain(chunks, chunk, data, pos, end, most, lengths, room, out, out_pos)
     width = -1 if chunks[chunk + C_TYPE] == BYTE_ARRAY else width
-    return prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state)
+    return prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room, out, out_pos, state)
 
 
 @kernel("i8 i8 x x u1 u1 u1 u1 x i8")

@@ -120,13 +120,17 @@ def unpack_bits_ordered(data, pos, count, first, out, out_pos):
 
 
 @helper
-def unpack_msb_first(data, pos, count, width, out, out_pos):
-    """Unpack `count` levels of `width` bits, highest bit of each byte first (BIT_PACKED = 4)."""
+def unpack_levels(data, pos, count, width, highest_first, out, out_pos):
+    """Unpack `count` levels of `width` bits, with the highest bit first (BIT_PACKED = 4) or the lowest."""
     bit = pos << 3
     for i in range(count):
         value = 0
-        for _ in range(width):
-            value = (value << 1) | ((load8(data, bit >> 3) >> (7 - (bit & 7))) & 1)
+        for k in range(width):
+            byte = load8(data, bit >> 3)
+            if highest_first:
+                value = (value << 1) | ((byte >> (7 - (bit & 7))) & 1)
+            else:
+                value |= ((byte >> (bit & 7)) & 1) << k
             bit += 1
         store8(out, out_pos + i, value)
     return 0

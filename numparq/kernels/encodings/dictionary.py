@@ -9,10 +9,10 @@ import numpy as np
 
 from numparq.kernels.memory import copy_bytes, fill_bytes, load8, load32, load64, store32, store64
 from numparq.kernels.registry import helper, inlined, intrinsic_twin, kernel
-from numparq.kernels.status import BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
+from numparq.kernels.status import BAD_PAGE, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
 from numparq.kernels.tables import C_DICTIONARY_SIZE
 
-from .hybrid_rle import load_partial, read_run_header
+from .hybrid_rle import load_partial, read_run_header, run_values
 
 ENTRY_FIELDS = 4  # per binary entry: two words, length and start
 
@@ -310,7 +310,7 @@ def repeat_value(dictionary, pos, item, count, out, target):
 
 @helper
 def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, out, out_pos):
-    """Decode `count` indices of `width` (0 to 32) bits and write their dictionary values; return 0 or a status.
+    """Decode `count` indices of `width` (0 to 32) bits and write their values; return the end position or a status.
 
     The dictionary has `limit` values of `item` bytes from byte `base` on.
     """
@@ -321,9 +321,9 @@ def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, 
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
             return pos
-        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
-        if here <= 0:
-            return BAD_RUN
+        here = run_values(header, count - done)
+        if here < 0:
+            return here
         target = out_pos + done * item
         if header & 1:
             if (here * width + 7) >> 3 > end - pos:
@@ -346,7 +346,7 @@ def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, 
             repeat_value(dictionary, base + index * item, item, here, out, target)
             pos += size
         done += here
-    return 0
+    return pos
 
 
 @helper

@@ -6,7 +6,7 @@ import numpy as np
 
 from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
+from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRAILING_BYTES, TRUNCATED
 
 from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
 
@@ -32,6 +32,15 @@ def read_run_header(data, pos, end):
 
 
 @helper
+def run_values(header, left):
+    """Return how many of the `left` values a run holds, or BAD_RUN: only groups of bit-packed values may be padded."""
+    count = header >> 1
+    if header & 1:
+        return min(count << 3, left) if count > 0 else BAD_RUN
+    return count if 0 < count <= left else BAD_RUN
+
+
+@helper
 def load_partial(data, pos, count):
     """Load a little-endian number of `count` bytes (0 to 4)."""
     value = 0
@@ -42,7 +51,7 @@ def load_partial(data, pos, count):
 
 @helper
 def decode_hybrid_bits(data, pos, end, count, out, out_pos):
-    """Decode `count` one-bit values to bytes of 0 or 1; return the number of ones, or a status.
+    """Decode the `count` one-bit values that end at `end` to bytes of 0 or 1; return the number of ones, or a status.
 
     Definition levels of flat columns and RLE booleans are such values.
     """
@@ -52,19 +61,15 @@ def decode_hybrid_bits(data, pos, end, count, out, out_pos):
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
             return pos
+        here = run_values(header, count - done)
+        if here < 0:
+            return here
         if header & 1:
-            here = min((header >> 1) << 3, count - done)
-            size = (here + 7) >> 3
-            if here <= 0:
-                return BAD_RUN
-            if size > end - pos:
+            if (here + 7) >> 3 > end - pos:
                 return TRUNCATED
             ones += unpack_bits(data, pos, here, out, out_pos + done)
             pos += header >> 1
         else:
-            here = min(header >> 1, count - done)
-            if here <= 0:
-                return BAD_RUN
             if pos >= end:
                 return TRUNCATED
             value = load8(data, pos)
@@ -74,12 +79,12 @@ def decode_hybrid_bits(data, pos, end, count, out, out_pos):
             fill_bytes(out, out_pos + done, value, here)
             ones += here * value
         done += here
-    return ones
+    return ones if pos >= end else TRAILING_BYTES
 
 
 @helper
 def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
-    """Decode `count` dictionary indices below `limit` to int32s at byte `out_pos`; return 0 or a status."""
+    """Decode `count` indices below `limit` to int32s at byte `out_pos`; return the end position or a status."""
     done = 0
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
@@ -87,9 +92,9 @@ def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
             return pos
-        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
-        if here <= 0:
-            return BAD_RUN
+        here = run_values(header, count - done)
+        if here < 0:
+            return here
         target = out_pos + (done << 2)
         if header & 1:
             if (here * width + 7) >> 3 > end - pos:
@@ -112,7 +117,7 @@ def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
         if largest >= limit:
             return INDEX_OUT_OF_RANGE
         done += here
-    return 0
+    return pos
 
 
 def max_hybrid_bytes(count: int, bit_width: int) -> int:

@@ -18,23 +18,23 @@ _SHORT = 64
 
 @helper
 def decode_booleans(data, pos, end, encoding, count, out, out_pos):
-    """Decode PLAIN or RLE booleans to one byte each; return 0 or a status."""
+    """Decode PLAIN or RLE booleans to one byte each; return the position after them, or a status."""
     if encoding == PLAIN:
         if (count + 7) >> 3 > end - pos:
             return TRUNCATED
         unpack_bits(data, pos, count, out, out_pos)
-        return 0
+        return pos + ((count + 7) >> 3)
     if encoding != RLE:
         return UNSUPPORTED_ENCODING
     if count == 0:
-        return 0
+        return pos
     if end - pos < 4:
         return TRUNCATED
     size = load32(data, pos)
     if size > end - pos - 4:
         return TRUNCATED
     status = decode_hybrid_bits(data, pos + 4, pos + 4 + size, count, out, out_pos)
-    return min(status, 0)
+    return pos + 4 + size if status >= 0 else status
 
 
 @helper
@@ -83,15 +83,13 @@ def read_plain_binary(data, pos, validity, valid_pos, optional, count, offsets, 
     return out_pos
 
 
-@kernel("u1 x x x i8 u1")
-def decode_plain_binary(data, pos, end, count, offsets, out):
-    """Decode `count` length-prefixed values (a PLAIN dictionary page) into offsets and bytes.
+@helper
+def read_plain_entries(data, pos, end, count, offsets, entry, out, written):
+    """Decode `count` length-prefixed values into entries `entry` and on; return the position behind them, or a status.
 
-    Return the bytes written, or a status. `out` has ``end - pos`` bytes, and slack.
+    `written` bytes of `out` are the entries before; the others have room for ``end - pos``.
     """
-    written = 0
-    offsets[0] = 0
-    for i in range(count):
+    for i in range(entry, entry + count):
         if end - pos < 4:
             return TRUNCATED
         length = load32(data, pos)
@@ -101,7 +99,7 @@ def decode_plain_binary(data, pos, end, count, offsets, out):
         pos += 4 + length
         written += length
         offsets[i + 1] = written
-    return written
+    return pos
 
 
 @kernel("u1 x x u1 x")

@@ -48,6 +48,18 @@ def compare_strings(data, size, start, end, other, other_size, other_start, othe
     return order if order != 0 else (end - start) - (other_end - other_start)
 
 
+@kernel("u1 x i8 i8 u1 x i8 i8 x u1")
+def compare_string_rows(data, size, starts, ends, other, other_size, other_starts, other_ends, count, out):
+    """Compare two columns of strings row by row: 0 if the first string is less, 1 if they are equal, else 2.
+
+    String i lies from ``starts[i]`` to ``ends[i]``.
+    """
+    for i in range(count):
+        order = compare_strings(data, size, starts[i], ends[i], other, other_size, other_starts[i], other_ends[i])
+        out[i] = compare_words(order, 0) + 1
+    return count
+
+
 @helper
 def count_edges_below(data, size, start, end, edges, edges_size, places, num_edges, words, low, shared):
     """Count the edges up to a string that, after the shared prefix, begins with the word of edge `low`.

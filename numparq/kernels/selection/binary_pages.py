@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
 from numparq.kernels.encodings.plain import copy_string
 from numparq.kernels.enums import PLAIN
 from numparq.kernels.memory import load32, store8
@@ -63,13 +63,15 @@ def skip_plain_run(data, pos, end, count):
 
 
 @helper
-def take_page_binary(pages, page, raw, scratch, state, values, taken, here, offsets, out, room):
+def take_page_binary(chunks, chunk, pages, page, raw, scratch, state, present, values, taken, here, offsets, out, room):
     """Copy the wanted ones of a page's PLAIN strings; the bytes written up to, or a status."""
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     pos = state[VALUES_POS]
     end = state[VALUES_END]
     written = state[STATE_BYTES]
     value = 0
+    if 4 * present > end - pos:
+        return TRUNCATED
     for i in range(taken, taken + here):
         offsets[i + 1] = written
         if values[i] < 0:
@@ -93,7 +95,8 @@ def take_page_binary(pages, page, raw, scratch, state, values, taken, here, offs
         offsets[i + 1] = written
         pos += 4 + length
         value = values[i] + 1
-    return written
+    status = check_values_end(chunks, chunk, pos, end) if value == present and present > 0 else 0
+    return written if status == 0 else status
 
 
 @kernel("i8 i8 x x u1 u1 x u1 i4 x i8 u1 i8 u1 x i8")
@@ -151,7 +154,9 @@ def take_binary_pages(
             return present
         optional = present < pages[page + P_NUM_VALUES]
         nulls = find_value_indices(places, taken, here, shift, levels, optional, values)
-        written = take_page_binary(pages, page, raw, scratch, state, values, taken, here, offsets, out, room)
+        written = take_page_binary(
+            chunks, chunk, pages, page, raw, scratch, state, present, values, taken, here, offsets, out, room
+        )
         if written < 0:
             return written
         for i in range(taken, taken + here):

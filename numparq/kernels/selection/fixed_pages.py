@@ -6,16 +6,16 @@ import numpy as np
 
 from numparq.kernels.decode.binary_pages import STATE_PAGE
 from numparq.kernels.decode.casts import cast_values
+from numparq.kernels.decode.fixed_pages import check_fixed_size
 from numparq.kernels.decode.pad_nulls import fill_nulls
-from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
 from numparq.kernels.encodings.dictionary import index_width
-from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header
+from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header, run_values
 from numparq.kernels.enums import PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.memory import copy_bytes, load32, load64, store8, store32, store64
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import (
     BAD_COMPRESSED_DATA,
-    BAD_RUN,
     INDEX_OUT_OF_RANGE,
     NO_DICTIONARY,
     NULL_FOUND,
@@ -68,7 +68,9 @@ def take_entry(dictionary, place, item, out, target):
 def take_dictionary_values(
     data, pos, end, count, width, dictionary, base, limit, item, values, taken, here, out, out_pos
 ):
-    """Look up those of a page's `count` indices that are wanted, passing over the others run by run; 0 or a status.
+    """Look up those of a page's `count` indices that are wanted, passing over the others run by run.
+
+    Return the end position of all `count` indices, or a status.
 
     Parameters are those of `gather_indices`, and of `take_plain`.
     """
@@ -76,16 +78,13 @@ def take_dictionary_values(
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     done = 0
     i = taken
-    while i < taken + here:
-        if values[i] < 0:
-            i += 1
-            continue
+    while done < count:
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
             return pos
-        run = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
-        if run <= 0:
-            return BAD_RUN
+        run = run_values(header, count - done)
+        if run < 0:
+            return run
         length = (run * width + 7) >> 3 if header & 1 else size
         if length > end - pos:
             return TRUNCATED
@@ -101,7 +100,7 @@ def take_dictionary_values(
             i += 1
         pos += (header >> 1) * width if header & 1 else size
         done += run
-    return 0
+    return pos
 
 
 @helper
@@ -144,15 +143,17 @@ def take_page_values(
             return min(width, 0)
         base = chunks[chunk + C_DICTIONARY]
         limit = chunks[chunk + C_DICTIONARY_SIZE]
-        return take_dictionary_values(
+        pos = take_dictionary_values(
             data, pos + 1, end, present, width, dictionary, base, limit, item, values, taken, here, out, out_pos
         )
+        return check_values_end(chunks, chunk, pos, end)
     if chunks[chunk + C_CAST] == CODES:
         return NO_DICTIONARY
     if encoding != PLAIN:
         return UNSUPPORTED_ENCODING
-    if present * stored > end - pos:
-        return TRUNCATED
+    status = check_fixed_size(chunks, chunk, pos, end, present)
+    if status < 0:
+        return status
     last = taken + here - 1
     while last > taken and values[last] < 0:
         last -= 1

@@ -34,7 +34,7 @@ from .wire import (
 N_WORDS, N_REQUIRED, N_KNOWN, N_KEEP, N_LARGEST, N_TEMPLATE, N_START, N_SMALLEST, N_FIELDS = range(9)
 F_KIND = 0  # its type on the wire; a field of another type is skipped like an unknown one
 F_WORD = 1  # its word in the record; -1: skipped
-F_ELEMENT = 2  # the type of a list's elements
+F_ELEMENT = 2  # the type of a list's elements; TRUE for an enum that may be a bool
 F_CHILD = 3  # the node of a struct, or of a list's elements
 FIELD_WORDS = 4
 
@@ -133,11 +133,11 @@ def read_list(data, pos, end, table, field, arena, word, stack):
 @inlined
 def find_field(table, node, field_id, wire):
     """Return a field's id and its position in the table; id 0 and its position if id or type is unknown."""
-    # fastparquet writes a bool for an enum: the repetition type of columns whose nulls it is to infer.
     if 0 < field_id <= get_word(table, node + N_LARGEST):
         field = node + N_FIELDS + FIELD_WORDS * field_id
         kind = get_word(table, field + F_KIND)
-        if kind == wire or (wire <= FALSE and (kind == TRUE or kind == I32)):
+        may_be_bool = kind == TRUE or (kind == I32 and get_word(table, field + F_ELEMENT) == TRUE)
+        if kind == wire or (wire <= FALSE and may_be_bool):
             return field_id, field
     return np.int64(0), node + N_FIELDS
 

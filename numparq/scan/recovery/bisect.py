@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from numparq.errors import CorruptPageError, LimitError, ParquetError
 from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
 
-from .losses import LostRows
+from .losses import LostRows, without_frames
 from .page_walk import WalkedChunk
 
 __all__ = ["IntactPages", "decode_intact_pages"]
@@ -51,10 +51,10 @@ class _KnownPageContext(ReadContext):
         super().__init__(**shared)
         self._given = raw, table
 
-    def walk_pages(self, chunks: np.ndarray) -> PageWalk:
+    def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
         return _KnownPageWalk(self, chunks, *self._given)
 
-    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
+    def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         pass
 
 
@@ -64,7 +64,7 @@ class _UncountedNestedJob(NestedJob):
 
     def _check_rows(self, rows: int) -> None:
         self.num_rows = rows
-        self.rows = RowSlice(self.row_group, 0, rows, 0)
+        self.rows = RowSlice(self.row_groups[0], 0, rows, 0)
 
 
 @dataclass
@@ -170,9 +170,9 @@ class _PageBisection:
         """Check rows of the page table, in place; gives the first bad one, and what is wrong with it."""
         job = self._job
         try:
-            job.context.check_pages(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, table))
+            job.context.check_pages(job.row_groups, job.columns, Pages(self._walked.raw, job.chunks, table))
         except PageFailure as failure:
-            return failure.page, failure.error
+            return failure.page, without_frames(failure.error)
         return None
 
     def _runs(self, spans: np.ndarray) -> list[np.ndarray]:
@@ -210,7 +210,7 @@ class _PageBisection:
         except LimitError:
             raise
         except ParquetError as error:
-            return error
+            return without_frames(error)
         for status in job.retries.values():
             self._found.failed = status
         return job
@@ -228,7 +228,7 @@ class _PageBisection:
             changes["dictionary"] = NO_VALUES
         if isinstance(job, NestedJob):
             changes["chunks"][0, C_NUM_VALUES] = num_values
-            changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_group, 0, num_rows, 0)}
+            changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_groups[0], 0, num_rows, 0)}
             if self._walked.row_ranges is None:
                 values = {item.name: getattr(job, item.name) for item in fields(job)}
                 return _UncountedNestedJob(**{**values, **changes})

@@ -25,6 +25,8 @@ from numparq.kernels.tables import (
     P_TYPE,
 )
 
+from .losses import without_frames
+
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
@@ -71,7 +73,7 @@ class TolerantChunkTables(ChunkTables):
             try:
                 known = footer.chunks.read_table([row_group], [self._leaves[at[1]].index])
             except InvalidFileError as error:
-                self.faults.setdefault((row_group, at[1]), error)
+                self.faults.setdefault((row_group, at[1]), without_frames(error))
                 continue
             for name, values in known.items():
                 facts[name][at] = values[0, 0]
@@ -79,7 +81,7 @@ class TolerantChunkTables(ChunkTables):
 
     def _reject(self, row_group: int, position: int, error: ParquetError) -> None:
         """Record a chunk whose sibling file is not read."""
-        self.faults.setdefault((row_group, position), error)
+        self.faults.setdefault((row_group, position), without_frames(error))
 
     def _check(self) -> None:
         """Record what is wrong with each chunk, and empty those with a fault."""
@@ -139,13 +141,13 @@ class PageHeaderCheck:
         bits = sum(1 << encoding for encoding in set(encodings))
         return bits | _DICTIONARY if bits & _DICTIONARY else bits
 
-    def check(self, row_group: int, columns: Sequence[int], pages: Pages) -> None:
+    def check(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Raise PageFailure for the first page whose values or levels have an encoding that its chunk lacks.
 
-        `columns` has the leaf position of each row of the chunk table.
+        `row_groups` and `columns` have the row group and leaf position of each row of the chunk table.
         """
         table = pages.pages
-        allowed = np.array([self._allowed(row_group, column) for column in columns], np.int64)[table[:, P_CHUNK]]
+        allowed = np.array([*map(self._allowed, row_groups, columns)], np.int64)[table[:, P_CHUNK]]
         repeated = np.array([self._leaves[column].max_repetition_level > 0 for column in columns])[table[:, P_CHUNK]]
         optional = pages.chunks[table[:, P_CHUNK], C_MAX_DEFINITION] > 0
         first_version = table[:, P_TYPE] == DATA_PAGE

@@ -6,14 +6,19 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
-
 from numparq.column.read.row_selection import RowSlice
 from numparq.errors import ParquetError
+from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows"]
+__all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows", "choose_columns", "without_frames"]
 
 LOST_ATTR = "numparq.lost"
+
+
+def without_frames(error: ParquetError) -> ParquetError:
+    """Return an error to keep: its frames would keep the decoded columns alive until the garbage collector runs."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 class Lost(NamedTuple):
@@ -70,9 +75,9 @@ class Losses:
             groups = self._columns.setdefault(column, {})
             groups[row_group] = _merge_ranges([*groups.get(row_group, []), *found])
 
-    def intact_rows(self, slices: Sequence[RowSlice], columns: Iterable[int]) -> np.ndarray:
-        """Return for each output row whether nothing is lost in the leaves `columns` (bool array)."""
-        whole = np.ones(slices[-1].out + len(slices[-1]) if slices else 0, np.bool_)
+    def lost_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> RowRanges:
+        """Return the output rows with a loss in the leaves `columns`."""
+        found: list[tuple[int, int]] = []
         by_group: dict[int, list[RowSlice]] = {}
         for rows in slices:
             by_group.setdefault(rows.row_group, []).append(rows)
@@ -81,15 +86,8 @@ class Losses:
                 for rows, (first, stop, _) in product(by_group.get(row_group, ()), lost):
                     begin, end = max(first, rows.start), min(stop, rows.stop)
                     if begin < end:
-                        whole[rows.out + begin - rows.start : rows.out + end - rows.start] = False
-        return whole
-
-    def num_lost_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
-        """Return the number of output rows with a loss in these leaves."""
-        if not any(self._columns.get(column) for column in columns):
-            return 0
-        whole = self.intact_rows(slices, columns)
-        return len(whole) - int(np.count_nonzero(whole))
+                        found.append((rows.out + begin - rows.start, rows.out + end - rows.start))
+        return RowRanges(found)
 
     def to_list(self, names: Sequence[str]) -> list[Lost]:
         """Return the report, by row group, column and row; `names` are those of the leaves read."""
@@ -101,6 +99,21 @@ class Losses:
                 rows = start + first, start + stop
                 found.append(Lost(self._file, row_group, names[column], rows, reason.message))
         return found
+
+
+def choose_columns(lost_rows: Sequence[RowRanges], kept: RowRanges) -> tuple[list[int], RowRanges]:
+    """Return the positions of columns to drop, and the rows of `kept` that are intact in all others.
+
+    Columns count in the order of lost rows, fewest first; one that would leave no row is dropped.
+    """
+    dropped: list[int] = []
+    for position in sorted(range(len(lost_rows)), key=lambda position: lost_rows[position].count):
+        left = kept - lost_rows[position]
+        if left or not lost_rows[position]:
+            kept = left
+        else:
+            dropped.append(position)
+    return dropped, kept
 
 
 def _merge_ranges(lost: list[LostRows]) -> list[LostRows]:

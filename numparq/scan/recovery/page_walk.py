@@ -22,6 +22,7 @@ from numparq.kernels.tables import (
     C_START,
     P_BODY,
     P_COMPRESSED,
+    P_CRC,
     P_HEADER,
     P_IN_CHUNK,
     P_NUM_VALUES,
@@ -31,7 +32,7 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .losses import LostRows
+from .losses import LostRows, without_frames
 
 __all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "WalkedChunk", "read_page_locations", "walk_pages"]
 
@@ -184,13 +185,7 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
     walk = PageWalk(source, chunk)
     walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
-    trouble: ParquetError | None = None
-    try:
-        walk.scan(walked.raw, end)
-    except LimitError:
-        raise
-    except ParquetError as error:
-        trouble = error
+    trouble = _scan_headers(walk, walked.raw, end)
     _split_dictionary(walked, walk.page_table)
     seen, position = int(walk.state[SCAN_VALUES]), int(walk.state[SCAN_POS])
     passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.page_table)
@@ -200,6 +195,8 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
     elif trouble is not None and (position >= end or seen > num_values):
         walked.inconsistency = trouble
         seen = num_rows
+    if trouble is not walked.inconsistency:
+        seen = _drop_unverified_end(walked, seen)
     if not repeated:
         first = walked.pages[:, P_ROW]
         walked.row_ranges = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
@@ -216,8 +213,28 @@ def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_ro
         return
     if walked.row_ranges is None:
         walked.end_error = trouble
-    else:
+    else:  # an empty range, if all values are there, and bytes follow them
         walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
+
+
+def _scan_headers(walk: PageWalk, raw: np.ndarray, end: int) -> ParquetError | None:
+    """Scan page headers up to `end`; return the error that ended the scan, if any."""
+    try:
+        walk.scan(raw, end)
+    except LimitError:
+        raise
+    except ParquetError as error:
+        return without_frames(error)
+    return None
+
+
+def _drop_unverified_end(walked: WalkedChunk, seen: int) -> int:
+    """Drop the last page if no checksum confirms where it begins and ends; return the values left."""
+    if not len(walked.pages) or walked.pages[-1, P_CRC] >= 0:
+        return seen
+    seen = int(walked.pages[-1, P_ROW])
+    walked.pages = walked.pages[:-1]
+    return seen
 
 
 def _drop_after_gap(walked: WalkedChunk, seen: int) -> int:
@@ -271,7 +288,7 @@ def _walk_locations(
         except LimitError:
             raise
         except ParquetError as error:
-            walked.dictionary_error = error
+            walked.dictionary_error = without_frames(error)
     pages, spans = [], []
     stops = [*locations[1:, PAGE_ROW].tolist(), num_rows]
     wanted = (0, num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
@@ -285,7 +302,7 @@ def _walk_locations(
         except LimitError:
             raise
         except ParquetError as error:
-            walked.lost.append(LostRows(first, stop, error))
+            walked.lost.append(LostRows(first, stop, without_frames(error)))
             continue
         page[0, P_ROW], page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
         pages.append(page)

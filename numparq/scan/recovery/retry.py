@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DictionaryArray
 from numparq.column.jobs.job import DecodeJob
 from numparq.column.jobs.nested import NestedJob
 from numparq.column.jobs.schedule import JobScheduler
@@ -19,11 +18,12 @@ from numparq.column.read.output import OutputMemory
 from numparq.column.read.pages import Pages
 from numparq.errors import LimitError, ParquetError
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+from numparq.plan.row_ranges import RowRanges
 
 from .bisect import IntactPages, decode_intact_pages
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
-from .losses import Losses, LostRows
-from .lost_rows import nested_piece_with_placeholders, placeholder_rows, slice_piece
+from .losses import Losses, LostRows, without_frames
+from .lost_rows import LostPiece, PartialLeaf, slice_piece
 from .page_walk import read_page_locations, walk_pages
 
 __all__ = ["TolerantContext", "TolerantJobMaker"]
@@ -35,11 +35,11 @@ class TolerantContext(ReadContext):
 
     header_check: PageHeaderCheck | None = None
 
-    def check_pages(self, row_group: int, columns: list[int], pages: Pages) -> None:
+    def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure."""
         if self.header_check is not None:
-            self.header_check.check(row_group, columns, pages)
-        super().check_pages(row_group, columns, pages)
+            self.header_check.check(row_groups, columns, pages)
+        super().check_pages(row_groups, columns, pages)
 
 
 class _CaughtJob:
@@ -66,7 +66,7 @@ class _CaughtJob:
         except LimitError:
             raise
         except ParquetError as error:
-            self.error = error
+            self.error = without_frames(error)
 
 
 class TolerantJobMaker(JobScheduler):
@@ -95,8 +95,8 @@ class TolerantJobMaker(JobScheduler):
     def run(self, jobs: Sequence[DecodeJob]) -> None:
         """Do jobs; what a failed one could not decode is lost."""
         for job in jobs:
-            for column in job.columns:
-                self._losses.forget(job.row_group, column)
+            for row_group, column in zip(job.row_groups, job.columns, strict=True):
+                self._losses.forget(row_group, column)
         trials = [_CaughtJob(job) for job in jobs]
         super().run(trials)  # type: ignore[arg-type]
         for trial in trials:
@@ -107,17 +107,16 @@ class TolerantJobMaker(JobScheduler):
         """Do the chunks of a failed job one by one."""
         job = trial.job
         job.chunks, job.arrays, job.retries = trial.pristine.copy(), [], {}
-        for place, column in enumerate(job.columns):
-            chunk = trial.pristine[place : place + 1]
-            fault = self._chunk_tables.faults.get((job.row_group, column))
+        for place, (row_group, column) in enumerate(zip(job.row_groups, job.columns, strict=True)):
+            fault = self._chunk_tables.faults.get((row_group, column))
             if fault is not None:
-                lost = [LostRows(0, self._chunk_tables.num_rows(job.row_group), fault)]
-                self._store(job, place, _single_chunk_job(job, chunk, column), IntactPages(lost=lost))
+                lost = [LostRows(0, self._chunk_tables.num_rows(row_group), fault)]
+                self._store(job, place, _single_chunk_job(job, place), IntactPages(lost=lost))
                 continue
-            again = _CaughtJob(_single_chunk_job(job, chunk, column))
+            again = _CaughtJob(_single_chunk_job(job, place))
             again()
             if again.error is not None:
-                alone = _single_chunk_job(job, chunk, column)
+                alone = _single_chunk_job(job, place)
                 self._store(job, place, alone, self._decode_pages(alone, again.error))
                 continue
             job.retries.update(again.job.retries)
@@ -126,9 +125,10 @@ class TolerantJobMaker(JobScheduler):
 
     def _decode_pages(self, alone: DecodeJob, error: ParquetError) -> IntactPages:
         """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
-        leaf, num_rows = self._chunk_tables.leaves[alone.columns[0]], self._chunk_tables.num_rows(alone.row_group)
+        (row_group,), (column,) = alone.row_groups, alone.columns
+        leaf, num_rows = self._chunk_tables.leaves[column], self._chunk_tables.num_rows(row_group)
         try:
-            record = self._chunk_tables.footer.chunks.chunk_record(alone.row_group, leaf.index)
+            record = self._chunk_tables.footer.chunks.chunk_record(row_group, leaf.index)
             start, end = alone.chunks[0, [C_START, C_END]].tolist()
             locations = read_page_locations(self._context.source, record, start, end, num_rows)
         except LimitError:
@@ -144,22 +144,31 @@ class TolerantJobMaker(JobScheduler):
 
     def _store(self, job: DecodeJob, position: int, alone: DecodeJob, decoded: IntactPages) -> None:
         """Put what could be decoded of a chunk in the place of what a job should have decoded; the rest is lost."""
-        column = alone.columns[0]
+        (row_group,), (column,) = alone.row_groups, alone.columns
         if decoded.failed is not None:
             job.retries[column] = decoded.failed
             return
         first, stop = _row_range(alone)
         lost = [LostRows(max(rows.first, first), min(rows.stop, stop), rows.reason) for rows in decoded.lost]
-        self._losses.add(job.row_group, column, lost)
+        self._losses.add(row_group, column, lost)
         job.chunks[position, C_NULL_COUNT] = sum(int(done.chunks[0, C_NULL_COUNT]) for _, _, done in decoded.jobs)
         job.arrays.extend(_pieces_with_placeholders(alone, decoded, first, stop))
 
 
-def _single_chunk_job(job: DecodeJob, chunk: np.ndarray, column: int) -> DecodeJob:
-    """Make a job of one chunk of a job."""
-    changes = {"columns": [column], "chunks": chunk.copy(), "shares_pages": False, "retries": {}, "arrays": []}
+def _single_chunk_job(job: DecodeJob, position: int) -> DecodeJob:
+    """Make a job of one chunk of a job that has not begun."""
+    one = slice(position, position + 1)
+    changes = {
+        "row_groups": job.row_groups[one],
+        "columns": job.columns[one],
+        "chunks": job.chunks[one].copy(),
+        "shares_pages": False,
+        "retries": {},
+        "arrays": [],
+    }
+    if isinstance(job, FixedJob):
+        changes["output_of"] = job.output_of[one]
     if isinstance(job, DictionaryJob):
-        job.codes.fill(-1)
         changes["dictionary"] = NO_VALUES
     if isinstance(job, NestedJob):  # every attempt would keep a dictionary of its own
         changes["target"] = replace(job.target, keep_codes=False)
@@ -174,23 +183,26 @@ def _row_range(job: DecodeJob) -> tuple[int, int]:
 
 
 def _pieces_with_placeholders(job: DecodeJob, decoded: IntactPages, first: int, stop: int) -> list[Any]:
-    """Give the rows wanted of a chunk in pieces: those that were decoded, and something in place of those lost."""
+    """Return the rows `first` to `stop` (exclusive) of a chunk: what was decoded, with placeholders for the rest."""
     if isinstance(job, NestedJob):
-        return [nested_piece_with_placeholders(job, decoded, first, stop)]
+        parts = [(begin - first, end - first, done.arrays[0]) for begin, end, done in decoded.jobs]
+        partial = PartialLeaf(parts, stop - first, job.row_groups[0])
+        rows = RowRanges.all(stop - first)
+        return [partial if rows - partial.intact else partial.take(rows, job.leaf, job.target)]
     if isinstance(job, FixedJob) and not isinstance(job, DictionaryJob):
         return []
-    made: list[BinaryArray | DictionaryArray] = []
+    made: list[Any] = []
     position = first
     for begin, end, done in decoded.jobs:
         begin, end = max(begin, first), min(end, stop)
         if begin >= end:
             continue
         if begin > position:
-            made.append(placeholder_rows(begin - position))
+            made.append(LostPiece(begin - position))
         for piece in done.arrays:
             whole = isinstance(job, DictionaryJob) and len(piece) == stop - first
             made.append(slice_piece(piece, begin - first, end - first) if whole else piece)
         position = end
     if stop > position:
-        made.append(placeholder_rows(stop - position))
+        made.append(LostPiece(stop - position))
     return made

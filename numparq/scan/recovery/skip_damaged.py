@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlice, RowSlices, SelectedRows
 from numparq.errors import LimitError, ParquetError, SchemaError, UnsupportedError
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.key_values.pandas import PandasMetadata
 from numparq.format.schema import Leaf
+from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout
 from numparq.to_pandas.labels import row_index
 from numparq.to_pandas.nested.column import NestedOutput
 
 from .footer_checks import TolerantChunkTables, is_within
-from .losses import LOST_ATTR, Losses, Lost
+from .losses import LOST_ATTR, Losses, Lost, choose_columns, without_frames
 from .lost_rows import drop_lost_rows
 from .retry import TolerantContext, TolerantJobMaker
 
@@ -44,7 +45,8 @@ class SkipDamaged:
         self._starts = [0, *np.cumsum(footer.row_group_num_rows).tolist()]
         self._losses = Losses(file, self._starts)
         self._report: list[Lost] = []
-        self._intact: np.ndarray | None = None
+        self._intact: RowRanges | None = None
+        self._num_rows = 0
         self._damaged_chunks: dict[tuple[int, str], ParquetError] = {}
         self._damaged_columns: dict[Any, ParquetError] = {}
 
@@ -71,7 +73,7 @@ class SkipDamaged:
             return frame
 
     @staticmethod
-    def select(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
+    def select(rows: FileRowReader, targets: Any, limit: Any) -> SelectedRows:
         """Return the rows selected by position; refuse a predicate, since a lost value cannot be tested."""
         if rows.has_predicate:
             raise UnsupportedError(
@@ -88,14 +90,14 @@ class SkipDamaged:
         if not isinstance(leaf, str):
             raise error
         if isinstance(row_group, int) and (row_group, leaf) not in self._damaged_chunks:
-            self._damaged_chunks[row_group, leaf] = error
+            self._damaged_chunks[row_group, leaf] = without_frames(error)
             return columns
         wanted = list(known if columns is None else columns)
         guilty = [name for name in wanted if is_within(leaf, _path_of(name)) or is_within(_path_of(name), leaf)]
         if not guilty:
             raise error
         for name in guilty:
-            self._damaged_columns[name] = error
+            self._damaged_columns[name] = without_frames(error)
         return [name for name in wanted if name not in guilty]
 
     def chunk_tables(
@@ -103,10 +105,6 @@ class SkipDamaged:
     ) -> TolerantChunkTables:
         """Build the chunk tables."""
         return TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
-
-    def decode_few(self, *rows: Any) -> dict[int, DecodedColumn]:
-        """Decode nothing inline: only jobs record losses."""
-        return {}
 
     def job_maker(
         self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: BlockLayout, slices: Sequence[Any]
@@ -120,29 +118,29 @@ class SkipDamaged:
         buffers: list[DecodedColumn],
         labels: list[str | None],
         nested: list[NestedOutput],
-        virtual: list[tuple[str, Any]],
         leaves: list[Leaf],
-        slices: Sequence[Any],
-    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], list[tuple[str, Any]]]:
-        """Return layout, buffers, labels, nested and virtual columns without lost rows.
+        slices: SelectedRows,
+    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], SelectedRows]:
+        """Return layout, buffers, labels, nested columns and row slices without lost rows.
 
         Columns are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
         """
         self._report = self._losses.to_list([leaf.name for leaf in leaves])
         self._intact = None
+        assert isinstance(slices, RowSlices)  # there is no predicate
         if not self._losses:
-            return layout, buffers, labels, nested, virtual
+            return layout, buffers, labels, nested, slices
         dropped, kept = self._choose_intact(labels, nested, slices)
-        layout, buffers = drop_lost_rows(layout, buffers, leaves, kept)
+        layout, buffers = drop_lost_rows(layout, buffers, leaves, kept, dropped)
         labels = [None if position in dropped else label for position, label in enumerate(labels)]
         nested = [column for column in nested if column.leaf_slice.start not in dropped]
-        self._intact = kept
-        return layout, buffers, labels, nested, [(name, values.take(np.flatnonzero(kept))) for name, values in virtual]
+        self._intact, self._num_rows = kept, slices.num_rows
+        return layout, buffers, labels, nested, _slices_of(slices, kept)
 
     def _choose_intact(
-        self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: Sequence[RowSlice]
-    ) -> tuple[set[int], np.ndarray]:
-        """Return the positions of leaves to drop, and for each row whether to keep it (bool array)."""
+        self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: RowSlices
+    ) -> tuple[set[int], RowRanges]:
+        """Return the positions of leaves to drop, and the output rows to keep."""
         places = {column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in nested}
         columns = [
             places.get(position, range(position, position + 1))
@@ -150,22 +148,27 @@ class SkipDamaged:
             if label is not None
         ]
         inside = {leaf for leaves in columns for leaf in leaves}
-        kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # leaves of the exploded collection
-        dropped: set[int] = set()
-        for leaves in sorted(columns, key=lambda leaves: self._losses.num_lost_rows(slices, leaves)):
-            if not self._losses.num_lost_rows(slices, leaves):
-                continue
-            left = kept & self._losses.intact_rows(slices, leaves)
-            if left.any():
-                kept = left
-            else:
-                dropped.update(leaves)
-        return dropped, kept
+        others = set(range(len(labels))) - inside  # leaves of the exploded collection
+        kept = RowRanges.all(slices.num_rows) - self._losses.lost_rows(slices, others)
+        dropped, kept = choose_columns([self._losses.lost_rows(slices, leaves) for leaves in columns], kept)
+        return {leaf for column in dropped for leaf in columns[column]}, kept
 
     def relabel(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
         """Set the row labels that a read without losses has."""
         if self._intact is not None and _is_range(frame.index):
-            frame.index = row_index(metadata, {}, len(self._intact))[np.flatnonzero(self._intact)]
+            labels = row_index(metadata, [], self._num_rows)
+            whole = self._intact.count == self._num_rows
+            frame.index = labels if whole else labels.take(self._intact.indices())
+
+
+def _slices_of(slices: RowSlices, kept: RowRanges) -> RowSlices:
+    """Return the slices of the output rows in `kept`, which are numbered anew."""
+    found, out = [], 0
+    for rows in slices:
+        for start, stop in kept.clip(rows.out, rows.out + len(rows)):
+            found.append(RowSlice(rows.row_group, start - rows.out + rows.start, stop - rows.out + rows.start, out))
+            out += stop - start
+    return RowSlices.of(found)
 
 
 def _is_range(index: pd.Index) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import binascii
+import warnings
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,8 @@ import numpy as np
 
 from numparq.column.buffers import DecodedColumn
 from numparq.errors import InvalidFileError, UnsupportedError, error_context
+from numparq.format.key_values.arrow import pyarrow_schema
+from numparq.format.key_values.spark import drop_calendar
 from numparq.format.open_file import OpenFile
 from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.arrow import to_arrow
@@ -20,6 +22,9 @@ from numparq.util.optional import import_pyarrow
 __all__ = ["ArrowTableBuilder", "negotiate_schema", "to_arrow_arrays"]
 
 _VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64"}
+
+# pyarrow holds a schema's metadata three times while it imports them.
+_MAX_METADATA_BYTES = 32 << 20
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
@@ -85,7 +90,7 @@ class ArrowTableBuilder:
             )
             for (place, label), array in zip(labels, arrays, strict=True)
         ]
-        fields += [pa.field(name, getattr(pa, _VIRTUAL[name])(), False) for name in columns.virtual]
+        fields += [pa.field(name, _virtual_type(name), False) for name in columns.virtual]
         self.schema = pa.schema(fields, _schema_metadata(file))
 
     def to_table(
@@ -103,28 +108,50 @@ class ArrowTableBuilder:
         pa = import_pyarrow()
         arrays = to_arrow_arrays(self._columns, output_types, buffers, num_rows, made)
         arrays += [
-            pa.repeat(value, num_rows) if isinstance(value, str) else _to_chunked_array(value)
-            for value in virtual.values()
+            pa.repeat(value, num_rows) if isinstance(value, str) else _to_chunked_array(value).cast(_virtual_type(name))
+            for name, value in virtual.items()
         ]
-        fitting = [_cast_to_field(array, field) for array, field in zip(arrays, self.schema, strict=True)]
+        fitting = [_with_type(array, field) for array, field in zip(arrays, self.schema, strict=True)]
         if not fitting:
             return pa.table({"": pa.nulls(num_rows)}).replace_schema_metadata(self.schema.metadata).select([])
         return pa.Table.from_arrays(fitting, schema=self.schema)
 
 
-def _cast_to_field(array: Any, field: Any) -> Any:
-    """Cast an array to the type of a field."""
+def _virtual_type(name: str) -> Any:
+    return getattr(import_pyarrow(), _VIRTUAL[name])()
+
+
+def _with_type(array: Any, field: Any) -> Any:
+    """Return an array of the type of its field; an error if the values contradict the hints that the type is from."""
     if array.type == field.type:
         return array
     types = import_pyarrow().types
+    if types.is_dictionary(field.type) and types.is_dictionary(array.type):
+        return _split_by_dictionary(array, field.type)
     if types.is_map(field.type) and not types.is_map(array.type):  # a null key came back as a list of pairs
         raise InvalidFileError("a map has a null key, which Arrow does not allow", column=field.name)
-    try:
-        return array.cast(field.type)
-    except (import_pyarrow().ArrowException, NotImplementedError) as error:
-        raise UnsupportedError(
-            f"values of type {array.type} cannot be cast to the column's type {field.type}: {error}", column=field.name
-        ) from error
+    raise UnsupportedError(
+        f"values of type {array.type} do not fit the stream's type {field.type}; "
+        'read the column with dtype_backend="pyarrow"',
+        column=field.name,
+    )
+
+
+def _split_by_dictionary(array: Any, arrow_type: Any) -> Any:
+    """Return a column whose dictionaries are too long for its index type as chunks with shorter ones."""
+    pa = import_pyarrow()
+    most = np.iinfo(arrow_type.index_type.to_pandas_dtype()).max + 1
+    chunks, waiting = [], list(reversed(array.chunks))
+    while waiting:
+        chunk = waiting.pop()
+        short = chunk.dictionary_decode().dictionary_encode()
+        if len(short.dictionary) > most:
+            half = len(chunk) // 2
+            waiting += [chunk.slice(half), chunk.slice(0, half)]
+            continue
+        indices = short.indices.cast(arrow_type.index_type)
+        chunks.append(pa.DictionaryArray.from_arrays(indices, short.dictionary, ordered=arrow_type.ordered))
+    return pa.chunked_array(chunks, type=arrow_type)
 
 
 def _empty_buffer(target: OutputType) -> DecodedColumn:
@@ -147,21 +174,38 @@ def _to_utf8(name: str) -> str:
 
 
 def _schema_metadata(file: OpenFile) -> dict[Any, Any] | None:
-    """Return the footer's key-value metadata without ``ARROW:schema``; None if empty."""
-    keys = {key: value for key, value in file.footer.key_value_metadata.items() if key != "ARROW:schema"}
-    return {key: value for key, value in keys.items() if value is not None} or None
+    """Return the footer's key-value metadata, for the rows as read, without ``ARROW:schema``; None if empty.
+
+    Warns of the longest values, and leaves them out, if all together exceed the limit.
+    """
+    keys = file.footer.key_value_metadata
+    sizes = {key: size for key, size in keys.sizes().items() if key != "ARROW:schema"}
+    total = sum(sizes.values())
+    while total > _MAX_METADATA_BYTES:
+        longest = max(sizes, key=sizes.__getitem__)
+        size = sizes.pop(longest)
+        total -= size
+        warnings.warn(
+            f"the value of key {longest!r:.100} has {size:,} bytes and is left out of the Arrow schema, whose metadata "
+            f"are limited to {_MAX_METADATA_BYTES:,} bytes; read it from ParquetFile.metadata",
+            UserWarning,
+            stacklevel=2,
+        )
+    kept = drop_calendar({key: keys[key] for key in sizes})
+    return {_to_bytes(key): _to_bytes(value) for key, value in kept.items()} or None
+
+
+def _to_bytes(text: str | bytes) -> bytes:
+    """Return a text of the file as bytes, those that are not UTF-8 included."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
 
 def _writer_field_metadata(file: OpenFile) -> list[Any]:
     """Return the top-level fields' metadata from the writer's Arrow schema; empty without one."""
-    pa = import_pyarrow()
-    value = file.footer.key_value_metadata.get("ARROW:schema")
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))) if value is not None else None
-    except (pa.ArrowException, ValueError, OSError):
+    schema = pyarrow_schema(file.footer.key_value_metadata.get("ARROW:schema"))
+    if schema is None or len(schema) != len(file.schema.columns):
         return []
-    fields = [] if schema is None else list(schema)
-    return [field.metadata or {} for field in fields] if len(fields) == len(file.schema.columns) else []
+    return [field.metadata or {} for field in schema]
 
 
 def _field_metadata(file: OpenFile, position: int, notes: Sequence[Any]) -> dict[Any, Any] | None:

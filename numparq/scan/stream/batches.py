@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from copy import copy
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from numparq.errors import InvalidFileError
 from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
+from numparq.util.background_threads import BackgroundThreads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,41 +28,47 @@ class ReadAhead(Generic[_Item]):
     """Iterator whose next item is computed on its own thread once the previous one is taken.
 
     At most one item waits or is computed. The thread ends with the iterator, as nothing in it refers to the consumer.
+    A forked child raises RuntimeError: the thread may have been at work on the items. At the end of the interpreter,
+    items are computed when taken.
     """
 
     def __init__(self, items: Iterator[_Item]) -> None:
         self._items = items
-        self._pool: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "numparq-ahead")
+        self._thread: BackgroundThreads | None = BackgroundThreads(1, "numparq-ahead")
         self._next: Future[_Item] | None = None
 
     def __iter__(self) -> ReadAhead[_Item]:
         return self
 
     def __next__(self) -> _Item:
-        if self._pool is None:
+        if self._thread is None:
             raise StopIteration
-        waiting, self._next = self._next or self._submit(self._pool), None
-        item = waiting.result()
+        if self._thread.is_forked:
+            raise RuntimeError(
+                "these batches are read by a thread of the parent process; call iter_batches again in the forked one"
+            )
+        waiting, self._next = self._next or self._submit(self._thread), None
+        item = next(self._items, _END) if waiting is None else waiting.result()
         if item is _END:
             self.close()
             raise StopIteration
-        self._next = self._submit(self._pool)
+        self._next = self._submit(self._thread)
         return item
 
-    def _submit(self, pool: ThreadPoolExecutor) -> Future[_Item]:
-        return pool.submit(next, self._items, _END)
+    def _submit(self, thread: BackgroundThreads) -> Future[_Item] | None:
+        return thread.submit(partial(next, self._items, _END))
 
     def close(self) -> None:
         """Stop; wait for the item in progress and discard it."""
-        pool, self._pool, self._next = self._pool, None, None
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+        thread, self._thread, self._next = self._thread, None, None
+        if thread is not None and not thread.is_forked:
+            thread.shutdown()
             if hasattr(self._items, "close"):
                 self._items.close()
 
     def __del__(self) -> None:
-        if self._pool is not None:  # without waiting: __del__ may run in any thread
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._thread is not None:  # without waiting: __del__ may run in any thread
+            self._thread.shutdown(wait=False)
 
 
 class RangeLabels(NamedTuple):

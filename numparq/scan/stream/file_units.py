@@ -12,10 +12,11 @@ import numpy as np
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import ThreadScratch
 from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.scan.file_rows import FileRowReader, leaves_may_be_null
-from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
+from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions, select_row_slices
 from numparq.scan.projected_columns import ProjectedColumns, project_columns
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
@@ -25,6 +26,7 @@ from numparq.util.arguments import check_row_count
 from numparq.util.worker_pool import WorkerPool
 
 from .batches import RangeLabels, drop_range_index
+from .page_locations import PageLocator
 from .units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
 
 if TYPE_CHECKING:
@@ -67,14 +69,13 @@ class FileUnitReader:
         self._columns = self._project_columns()
         self._condition = self._bind_predicate()
         limit = None if self._condition else options.nrows
-        counts = file.footer.row_group_num_rows.tolist()
-        self._slices = select_row_slices(counts, options.row_groups, options.row_range, limit)
+        self._slices = select_row_slices(file.footer.row_group_num_rows, options.row_groups, options.row_range, limit)
         self._may_be_null = leaves_may_be_null(file, self._columns.leaves)
         self._targets = self._columns.schema_only_types(self._may_be_null)
         is_open = self._condition is not None or options.explode is not None
-        self.labels = RangeLabels.from_metadata(file.pandas_metadata, None if is_open else sum(map(len, self._slices)))
+        self.labels = RangeLabels.from_metadata(file.pandas_metadata, None if is_open else self._slices.num_rows)
         self._division, shares = self._plan_units()
-        self._threads = shares.threads
+        self._threads, self._scratch_limit = shares.threads, shares.scratch_limit
         self.batch_rows, self.has_exact_batches, self.reads_ahead = (
             shares.batch_rows,
             shares.has_exact_batches,
@@ -95,9 +96,12 @@ class FileUnitReader:
     def _plan_units(self) -> tuple[FileUnitPlan, MemoryShares]:
         leaves, targets = add_filter_columns(self._columns.leaves, self._targets, self._condition)
         groups = [rows.row_group for rows in self._slices]
-        costs = MemoryEstimate(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
+        as_objects = self._choices.dtype_backend != "pyarrow"
+        virtual = virtual_row_bytes(self._columns.virtual, self._file.source.name)
+        costs = MemoryEstimate(self._file, leaves, targets, groups, as_objects, virtual)
         shares = MemoryShares([costs], costs.slice_bytes(self._slices), self._sizes, self._choices.threads)
-        return FileUnitPlan(self._file, leaves, targets, self._slices, costs, shares), shares
+        pages = PageLocator(self._file, leaves, targets, self._choices.verify_crc)
+        return FileUnitPlan(pages, self._slices, costs, shares), shares
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -181,7 +185,7 @@ class FileUnitReader:
         columns = self._columns
         rows = FileRowReader(self._file, columns.leaves, slices, self._condition)
         with self._named(rows), WorkerPool(self._threads) as crew:
-            rows.open(crew, self._choices.verify_crc)
+            rows.open(crew, self._choices.verify_crc, ThreadScratch(self._scratch_limit))
             with closing(rows):
                 rows.select(self._targets, limit)
                 layout = allocate_blocks(self._targets, rows.num_rows, columns.index_leaves)

@@ -10,7 +10,7 @@ import numpy as np
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.page_walk import PageWalk
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlice, RowSlices
 from numparq.column.scratch import Scratch
 from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
@@ -51,10 +51,16 @@ class PageLocator:
         The columns.
     output_types : sequence of OutputType
         How each is decoded.
+    verify_crc : bool
+        Whether to verify page checksums before levels are counted.
     """
 
-    def __init__(self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType]) -> None:
+    def __init__(
+        self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType], verify_crc: bool
+    ) -> None:
         self._file = file
+        self._quirks = page_quirks(file.footer.created_by)
+        self._verify_crc = verify_crc and self._quirks.has_checksums
         self._leaves = leaves
         self._targets = output_types
         self._common = chunk_template(leaves, output_types)
@@ -100,7 +106,7 @@ class PageLocator:
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
         """Walk over the headers of a chunk's pages; None where pages cannot be read without those before them."""
         columns = np.array([place])
-        table = tables.row_group_table(self._common[columns], columns, RowSlice(row_group, 0, chunk.num_rows, 0))
+        table = tables.chunk_table(self._common[columns], columns, RowSlices.single(row_group, 0, chunk.num_rows))
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[place]
@@ -118,7 +124,7 @@ class PageLocator:
         if end != chunk.end:
             return None
         index = IndexKey(OFFSET_INDEX, row_group, leaf.index)
-        self._file.index_cache[index] = OffsetIndex(pages.locations)
+        self._file.entry.put({index: OffsetIndex(pages.locations)}, pages.locations.nbytes)
         return pages
 
     def _count_rows(
@@ -128,14 +134,15 @@ class PageLocator:
         from numparq.column.jobs.nested import PageRowCountJob
 
         table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
-        bit_packed = page_quirks(self._file.footer.created_by).bit_packed
         with (
             WorkerPool(1) as crew,
-            closing(ReadContext(self._file.source, [leaf.name], crew, False, bit_packed=bit_packed)) as it,
+            closing(
+                ReadContext(self._file.source, [leaf.name], crew, self._verify_crc, bit_packed=self._quirks.bit_packed)
+            ) as context,
         ):
             job = PageRowCountJob(
-                it,
-                row_group,
+                context,
+                [row_group],
                 [0],
                 table,
                 False,

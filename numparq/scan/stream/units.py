@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.column.read.row_selection import RowSlice
 from numparq.errors import LimitError
-from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes
+from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes, scratch_limit
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -77,7 +76,8 @@ class UnitPlan:
                 yield unit
                 unit, left = [], float(self._room)
             if size <= left:
-                unit.append(_move_slice(part, part.start, part.stop, unit))
+                first_row = unit[-1].out + len(unit[-1]) if unit else 0
+                unit.append(RowSlice(part.row_group, part.start, part.stop, first_row))
                 left -= size
             else:
                 yield from self._split_row_group(part)
@@ -91,7 +91,7 @@ class UnitPlan:
         """Split a row group that does not fit."""
         whole = self._divided(part.row_group)
         if whole and not self._is_strict:
-            yield [_move_slice(part, part.start, part.stop, ())]
+            yield [RowSlice(part.row_group, part.start, part.stop, 0)]
             return
         if whole:
             names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
@@ -104,7 +104,7 @@ class UnitPlan:
         start = part.start
         while start < part.stop:
             stop = min(start + self._rows_that_fit(part), part.stop)
-            yield [_move_slice(part, start, stop, ())]
+            yield [RowSlice(part.row_group, start, stop, 0)]
             start = stop
 
     def _rows_that_fit(self, part: RowSlice) -> int:
@@ -118,11 +118,6 @@ class UnitPlan:
                 row_group=part.row_group,
             )
         return fit // self._batch_rows * self._batch_rows or fit
-
-
-def _move_slice(part: RowSlice, start: int, stop: int, before: Sequence[RowSlice]) -> RowSlice:
-    """Return rows of a slice, placed after those of `before`."""
-    return RowSlice(part.row_group, start, stop, sum(map(len, before)))
 
 
 class BatchSize:
@@ -160,6 +155,8 @@ class MemoryShares:
     ----------
     threads : int
         Decoding threads, as many as memory allows.
+    scratch_limit : int or None
+        Maximum bytes of a thread's scratch buffer.
     unit_bytes : int
         Bytes of a unit.
     is_strict : bool
@@ -177,6 +174,7 @@ class MemoryShares:
         self.threads = thread_count(threads)
         while self.threads > 1 and scratch_bytes(costs, self.threads) > limit // 3:
             self.threads -= 1
+        self.scratch_limit = scratch_limit(limit, self.threads) if sizes.has_limit else None
         left = max(limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
         largest = max((one.max_row_bytes for one in costs), default=1.0)
         self.batch_rows = sizes.batch_rows_for(largest, left)
@@ -210,18 +208,16 @@ def add_filter_columns(
 
 
 class FileUnitPlan:
-    """Unit plan of one file; the filter columns follow the projected ones in `leaves`."""
+    """Unit plan of one file; `pages` locates those of the projected columns and the filter columns."""
 
     def __init__(
         self,
-        file: OpenFile,
-        leaves: Sequence[Leaf],
-        output_types: Sequence[OutputType],
+        pages: PageLocator,
         slices: Sequence[RowSlice],
         costs: MemoryEstimate,
         shares: MemoryShares,
     ) -> None:
-        self._finder = PageLocator(file, leaves, output_types)
+        self._finder = pages
         self._plan = UnitPlan(slices, costs, shares, self._unsplittable_columns)
 
     def _unsplittable_columns(self, row_group: int) -> list[str]:

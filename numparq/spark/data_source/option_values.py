@@ -12,6 +12,7 @@ __all__ = [
     "parse_bool",
     "parse_bytes",
     "parse_count",
+    "parse_duration",
     "parse_fraction",
     "parse_int",
     "parse_json_object",
@@ -21,6 +22,9 @@ __all__ = [
 ]
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+# Microseconds by unit, as Spark writes durations; without a unit they are milliseconds.
+_DURATIONS = {"us": 1, "ms": 10**3, "": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6}
+_DURATIONS |= {"h": 3600 * 10**6, "d": 86400 * 10**6}
 _DIRECTIONS = {"asc": False, "desc": True}
 _NULLS = {"first": True, "last": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits always fit 64 bits
@@ -58,6 +62,15 @@ def parse_count(text: str) -> int:
     found = _whole(text)
     if found < 1:
         raise ValueError("a whole number of at least 1")
+    return found
+
+
+def parse_duration(text: str) -> int:
+    """Parse a positive duration, such as ``7d``, as microseconds."""
+    unit = text.strip().lower().lstrip("0123456789")
+    found = _whole(text.strip().lower().removesuffix(unit)) * _DURATIONS.get(unit.strip(), 0)
+    if not 1 <= found < 1 << 62:
+        raise ValueError("a duration such as 7d, 12h, 30m or 10s")
     return found
 
 

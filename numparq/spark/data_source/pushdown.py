@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,9 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceReader, Filter
 
 from numparq.errors import SchemaError
-from numparq.format.physical_type import INT96
-from numparq.format.schema import Schema
+from numparq.expr.normalize import all_of
 from numparq.spark.schema.comparison import is_collated
+from numparq.spark.worker_errors import sentence_first
 
 from .source import NumparqDataSource, NumparqReader
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from numparq.spark.scan.plan import SparkScan
     from numparq.spark.scan.request import ReadRequest
 
-__all__ = ["PushdownDataSource", "filters_leak", "is_int96", "to_expression"]
+__all__ = ["PushdownDataSource", "filters_leak", "to_expression"]
 
 _SETTING = "spark.sql.python.filterPushdown.enabled"
 _PROBE_ROWS = 30
@@ -62,16 +61,6 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Expression]] = {
 }
 
 
-def is_int96(schema: Schema, name: Any) -> bool:
-    """Whether a file's column is INT96: instants to Spark, timestamps without a time zone to numparq."""
-    from numparq.expr.resolve import resolve_column
-
-    try:
-        return resolve_column(schema, name).leaf.physical == INT96
-    except SchemaError:
-        return False  # a partition column, or missing
-
-
 class PushdownDataSource(NumparqDataSource):
     """Data source with the option ``pushdown``."""
 
@@ -79,10 +68,11 @@ class PushdownDataSource(NumparqDataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the splits, which takes filters if the option says so."""
-        request = self._request()
-        if not request.pushdown:
-            return super().reader(schema)
-        return PushdownReader(self._scan_for(schema), request, schema)
+        with sentence_first():
+            request = self._request()
+            if request.pushdown:
+                return PushdownReader(self._scan_for(schema), request, schema)
+        return super().reader(schema)
 
 
 class PushdownReader(NumparqReader):
@@ -96,7 +86,7 @@ class PushdownReader(NumparqReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Plan again with the supported filters; return all filters, for Spark to apply."""
         reader = self._batch_reader.split_reader
-        names = {name: is_int96(reader.schema, name) for name in reader.names}
+        names = reader.names
         known = [made for each in filters if (made := to_expression(each, self._schema, names)) is not None]
         if known and not self._replan(known) and len(known) > 1:
             for each in known:
@@ -107,7 +97,8 @@ class PushdownReader(NumparqReader):
         """Plan again with more filters; False if a stored type cannot be compared with one of their literals."""
         from numparq.spark.scan.plan import SparkScan
 
-        request = replace(self._request, filters=_combine_filters(self._request, known))
+        given = self._batch_reader.split_reader.filters
+        request = replace(self._request, filters=all_of([*([] if given is None else [given]), *known]))
         try:
             table = SparkScan.plan(request, self._schema)
         except SchemaError:
@@ -116,26 +107,12 @@ class PushdownReader(NumparqReader):
         return True
 
 
-def _combine_filters(request: ReadRequest, more: Iterable[Expression]) -> Expression:
-    from numparq.expr.dnf import as_expression
-    from numparq.expr.normalize import all_of
-    from numparq.expr.parse import parse_filter_for_schema
-    from numparq.spark.scan.plan import file_schema
-
-    given = request.filters
-    if given is None:
-        return all_of(list(more))
-    if isinstance(given, str):
-        given = parse_filter_for_schema(given, lambda: file_schema(request))
-    return all_of([as_expression(given), *more])
-
-
-def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -> Expression | None:
+def to_expression(each: Filter, schema: StructType, names: Collection[str]) -> Expression | None:
     """Return a filter of Spark as an expression; None if its meaning would differ (floats, collations, struct fields).
 
-    `names` maps the columns that files have under the same name to whether they are INT96.
+    `names` are the columns that files have under the same name.
     """
-    from numparq.expr.expression import col
+    from numparq.expr.column import col
 
     if isinstance(each, datasource.Not):
         inner = to_expression(each.child, schema, names)
@@ -148,16 +125,7 @@ def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -
     is_null_test = type(each).__name__ in ("IsNull", "IsNotNull")
     if not is_null_test and (type(kind).__name__ not in _COMPARED or is_collated(kind) or _has_null(value)):
         return None
-    return make(col(path[0]), _without_zone(value) if names[path[0]] else value)
-
-
-def _without_zone(value: Any) -> Any:
-    """Return an instant, or several, as the UTC timestamp that INT96 is compared with."""
-    if isinstance(value, (tuple, list)):
-        return [_without_zone(each) for each in value]
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return value
+    return make(col(path[0]), value)
 
 
 def _has_null(value: Any) -> bool:

@@ -8,13 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from numparq.column.projection import VIRTUAL_COLUMNS
+from numparq.dataset.discover.files import EmptyDatasetError
 from numparq.dataset.partitions.types import parse_partition_type
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.spark.filters.dialect import SparkDialect
+from numparq.spark.scan.calendar import build_calendar, parse_rebase_mode
+from numparq.spark.scan.file_filter import build_file_filter, parse_time
 from numparq.spark.scan.request import ReadRequest
+from numparq.spark.time_zone import parse_time_zone
+from numparq.util.arguments import did_you_mean
 
-from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_json_object
+from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_duration, parse_json_object
 
-__all__ = ["READ_OPTIONS", "ReadOption", "parse_read_options", "plan_with_options"]
+__all__ = [
+    "READ_OPTIONS",
+    "ReadOption",
+    "StreamLimits",
+    "parse_read_options",
+    "parse_stream_options",
+    "plan_with_options",
+]
 
 _STORAGE = "storage."
 Planned = TypeVar("Planned")
@@ -23,13 +36,22 @@ Planned = TypeVar("Planned")
 class ReadOption(NamedTuple):
     """Read option of the data source, and the field of `ReadRequest` that it sets.
 
-    `name` is case-insensitive to Spark; `parse` raises a ValueError whose text says what the value should be.
+    `name` is case-insensitive to Spark; `parse` raises a ValueError whose text says what the value should be. An empty
+    `field` sets nothing.
     """
 
     name: str
     field: str
     parse: Callable[[str], Any]
     meaning: str
+
+
+class StreamLimits(NamedTuple):
+    """Limits of a stream's batches: files or bytes; maximum age of a file, in microseconds before the newest one."""
+
+    max_files: int | None = None
+    max_bytes: int | None = None
+    max_age: int = 7 * 86400 * 10**6
 
 
 def _names(text: str) -> list[Any]:
@@ -85,6 +107,30 @@ def _virtual(text: str) -> list[str]:
     return names
 
 
+def _fixed(name: str, value: str, reason: str) -> ReadOption:
+    """Return an option of Spark's own source, of which numparq has one value."""
+    return ReadOption(name, "", _only(value, reason), f"{value}, since {reason}")
+
+
+def _only(value: str, reason: str) -> Callable[[str], str]:
+    """Return a parser of one value."""
+
+    def parse(text: str) -> str:
+        if text.strip().lower() != value.lower():
+            raise ValueError(f"{value}, since {reason}")
+        return value
+
+    return parse
+
+
+_CALENDAR = "files that do not say their calendar: CORRECTED, LEGACY or EXCEPTION"
+
+
+def _no_partitions(text: str) -> None:
+    """Parse ``recursiveFileLookup``; files of sub-folders are read in any case."""
+    _only("true", "folders below the path are always read")(text)
+
+
 READ_OPTIONS = (
     ReadOption("columns", "columns", _names, "columns to read: a, b or a JSON list, with lists for fields of structs"),
     ReadOption("filter", "filters", str, "rows to read, exactly: n > 3 and zone in ('A', 'B')"),
@@ -107,6 +153,18 @@ READ_OPTIONS = (
         choice_parser("name", "position", "field_id"),
         "match columns of files by name, position or field_id",
     ),
+    ReadOption(
+        "tableFormat",
+        "table_format",
+        choice_parser("auto", "parquet"),
+        "tables of other systems: auto refuses them, parquet reads all their files",
+    ),
+    ReadOption("basePath", "base_path", str, "directory below which directory names are partitions"),
+    ReadOption("pathGlobFilter", "path_glob_filter", str, "glob pattern of file names: *.parquet"),
+    ReadOption("modifiedAfter", "modified_after", parse_time, "files modified after a time: 2024-01-31T12:00:00Z"),
+    ReadOption("modifiedBefore", "modified_before", parse_time, "files modified before a time"),
+    ReadOption("timeZone", "time_zone", parse_time_zone, "time zone of times without one: Europe/Paris"),
+    ReadOption("recursiveFileLookup", "partitioning", _no_partitions, "true for no partition columns"),
     ReadOption("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
     ReadOption("verifyCrc", "verify_crc", parse_bool, "verify page checksums: true"),
     ReadOption(
@@ -116,9 +174,31 @@ READ_OPTIONS = (
         "timestamps finer than microseconds: exact raises an error, floor truncates",
     ),
     ReadOption("pushdown", "pushdown", parse_bool, "apply filters of queries; needs register(spark, pushdown=True)"),
+    _fixed("mergeSchema", "true", "the schemas of all files are always merged"),
+    _fixed("ignoreCorruptFiles", "false", "damage is an error; numparq salvage recovers rows"),
+    _fixed("ignoreMissingFiles", "false", "files of a DataFrame that are gone are an error"),
+    _fixed("ignoreInvalidPartitionPaths", "false", "pathGlobFilter and basePath choose the files"),
+    ReadOption("datetimeRebaseMode", "dates", parse_rebase_mode, f"days and moments of {_CALENDAR}"),
+    ReadOption("int96RebaseMode", "int96", parse_rebase_mode, f"INT96 of {_CALENDAR}"),
     ReadOption("storageOptions", "storage_options", parse_json_object, "options of the file system, as a JSON object"),
 )
+_ANY_ORDER = "files are read in the order of their modification"
+_LEFT_ALONE = "a stream leaves the files of its source as they are"
+STREAM_OPTIONS = (
+    ReadOption("maxFilesPerTrigger", "max_files", parse_count, "maximum number of files of a batch: 1000"),
+    ReadOption("maxBytesPerTrigger", "max_bytes", parse_bytes, "bytes of the files of a batch, or one file"),
+    ReadOption("maxFileAge", "max_age", parse_duration, "files older than the newest one by this are not read: 7d"),
+    _fixed("latestFirst", "false", _ANY_ORDER),
+    _fixed("fileNameOnly", "false", "files are known by their paths in the source"),
+    _fixed("cleanSource", "off", _LEFT_ALONE),
+    ReadOption("sourceArchiveDir", "", _only("", _LEFT_ALONE), f"not set, since {_LEFT_ALONE}"),
+    ReadOption("maxCachedFiles", "", str, "no effect: each trigger lists the source"),
+    ReadOption("discardCachedInputRatio", "", str, "no effect: each trigger lists the source"),
+)
 _BY_NAME = {option.name.lower(): option for option in READ_OPTIONS}
+_OF_STREAMS = {option.name.lower(): option for option in STREAM_OPTIONS}
+# Fields that `build_file_filter` takes.
+_FILE_FILTER = ("base_path", "path_glob_filter", "modified_after", "modified_before", "time_zone")
 # Options that Spark sets itself.
 _SET_BY_SPARK = {"path", "paths", "__partition_columns"}
 # Options that Spark adds for CREATE TABLE.
@@ -147,16 +227,47 @@ def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
             storage[name.removeprefix(_STORAGE)] = {"true": True, "false": False}.get(text.lower(), text)
             continue
         option = _BY_NAME.get(name)
+        if option is None and name in _OF_STREAMS:
+            raise ValueError(f"the option {_OF_STREAMS[name].name!r} needs spark.readStream, with a schema")
         if option is None:
-            raise ValueError(f"numparq has no option {name!r} for reading; {_list_options()}")
-        try:
-            found[option.field] = option.parse(text)
-        except ValueError as error:
-            raise ValueError(f"the option {option.name!r} must be {error}, not {text!r}") from error
+            hint = did_you_mean(name, [known.name for known in READ_OPTIONS])
+            raise ValueError(f"numparq has no option {name!r} for reading{hint or ';'} {_list_options()}")
+        if option.field and option.field in found:
+            names = [known.name for known in READ_OPTIONS if known.field == option.field]
+            raise ValueError(f"the options {' and '.join(map(repr, names))} exclude each other; use one of them")
+        found[option.field] = _parse(option, text)
     if storage:
         found["storage_options"] = found.get("storage_options", {}) | storage
+    found.pop("", None)
     found.setdefault("min_splits", os.cpu_count() or 1)
+    found["dialect"] = SparkDialect(found.get("time_zone"), found.pop("case_sensitive", False))
+    modes = {name: found.pop(name) for name in ("dates", "int96") if name in found}
+    found["calendar"] = build_calendar(**modes, zone=given.get("timezone"))
+    chosen = {name: found.pop(name) for name in _FILE_FILTER if name in found}
+    found["file_filter"] = build_file_filter(**chosen)
     return ReadRequest(path=_paths(given), **found)
+
+
+def parse_stream_options(options: Mapping[str, str]) -> tuple[ReadRequest, StreamLimits]:
+    """Parse the options of a stream: those of a load, and a few more; raises what `parse_read_options` does."""
+    own = {name: text for name, text in options.items() if name.lower() in _OF_STREAMS}
+    request = parse_read_options({name: text for name, text in options.items() if name not in own})
+    if request.pushdown:
+        raise ValueError("the option 'pushdown' is for spark.read; use 'filter' in a stream")
+    found = {_OF_STREAMS[name.lower()].field: _parse(_OF_STREAMS[name.lower()], text) for name, text in own.items()}
+    found.pop("", None)
+    if "max_files" in found and "max_bytes" in found:
+        raise ValueError(
+            "the options 'maxFilesPerTrigger' and 'maxBytesPerTrigger' exclude each other; use one of them"
+        )
+    return request, StreamLimits(**found)
+
+
+def _parse(option: ReadOption, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        raise ValueError(f"the option {option.name!r} must be {error}, not {text!r}") from error
 
 
 def _paths(given: Mapping[str, str]) -> Any:
@@ -190,7 +301,8 @@ def _strip_file_scheme(path: str) -> str:
 # --- which option is wrong --------------------------------------------------------------------------------------------
 
 # Options that may be well-formed but not fit the table, likeliest first.
-_SUSPECTS = ("columns", "filter", "partitioning", "resolve", "storageoptions")
+_SUSPECTS = ("columns", "filter", "partitioning", "basepath", "resolve", "storageoptions")
+_SUSPECTS_OF_NO_FILES = ("pathglobfilter", "modifiedafter", "modifiedbefore")
 
 
 def plan_with_options(options: Mapping[str, str], plan: Callable[[ReadRequest], Planned]) -> Planned:
@@ -213,7 +325,8 @@ def plan_with_options(options: Mapping[str, str], plan: Callable[[ReadRequest], 
 
 def _suspects(options: Mapping[str, str], error: Exception) -> Iterator[str]:
     given = {name.lower(): name for name in options}
-    asked = ("partitioning",) if isinstance(error, InvalidFileError) else _SUSPECTS
+    asked: tuple[str, ...] = ("partitioning",) if isinstance(error, InvalidFileError) else _SUSPECTS
+    asked = _SUSPECTS_OF_NO_FILES if isinstance(error, EmptyDatasetError) else asked
     yield from (given[name] for name in asked if name in given)
     yield from (name for name in options if name.lower().startswith(_STORAGE))
 

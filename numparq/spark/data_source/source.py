@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from numparq.errors import UnsupportedError
+from numparq.spark.worker_errors import sentence_first
+
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceWriter
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
 
     from numparq.spark.scan.plan import SparkScan
@@ -38,18 +42,36 @@ class NumparqDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Plan the read; return its schema."""
-        self._planned_scan = self._plan(None)
+        with sentence_first():
+            self._planned_scan = self._plan(None)
         return self._planned_scan.batch_reader.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the splits, for the inferred schema or the caller's."""
-        return NumparqReader(self._scan_for(schema))
+        with sentence_first():
+            return NumparqReader(self._scan_for(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of rows of `schema`."""
         from .writer import make_writer
 
-        return make_writer(dict(self.options), schema, overwrite)
+        with sentence_first():
+            return make_writer(dict(self.options), schema, overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of a stream of files with the caller's schema."""
+        _check_streams()
+        from .stream_reader import NumparqStreamReader
+
+        return NumparqStreamReader(dict(self.options), schema, is_inferred=self._planned_scan is not None)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return the writer of a stream of rows of `schema`."""
+        with sentence_first():
+            _check_streams()
+            from .stream_writer import NumparqStreamWriter
+
+            return NumparqStreamWriter(dict(self.options), schema, overwrite)
 
     def _scan_for(self, schema: StructType) -> SparkScan:
         """Return the planned scan; plan again for another schema."""
@@ -77,6 +99,12 @@ class NumparqDataSource(DataSource):
         return request
 
 
+def _check_streams() -> None:
+    """Raise UnsupportedError if PySpark does not pass a stream's position to its reader."""
+    if find_spec("pyspark.sql.streaming.datasource") is None:
+        raise UnsupportedError("streams need PySpark 4.2 or newer; use spark.read and df.write")
+
+
 class _SplitPartition(InputPartition):
     """Split as an input partition of Spark."""
 
@@ -101,4 +129,5 @@ class NumparqReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the record batches of a split; without splits, Spark passes one empty partition."""
         if partition.value is not None:
-            yield from self._batch_reader.read(partition.value)
+            with sentence_first():
+                yield from self._batch_reader.read(partition.value)

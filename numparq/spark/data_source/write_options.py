@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from numparq.util.arguments import did_you_mean
+
 from .option_values import (
     choice_parser,
     parse_bool,
@@ -19,28 +21,51 @@ from .option_values import (
     per_column_parser,
 )
 
-__all__ = ["WRITE_OPTIONS", "WriteOption", "parse_write_options"]
+__all__ = ["WRITE_OPTIONS", "WriteOption", "parse_codec", "parse_write_options"]
 
 _STORAGE = "storage."
 _CODECS = {"uncompressed": "none", "lz4raw": "lz4_raw"}  # Spark's names
+_PAGE_VERSIONS = {"v1": "1.0", "v2": "2.0", "parquet_1_0": "1.0", "parquet_2_0": "2.0"}  # parquet-java's names
 _SET_BY_SPARK = {"path", "__partition_columns"}
+_MARKS_SUCCESS = "mapreduce.fileoutputcommitter.marksuccessfuljobs"  # Hadoop's name
 
 
 class WriteOption(NamedTuple):
     """Write option of the data source, and the argument of `SharedJob.begin` that it sets.
 
     Case and underscores in `names` do not count; `parse` raises a ValueError whose text says what the value should be.
+    Names in `fallbacks` count, the first before the second, where none of `names` is set.
     """
 
     names: tuple[str, ...]
     argument: str
     parse: Callable[[str], Any]
     meaning: str
+    fallbacks: tuple[str, ...] = ()
+
+    def names_before(self, name: str) -> set[str]:
+        """Return the normalized names that count before a name of this option."""
+        if _normalize_name(name) not in map(_normalize_name, self.fallbacks):
+            return set()
+        known = [_normalize_name(each) for each in (*self.names, *self.fallbacks)]
+        return set(known[: known.index(_normalize_name(name))])
 
 
-def _codec(text: str) -> str:
+def parse_codec(text: str) -> str:
+    """Return a codec by its name, or by that of Spark."""
     word = text.strip().lower()
     return _CODECS.get(word, word)
+
+
+def _page_version(text: str) -> str:
+    """Parse ``1.0``, ``2.0``, or parquet-java's ``v1`` and ``PARQUET_2_0``."""
+    word = text.strip().lower()
+    return choice_parser("1.0", "2.0")(_PAGE_VERSIONS.get(word, word))
+
+
+def _row_limit(text: str) -> int | None:
+    """Parse a number of rows; 0 and less are no limit, as in Spark."""
+    return None if text.strip() == "0" or (text.strip().startswith("-") and parse_int(text)) else parse_count(text)
 
 
 def _true_or_names(text: str) -> Any:
@@ -59,10 +84,16 @@ WRITE_OPTIONS = (
     _O(
         ("compression", "codec"),
         "compression",
-        per_column_parser(_codec),
+        per_column_parser(parse_codec),
         'snappy, zstd, gzip, brotli, lz4, none; or {"a": "zstd", "b": "none"}',
+        ("parquet.compression", "parquet.compression.codec"),  # Spark's order
     ),
-    _O(("compressionLevel",), "compression_level", per_column_parser(parse_int), "level of gzip, brotli and zstd"),
+    _O(
+        ("compressionLevel", "parquet.compression.codec.zstd.level"),
+        "compression_level",
+        per_column_parser(parse_int),
+        "level of gzip, brotli and zstd",
+    ),
     _O(
         ("columnEncoding", "encodings"), "column_encoding", per_column_parser(str.strip), '{"a": "DELTA_BINARY_PACKED"}'
     ),
@@ -76,8 +107,13 @@ WRITE_OPTIONS = (
     ),
     _O(("dataPageSize", "parquet.page.size"), "data_page_size", parse_bytes, "bytes of a page, before compression: 1m"),
     _O(("maxRowsPerPage", "parquet.page.row.count.limit"), "max_rows_per_page", parse_count, "maximum rows of a page"),
-    _O(("dataPageVersion",), "data_page_version", choice_parser("1.0", "2.0"), "1.0 or 2.0"),
-    _O(("writeStatistics",), "write_statistics", _true_or_names, "true, false or names"),
+    _O(("dataPageVersion", "parquet.writer.version"), "data_page_version", _page_version, "1.0 or 2.0"),
+    _O(
+        ("writeStatistics", "parquet.column.statistics.enabled"),
+        "write_statistics",
+        _true_or_names,
+        "true, false or names",
+    ),
     _O(("writePageIndex",), "write_page_index", parse_bool, "true or false (default: true)"),
     _O(
         ("writePageChecksum", "parquet.page.write-checksum.enabled"),
@@ -100,7 +136,7 @@ WRITE_OPTIONS = (
         "approximate bytes of a row group in memory: 128m",
     ),
     _O(("rowGroupAlignment",), "row_group_alignment", parse_bytes, "row groups begin at multiples of these bytes"),
-    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_count, "maximum rows of a file"),
+    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", _row_limit, "maximum rows of a file; 0 for all"),
     _O(("maxBytesPerFile",), "max_bytes_per_file", parse_bytes, "approximate bytes of a file"),
     _O(
         ("partitionColumns", "partitionCols", "partitionBy"),
@@ -126,7 +162,15 @@ WRITE_OPTIONS = (
         choice_parser("static", "dynamic"),
         "files that overwrite replaces: all (static), or those of the partitions written (dynamic)",
     ),
+    _O((_MARKS_SUCCESS,), "marks_success", parse_bool, "write the empty file _SUCCESS after the commit: true"),
     _O(("ifExists",), "if_exists", choice_parser("error", "append"), "existing files with append: error or append"),
+    _O(("keepReplaced",), "keep_replaced", parse_count, "seconds for which replaced files stay readable: 0"),
+    _O(
+        ("tableFormat",),
+        "table_format",
+        choice_parser("auto", "parquet"),
+        "folders of other systems' tables: auto refuses them, parquet writes plain files there",
+    ),
     _O(
         ("keyValueMetadata",),
         "key_value_metadata",
@@ -148,7 +192,7 @@ def _normalize_name(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-_BY_NAME = {_normalize_name(name): option for option in WRITE_OPTIONS for name in option.names}
+_BY_NAME = {_normalize_name(name): option for option in WRITE_OPTIONS for name in (*option.names, *option.fallbacks)}
 
 
 def parse_write_options(options: Mapping[str, str], columns: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
@@ -166,15 +210,7 @@ def parse_write_options(options: Mapping[str, str], columns: Collection[str] = (
         elif "#" in name:
             _add_column_option(blooms, name, text)
         else:
-            option = _BY_NAME.get(_normalize_name(name))
-            if option is None:
-                raise ValueError(f"numparq has no option {name!r} for writing; {_list_options()}")
-            value = _parse(name, option.parse, text)
-            if option.argument == "storage_options":
-                value |= found.get(option.argument, {})
-            elif option.argument in found:
-                raise ValueError(f"the options {' and '.join(option.names)} are synonyms; set only one of them")
-            found[option.argument] = value
+            _add_option(found, name, text, set(map(_normalize_name, options)))
     if blooms:
         known = {column.lower(): column for column in columns}
         blooms = {known.get(column.lower(), column): parts for column, parts in blooms.items()}
@@ -182,11 +218,26 @@ def parse_write_options(options: Mapping[str, str], columns: Collection[str] = (
     return _path(options), found
 
 
+def _add_option(found: dict[str, Any], name: str, text: str, given: set[str]) -> None:
+    """Add an option, unless one of the given names comes before it."""
+    option = _BY_NAME.get(_normalize_name(name))
+    if option is None:
+        raise _unknown_option(name)
+    value = _parse(name, option.parse, text)
+    if option.argument == "storage_options":
+        value |= found.get(option.argument, {})
+    elif given & option.names_before(name):
+        return
+    elif option.argument in found:
+        raise ValueError(f"the options {' and '.join(option.names)} are synonyms; set only one of them")
+    found[option.argument] = value
+
+
 def _add_column_option(blooms: dict[str, dict[str, Any]], name: str, text: str) -> None:
     """Add an option of a column's Bloom filter."""
     base, _, column = name.partition("#")
     if base.lower() not in _COLUMN_OPTIONS:
-        raise ValueError(f"numparq has no option {name!r} for writing; {_list_options()}")
+        raise _unknown_option(name)
     key, parse = _COLUMN_OPTIONS[base.lower()]
     blooms.setdefault(column, {})[key] = _parse(name, parse, text)
 
@@ -217,7 +268,12 @@ def _path(options: Mapping[str, str]) -> str:
     return re.sub(r"^file:/+", "/", path, flags=re.IGNORECASE)
 
 
+def _unknown_option(name: str) -> ValueError:
+    hint = did_you_mean(name, [known for option in WRITE_OPTIONS for known in option.names])
+    return ValueError(f"numparq has no option {name!r} for writing{hint or ';'} {_list_options()}")
+
+
 def _list_options() -> str:
-    lines = [f"  {' or '.join(option.names)}: {option.meaning}" for option in WRITE_OPTIONS]
+    lines = [f"  {' or '.join((*option.names, *option.fallbacks))}: {option.meaning}" for option in WRITE_OPTIONS]
     lines += [f"  {name}#<column>" for name in _COLUMN_OPTIONS]
     return "\n".join(["the options are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])

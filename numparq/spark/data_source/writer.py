@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,24 @@ from numparq.errors import SchemaError, error_context
 from numparq.spark.schema.row_metadata import spark_key_values
 from numparq.spark.schema.to_parquet import schema_nodes
 from numparq.spark.tasks import begin_task
+from numparq.spark.worker_errors import sentence_first
 
-from .write_options import parse_write_options
+from .write_options import parse_codec, parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import TaskContext
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["NumparqWriter", "TaskCommitMessage", "make_writer"]
+__all__ = [
+    "NumparqWriter",
+    "TaskCommitMessage",
+    "chooses_codec",
+    "make_writer",
+    "parse_job_arguments",
+    "session_codec",
+    "write_batches",
+]
 
 # Spark versions without DataSourceArrowWriter pass rows to `write` one by one.
 _TAKES_BATCHES = hasattr(datasource, "DataSourceArrowWriter")
@@ -31,12 +42,39 @@ _BATCH_ROWS = 10_000
 # Commit mode by option value.
 _APPEND = {"append": "append", "error": "error"}
 _OVERWRITE = {"static": "overwrite", "dynamic": "delete_matching"}
+# The session's defaults of two options: Spark sends the session's settings to tasks only.
+_OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
+_CODEC_SETTING = "spark.sql.parquet.compression.codec"
 
 
 def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
     """Begin a write of a DataFrame; with `overwrite`, all files are replaced, or those of the partitions written.
 
     Raises ValueError, SchemaError, UnsupportedError for types, and FileExistsError with ``ifExists=error``.
+    """
+    path, arguments = parse_job_arguments(options, schema)
+    by_session = overwrite and "overwritten" not in arguments
+    marks_success = arguments.pop("marks_success", True)
+    # Spark plans, writes and commits in different processes, none of which lives throughout.
+    job = SharedJob.begin(path, mode=_commit_mode(arguments, overwrite), outlives=True, **arguments)
+    return NumparqWriter(job, schema, by_session, marks_success, chooses_codec(arguments))
+
+
+def chooses_codec(arguments: Mapping[str, Any]) -> bool:
+    """Whether the arguments of a write say how to compress; the session decides otherwise."""
+    return "compression" in arguments or "compression_level" in arguments
+
+
+def session_codec(context: TaskContext | None) -> dict[str, str]:
+    """Return the codec of the session that a task belongs to, as an option of a file."""
+    setting = None if context is None else context.getLocalProperty(_CODEC_SETTING)
+    return {} if setting is None else {"compression": parse_codec(setting)}
+
+
+def parse_job_arguments(options: Mapping[str, str], schema: StructType) -> tuple[str, dict[str, Any]]:
+    """Parse the options of a write of rows of `schema`; return the folder and the arguments of `SharedJob.begin`.
+
+    The arguments include options of the commit, under the names that `parse_write_options` gives them.
     """
     if not schema.fields:
         raise SchemaError("a DataFrame without columns cannot be written; add a column")
@@ -46,17 +84,12 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     arguments.setdefault("column_order", "nan_free")
     partitions = [_find_partition_column(schema, name) for name in arguments.pop("partition_cols", ())]
     metadata = spark_key_values(_drop_fields(schema, partitions)) | arguments.pop("key_value_metadata", {})
-    job = SharedJob.begin(
-        path,
-        mode=_commit_mode(arguments, overwrite),
-        partition_cols=partitions,
-        schema=schema_nodes(schema),
-        key_value_metadata=metadata,
-        same_name=str.lower,
-        outlives=True,  # Spark plans, writes and commits in different processes, none of which lives throughout
-        **arguments,
-    )
-    return NumparqWriter(job, schema)
+    return path, arguments | {
+        "partition_cols": partitions,
+        "schema": schema_nodes(schema),
+        "key_value_metadata": metadata,
+        "same_name": str.lower,
+    }
 
 
 def _check_names(schema: DataType) -> None:
@@ -107,32 +140,58 @@ def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
         yield from _column_paths(field.dataType, f"{start}{field.name}.")
 
 
+def write_batches(job: SharedJob, batches: Iterator[pa.RecordBatch], **options: str) -> TaskMessage:
+    """Write the record batches of this Spark task, with options of the files; return the message for the commit."""
+    from pyspark import TaskContext
+
+    begin_task()
+    context = TaskContext.get()
+    number = context.partitionId() if context is not None else 0
+    with sentence_first(), job.task(f"{number:05}", **options) as writer:
+        for batch in batches:
+            writer.write(batch)
+    assert writer.message is not None
+    return writer.message
+
+
 @dataclass
 class TaskCommitMessage(WriterCommitMessage):
-    """Commit message of a task: the files that it wrote."""
+    """Commit message of a task: the files that it wrote, and the session's overwrite mode."""
 
     message: TaskMessage
+    overwritten: str = "static"
 
 
 class NumparqWriter(_WriterBase):  # type: ignore[misc]
-    """Writer of a DataFrame; Spark pickles it for tasks and for the commit."""
+    """Writer of a DataFrame; Spark pickles it for tasks and for the commit.
 
-    def __init__(self, job: SharedJob, schema: StructType) -> None:
+    With `by_session`, the session's setting decides which files the commit replaces; without `has_codec`, how files are
+    compressed. With `marks_success`, the commit ends with an empty file ``_SUCCESS``.
+    """
+
+    def __init__(
+        self,
+        job: SharedJob,
+        schema: StructType,
+        by_session: bool = False,
+        marks_success: bool = False,
+        has_codec: bool = True,
+    ) -> None:
         self._job = job
         self._schema = schema
+        self._by_session = by_session
+        self._marks_success = marks_success
+        self._has_codec = has_codec
 
     def write(self, iterator: Iterator[Any]) -> TaskCommitMessage:
         """Write the rows of a task: record batches, or Rows in older Spark. Each attempt writes its own files."""
         from pyspark import TaskContext
 
-        begin_task()
         context = TaskContext.get()
-        number = context.partitionId() if context is not None else 0
-        with self._job.task(f"{number:05}") as writer:
-            for batch in iterator if _TAKES_BATCHES else self._batches(iterator):
-                writer.write(batch)
-        assert writer.message is not None
-        return TaskCommitMessage(writer.message)
+        setting = context.getLocalProperty(_OVERWRITE_SETTING) if context is not None else None
+        batches = iterator if _TAKES_BATCHES else self._batches(iterator)
+        options = {} if self._has_codec else session_codec(context)
+        return TaskCommitMessage(write_batches(self._job, batches, **options), (setting or "static").lower())
 
     def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         """Yield the rows as record batches."""
@@ -151,7 +210,15 @@ class NumparqWriter(_WriterBase):  # type: ignore[misc]
 
     def commit(self, messages: list[Any]) -> None:
         """Commit the files of these tasks, and no others."""
-        self._job.commit([message.message for message in messages if message is not None])
+        done = [message for message in messages if message is not None]
+        mode = _OVERWRITE[done[0].overwritten] if self._by_session and done else None
+        with sentence_first():
+            self._job.commit([message.message for message in done], mode=mode)
+        if self._marks_success:
+            try:
+                self._job.mark_success()
+            except OSError as error:  # the rows are committed: the job must not fail
+                warnings.warn(f"the rows are committed, but _SUCCESS was not written: {error}", stacklevel=2)
 
     def abort(self, messages: list[Any]) -> None:
         """Remove everything that any attempt of any task wrote."""

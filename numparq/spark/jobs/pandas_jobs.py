@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numparq.spark.tasks import describe_jobs, map_tasks, run_splits, task_slots
+from numparq.spark.tasks import describe_jobs, map_splits, run_splits, task_slots
 
 from .user_function import (
     ROW_POSITION,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from numparq.dataset.splits.table import SplitTable
-    from numparq.format.schema import Schema
     from numparq.typing import Columns, Filters, PathLike
 
     from .results import ResultBatchBuilder
@@ -39,32 +38,45 @@ _OPTIONS = (
     "plan_files",
     "partitioning",
     "resolve",
+    "table_format",
     "storage_options",
     "filesystem",
     "include",
     "pruners",
     "verify_crc",
 )
-_DATASET_OPTIONS = ("partitioning", "resolve", "storage_options", "filesystem")  # arguments of `Dataset`
+_DATASET_OPTIONS = (
+    "partitioning",
+    "resolve",
+    "table_format",
+    "storage_options",
+    "filesystem",
+)  # arguments of `Dataset`
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
 
 
 def plan_job_splits(
-    spark: SparkSession, path: PathLike | Sequence[PathLike], columns: Columns, filters: Filters | str, **options: Any
+    spark: SparkSession, path: PathLike | Sequence[PathLike], columns: Columns, filters: Filters, **options: Any
 ) -> SplitTable:
     """Plan the splits of a table for pandas frames; options as in `map_pandas`, None counts as not given.
 
     Raises TypeError for an unknown option.
     """
+    from numparq.column.projection import check_names
     from numparq.dataset.splits.table import split_table
+    from numparq.spark.filters.dialect import DEFAULT_DIALECT, session_dialect
+    from numparq.spark.filters.plan import plan_with_text
+    from numparq.spark.scan.calendar import session_calendar
 
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise TypeError(f"unknown option {unknown[0]!r} of a table; the options are: {', '.join(_OPTIONS)}")
+    columns = None if columns is None else check_names(columns)
     given = {name: value for name, value in options.items() if value is not None or name == "partitioning"}
     given.setdefault("min_splits", task_slots(spark))
-    opening = {name: given[name] for name in _DATASET_OPTIONS if name in given}
+    given["calendar"] = session_calendar(spark)
+    opening = {name: given[name] for name in (*_DATASET_OPTIONS, "calendar") if name in given}
     if "runtime_filters" in given:
         from numparq.spark.scan.plan import join_key_columns
         from numparq.spark.scan.runtime_filters import build_runtime_filters
@@ -74,19 +86,12 @@ def plan_job_splits(
             given["runtime_filters"],
             lambda names: join_key_columns(names, lambda alone: split_table(path, alone, **opening)),
         )
-    if isinstance(filters, str):
-        from numparq.expr.parse import parse_filter_for_schema
 
-        filters = parse_filter_for_schema(filters, lambda: _file_schema(path, opening))
-    return split_table(path, columns, filters, threads=1, **given)
+    def plan(filters: Filters) -> SplitTable:
+        return split_table(path, columns, filters, threads=1, **given)
 
-
-def _file_schema(path: PathLike | Sequence[PathLike], opening: dict[str, Any]) -> Schema:
-    """Return the schema of the files, before the splits are planned."""
-    from numparq.dataset.dataset import Dataset
-
-    with Dataset(path, **opening) as dataset:
-        return dataset.schema
+    dialect = session_dialect(spark) if isinstance(filters, str) else DEFAULT_DIALECT
+    return plan_with_text(filters, dialect, plan)
 
 
 def map_pandas(
@@ -95,7 +100,7 @@ def map_pandas(
     fn: Callable[[Any], Any],
     schema: StructType | str,
     columns: Columns = None,
-    filters: Filters | str = None,
+    filters: Filters = None,
     *,
     rows_per_batch: int | None = None,
     **options: Any,
@@ -116,13 +121,13 @@ def map_pandas(
         Schema of the results: ``"zone string, total double"``. Columns are matched by name, in any order, as are named
         index levels; other index levels are dropped.
     columns, filters
-        As in `numparq.read_parquet`; filters may be text: ``"total > 3 and zone in ('A', 'B')"``.
+        As in `numparq.read_parquet`; text filters mean what they mean in Spark's SQL.
     rows_per_batch : int, optional
         Maximum rows of a frame. By default a frame is a whole split, of about `split_bytes` stored bytes.
     **options
-        As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, storage_options,
-        filesystem, include, verify_crc. By default there are at least as many splits as tasks run at a time, if rows
-        can be divided so.
+        As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, table_format,
+        storage_options, filesystem, include, verify_crc. By default there are at least as many splits as tasks run at a
+        time, if rows can be divided so.
 
     Returns
     -------
@@ -153,7 +158,7 @@ def map_pandas(
     wanted = parse_result_schema(schema)
     table = plan_job_splits(spark, path, columns, filters, **options)
     job = SplitMapper(table.reader, fn, _result_builder(spark, wanted, fn), rows_per_batch)
-    return map_tasks(spark, table.splits, job, wanted)
+    return map_splits(spark, table.splits, job, wanted)
 
 
 def aggregate_pandas(
@@ -162,7 +167,7 @@ def aggregate_pandas(
     partial: Callable[[pd.DataFrame], Any],
     final: Callable[[Any], Any],
     columns: Columns = None,
-    filters: Filters | str = None,
+    filters: Filters = None,
     *,
     rows_per_batch: int | None = None,
     description: str | None = None,
@@ -220,7 +225,7 @@ def aggregate_pandas_by(
     final: Callable[[pd.DataFrame], pd.DataFrame],
     schema: StructType | str,
     columns: Columns = None,
-    filters: Filters | str = None,
+    filters: Filters = None,
     *,
     partial_schema: StructType | str | None = None,
     rows_per_batch: int | None = None,
@@ -270,7 +275,7 @@ def aggregate_pandas_by(
     table = plan_job_splits(spark, path, columns, filters, **options)
     job = SplitMapper(table.reader, partial, _result_builder(spark, between, partial), rows_per_batch)
     numbered = StructType([*between.fields, StructField(ROW_POSITION, LongType())])
-    rows = map_tasks(spark, table.splits, RowNumberer(job), numbered)
+    rows = map_splits(spark, table.splits, RowNumberer(job), numbered)
     return rows.groupBy(*keys).applyInArrow(arrow_group_function(final, _result_builder(spark, wanted, final)), wanted)
 
 

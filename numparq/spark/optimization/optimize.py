@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from numparq.dataset.listing.table_formats import check_plain_folder
 from numparq.io.filesystem import resolve_paths
 from numparq.tools.optimize.layout import TargetLayout
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
@@ -45,10 +46,12 @@ def optimize(
     cluster_by: Sequence[str] | str | None = None,
     target_file_bytes: int = 128 << 20,
     out: PathLike | None = None,
-    where: Filters | str = None,
+    where: Filters = None,
     bloom_filters: Sequence[str] | str | None = None,
     dry_run: bool = False,
     force: bool = False,
+    keep_replaced: float = 0,
+    table_format: str = "auto",
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     **options: Any,
@@ -78,7 +81,7 @@ def optimize(
         Approximate size of a file.
     out : str or os.PathLike, optional
         Empty or new directory for the new files; the dataset then stays as it is.
-    where : expression, list of tuples, or str, optional
+    where : expression, str, or list of tuples, optional
         Predicate on partition columns: the partitions to rewrite.
     bloom_filters : str or sequence of str, optional
         Columns that get Bloom filters, `[]` for none. Default: integer, string and binary columns with very many
@@ -87,7 +90,9 @@ def optimize(
         Whether to only report what would be done; reads nothing but footers.
     force : bool
         Whether to rewrite directories that already have this layout.
-    storage_options, filesystem
+    keep_replaced : float
+        As in `numparq.to_parquet`.
+    table_format, storage_options, filesystem
         As in `numparq.read_parquet`.
     **options
         Writer options, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ... By default, pages have
@@ -107,6 +112,8 @@ def optimize(
         If a file is damaged, or changes meanwhile; if the written rows differ from those that were read.
     FileExistsError
         If `out` has files.
+    UnsupportedError
+        If the directory belongs to a table of another system (``docs/table-formats.md``).
     ValueError
         If arguments conflict.
 
@@ -123,9 +130,8 @@ def optimize(
     )
     if wanted.sort_by and wanted.cluster_by:
         raise ValueError("sort_by and cluster_by cannot be combined; use one of them")
-    place = {"storage_options": storage_options, "filesystem": filesystem}
-    if out is not None:
-        check_output_folder(path, out, place)
+    place = {"storage_options": storage_options, "filesystem": filesystem, "table_format": table_format}
+    _check_folders(path, out, **place)
     steps = StepTimer(spark)
     with steps.step("footers"):
         rewriting = plan_rewrite(path, wanted, where=where, force=force or out is not None, **place)
@@ -156,7 +162,15 @@ def optimize(
         plan = OptimizePlan(rewriting, wanted, options, storage_options)
     if dry_run:
         return replace(report, status="dry run", after=plan.expected)
-    return OptimizeRun(steps, plan, path, out, place).execute(report)
+    return OptimizeRun(steps, plan, path, out, {**place, "keep_replaced": keep_replaced}).execute(report)
+
+
+def _check_folders(path: PathLike, out: PathLike | None, table_format: str, **place: Any) -> None:
+    """Raise ValueError for an output folder inside the dataset, UnsupportedError for another system's table."""
+    if out is not None:
+        check_output_folder(path, out, place)
+    else:
+        check_plain_folder(resolve_paths([path], **place), table_format)
 
 
 def _as_names(names: Sequence[str] | str | None) -> tuple[str, ...] | None:

@@ -138,6 +138,6 @@ class OptimizePlan:
 
 
 def _no_rows(table: SplitTable) -> Any:
-    from numparq.dataset.write.row_group_buffer import arrow_to_frame
+    from numparq.from_pandas.arrow_stream import arrow_to_frame
 
     return arrow_to_frame(table.arrow_schema.empty_table())

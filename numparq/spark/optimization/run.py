@@ -19,13 +19,11 @@ from numparq.errors import InvalidFileError
 from numparq.spark.tasks import run_each
 from numparq.tools.optimize.checksum import Checksum, checksum_pieces
 from numparq.tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
-from numparq.tools.optimize.key_values import files_of_hybrid_calendar
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
 from numparq.tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
-from numparq.tools.optimize.timestamps import check_calendar, has_timestamps
 from numparq.tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
 
-from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task, path_in_split
+from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task
 from .write import sort_and_write, write_in_order
 
 if TYPE_CHECKING:
@@ -64,14 +62,13 @@ def describe_step(text: str) -> str:
 
 
 class OptimizeRun:
-    """Run of `optimize`; `place` has ``storage_options`` and ``filesystem``."""
+    """Run of `optimize`; `place` has more options of its `SharedJob.begin`."""
 
     def __init__(self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any]) -> None:
         self._steps, self._plan, self._path, self._out, self._place = steps, plan, path, out, place
 
     def execute(self, report: OptimizeReport) -> OptimizeReport:
         """Execute the plan; return the report, completed."""
-        self._check_calendars()
         choices = self._tune()
         plan, bloom = self._plan, choices.bloom_filters
         mode = {"mode": "error"} if self._out is not None else {"mode": "replace", "gone": plan.rewrite_plan.paths}
@@ -90,16 +87,6 @@ class OptimizeRun:
             job.abort()
             raise
         return replace(report, status="done", after=after, bloom_filters=bloom, checksum=checksum)
-
-    def _check_calendars(self) -> None:
-        """Refuse old files of the hybrid calendar whose days would change: Spark picks the calendar by the footer."""
-        rewriting, table = self._plan.rewrite_plan, self._plan.table
-        old = files_of_hybrid_calendar(rewriting.files)
-        if old and any(map(has_timestamps, table.schema)):
-            with self._steps.step("calendars"):
-                paths = [path_in_split(facts.file.path, rewriting) for facts in old]
-                check = partial(check_calendar, table.reader.filesystem)
-                self._steps.run_each(paths, check, f"check dates of {len(old):,} files of the hybrid calendar")
 
     def _tune(self) -> TunedOptions:
         """Choose the options that depend on the data, by trial writes of a sample."""
@@ -153,7 +140,13 @@ class OptimizeRun:
         """Read the written files, compare their checksum with the original, and return their totals."""
         files = [file for message in messages for file in message.files]
         paths = job.staged(messages)
-        table = split_table(paths, partitioning=None, split_bytes=TASK_BYTES, **self._place)
+        table = split_table(
+            paths,
+            partitioning=None,
+            split_bytes=TASK_BYTES,
+            **{name: self._place[name] for name in ("storage_options", "filesystem")},
+            table_format="parquet",
+        )
         names = {absolute_path(path): file.folder for path, file in zip(paths, files, strict=True)}
         by_name = {os.path.basename(path): folder for path, folder in names.items()}
         pieces = split_by_folder(table, lambda path: by_name[os.path.basename(path)])

@@ -111,7 +111,7 @@ class ArrowCaster:
         return array.cast(target)
 
     def _timestamps(self, array: Any, target: pa.DataType) -> Any:
-        """Cast to microseconds; the view sets the time zone, which INT96 lacks in Arrow."""
+        """Cast to microseconds; the view sets the session's time zone."""
         pa = import_pyarrow()
         if array.type.unit == "ns" and self._floors:
             array = pa.compute.floor_temporal(array.view(pa.timestamp("ns")), unit="microsecond")

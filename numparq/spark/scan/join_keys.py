@@ -11,7 +11,7 @@ import numpy as np
 
 from numparq.expr.runtime_filter import RuntimeFilter
 from numparq.expr.sort_keys import key_domain
-from numparq.format.physical_type import BYTE_ARRAY, INT32, INT64, INT96
+from numparq.format.physical_type import BYTE_ARRAY, INT32, INT64
 from numparq.util.optional import import_pyarrow
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ class JoinKeyColumn(NamedTuple):
     types: list[DataType]
     leaf: Leaf | None = None
     origin: ArrowType | None = None
-
-    @property
-    def is_int96(self) -> bool:
-        """Whether the column is INT96: instants to Spark, timestamps without a time zone to numparq."""
-        return self.leaf is not None and self.leaf.physical == INT96
 
     @property
     def kind(self) -> str:
@@ -70,8 +65,7 @@ def cast_keys(keys: Any, key_column: JoinKeyColumn | None) -> Any:
     if pa.types.is_timestamp(keys.type) and keys.type.tz is not None:
         if key_column is None:
             return None
-        keys = keys.cast(pa.timestamp("us", "UTC"))
-        return keys.cast(pa.timestamp("us")) if key_column.is_int96 else keys
+        return keys.cast(pa.timestamp("us", "UTC"))
     if key_column is not None and key_column.has_nanoseconds and pa.types.is_date(keys.type):
         return keys.cast(pa.timestamp("us"))
     if key_column is not None and key_column.kind == "uuid":  # other text matches nothing

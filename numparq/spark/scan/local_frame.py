@@ -151,12 +151,13 @@ def _are_default_options(options: Mapping[str, Any]) -> bool:
     return all(value in _OPTIONS.get(name, ()) for name, value in options.items())
 
 
-def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> DataFrame | None:
-    """Read a planned scan on the driver into a local DataFrame, if it has at most `most_bytes` stored bytes.
+def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int | None) -> DataFrame | None:
+    """Read a planned scan on the driver into a local DataFrame, if it has at most `most_bytes` stored bytes (8 MiB).
 
     None leaves it to tasks: more bytes, unsupported types, or an error, which tasks then raise when rows are needed.
     """
     schema = table.batch_reader.schema
+    most_bytes = MAX_STORED_BYTES if most_bytes is None else most_bytes
     if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
         raise TypeError(f"driver_bytes must be a number of bytes, not {most_bytes!r}")
     if most_bytes < 1:

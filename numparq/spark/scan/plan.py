@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from numparq.dataset.discover.files import EmptyDatasetError
+from numparq.dataset.splits.open_files import check_unchanged
+from numparq.dataset.splits.split import Split
 from numparq.errors import SchemaError, UnsupportedError
 from numparq.scan.predicate import LeafArrowTypes
+from numparq.spark.filters.plan import plan_with_text
 from numparq.spark.schema.comparison import is_collated
 from numparq.spark.schema.from_parquet import spark_schema
 from numparq.spark.schema.row_metadata import read_row_metadata
+from numparq.spark.schema.to_parquet import schema_nodes
 from numparq.spark.schema.user_schema import check_user_schema
 
 from .join_keys import JoinKeyColumn
@@ -20,12 +25,13 @@ from .request import ReadRequest
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from numparq.dataset.splits.split import Split
     from numparq.dataset.splits.table import SplitTable
-    from numparq.format.schema import Schema
     from numparq.typing import Filters
 
-__all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "plan_splits"]
+__all__ = ["SparkScan", "column_splitter", "join_key_columns", "plan_splits"]
+
+# Rows without columns that a task passes to Spark, in about a second.
+ROWS_TO_COUNT = 1 << 25
 
 
 def plan_splits(request: ReadRequest, schema: StructType | None = None) -> SplitTable:
@@ -33,11 +39,16 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
 
     Raises ValueError for both a schema and columns, or for a filter that cannot be parsed.
     """
-    if isinstance(request.filters, str):
-        from numparq.expr.parse import parse_filter_for_schema
-
-        request = replace(request, filters=parse_filter_for_schema(request.filters, lambda: file_schema(request)))
     request = replace(request, partitioning=_spark_partitioning(request, schema))
+
+    def plan(filters: Filters) -> SplitTable:
+        return _plan_columns(replace(request, filters=filters), schema)
+
+    return plan_with_text(request.filters, request.dialect, plan, schema)
+
+
+def _plan_columns(request: ReadRequest, schema: StructType | None) -> SplitTable:
+    """Plan the splits of a request's columns, or of those of a user's schema that exist."""
     if schema is None:
         return _split_table(request, request.columns) if request.columns is not None else _split_in_spark_order(request)
     if request.columns is not None:
@@ -45,6 +56,8 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
     names = list(dict.fromkeys(schema.fieldNames()))
     try:
         table = _split_table(request, names)
+    except EmptyDatasetError:
+        return _split_table(request, names, schema_nodes(schema))
     except SchemaError:  # some are missing, or differ in case
         there = _split_table(request, None).names
         places = [place for place in request.field_finder(there, names) if place is not None]
@@ -72,7 +85,7 @@ def _spark_partitioning(request: ReadRequest, schema: StructType | None) -> Any:
     return lambda listing: infer_partition_types(listing, given, asked, infers=request.infers_partitions)
 
 
-def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
+def _split_table(request: ReadRequest, columns: list[Any] | None, schema: list[Any] | None = None) -> SplitTable:
     from numparq.dataset.splits.table import split_table
 
     if columns is not None:
@@ -82,33 +95,23 @@ def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     return split_table(
         request.path,
         columns,
-        cast("Filters", request.filters),  # text is parsed before
+        request.filters,
         runtime_filters=request.runtime_filters,
         min_splits=request.min_splits,
         partitioning=request.partitioning,
         resolve=request.resolve,
+        table_format=request.table_format,
+        file_filter=request.file_filter,
+        schema=schema,
         storage_options=request.storage_options,
         filesystem=request.filesystem,
         include=request.include,
         variants="bytes",
         verify_crc=request.verify_crc,
         threads=1,
+        calendar=request.calendar,
         **given,
     )
-
-
-def file_schema(request: ReadRequest) -> Schema:
-    """Return the schema of the files, before anything is planned."""
-    from numparq.dataset.dataset import Dataset
-
-    with Dataset(
-        request.path,
-        partitioning=request.partitioning,
-        resolve=request.resolve,
-        storage_options=request.storage_options,
-        filesystem=request.filesystem,
-    ) as dataset:
-        return dataset.schema
 
 
 def join_key_columns(
@@ -163,7 +166,24 @@ class SparkScan:
         made: Any = inferred if schema is None else schema
         _check_names(made.fieldNames())
         reader = BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds, request.field_finder)
-        return cls(table.splits, reader)
+        scan = cls(table.splits, reader)
+        return scan if table.names or scan.num_rows is None else cls(_splits_without_columns(scan.num_rows), reader)
+
+    @property
+    def num_rows(self) -> int | None:
+        """Number of rows; None if it depends on a filter, or on footers that were not read."""
+        counts = [split.num_rows for split in self.splits]
+        return None if None in counts else sum(counts)  # type: ignore[arg-type]
+
+    def check_unchanged(self) -> None:
+        """Raise FileNotFoundError or InvalidFileError if a file is gone or has changed since the scan was planned."""
+        parts = (part for split in self.splits for part in split.parts)
+        check_unchanged(parts, self.batch_reader.split_reader.filesystem)
+
+
+def _splits_without_columns(num_rows: int) -> list[Split]:
+    """Return splits of rows without columns, which need no file."""
+    return [Split((), min(ROWS_TO_COUNT, num_rows - start)) for start in range(0, num_rows, ROWS_TO_COUNT)]
 
 
 def _check_names(names: list[str]) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.spark.tasks import task_slots
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from datetime import datetime
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from numparq.dataset.splits.split import Split
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.typing import ColumnName, Columns, Filters, PathLike, StorageOptions
 
-    from .reader import BatchReader
+    from .join_keys import JoinKeyColumn
+    from .plan import SparkScan
+    from .request import ReadRequest
 
 __all__ = ["read"]
 
@@ -25,7 +27,7 @@ def read(
     spark: SparkSession,
     path: PathLike | Sequence[PathLike],
     columns: Columns = None,
-    filters: Filters | str = None,
+    filters: Filters = None,
     *,
     runtime_filters: Mapping[ColumnName, Any] | Iterable[RuntimeFilter] | RuntimeFilter | None = None,
     schema: StructType | str | None = None,
@@ -37,6 +39,11 @@ def read(
     partitioning: Any = "hive",
     resolve: str = "name",
     include: Sequence[str] = (),
+    table_format: str = "auto",
+    base_path: PathLike | None = None,
+    path_glob_filter: str | None = None,
+    modified_after: datetime | str | None = None,
+    modified_before: datetime | str | None = None,
     storage_options: StorageOptions = None,
     filesystem: Any = None,
     verify_crc: bool = True,
@@ -51,11 +58,11 @@ def read(
     ----------
     spark : SparkSession
         Session that runs the tasks; workers need numparq, and the files under the same path.
-    path, columns, partitioning, resolve, include, storage_options, filesystem, verify_crc
+    path, columns, partitioning, resolve, include, table_format, storage_options, filesystem, verify_crc
         As in `numparq.read_parquet`. An empty list of columns gives rows to count, almost without reading.
-    filters : expression, list of tuples, or str, optional
-        As in `numparq.read_parquet`, or text: ``"fare > 10 and zone in ('A', 'B')"``. Filters that Spark applies
-        later, as in ``df.filter``, do not reach the files.
+    filters : expression, str, or list of tuples, optional
+        As in `numparq.read_parquet`, but text means what it means in Spark's SQL. Filters that Spark applies later, as
+        in ``df.filter``, do not reach the files.
     runtime_filters : mapping, RuntimeFilter, or iterable of these, optional
         Keys of the small side of a join: ``{"key": small}``, or ``{"key": (small, "its_column")}``, with a Spark
         DataFrame, which is evaluated immediately. Rows without a matching key are pruned where possible: use it only
@@ -74,6 +81,12 @@ def read(
     driver_bytes : int, optional
         With filters: if at most so many stored bytes remain after pruning, the driver reads them at once, without a
         job; default 8 MiB, 0 for never. Results above 4 MiB in memory are left to tasks.
+    base_path : str or path, optional
+        Directory below which directory names are partitions, where `path` is a part of a dataset.
+    path_glob_filter : str, optional
+        Glob pattern of file names; other files are not read.
+    modified_after, modified_before : datetime or str, optional
+        Exclusive bounds of the files' modification times, in the session's time zone unless they have one.
     nanoseconds : {"exact", "floor"}
         Treatment of timestamps between two microseconds, which Spark cannot store: raise, or round down.
 
@@ -97,18 +110,17 @@ def read(
     >>> fares.groupBy("zone").count().show()  # doctest: +SKIP
     """
     from numparq.column.projection import check_names
-    from numparq.spark.schema.partitions import infers_partition_types
-    from numparq.spark.tasks import map_tasks
 
-    from . import local_frame
-    from .plan import SparkScan, column_splitter, join_key_columns
+    from .file_filter import build_file_filter
+    from .plan import SparkScan
     from .request import ReadRequest
-    from .runtime_filters import build_runtime_filters as made_filters
 
     wanted = None if schema is None else _parse_schema(schema)
+    names = None if columns is None else check_names(columns)
+    settings = _session_settings(spark)
     request = ReadRequest(
         path,
-        None if columns is None else check_names(columns),
+        names,
         filters,
         split_bytes=split_bytes,
         min_splits=task_slots(spark) if min_splits is None else min_splits,
@@ -117,34 +129,55 @@ def read(
         partitioning=partitioning,
         resolve=resolve,
         include=tuple(include),
+        table_format=table_format,
+        file_filter=build_file_filter(
+            base_path, path_glob_filter, modified_after, modified_before, settings["dialect"].time_zone
+        ),
         storage_options=storage_options,
         filesystem=filesystem,
         verify_crc=verify_crc,
         nanoseconds=nanoseconds,
-        case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true",
-        infers_partitions=infers_partition_types(spark),
+        **settings,
     )
-    more = made_filters(
-        spark, runtime_filters, lambda names: join_key_columns(names, column_splitter(request, wanted), wanted)
-    )
-    request = request.with_filters(more)
+    request = _with_runtime_filters(spark, request, runtime_filters, wanted)
     table = SparkScan.plan(request, wanted)
-    if filters is not None or request.runtime_filters:
-        limit = local_frame.MAX_STORED_BYTES if driver_bytes is None else driver_bytes
-        local = local_frame.read_locally(spark, table, limit)
-        if local is not None:
-            return local
-    return map_tasks(spark, table.splits, _ReadSplit(table.batch_reader), table.batch_reader.schema)
+    return _to_frame(spark, table, driver_bytes if filters is not None or request.runtime_filters else 0)
 
 
-class _ReadSplit:
-    """Task function that reads a split."""
+def _session_settings(spark: SparkSession) -> dict[str, Any]:
+    """Return the arguments of a request that are settings of the session."""
+    from numparq.spark.filters.dialect import session_dialect
+    from numparq.spark.schema.partitions import infers_partition_types
 
-    def __init__(self, reader: BatchReader) -> None:
-        self._reader = reader
+    from .calendar import session_calendar
 
-    def __call__(self, number: int, split: Split) -> Iterator[pa.RecordBatch]:
-        return self._reader.read(split)
+    return {
+        "dialect": session_dialect(spark),
+        "calendar": session_calendar(spark),
+        "infers_partitions": infers_partition_types(spark),
+    }
+
+
+def _with_runtime_filters(
+    spark: SparkSession, request: ReadRequest, runtime_filters: Any, schema: StructType | None
+) -> ReadRequest:
+    """Return a request with the keys of joins as filters."""
+    from .plan import column_splitter, join_key_columns
+    from .runtime_filters import build_runtime_filters
+
+    def find_columns(names: list[Any]) -> dict[Any, JoinKeyColumn]:
+        return join_key_columns(names, column_splitter(request, schema), schema)
+
+    return request.with_filters(build_runtime_filters(spark, runtime_filters, find_columns))
+
+
+def _to_frame(spark: SparkSession, table: SparkScan, driver_bytes: int | None) -> DataFrame:
+    """Return a planned scan as a DataFrame, of rows read here if they are few."""
+    from . import local_frame
+    from .split_frame import create_split_frame
+
+    local = local_frame.read_locally(spark, table, driver_bytes)
+    return create_split_frame(spark, table) if local is None else local
 
 
 def _parse_schema(schema: StructType | str) -> StructType:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter
+from numparq.format.key_values.spark import SPARKS_CALENDAR, SparkCalendar
+from numparq.spark.filters.dialect import DEFAULT_DIALECT, SparkDialect
 from numparq.spark.schema.user_schema import FieldFinder, find_fields, find_fields_exactly
 from numparq.util.arguments import check_positive_int
 
@@ -22,12 +25,14 @@ _NANOSECONDS = ("exact", "floor")
 class ReadRequest:
     """Arguments of a read, as in `numparq.spark.read` and `numparq.read_parquet`; its runtime filters have arrived.
 
-    `case_sensitive` matches names of a schema exactly; without `infers_partitions` partition columns are str.
+    `dialect` is that of filter text, and decides whether names of a schema are exact. Without `infers_partitions`
+    partition columns are str.
+    `calendar` is that of files that do not say.
     """
 
     path: PathLike | Sequence[PathLike]
     columns: list[ColumnName] | None = None
-    filters: Filters | str = None
+    filters: Filters = None
     runtime_filters: tuple[RuntimeFilter, ...] = ()
     split_bytes: int | None = None
     min_splits: int = 1
@@ -35,14 +40,17 @@ class ReadRequest:
     rows_per_batch: int | None = None
     partitioning: Any = "hive"
     resolve: str = "name"
+    table_format: str = "auto"
+    file_filter: FileFilter = ALL_FILES
     include: tuple[str, ...] | list[str] = ()
     storage_options: StorageOptions = None
     filesystem: Any = None
     verify_crc: bool = True
     nanoseconds: str = "exact"
     pushdown: bool = False
-    case_sensitive: bool = False
+    dialect: SparkDialect = DEFAULT_DIALECT
     infers_partitions: bool = True
+    calendar: SparkCalendar = SPARKS_CALENDAR
 
     def __post_init__(self) -> None:
         if self.rows_per_batch is not None:
@@ -53,7 +61,7 @@ class ReadRequest:
     @property
     def field_finder(self) -> FieldFinder:
         """Function that finds columns and fields of a schema."""
-        return find_fields_exactly if self.case_sensitive else find_fields
+        return find_fields_exactly if self.dialect.case_sensitive else find_fields
 
     def with_filters(self, more: tuple[RuntimeFilter, ...]) -> ReadRequest:
         """Return the request with more runtime filters."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.column.nested.nested_type import NestedType, is_variant, resolve_nested_type
 from numparq.errors import UnsupportedError, error_context
-from numparq.format.physical_type import INT96
 from numparq.format.schema import Leaf, Schema
 from numparq.util.optional import import_pyarrow
 
@@ -30,7 +29,7 @@ def spark_schema(of: Any) -> StructType:
     Types that Spark refuses are mapped as well: FLOAT16 to float, UUID to string, TIME(MILLIS) to time(3), nanosecond
     timestamps to timestamp or timestamp_ntz. Like Spark, it ignores ``ARROW:schema`` (durations are integers) and
     follows Spark's own schema where that says more (intervals, times, collations). An Arrow schema alone does not show
-    INT96 or VARIANT. Raises UnsupportedError, with the column, if no type fits (decimals of more than 38 digits).
+    VARIANT. Raises UnsupportedError, with the column, if no type fits (decimals of more than 38 digits).
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -54,8 +53,6 @@ def spark_type(arrow_type: pa.DataType, nested_type: NestedType | None = None) -
     from pyspark.sql import types
 
     pa = import_pyarrow("numparq.spark needs")
-    if nested_type is not None and nested_type.leaf is not None and nested_type.leaf.physical == INT96:
-        return types.TimestampType()
     if nested_type is not None and is_variant(nested_type):
         return types.VariantType()
     if isinstance(arrow_type, pa.BaseExtensionType):

@@ -21,7 +21,7 @@ __all__ = ["infer_partition_types", "infers_partition_types", "user_partition_ty
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 _INTEGER = re.compile(r"-?[0-9]+")
-_FLOAT = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_FLOAT = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")  # Java's spelling
 _LIMITS = {"int32": 1 << 31, "int64": 1 << 63}

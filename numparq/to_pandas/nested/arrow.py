@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,8 @@ import pandas as pd
 
 from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
 from numparq.column.nested.nested_type import NestedType, child_hints, is_variant
+from numparq.column.scratch import allocate
 from numparq.errors import UnsupportedError
-from numparq.format.arrow_type import DictionaryIndex
 from numparq.format.key_values.arrow import ArrowHint
 from numparq.to_pandas.arrow import validity_bitmap
 from numparq.types.output_type import OutputType
@@ -63,7 +62,7 @@ class _NestedArrowBuilder:
         self._column_of = column_of
         self._variants = variants
         self._builders: dict[str, Callable[[Any, ArrowHint | None], Any]] = {
-            "leaf": self._leaf,
+            "leaf": lambda array, hint: self._leaf(array),
             "struct": self._struct,
             "list": self._list,
             "map": self._map,
@@ -79,7 +78,7 @@ class _NestedArrowBuilder:
         wanted = registered_extension_type(pa, made.type, arrow_type)
         return pa.ExtensionArray.from_storage(wanted, made) if isinstance(wanted, pa.BaseExtensionType) else made
 
-    def _leaf(self, array: LeafArray, hint: ArrowHint | None) -> Any:
+    def _leaf(self, array: LeafArray) -> Any:
         pa = import_pyarrow()
         column = self._column_of(array).__arrow_array__()
         try:
@@ -88,9 +87,7 @@ class _NestedArrowBuilder:
                 made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
         except pa.ArrowInvalid as error:
             raise UnsupportedError(f"the values do not fit one Arrow array; read fewer rows: {error}") from error
-        arrow_type = hint.type if hint is not None else None
-        known = arrow_type.dictionary if arrow_type is not None else None
-        return made if known is None else _dictionary_encode(made, known)
+        return made
 
     def _children(self, array: StructArray | ListArray, hint: ArrowHint | None) -> tuple[list[Any], list[Any]]:
         hints = child_hints(array.type, hint)
@@ -100,7 +97,7 @@ class _NestedArrowBuilder:
 
     def _struct(self, array: StructArray, hint: ArrowHint | None) -> Any:
         if self._variants is not None and is_variant(array.type):
-            return self._variants(array, lambda leaf: self._leaf(leaf, None))
+            return self._variants(array, self._leaf)
         pa = import_pyarrow()
         fields, arrays = self._children(array, hint)
         return pa.Array.from_buffers(
@@ -109,14 +106,17 @@ class _NestedArrowBuilder:
 
     def _list(self, array: ListArray, hint: ArrowHint | None) -> Any:
         pa = import_pyarrow()
-        (field,), elements = self._children(array, hint)
         known = hint.type if hint is not None else None
+        size = known.byte_width if known is not None and known.kind == "fixed_size_list" else -1
+        is_fixed = _have_size(array, size)
+        if is_fixed:
+            array = _pad_null_lists(array, size)
+        (field,), elements = self._children(array, hint)
+        if is_fixed:
+            validity = validity_bitmap(array.validity)
+            return pa.Array.from_buffers(pa.list_(field, size), array.length, [validity], children=elements)
         large = array.offsets[-1] > _MAX_ELEMENTS or (known is not None and known.kind == "large_list")
-        list_type = pa.large_list(field) if large else pa.list_(field)
-        made = _with_offsets(array, list_type, elements, large)
-        return (
-            made if known is None or known.kind != "fixed_size_list" else _to_fixed_size(made, field, known.byte_width)
-        )
+        return _with_offsets(array, pa.large_list(field) if large else pa.list_(field), elements, large)
 
     def _map(self, array: ListArray, hint: ArrowHint | None) -> Any:
         pa = import_pyarrow()
@@ -131,25 +131,37 @@ class _NestedArrowBuilder:
         return _with_offsets(array, pa.map_(key.type, item), [entries], False)
 
 
-def _to_fixed_size(lists: Any, field: Any, size: int) -> Any:
-    """Return lists as Arrow's fixed-size lists if they all have that size; a null list takes up room there too."""
-    pa = import_pyarrow()
-    is_shown = lists.null_count < len(lists)
-    if size < 0 or (not is_shown and len(lists) * size > _MAX_PADDED):
-        return lists
-    with contextlib.suppress(pa.ArrowException, NotImplementedError):
-        return lists.cast(pa.list_(field, size))
-    return lists
+def _have_size(array: ListArray, size: int) -> bool:
+    """Whether all lists but null ones have a size; padding bounds the size that only a hint claims."""
+    lengths = np.diff(array.offsets)
+    if array.validity is not None:
+        lengths = lengths[array.validity.view(bool)]
+    return size > 0 and bool((lengths == size).all()) and (len(lengths) > 0 or array.length * size <= _MAX_PADDED)
 
 
-def _dictionary_encode(array: Any, known: DictionaryIndex) -> Any:
-    """Dictionary-encode an array with the index type of `known` if it can number the entries."""
-    pa = import_pyarrow()
-    encoded = array.dictionary_encode()
-    width = pa.from_numpy_dtype(np.dtype(f"{'i' if known.signed else 'u'}{known.bit_width // 8}"))
-    with contextlib.suppress(pa.ArrowException):
-        return pa.DictionaryArray.from_arrays(encoded.indices.cast(width), encoded.dictionary, ordered=known.ordered)
-    return encoded
+def _pad_null_lists(array: ListArray, size: int) -> ListArray:
+    """Return lists of one size with null elements in null lists, which are empty otherwise."""
+    if array.validity is None:
+        return array
+    present = allocate(array.length * size)
+    present.reshape(-1, size)[:] = array.validity[:, np.newaxis]
+    return replace(array, children=[_with_null_gaps(child, present) for child in array.children])
+
+
+def _with_null_gaps(array: NestedArray, present: np.ndarray) -> NestedArray:
+    """Return an array with a null wherever `present`, uint8 of its new length, is 0."""
+    validity = present.copy()
+    if array.validity is not None:
+        validity[present.view(bool)] = array.validity
+    padded = replace(array, length=len(present), validity=validity)
+    if isinstance(padded, StructArray):
+        padded.children = [_with_null_gaps(child, present) for child in padded.children]
+    elif isinstance(padded, ListArray):
+        lengths = allocate(len(present), "i8")
+        lengths[:] = 0
+        lengths[present.view(bool)] = np.diff(padded.offsets)
+        padded.offsets = np.append(0, np.cumsum(lengths))
+    return padded
 
 
 def _field(shape: NestedType, made: Any) -> Any:

@@ -14,11 +14,12 @@ from numparq.column.nested.levels import NestedLeaf, concat_leaves
 from numparq.column.nested.nested_type import NestedType, find_hint, is_variant, leaf_arrow_types
 from numparq.column.projection import NestedProjection
 from numparq.errors import InvalidFileError, error_context
+from numparq.format.arrow_type import DictionaryIndex
 from numparq.format.key_values.arrow import ArrowHint
 from numparq.format.schema import Leaf
 from numparq.to_pandas.leaf import leaf_to_array
 from numparq.to_pandas.struct_dtypes import complex_array, interval_array, interval_closed, is_leaf_pair
-from numparq.types.choose import choose_nested_output_type, choose_output_type
+from numparq.types.choose import apply_dates, choose_nested_output_type, choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
 
@@ -50,6 +51,8 @@ class NestedOutput:
         Reads the bytes of FILE references; None keeps the references.
     variants : {"values", "bytes"}
         Form of VARIANTs in the output.
+    dates : {"objects", "datetime64"}
+        Output of dates, as in `read_parquet`.
     shares_entries : bool
         Whether strings and bytes are built once per dictionary entry and shared.
     """
@@ -76,6 +79,7 @@ class NestedOutput:
         self.null_counts: Mapping[int, int] = {}
         self.may_be_null: Mapping[int, bool] | None = None
         self.variants = "values"
+        self.dates = "objects"
         self.shares_entries = dtype_backend != "pyarrow" and column.type.leaf is None
         self._has_variants = _has_variants(column.type)
 
@@ -85,9 +89,10 @@ class NestedOutput:
         inside = self._leaves_in_variants()
         for leaf in self.column.leaves:
             with error_context(column=leaf.name):
-                target = choose_nested_output_type(
-                    leaf, None if leaf.index in inside else self._origins.get(leaf.index)
-                )
+                if leaf.index in inside:
+                    target = choose_nested_output_type(leaf)
+                else:
+                    target = apply_dates(choose_nested_output_type(leaf, self._origins.get(leaf.index)), self.dates)
             if self.may_be_null is not None:
                 target = schema_only_type(target, may_be_null=True)
             coded = self.shares_entries and target.array_kind in _SHAREABLE and leaf.index not in inside
@@ -144,7 +149,7 @@ class NestedOutput:
         """Return the output of a node within this column, to be built from its nested array by `build`."""
         column = replace(self.column, name=name, type=shape)
         part = NestedOutput(column, self.leaf_slice.start, self._whole_hint, dtype_backend or self._backend)
-        part.variants, part.fetcher = self.variants, self.fetcher
+        part.variants, part.dates, part.fetcher = self.variants, self.dates, self.fetcher
         return part
 
     def build(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> Any:
@@ -194,18 +199,21 @@ class NestedOutput:
 
     def _arrow_leaf(self, array: LeafArray) -> Any:
         """Return the Arrow-backed array of a leaf within a nested column."""
-        return leaf_to_array(array, widen_offsets(self._flat_output_type(array), array))
+        return leaf_to_array(array, widen_offsets(self._flat_output_type(array, keep_dictionary=True), array))
 
-    def _flat_output_type(self, array: LeafArray, nulls_elsewhere: int = 0) -> OutputType:
+    def _flat_output_type(
+        self, array: LeafArray, nulls_elsewhere: int = 0, *, keep_dictionary: bool = False
+    ) -> OutputType:
         """Select the output type of a leaf as if it were a flat column."""
         leaf = array.type.leaf
         assert leaf is not None
         nulls = max(array.length - array.num_values, nulls_elsewhere)
         flat = replace(leaf, max_definition_level=int(array.validity is not None or nulls > 0))
         origin = self._origins.get(leaf.index)
-        if origin is not None:
+        if origin is not None and not keep_dictionary:
             origin = replace(origin, dictionary=None)
         target = choose_output_type(flat, origin, dtype_backend=self._backend, null_count=nulls)
+        target = apply_dates(target, self.dates)
         return target if self.may_be_null is None else self._schema_only_type(target, leaf, nulls)
 
     def _schema_only_type(self, target: OutputType, leaf: Leaf, nulls: int) -> OutputType:
@@ -214,7 +222,11 @@ class NestedOutput:
         may_be_null = self.may_be_null.get(leaf.index, True)
         if nulls and not may_be_null and target.array_kind != "arrow":
             raise InvalidFileError("the column has nulls, but its statistics count none", column=leaf.name)
-        return schema_only_type(target, may_be_null=may_be_null)
+        target = schema_only_type(target, may_be_null=may_be_null)
+        index = target.type.dictionary
+        if index is not None and index.bit_width < 32:  # the schema does not bound the number of values
+            target = replace(target, type=replace(target.type, dictionary=DictionaryIndex(ordered=index.ordered)))
+        return target
 
     def _intervals(self, array: StructArray) -> Any:
         closed = interval_closed(self._type, self._pandas_dtype)

@@ -17,6 +17,7 @@ from numparq.column.nested.nested_type import NestedType, iter_leaves, project_l
 from numparq.column.projection import (
     POSITION_COLUMN,
     NestedProjection,
+    check_categories,
     check_include,
     check_names,
     index_columns,
@@ -90,9 +91,12 @@ class ExplodedCollection:
             for name, column in zip(self._names, self._outputs, strict=True)
         ]
         self._categories = set(categories)
+        if categories:
+            paths = [column.full_name for column in self._outputs if isinstance(column, ExplodedColumn)]
+            check_categories(categories, schema, [*self._names, *paths, *self._include])
         for name in self._include:
             if name in self._names:
-                raise SchemaError(f"the result has a column {name!r} already; include={name!r} would make a second one")
+                raise SchemaError(f"include={name!r} cannot be added: the result has a column of that name")
 
     def _selected(
         self, schema: Schema, exploded: NestedProjection, name: Any

@@ -54,7 +54,8 @@ class NestedObjectBuilder:
     def _array(self, array: NestedArray, in_struct: bool) -> np.ndarray:
         """Return an array with an item for each slot of a node, null slots included.
 
-        Within a struct or map (`in_struct`), timestamps become datetime objects unless in nanoseconds.
+        Within a struct or map (`in_struct`), timestamps become datetime objects unless in nanoseconds; as in pyarrow,
+        dates in a list do not.
         """
         return self._builders[array.type.kind](array, in_struct)
 
@@ -76,9 +77,13 @@ class NestedObjectBuilder:
         if isinstance(values, pd.arrays.DatetimeArray):
             exact = in_struct and values.unit != "ns"
             values = _to_datetimes(values) if exact else values.tz_convert(None).to_numpy()
-        elif in_struct and values.dtype.kind == "M" and values.dtype != "M8[ns]":
+        elif in_struct and values.dtype.kind == "M" and values.dtype != "M8[ns]" and not self._is_date(array):
             values = values.astype(object)
         return _with_null_slots(values, array)
+
+    def _is_date(self, array: LeafArray) -> bool:
+        assert array.type.leaf is not None
+        return self._targets[array.type.leaf.index].type.kind == "date"
 
     def _scalars(self, array: NestedArray) -> list[Any]:
         """Return a list with a Python object, or None, for each slot of a struct's field or a map's keys or values."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.schema_merge.key_values import merge_geo_metadata
 from numparq.format.key_values.json_document import parse_json_object
 from numparq.format.key_values.spark import (
-    _FIRST_PROLEPTIC_DATES,
     LEGACY_DATES,
     LEGACY_INT96,
     ROW_METADATA,
     TIME_ZONE,
     VERSION,
-    SparkCalendar,
+    drop_calendar,
 )
 
 from .layout import FileLayout
@@ -23,20 +22,9 @@ from .layout import FileLayout
 if TYPE_CHECKING:
     from numparq.format.key_values.spark import KeyValues
 
-__all__ = ["files_of_hybrid_calendar", "merge_key_values"]
+__all__ = ["merge_key_values"]
 
 _GEO = "geo"
-
-
-def files_of_hybrid_calendar(files: Iterable[FileLayout]) -> list[FileLayout]:
-    """Return the files with dates or INT96 values in Spark's hybrid calendar; none if all files agree.
-
-    Files without rows are ignored.
-    """
-    found = [(file, SparkCalendar.from_key_values(dict(file.key_values))) for file in files if file.num_rows]
-    if len({calendar for _, calendar in found}) < 2:
-        return []
-    return [file for file, calendar in found if calendar.legacy_dates or calendar.legacy_int96]
 
 
 def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dict[str, str | bytes]:
@@ -62,13 +50,9 @@ def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dic
 
 
 def _merge_calendar(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Return the keys of Spark's version and calendar; mixed calendars become today's."""
-    versions = [keys[VERSION] for keys in found if VERSION in keys]
-    if len({SparkCalendar.from_key_values(keys) for keys in found}) > 1:  # `check_calendar` has found no ambiguous date
-        newest = max(versions)
-        return {} if newest < _FIRST_PROLEPTIC_DATES else {VERSION: newest}
-    made: dict[str, str | bytes] = {VERSION: min(versions)} if versions else {}
-    return made | {key: keys[key] for keys in found for key in (LEGACY_DATES, LEGACY_INT96, TIME_ZONE) if key in keys}
+    """Return the oldest of Spark's versions that tells of the calendar in which all files are read."""
+    versions = [drop_calendar(keys)[VERSION] for keys in found if VERSION in keys]
+    return {VERSION: min(versions)} if versions else {}
 
 
 def _merge_row_metadata(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from numparq.dataset.discover.files import DatasetListing, list_files
-from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.discover.open_files import open_files_unless_empty
+from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.listing.patterns import has_wildcard
 from numparq.dataset.prune.pruners import select_files
@@ -78,6 +79,7 @@ class RewritePlan:
             self.paths,
             columns,
             partitioning=None,
+            table_format="parquet",  # the listing has chosen the files
             split_bytes=split_bytes,
             filesystem=self.listing.filesystem,
             storage_options=None if self.listing.filesystem is not None else storage_options,
@@ -90,6 +92,7 @@ def plan_rewrite(
     *,
     where: Any = None,
     force: bool = False,
+    table_format: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
 ) -> RewritePlan:
@@ -100,7 +103,9 @@ def plan_rewrite(
     is_name = isinstance(path, (str, os.PathLike))
     if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
         raise ValueError(f"path must be the directory of a dataset, not {path!r}")
-    listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
+    listing = list_files(
+        path, options=ListingOptions(table_format), storage_options=storage_options, filesystem=filesystem
+    )
     if listing.is_single_file:
         raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is a file")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
@@ -118,13 +123,15 @@ def _read_layouts(
     ] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
-        opened = open_files(listing, some, storage_options=storage_options)
+        opened = open_files_unless_empty(listing, some, storage_options=storage_options)
+        present = [(file, made) for file, made in zip(some, opened, strict=True) if made is not None]
         try:
-            for facts in map(FileLayout.from_footer, some, opened):
+            for file, made in present:
+                facts = FileLayout.from_footer(file, made)
                 yield replace(facts, key_values=known.setdefault(facts.key_values, facts.key_values))
         finally:
-            for file in opened:
-                file.close()
+            for _, made in present:
+                made.close()
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""Refuse timestamps that a rewrite would change: INT96 nanoseconds, dates of the hybrid calendar."""
+"""Refuse timestamps that a rewrite would change: INT96 nanoseconds."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,19 +12,15 @@ from numparq.errors import UnsupportedError
 from numparq.file.reader import ParquetFile
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
-from numparq.format.schema import Leaf
 from numparq.format.thrift.encode import encode_struct
 from numparq.tools.verify.thrift import read_struct
 
 from .rewrite_plan import RewritePiece
 
-__all__ = ["check_calendar", "check_microseconds", "has_timestamps"]
+__all__ = ["check_microseconds"]
 
 _INT96_BYTES = 12
 _INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
-# Both calendars agree on dates from 1582-10-15, on timestamps once the last time zone had left local mean time.
-_FIRST_DAY = np.datetime64("1582-10-15")
-_FIRST_MOMENT = np.datetime64("1900-01-01T00:00:00")
 
 
 def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: Any) -> None:
@@ -45,29 +40,6 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
                         row_group=group,
                         column=name,
                     )
-
-
-def has_timestamps(leaf: Leaf) -> bool:
-    """Whether the values of a leaf column are dates or timestamps."""
-    return leaf.physical == INT96 or (leaf.logical is not None and leaf.logical.kind in ("DATE", "TIMESTAMP"))
-
-
-def check_calendar(filesystem: Any, path: str) -> None:
-    """Raise UnsupportedError if a file in Spark's hybrid calendar has values that differ in today's calendar.
-
-    The error names file, row group and column.
-    """
-    with ParquetFile(path, filesystem=filesystem) as file:
-        columns = sorted({leaf.path[0] for leaf in file.schema if has_timestamps(leaf)})
-        for group, name, values in _column_values(file, columns, ()):
-            if any(map(_precedes_calendar_change, _flatten(values))):
-                raise UnsupportedError(
-                    "dates before 1582 or timestamps before 1900 are in the old calendar of Spark 2 or LEGACY mode, "
-                    "which one file cannot mix with today's; rewrite them with Spark first, or exclude them with where",
-                    file=file.source.name,
-                    row_group=group,
-                    column=name,
-                )
 
 
 def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
@@ -104,15 +76,6 @@ def _has_nanoseconds(values: Any) -> bool:
     return bool((stored["nanoseconds"] % 1000).any())
 
 
-def _precedes_calendar_change(values: Any) -> bool:
-    """Whether any date or timestamp is earlier than the day from which both calendars agree."""
-    first: Any = {pa.types.is_date: _FIRST_DAY, pa.types.is_timestamp: _FIRST_MOMENT}
-    for test, limit in first.items():
-        if test(values.type):
-            return bool((values.to_numpy(zero_copy_only=False) < limit).any())
-    return False
-
-
 # --- INT96 as bytes ---------------------------------------------------------------------------------------------------
 
 
@@ -129,10 +92,10 @@ def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
                 chunk["meta_data"] = _without_statistics(chunk["meta_data"])
     content.pop("key_value_metadata", None)
     footer = np.frombuffer(encode_struct("FileMetaData", content), np.uint8)
-    made = copy.copy(file)
-    for derived in ("schema", "metadata", "arrow_schema", "pandas_metadata"):
+    made = file.alias()
+    for derived in ("schema", "metadata", "arrow_schema", "pandas_metadata", "entry"):
         made.__dict__.pop(derived, None)
-    made.footer, made.index_cache = Footer(footer, len(footer)), {}
+    made.footer, made.bloom_filters = Footer(footer, len(footer)), {}
     return made
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyarrow import compute as pc
 
 from numparq.dataset.splits.reader import SplitReader
-from numparq.dataset.write.row_group_buffer import arrow_to_frame
 from numparq.file.reader import ParquetFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.schema import Leaf
@@ -110,7 +109,7 @@ def trial_write(
 def _write_sizes(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
     """Write rows to memory; return the compressed bytes of each leaf column."""
     with ParquetWriter(None, threads=1, **options) as writer:
-        writer.write(arrow_to_frame(table), index=False)
+        writer.write(table)
     with ParquetFile(writer.getvalue()) as file:
         groups = np.arange(file.num_row_groups)
         return {

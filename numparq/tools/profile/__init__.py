@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from .job import ProfileJob, profile_files
-from .partial_profile import PartialProfile, merge_profiles
-from .profile import ColumnProfile, LookupCost, Profile
+from typing import TYPE_CHECKING
+
+from numparq.util.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .job import ProfileJob, profile_files
+    from .partial_profile import PartialProfile, merge_profiles
+    from .profile import ColumnProfile, LookupCost, Profile
 
 __all__ = ["ColumnProfile", "LookupCost", "PartialProfile", "Profile", "ProfileJob", "merge_profiles", "profile_files"]
+
+_MODULE_OF = {
+    "ProfileJob": "job",
+    "profile_files": "job",
+    "PartialProfile": "partial_profile",
+    "merge_profiles": "partial_profile",
+    "ColumnProfile": "profile",
+    "LookupCost": "profile",
+    "Profile": "profile",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

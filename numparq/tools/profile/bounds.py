@@ -61,9 +61,11 @@ def trusted_key_bounds(statistics: PruningStatistics, leaf: Leaf, kind: ValueKin
     """
     if statistics.order.kind != domain.kind:
         return KeyBounds.unknown(kind, len(statistics))
-    if has_numeric_keys(domain):
-        return _numeric_bounds(statistics, kind, domain)
-    return _object_bounds(statistics, kind, domain)
+    bounds = _numeric_bounds if has_numeric_keys(domain) else _object_bounds
+    found = bounds(statistics, kind, domain)
+    if leaf.rebase is not None:  # reading moves values below
+        found.known[found.lows < leaf.rebase.end] = False
+    return found
 
 
 def _numeric_bounds(statistics: PruningStatistics, kind: ValueKind, domain: KeyDomain) -> KeyBounds:

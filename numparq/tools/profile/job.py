@@ -11,6 +11,7 @@ from typing import Any
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.prune.pruners import select_files
 from numparq.errors import ParquetError, SchemaError
@@ -117,6 +118,7 @@ def profile_files(
     data: bool | str = "auto",
     where: Any = None,
     partitioning: Any = "hive",
+    table_format: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     strict: bool = False,
@@ -135,9 +137,9 @@ def profile_files(
         What to read besides footers and page indexes. ``"auto"`` reads the dictionaries of column chunks that are
         dictionary-encoded throughout, and the data of chunks that still leave something unknown; True reads the data of
         all chunks, False of none.
-    where : expression, list of tuples, or str, optional
+    where : expression, str, or list of tuples, optional
         Predicate on partition columns that selects files.
-    partitioning, storage_options, filesystem
+    partitioning, table_format, storage_options, filesystem
         As in `numparq.Dataset`.
     strict : bool, default False
         Whether to raise an error for a damaged file. By default damage is counted and reported in the profile.
@@ -178,6 +180,7 @@ def profile_files(
         data=data,
         where=where,
         partitioning=partitioning,
+        table_format=table_format,
         storage_options=storage_options,
         filesystem=filesystem,
         strict=strict,
@@ -230,6 +233,7 @@ class ProfileJob:
         data: bool | str = "auto",
         where: Any = None,
         partitioning: Any = "hive",
+        table_format: str = "auto",
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
         strict: bool = False,
@@ -241,7 +245,13 @@ class ProfileJob:
             raise ValueError(f"data must be True, False or 'auto', not {data!r}")
         if isinstance(columns, str):
             raise TypeError(f"columns must be a sequence of names, not one name, {columns!r}")
-        listing = list_files(path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem)
+        listing = list_files(
+            path,
+            partitioning=partitioning,
+            options=ListingOptions(table_format),
+            storage_options=storage_options,
+            filesystem=filesystem,
+        )
         files = listing.files if where is None else select_files(listing, partitioning, where)
         wanted = None if columns is None else tuple(columns)
         keys = tuple(key for key in listing.keys if wanted is None or key in wanted)

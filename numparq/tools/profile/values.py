@@ -109,6 +109,9 @@ class _NonNullValues:
                 self.values = self._rows()[there]
         if not is_binary:
             self.values = np.ascontiguousarray(self._rows()).reshape(-1)
+        if leaf.rebase is not None:
+            self.values = self.values.copy()
+            leaf.rebase.apply(self.values)
         self.count = self._num_items if self.codes is None else len(self.codes)
 
     def _drop_unused_entries(self, codes: np.ndarray) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ __all__ = ["ChunkEnd", "ChunkEndFinder", "candidate_codecs"]
 _CODECS = (UNCOMPRESSED, SNAPPY, ZSTD, GZIP, LZ4_RAW, BROTLI, LZ4, LZO)  # most common first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChunkEnd:
     """Page boundary where a column chunk may end.
 
@@ -175,17 +176,21 @@ class ChunkEndFinder:
             values = reading.decoder.decode_data_page(raw, page.header, reading.dictionary)
         except PageDecodeError:
             return None
-        about = page.type_header
-        if page.header["type"] == DATA_PAGE_V2 and (
-            about["num_rows"] != values.num_rows or about["num_nulls"] != values.num_entries - values.num_values
-        ):
-            return None
-        return None if values.num_trailing_bytes else values
+        return values if page.header["type"] != DATA_PAGE_V2 or self._fits_counts(values, page.type_header) else None
+
+    def _fits_counts(self, values: PageValues, header: dict[str, Any]) -> bool:
+        """Whether a page of version 2 has the rows and nulls of its header; writers count too few in lists."""
+        nulls = values.num_entries - values.num_values
+        if not self.leaf.max_repetition_level:
+            return bool(header["num_rows"] == values.num_rows and header["num_nulls"] == nulls)
+        return header["num_rows"] in (0, values.num_rows, values.num_entries) and header["num_nulls"] <= nulls
 
 
 def _are_equal(one: PageValues, other: PageValues) -> bool:
     """Whether two decodings of a page have the same values, levels and codes."""
     if (one.num_entries, one.num_rows, one.num_values) != (other.num_entries, other.num_rows, other.num_values):
+        return False
+    if one.removed != other.removed:
         return False
     parts = ("definition_levels", "repetition_levels", "starts", "ends", "codes")
     for name in parts:

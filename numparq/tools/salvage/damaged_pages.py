@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from numparq.api import to_parquet
 from numparq.errors import InvalidFileError, ParquetError
@@ -12,64 +16,70 @@ from numparq.file.reader import ParquetFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.rewrite import split_footer
-from numparq.format.schema import Schema
+from numparq.format.key_values.arrow import pyarrow_schema
+from numparq.format.key_values.spark import drop_calendar
+from numparq.format.schema import REQUIRED, Schema
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.frame import shred_frame
 from numparq.io.local_source import FileSource
-from numparq.io.source import read_bytes
-from numparq.kernels.enums import CODEC_NAMES
+from numparq.kernels.enums import BYTE_ARRAY, CODEC_NAMES
 from numparq.scan.recovery.losses import LOST_ATTR
+from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import check_file
-from numparq.tools.verify.footer import DecodedFooter
+from numparq.util.progress import ProgressBar
 
-from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
+from .output import SALVAGE_CREATED_BY, CheckedSink, RestoredSource, Salvaged, write_salvaged
+from .survey import DamageSurvey, readable_leaves, survey_damage
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["rewrite_rows"]
 
-# Checks that fail on damaged data, not on wrong metadata about sound data.
-_DATA_CHECKS = (
-    "page-header",
-    "page-type",
-    "page-size",
-    "page-counts",
-    "page-crc",
-    "page-decompressed",
-    "page-dictionary",
-    "page-encoding",
-    "page-levels",
-    "page-values",
-    "page-utf8",
-    "chunk-metadata",
-    "chunk-type",
-    "chunk-place",
-    "chunk-values",
-    "chunk-rows",
-    "group-columns",
-    "group-rows",
-    "thrift",
-)
+_REFUSAL = "numparq cannot keep its row groups"
+_KEYS_CHECKED = {"key-arrow-schema": "ARROW:schema", "key-pandas": "pandas"}
 
 
-def rewrite_rows(name: str, out: Any) -> Salvaged | None:
-    """Write the rows of a damaged file that are intact in all columns to a new file.
+def rewrite_rows(
+    file: ParquetFile,
+    survey: DamageSurvey,
+    out: Any,
+    *,
+    change_types: bool = False,
+    progress: bool = False,
+) -> Salvaged | None:
+    """Write the rows and columns that are intact, and the valid key-value metadata, to a new file.
 
-    Return None, with nothing written, if reading or writing fails or column types would change.
+    Return None, with nothing written, if writing fails or, unless `change_types`, stored types would change.
     """
     saved = Salvaged()
+    key_values: dict[str, str | bytes] = {}
+    sink: CheckedSink | None = None
     writer: ParquetWriter | None = None
     try:
-        with ParquetFile(name) as file:
-            for frame in _read_undamaged_rows(file, saved):
+        variants = _variant_nodes(file.schema, survey.dropped)
+        with ProgressBar(progress, "rewriting") as bar:
+            bar.add_total(survey.kept.count)
+            for frame in _read_intact_rows(file, survey):
                 if writer is None:
-                    if not _preserves_schema(frame, file.schema):
+                    changed = _changed_columns(frame, variants, file.schema, survey.dropped)
+                    if changed and not change_types:
                         return None
-                    writer = ParquetWriter(out, compression=_first_codec(file), progress=False)
-                writer.write(frame)
-                saved.num_rows, saved.num_row_groups = saved.num_rows + len(frame), saved.num_row_groups + 1
-        if writer is not None:
+                    types = f", with other stored types of {', '.join(map(repr, changed))}" if changed else ""
+                    saved.kept.append(f"the rows that are intact in all columns, rewritten{types}")
+                    is_same = not changed and not survey.dropped
+                    stale = survey.invalid_keys if is_same else [*survey.invalid_keys, "ARROW:schema"]
+                    key_values = _valid_key_values(file, stale)
+                    sink = CheckedSink(out)
+                    writer = ParquetWriter(cast(Any, sink), compression=_first_codec(file), store_schema=not is_same)
+                shredded = shred_frame(frame, schema=variants)
+                writer.write_shredded(replace(shredded, key_value_metadata=key_values))
+                key_values = {}  # written with the first frame
+                bar.advance(len(frame))
+                del frame, shredded  # before the next ones are made
+        if writer is not None and sink is not None:
             writer.close()
-            saved.kept.append("the rows that are intact in all columns, rewritten")
+            saved.num_rows, saved.num_row_groups = sink.num_rows, sink.num_row_groups
             return saved
     except (ParquetError, TypeError, ValueError, NotImplementedError, MemoryError):
         pass
@@ -79,42 +89,78 @@ def rewrite_rows(name: str, out: Any) -> Salvaged | None:
     return None
 
 
-def _read_undamaged_rows(file: ParquetFile, saved: Salvaged) -> Iterator[pd.DataFrame]:
-    """Yield the intact rows of each row group as a frame; add the losses to `saved`."""
+def _valid_key_values(file: ParquetFile, stale: Collection[str]) -> dict[str, str | bytes]:
+    """Return the key-value metadata of a file, for the rows as read, without the keys in `stale`."""
+    keys = drop_calendar(file.footer.key_value_metadata)
+    arrow = keys.get("ARROW:schema")
+    if arrow is not None and find_spec("pyarrow") is not None and pyarrow_schema(arrow) is None:
+        stale = [*stale, "ARROW:schema"]
+    return {key: value for key, value in keys.items() if key not in stale}
+
+
+def _read_intact_rows(file: ParquetFile, survey: DamageSurvey) -> Iterator[pd.DataFrame]:
+    """Yield the intact rows of each row group as a frame."""
     backend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
+    columns = [name for name in file.schema.columns if name not in survey.dropped] if survey.dropped else None
     for group in range(file.num_row_groups):
-        frame = file.read(row_groups=[group], on_error="skip", dtype_backend=backend)
-        saved.lost += [_describe_loss(loss) for loss in frame.attrs.pop(LOST_ATTR, [])]
+        if not survey.num_intact_rows(group):
+            continue
+        frame = file.read(columns, row_groups=[group], on_error="skip", dtype_backend=backend)
+        frame.attrs.pop(LOST_ATTR)
+        if len(frame) != survey.num_intact_rows(group):
+            raise InvalidFileError(
+                f"{survey.num_intact_rows(group):,} rows are intact, but {len(frame):,} could be read"
+            )
         if not set(frame.index.names) & set(file.schema.columns):
             frame = frame.reset_index(drop=True)
-        if len(frame):
-            yield frame
+        yield frame
+        del frame
 
 
-def _preserves_schema(frame: pd.DataFrame, schema: Schema) -> bool:
-    """Whether writing the frame gives the file's columns with the same types."""
-    made = to_parquet(frame[:1])
+def _variant_nodes(schema: Schema, dropped: Collection[str]) -> dict[str, SchemaNode]:
+    """Return the schema nodes of the VARIANT columns that are not in `dropped`: a frame has them as structs."""
+    parts = tuple(SchemaNode(name, repetition=REQUIRED, physical=BYTE_ARRAY) for name in ("metadata", "value"))
+    nodes = {}
+    for position, name in enumerate(schema.columns):
+        logical = None if name in dropped else schema.schema_element(schema.column_element(position)).logical
+        if logical is not None and logical.kind == "VARIANT" and _is_variant(schema, name):
+            nodes[name] = SchemaNode(name, logical=logical, children=parts)
+    return nodes
+
+
+def _is_variant(schema: Schema, name: str) -> bool:
+    """Whether a group has the fields of a VARIANT (VariantShredding.md)."""
+    physical = {leaf.path[1]: leaf.physical for leaf in schema if leaf.path[0] == name and len(leaf.path) > 1}
+    stored = [physical.get("metadata"), physical.get("value", BYTE_ARRAY)]
+    return stored == [BYTE_ARRAY] * 2 and len(physical) > 1 and physical.keys() <= {"metadata", "value", "typed_value"}
+
+
+def _changed_columns(
+    frame: pd.DataFrame, variants: dict[str, SchemaNode], schema: Schema, dropped: Collection[str]
+) -> list[str]:
+    """Return the columns, except those in `dropped`, whose stored types change when the frame is written."""
+    made = to_parquet(frame[:1], schema=variants)
     assert made is not None
     with ParquetFile(made) as file:
-        return _column_types(file.schema) == _column_types(schema)
+        new = _column_types(file.schema)
+    return [name for name, types in _column_types(schema).items() if name not in dropped and new.get(name) != types]
 
 
-def _column_types(schema: Schema) -> list[tuple[Any, ...]]:
-    """Return what must agree in both files for each leaf column."""
-    return [
-        (leaf.path, leaf.physical, leaf.type_length, leaf.logical, leaf.max_definition_level, leaf.max_repetition_level)
-        for leaf in schema
-    ]
+def _column_types(schema: Schema) -> dict[str, list[tuple[Any, ...]]]:
+    """Return what must agree in both files for the leaves of each column."""
+    types: dict[str, list[tuple[Any, ...]]] = {}
+    for leaf in readable_leaves(schema):
+        levels = leaf.max_definition_level, leaf.max_repetition_level
+        types.setdefault(leaf.path[0], []).append((leaf.path, leaf.physical, leaf.type_length, leaf.logical, *levels))
+    return types
 
 
 def _first_codec(file: ParquetFile) -> str:
-    """Return the codec of the first column chunk, or ZSTD if numparq cannot write it."""
-    groups = file.metadata.row_groups
-    name = (
-        CODEC_NAMES[codec]
-        if groups and 0 <= (codec := groups[0].columns[0].meta_data.codec) < len(CODEC_NAMES)
-        else "ZSTD"
-    )
+    """Return the codec of the first column chunk, or ZSTD if numparq cannot write it or it is damaged."""
+    name = "ZSTD"
+    with suppress(InvalidFileError):
+        codec = int(file.footer.chunks.read_table([0], [0])["codec"][0, 0])
+        name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else name
     return {"UNCOMPRESSED": "none", "LZO": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4"}.get(name, name.lower())
 
 
@@ -124,52 +170,89 @@ def _describe_loss(loss: Any) -> str:
     return f"{' of '.join(filter(None, (rows, column)))}: {loss.reason}"
 
 
-def salvage_damaged_pages(source: FileSource, tail: DecodedFooter, out: Any) -> Salvaged:
-    """Salvage a file with a sound footer: rewrite its intact rows, else keep its sound row groups.
+def salvage_damaged_pages(source: FileSource, out: Any, progress: bool = False) -> Salvaged:
+    """Salvage a file with a readable footer: copy it if it is sound, else keep what ``on_error="skip"`` reads.
 
-    Raise InvalidFileError if the schema is damaged or no row group is sound.
+    Raise InvalidFileError if nothing is intact.
     """
-    report = check_file(source.name)
-    damaged: dict[int, str] = {}
-    general = [
-        deviation for deviation in report.deviations if deviation.severity == "error" and deviation.row_group is None
-    ]
-    if any(deviation.check.startswith(("schema", "thrift")) for deviation in general):
-        raise InvalidFileError(f"the schema in the footer is damaged: {general[0].message}")
-    for deviation in report.deviations:
-        if deviation.row_group is not None and deviation.check.startswith(_DATA_CHECKS):
-            damaged.setdefault(deviation.row_group, str(deviation))
-    saved = Salvaged(report.num_rows, report.num_row_groups)
-    if not damaged:
+    report = check_file(source.name, progress=progress)
+    errors = [one for one in report.deviations if one.severity == "error" and one.check != "magic-head"]
+    saved = _keep_intact_rows(source, out, errors, progress)
+    if saved is None:
+        reason = (
+            f"all rows can be read, but not rewritten, and `numparq verify` reports: {errors[0].message}"
+            if errors
+            else "its footer and its pages are sound"
+        )
+        saved = Salvaged(report.num_rows, report.num_row_groups, [f"the whole file: {reason}"])
         write_salvaged(source, out, source.size, b"")
-        saved.kept.append("the whole file: its footer and its pages are sound")
-        return saved
-    return rewrite_rows(source.name, out) or _keep_row_groups(source, tail, out, damaged)
+    return saved
 
 
-def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged: dict[int, str]) -> Salvaged:
-    """Copy the file and write a new footer with only the sound row groups."""
-    saved = Salvaged()
-    data = _as_uint8(read_bytes(source, tail.start, source.size - TAIL_BYTES - tail.start))
-    footer = Footer(data, len(data))
-    groups = tail.metadata["row_groups"]
-    kept = [number for number in range(len(groups)) if number not in damaged]
-    if not kept:
-        raise InvalidFileError(f"every row group has damaged pages: {next(iter(damaged.values()))}")
-    saved.num_rows, saved.num_row_groups = sum(groups[number]["num_rows"] for number in kept), len(kept)
-    made = split_footer(footer).encode(_with_new_ordinals(footer, kept), saved.num_rows, {}, SALVAGE_CREATED_BY)
-    write_salvaged(source, out, tail.start, made)
-    saved.kept.append(f"row groups {_format_ordinals(kept)}, unchanged")
-    saved.lost += [
-        f"row group {number} with {groups[number]['num_rows']:,} rows: {reason}"
-        for number, reason in sorted(damaged.items())
-    ]
+def _keep_intact_rows(source: FileSource, out: Any, errors: list[Deviation], progress: bool) -> Salvaged | None:
+    """Write what ``on_error="skip"`` reads to a new file; raise InvalidFileError if nothing is intact.
+
+    Return None if nothing is lost and a copy is as good: the file is sound, or cannot be rewritten.
+    """
+    with ParquetFile(RestoredSource(source.name)) as file:
+        _check_is_salvageable(file.footer)
+        survey = survey_damage(file)
+        if not survey.losses and not errors:
+            return None
+        if survey.losses and not (survey.kept and len(survey.dropped) < len(file.schema.columns)):
+            raise InvalidFileError(f"every row of every column is lost: {_describe_loss(survey.losses[0])}")
+        survey.invalid_keys = [_KEYS_CHECKED[one.check] for one in errors if one.check in _KEYS_CHECKED]
+        saved = (
+            rewrite_rows(file, survey, out, progress=progress)
+            or (_keep_row_groups(source, file, out, survey) if survey.confines(errors) else None)
+            or rewrite_rows(file, survey, out, change_types=True, progress=progress)
+            or (_keep_row_groups(source, file, out, survey) if survey.losses else None)
+        )
+    if saved is None and survey.losses:
+        reason = "the file is damaged, and its intact rows cannot be written to a new one"
+        raise InvalidFileError(f"{reason}: {_describe_loss(survey.losses[0])}")
+    if saved is not None:
+        saved.lost += [_describe_loss(loss) for loss in survey.losses]
+        saved.lost += [
+            f"column {name!r}: no row of it is intact where the other columns are" for name in survey.dropped
+        ]
+    return saved
+
+
+def _check_is_salvageable(footer: Footer) -> None:
+    """Raise InvalidFileError for a file whose column chunks lie in other files."""
+    row_groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
+    names: list[str] = []
+    with suppress(InvalidFileError):  # a damaged chunk
+        external = np.argwhere(footer.chunks.read_table(row_groups, columns)["has_file_path"])
+        names = list(filter(None, footer.chunks.read_texts("file_path", *external.T.tolist())))
+    if names:
+        raise InvalidFileError(
+            f"the file holds no data, only the metadata of column chunks in other files, such as {names[0]!r}; "
+            "salvage those files"
+        )
+
+
+def _keep_row_groups(source: FileSource, file: ParquetFile, out: Any, survey: DamageSurvey) -> Salvaged | None:
+    """Copy the file and write a new footer with only the row groups that lost nothing.
+
+    Return None, with nothing written, if this would lose more than `survey` does.
+    """
+    num_rows = file.footer.row_group_num_rows
+    kept = [number for number in range(len(num_rows)) if survey.num_intact_rows(number)]
+    if survey.dropped or any(survey.num_intact_rows(number) < num_rows[number] for number in kept):
+        return None
+    saved = Salvaged(int(num_rows[kept].sum()), len(kept), [f"row groups {_format_ordinals(kept)}, unchanged"])
+    made = split_footer(file.footer, _REFUSAL).encode(
+        _with_new_ordinals(file.footer, kept), saved.num_rows, {}, SALVAGE_CREATED_BY
+    )
+    write_salvaged(source, out, file.footer_start, made)
     return saved
 
 
 def _with_new_ordinals(footer: Footer, kept: list[int]) -> list[Any]:
     """Return the structs of the row groups in `kept`; re-encode those whose ordinal changes."""
-    structs: list[Any] = list(split_footer(footer).row_groups)
+    structs: list[Any] = list(split_footer(footer, _REFUSAL).row_groups)
     for place, number in enumerate(kept):
         if place != number and footer.record.row_groups[number].ordinal is not None:
             structs[number] = footer.record.row_groups[number].to_dict() | {"ordinal": place}
@@ -179,9 +262,3 @@ def _with_new_ordinals(footer: Footer, kept: list[int]) -> list[Any]:
 def _format_ordinals(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:10]))
     return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"
-
-
-def _as_uint8(data: bytes) -> Any:
-    import numpy as np
-
-    return np.frombuffer(data, np.uint8)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
-from numparq.errors import error_context
+from numparq.errors import ParquetError, UnsupportedError, error_context
+from numparq.file.reader import ParquetFile
 from numparq.io.local_source import FileSource
 from numparq.kernels.enums import CODEC_NAMES
 from numparq.tools.verify.deviations import Findings
 from numparq.tools.verify.footer import check_footer
+from numparq.util.regular_file import open_regular
 
 from .damaged_pages import salvage_damaged_pages
-from .missing_footer import salvage_missing_footer
-from .output import Salvaged
+from .missing_footer import SalvageOptions, salvage_missing_footer
+from .output import RestoredSource, Salvaged
 
 __all__ = ["salvage"]
 
@@ -26,6 +29,7 @@ def salvage(
     codec: str | None = None,
     row_group_size: int | None = None,
     force: bool = False,
+    progress: bool = False,
 ) -> Salvaged:
     """Write what is left of a damaged file to a new file; the damaged file is not changed.
 
@@ -34,8 +38,10 @@ def salvage(
     to find where column chunks and row groups end. Pages are copied unchanged and a new footer is written. If more than
     one division fits, an error names the argument that decides; nothing is guessed.
 
-    If the footer is sound but pages are damaged, the rows that ``read_parquet(on_error="skip")`` returns are rewritten.
-    If that would change column types, the undamaged row groups are kept unchanged instead.
+    If the footer can be read, the new file has the rows and columns that ``read_parquet(on_error="skip")`` returns. A
+    sound file is copied, and others are rewritten, or their intact row groups are kept unchanged. Stored types change
+    only where rows would be lost, or metadata stay wrong, otherwise.
+    The new file is read back before it gets its name.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ def salvage(
         Rows of each row group but the last, if the pages allow several divisions.
     force : bool, default False
         Whether to replace an existing `out`.
+    progress : bool, default False
+        Whether to show a progress bar, as in `numparq.read_parquet`.
 
     Returns
     -------
@@ -74,27 +82,38 @@ def salvage(
     with error_context(file=os.fspath(path)):
         _check_arguments(path, out, force)
         number = _parse_codec(codec)
-        source = FileSource(os.path.expanduser(os.fspath(path)))
+        source = FileSource(os.path.expanduser(os.fspath(path)), open_regular)
         try:
-            findings = Findings()
-            tail = check_footer(source, findings)
-            faults = {deviation.check for deviation in findings.deviations if deviation.severity == "error"}
-            if tail is not None and faults <= {"magic-head"}:
-                return salvage_damaged_pages(source, tail, out)
-            return salvage_missing_footer(source, out, schema, number, row_group_size)
+            if _is_readable(path):
+                return salvage_damaged_pages(source, out, progress)
+            check_footer(source, Findings())  # refuses what is no Parquet file
+            return salvage_missing_footer(source, out, SalvageOptions(schema, number, row_group_size, progress))
         finally:
             source.close()
+
+
+def _is_readable(path: str | os.PathLike[str]) -> bool:
+    """Whether the footer can be read."""
+    try:
+        with ParquetFile(RestoredSource(path)):
+            return True
+    except UnsupportedError:
+        raise
+    except ParquetError:
+        return False
 
 
 def _check_arguments(path: Any, out: Any, force: bool) -> None:
     for each in (path, out):
         if not isinstance(each, (str, os.PathLike)):
             raise TypeError(f"salvage takes paths of local files, not {type(each).__name__}")
-    there = os.path.expanduser(os.fspath(out))
-    if os.path.exists(there) and os.path.samefile(os.path.expanduser(os.fspath(path)), there):
+    here, there = (os.path.expanduser(os.fspath(each)) for each in (path, out))
+    if os.path.isdir(here):
+        raise IsADirectoryError(errno.EISDIR, "path is a directory; salvage its files one by one", here)
+    if os.path.exists(there) and os.path.samefile(here, there):
         raise ValueError("out is the damaged file, which is never changed; use another path")
     if os.path.lexists(there) and not force:
-        raise FileExistsError(f"{there} exists already; force=True replaces it")
+        raise FileExistsError(errno.EEXIST, "the file exists; force=True (--force) replaces it", there)
 
 
 def _parse_codec(codec: str | None) -> int | None:

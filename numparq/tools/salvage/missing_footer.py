@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
@@ -12,15 +13,16 @@ from numparq.format.footer.rewrite import split_footer
 from numparq.format.footer.tail import MAGIC
 from numparq.io.local_source import FileSource
 from numparq.io.source import read_bytes
-from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
+from numparq.kernels.enums import DATA_PAGE, DICTIONARY_PAGE, RLE
 from numparq.plan.explain import pluralize
 from numparq.tools.verify.page_walk import PageSequence, walk_file_pages
+from numparq.util.progress import ProgressBar
 
 from .known_schema import schema_from_file, schema_from_footer
 from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
 from .row_groups import AmbiguousPagesError, RowGroupFinder, SalvagedChunk, SalvagedRowGroup
 
-__all__ = ["build_row_group"]
+__all__ = ["SalvageOptions", "build_row_group"]
 
 
 def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -> dict[str, Any]:
@@ -38,28 +40,27 @@ def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -
 
 def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str, Any]:
     """Build the ColumnMetaData struct of a column chunk from its page headers, without statistics."""
-    pages = walk.pages[chunk.first_page : chunk.end.end_page]
-    counts = Counter((page.header["type"], page.type_header["encoding"]) for page in pages)
-    levels = {
-        page.type_header.get(f"{kind}_level_encoding", RLE)
-        for page in pages
-        if page.header["type"] == DATA_PAGE
-        for kind in ("definition", "repetition")
-    }
-    dictionary = pages[0].offset if pages[0].header["type"] == DICTIONARY_PAGE else None
-    data = next(page for page in pages if page.header["type"] in (DATA_PAGE, DATA_PAGE_V2))
+    first, last = walk.pages[chunk.first_page], walk.pages[chunk.end.end_page - 1]
+    has_dictionary = first.header["type"] == DICTIONARY_PAGE
+    counts: Counter[tuple[int, int]] = Counter()
+    levels: set[int] = set()
+    uncompressed = 0
+    for number in range(chunk.first_page, chunk.end.end_page):
+        page = walk.pages[number]
+        counts[page.header["type"], page.type_header["encoding"]] += 1
+        uncompressed += page.body_offset - page.offset + page.header["uncompressed_page_size"]
+        if page.header["type"] == DATA_PAGE:
+            levels |= {page.type_header.get(f"{kind}_level_encoding", RLE) for kind in ("definition", "repetition")}
     return {
         "type": chunk.leaf.physical,
         "encodings": sorted({encoding for _, encoding in counts} | levels),
         "path_in_schema": list(chunk.leaf.path),
         "codec": chunk.codec,
         "num_values": chunk.end.num_values,
-        "total_uncompressed_size": sum(
-            page.body_offset - page.offset + page.header["uncompressed_page_size"] for page in pages
-        ),
-        "total_compressed_size": pages[-1].end - pages[0].offset,
-        "data_page_offset": data.offset,
-        "dictionary_page_offset": dictionary,
+        "total_uncompressed_size": uncompressed,
+        "total_compressed_size": last.end - first.offset,
+        "data_page_offset": walk.pages[chunk.first_page + has_dictionary].offset,
+        "dictionary_page_offset": first.offset if has_dictionary else None,
         "encoding_stats": [
             {"page_type": kind, "encoding": encoding, "count": count}
             for (kind, encoding), count in sorted(counts.items())
@@ -67,15 +68,23 @@ def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str
     }
 
 
-def salvage_missing_footer(
-    source: FileSource, out: Any, schema: Any, codec: int | None, row_group_size: int | None
-) -> Salvaged:
+@dataclass(frozen=True)
+class SalvageOptions:
+    """Options of `salvage`, checked."""
+
+    schema: Any
+    codec: int | None
+    row_group_size: int | None
+    progress: bool
+
+
+def salvage_missing_footer(source: FileSource, out: Any, options: SalvageOptions) -> Salvaged:
     """Keep the file up to its last checkpoint and the row groups found after it; write a new footer.
 
     Raise SchemaError if no schema is known, InvalidFileError if nothing can be saved.
     """
     saved = Salvaged()
-    start, known = len(MAGIC), schema_from_file(schema) if schema is not None else None
+    start, known = len(MAGIC), None if options.schema is None else schema_from_file(options.schema)
     before: list[Any] = []
     with contextlib.suppress(InvalidFileError):
         checkpoint = find_last_footer(source.name)
@@ -93,9 +102,14 @@ def salvage_missing_footer(
             "the file has no footer, not even of a checkpoint, and its columns are unknown; "
             "pass a file with the same columns as `schema`"
         )
-    walk = walk_file_pages(source, start)
-    finder = RowGroupFinder(source, walk, known.leaves, dict(known.codec_guesses), codec, row_group_size)
-    groups = _find_row_groups(finder, walk, saved)
+    with ProgressBar(options.progress, "finding pages", "bytes") as bar:
+        bar.add_total(source.size - start)
+        walk = walk_file_pages(source, start, bar.advance)
+    codecs = dict(known.codec_guesses)
+    finder = RowGroupFinder(source, walk, known.leaves, codecs, options.codec, options.row_group_size)
+    with ProgressBar(options.progress, "decoding", "pages") as bar:
+        bar.add_total(len(walk.pages))
+        groups = _find_row_groups(finder, walk, saved, bar)
     if not groups and start == len(MAGIC):
         raise InvalidFileError(saved.lost[0] if saved.lost else "the file has no intact page: nothing can be saved")
     made = [build_row_group(group, walk, saved.num_row_groups + number) for number, group in enumerate(groups)]
@@ -113,7 +127,9 @@ def salvage_missing_footer(
     return saved
 
 
-def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged) -> list[SalvagedRowGroup]:
+def _find_row_groups(
+    finder: RowGroupFinder, walk: PageSequence, saved: Salvaged, bar: ProgressBar
+) -> list[SalvagedRowGroup]:
     """Return consecutive complete row groups; record in `saved` what is lost after the last one, and why."""
     groups: list[SalvagedRowGroup] = []
     page, reason = 0, ""
@@ -133,6 +149,7 @@ def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged
             )
             break
         groups.append(found)
+        bar.advance(found.end_page - page)
         page = found.end_page
     left = len(walk.pages) - page
     if left:

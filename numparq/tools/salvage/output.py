@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from numparq.errors import InvalidFileError, ParquetError
+from numparq.file.reader import ParquetFile
 from numparq.format.footer.tail import MAGIC
 from numparq.io.copy import copy_prefix
+from numparq.io.local_sink import FileSink
 from numparq.io.local_source import FileSource
-from numparq.io.open import open_sink
 from numparq.io.source import read_bytes
 from numparq.plan.explain import pluralize
 from numparq.util.version import __version__
 
-__all__ = ["SALVAGE_CREATED_BY", "Salvaged"]
+__all__ = ["SALVAGE_CREATED_BY", "CheckedSink", "RestoredSource", "Salvaged", "write_salvaged"]
 
 # `created_by` of footers that have none.
 SALVAGE_CREATED_BY = f"numparq-salvage version {__version__}"
@@ -46,9 +49,46 @@ class Salvaged:
         return "\n".join([*lines, *(f"kept: {line}" for line in self.kept), *(f"lost: {line}" for line in self.lost)])
 
 
+class RestoredSource(FileSource):
+    """A local file that begins with the magic number, whatever its first bytes are."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(os.path.expanduser(os.fspath(path)))
+
+    def _read_some(self, position: int, out: memoryview) -> int:
+        count = super()._read_some(position, out)
+        if position < len(MAGIC):
+            out[: min(count, len(MAGIC) - position)] = MAGIC[position : position + count]
+        return count
+
+
+class CheckedSink(FileSink):
+    """A local file that is read back, all rows of all columns, before it gets its name.
+
+    `num_rows` and `num_row_groups` are what was read back.
+    """
+
+    num_rows = num_row_groups = 0
+
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        super().__init__(os.path.expanduser(os.fspath(out)))
+
+    def _complete(self) -> None:
+        try:
+            with ParquetFile(self.temporary) as file:
+                for row_group in range(file.num_row_groups):
+                    file.read(row_groups=[row_group])
+                self.num_rows, self.num_row_groups = file.num_rows, file.num_row_groups
+        except ParquetError as error:
+            message = f"what is left cannot be read back: {error.message}; nothing was written"
+            where = {part: error.where[part] for part in ("row_group", "column") if part in error.where}
+            raise InvalidFileError(message, **where) from error
+        super()._complete()
+
+
 def write_salvaged(source: FileSource, out: Any, length: int, footer: bytes) -> None:
     """Write a sound magic number, bytes up to `length` of the source, and the footer (empty: none)."""
-    with open_sink(out) as sink:
+    with CheckedSink(out) as sink:
         if read_bytes(source, 0, len(MAGIC)) == MAGIC:
             copy_prefix(source.name, sink, length)
         else:

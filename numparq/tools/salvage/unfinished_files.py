@@ -13,6 +13,7 @@ from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import boot_id, try_lock
 from numparq.io.local_sink import TEMPORARY_SUFFIX, temporary_prefix
 from numparq.io.open import open_sink
+from numparq.util.regular_file import open_regular
 
 if TYPE_CHECKING:
     from numparq.format.footer.checkpoints import Checkpoint
@@ -42,7 +43,7 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
     BlockingIOError
         If a process is still writing the file.
     """
-    with open(path, "rb" if output is not None else "r+b", buffering=0) as file:
+    with open(path, "rb" if output is not None else "r+b", buffering=0, opener=open_regular) as file:
         if try_lock(file.fileno()) is False:
             raise BlockingIOError(errno.EAGAIN, "the file is still being written", os.fspath(path))
         found = find_last_footer(path)
@@ -83,6 +84,6 @@ def leftovers(path: str | os.PathLike[str], *, of_other_systems: bool = False) -
 
 
 def _is_unlocked(name: str) -> bool:
-    with contextlib.suppress(OSError), open(name, "rb") as file:
+    with contextlib.suppress(OSError), open(name, "rb", opener=open_regular) as file:
         return try_lock(file.fileno()) is True
     return False

@@ -17,6 +17,7 @@ from .key_values import check_key_values
 from .page_walk import describe_remains
 from .row_groups import check_row_groups
 from .schema import orders_by_name, read_column_orders, read_schema_tree, schema_leaves
+from .variant_values import check_variant_values
 
 __all__ = ["VerificationReport", "check_file", "verify"]
 
@@ -66,7 +67,7 @@ class VerificationReport:
         return not self.errors
 
 
-def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
+def verify(path: Any, *, external_files: bool = False, progress: bool = False) -> list[Deviation]:
     """Check a file against the specification and return every deviation.
 
     The whole file is read: magic numbers, footer, schema, offsets, every page with its checksum, levels and values.
@@ -79,6 +80,8 @@ def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
         File to check.
     external_files : bool, default False
         Whether to check external column chunks, too. Only files below the file's own directory are opened.
+    progress : bool, default False
+        Whether to show a progress bar, as in `numparq.read_parquet`.
 
     Returns
     -------
@@ -100,19 +103,17 @@ def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
     >>> numparq.verify(numparq.to_parquet(pandas.DataFrame({"a": [1, 2, 3]})))
     []
     """
-    return check_file(path, False, external_files=external_files).deviations
+    return check_file(path, external_files=external_files, progress=progress).deviations
 
 
-def check_file(path: Any, progress: bool | None = None, *, external_files: bool = False) -> VerificationReport:
+def check_file(path: Any, *, external_files: bool = False, progress: bool = False) -> VerificationReport:
     """Check a file as `verify` does; return a report that also has counts of what was checked.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
         File to check.
-    progress : bool, optional
-        Whether to show a progress bar. Default: only in a terminal, and only if the check takes long.
-    external_files : bool, default False
+    external_files, progress : bool, default False
         As in `verify`.
 
     Returns
@@ -149,7 +150,7 @@ def check_file(path: Any, progress: bool | None = None, *, external_files: bool 
     )
 
 
-def _check_all(source: Source, findings: Findings, progress: bool | None, files: SiblingFiles | None) -> dict[str, Any]:
+def _check_all(source: Source, findings: Findings, progress: bool, files: SiblingFiles | None) -> dict[str, Any]:
     """Check everything; return FileMetaData as far as it could be read."""
     tail = check_footer(source, findings)
     if tail is None:
@@ -161,10 +162,9 @@ def _check_all(source: Source, findings: Findings, progress: bool | None, files:
     leaves = schema_leaves(root)
     check_key_values(tail.metadata, root, findings)
     orders = orders_by_name(leaves, read_column_orders(tail.metadata, len(leaves), findings))
-    bar = ProgressBar(progress, "checking values")
-    bar.add_total(max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0) * len(leaves))
-    try:
+    num_rows = max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0)
+    with ProgressBar(progress, "checking", "values") as bar:
+        bar.add_total(num_rows * len(leaves))
         check_row_groups(source, tail, leaves, orders, findings, bar.advance, files)
-    finally:
-        bar.close()
+    check_variant_values(source, tail.metadata, findings)
     return tail.metadata

@@ -66,6 +66,7 @@ def _check_pandas(value: str, columns: list[str], findings: Findings) -> None:
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         findings.add("key-pandas", f"the pandas metadata cannot be read: {error}")
         return
-    missing = [name for name in [*described, *index] if isinstance(name, str) and name not in columns]
+    known = set(columns)
+    missing = [name for name in [*described, *index] if isinstance(name, str) and name not in known]
     if missing:
         findings.add("key-columns", f"the pandas metadata describe column {missing[0]!r}, which the file lacks")

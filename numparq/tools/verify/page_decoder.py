@@ -29,7 +29,7 @@ from numparq.kernels.enums import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
-from numparq.kernels.status import BAD_UTF8
+from numparq.kernels.status import BAD_UTF8, TRAILING_BYTES
 from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     C_CAST,
@@ -235,7 +235,9 @@ class PageDecoder:
         self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
         self._check_deltas(row, pages.raw, decompressed, found)
         if row[P_ENCODING] == PLAIN:
-            found.num_trailing_bytes = max(size - self._plain_size(found), 0)
+            padding = size - self._plain_size(found)
+            if padding > 0:  # a writer's quirk: other trailing bytes are refused
+                found.deviations.append(("writer-padding", f"{padding} bytes follow the values"))
         return found
 
     def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
@@ -341,4 +343,6 @@ def _decode_error(error: Exception, check: str) -> PageDecodeError:
         return PageDecodeError("not-checked", "not enough memory to decode the page")
     if isinstance(reason, (LimitError, NotImplementedError)):
         return PageDecodeError("not-checked", getattr(reason, "message", str(reason)))
+    if check == "page-values" and isinstance(error, PageFailure) and error.status == TRAILING_BYTES:
+        check = "page-bytes"
     return PageDecodeError(check, getattr(reason, "message", str(reason)))

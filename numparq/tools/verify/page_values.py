@@ -12,8 +12,11 @@ from numparq.format.physical_type import BOOLEAN, DOUBLE, FLOAT, INT32, INT64
 from numparq.format.schema import Leaf
 from numparq.kernels.tables import SLACK
 
+from .level_runs import RemovedEntries
+
 __all__ = ["VALUE_DTYPES", "PageDictionary", "PageValues"]
 
+_LEVELS_COUNTED = 1 << 20  # levels at once: np.bincount makes 8 bytes of each
 # Dtypes of values by physical type; others are bytes.
 VALUE_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 
@@ -42,15 +45,15 @@ class PageValues:
     Attributes
     ----------
     definition_levels, repetition_levels : uint8 array, or None
-        Levels of each entry; None if the schema has none.
+        Levels of each entry that was not removed; None if the schema has none.
     num_entries, num_rows, num_values : int
         Entries, entries that begin a row, and non-null values.
     values, starts, ends, codes
         Non-null values as in `numparq.column.leaf_values.LeafValues`; with `codes`, the dictionary's.
-    num_trailing_bytes : int
-        Trailing bytes after the values, as far as known.
     deviations : list of (str, str)
         Check and message of defects that did not prevent decoding.
+    removed : list of RemovedEntries
+        Entries of long runs that the levels lack, and the counts have.
     """
 
     definition_levels: np.ndarray | None
@@ -62,8 +65,26 @@ class PageValues:
     starts: np.ndarray | None = None
     ends: np.ndarray | None = None
     codes: np.ndarray | None = None
-    num_trailing_bytes: int = 0
     deviations: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[RemovedEntries] = field(default_factory=list)
+
+    def definition_histogram(self, most: int) -> list[int]:
+        """Return the number of entries of each definition level, 0 to `most`."""
+        return self._histogram(self.definition_levels, most, [(run.definition, run.number) for run in self.removed])
+
+    def repetition_histogram(self, most: int) -> list[int]:
+        """Return the number of entries of each repetition level, 0 to `most`."""
+        return self._histogram(self.repetition_levels, most, [(run.repetition, run.number) for run in self.removed])
+
+    def _histogram(self, levels: np.ndarray | None, most: int, removed: list[tuple[int, int]]) -> list[int]:
+        if levels is None:
+            return [self.num_entries]
+        total = np.zeros(most + 1, np.int64)
+        for start in range(0, len(levels), _LEVELS_COUNTED):
+            total += np.bincount(levels[start : start + _LEVELS_COUNTED], minlength=most + 1)
+        for level, count in removed:
+            total[level] += count
+        return total.tolist()
 
 
 class DistinctValueCounter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -167,13 +168,37 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
     return True
 
 
+class StoredPages:
+    """Pages of a file, kept as offsets: a decoded header takes far more memory than a small page."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._offsets = array("q")
+
+    def append(self, page: StoredPage) -> None:
+        """Append a page."""
+        self._offsets.append(page.offset)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __iter__(self) -> Iterator[StoredPage]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, number: int) -> StoredPage:
+        offset = self._offsets[number]
+        header, body = _read_header(self._source, offset, self._source.size, Findings(), WHOLE_FILE)
+        assert header is not None
+        return StoredPage(number, offset, body, header)
+
+
 @dataclass(frozen=True)
 class PageSequence:
     """Consecutive intact pages of a file.
 
     Attributes
     ----------
-    pages : list of StoredPage
+    pages : StoredPages
         Complete pages whose checksum, if any, is right.
     chunk_boundaries : set of int
         Indices of pages before which a column chunk certainly ends, because its metadata is stored there.
@@ -185,7 +210,7 @@ class PageSequence:
         Number of pages with a checksum.
     """
 
-    pages: list[StoredPage]
+    pages: StoredPages
     chunk_boundaries: set[int]
     end: int
     reason: str
@@ -197,7 +222,7 @@ def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] 
 
     Skips zeros, with which writers align row groups, and the column chunk metadata that old writers put after a chunk.
     """
-    pages: list[StoredPage] = []
+    pages = StoredPages(source)
     breaks: set[int] = set()
     position, checksums, reason = start, 0, ""
     while not reason:
@@ -278,8 +303,11 @@ def describe_remains(source: Source) -> list[str]:
     walk = walk_file_pages(source, start)
     if not walk.pages:
         return [*lines, f"no page follows the checkpoint, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
-    dictionaries = sum(page.header["type"] == DICTIONARY_PAGE for page in walk.pages)
-    values = sum(page.type_header["num_values"] for page in walk.pages if page.header["type"] != DICTIONARY_PAGE)
+    dictionaries = values = 0
+    for page in walk.pages:
+        is_dictionary = page.header["type"] == DICTIONARY_PAGE
+        dictionaries += is_dictionary
+        values += 0 if is_dictionary else page.type_header["num_values"]
     lines.append(
         f"bytes {start:,} to {walk.end:,} hold {len(walk.pages):,} intact pages with {values:,} values "
         f"({dictionaries:,} dictionary pages; {walk.num_checksums:,} pages have a correct checksum)"

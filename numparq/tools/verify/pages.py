@@ -17,7 +17,7 @@ from numparq.format.page_bounds import compute_page_bounds
 from numparq.format.schema import Leaf
 from numparq.format.statistics import ValueBounds
 from numparq.format.thrift.idl import enum_value, load_idl
-from numparq.format.writer_quirks import PageQuirks
+from numparq.format.writer_quirks import PageQuirks, null_count_check
 from numparq.io.source import Source
 from numparq.kernels.enums import (
     BYTE_ARRAY,
@@ -91,6 +91,11 @@ class CheckedPage:
     begins_row: bool = True
 
     @property
+    def is_in_list(self) -> bool:
+        """Whether the column has repetition levels; False for a page that was not decoded."""
+        return len(self.repetition_histogram or ()) > 1
+
+    @property
     def null_count(self) -> int | None:
         """Number of entries without a value."""
         return None if self.num_values is None else self.num_entries - self.num_values
@@ -148,15 +153,15 @@ class PageChecker:
         try:
             raw = allocate(size + SLACK)
             self.source.read_into(page.body_offset, raw[:size])
-        except LimitError as error:
-            self.findings.add("not-checked", error.message, place)
-            return
-        raw[size:] = 0
-        self._check_crc(page, raw[:size], place)
-        if page.header["type"] == DICTIONARY_PAGE:
-            self._check_dictionary_page(page, raw, place)
-        elif page.header["type"] in (DATA_PAGE, DATA_PAGE_V2):
-            self._check_data_page(page, raw, place)
+            raw[size:] = 0
+            self._check_crc(page, raw[:size], place)
+            if page.header["type"] == DICTIONARY_PAGE:
+                self._check_dictionary_page(page, raw, place)
+            elif page.header["type"] in (DATA_PAGE, DATA_PAGE_V2):
+                self._check_data_page(page, raw, place)
+        except MemoryError as error:
+            message = error.message if isinstance(error, LimitError) else "not enough memory to check the page"
+            self.findings.add("not-checked", message, place)
 
     def _check_crc(self, page: StoredPage, body: np.ndarray, location: Location) -> None:
         crc = page.header.get("crc")
@@ -291,8 +296,8 @@ class PageChecker:
         if self._next_row is not None:
             self._next_row += values.num_rows
         facts.bounds = _page_bounds(values, self.order)
-        facts.definition_histogram = _histogram(values.definition_levels, leaf.max_definition_level, values.num_entries)
-        facts.repetition_histogram = _histogram(values.repetition_levels, leaf.max_repetition_level, values.num_entries)
+        facts.definition_histogram = values.definition_histogram(leaf.max_definition_level)
+        facts.repetition_histogram = values.repetition_histogram(leaf.max_repetition_level)
         if leaf.physical == BYTE_ARRAY and values.starts is not None and values.ends is not None:
             lengths = values.ends - values.starts
             facts.num_byte_array_bytes = int((lengths if values.codes is None else lengths[values.codes]).sum())
@@ -301,7 +306,9 @@ class PageChecker:
         about = facts.stored.type_header
         nulls = values.num_entries - values.num_values
         if "num_nulls" in about and about["num_nulls"] != nulls:
-            check = "writer-null-count" if about["num_nulls"] in (0, NOT_COUNTED) else "page-null-count"
+            check = null_count_check("page-null-count", facts.is_in_list, about["num_nulls"], nulls)
+            if check == "page-null-count" and about["num_nulls"] in (0, NOT_COUNTED):
+                check = "writer-null-count"
             self.findings.add(check, f"num_nulls is {about['num_nulls']:,}, but the page has {nulls:,} nulls", location)
         if "num_rows" in about and about["num_rows"] != values.num_rows:
             check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
@@ -314,8 +321,6 @@ class PageChecker:
             self._add_once(check, message, location)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
             self.findings.add("page-row-start", "the page continues a row of the previous page", location)
-        if values.num_trailing_bytes:
-            self.findings.add("page-bytes", f"{values.num_trailing_bytes:,} bytes follow the values", location)
         assert facts.bounds is not None
         check_value_range(self.leaf, self.order, facts.bounds, self.findings, location)
         if "statistics" in about:
@@ -340,7 +345,3 @@ def _page_bounds(values: PageValues, order: ColumnOrder) -> ValueBounds:
 
 def _encoding(type_header: dict[str, Any]) -> str:
     return str(enum_value("Encoding", type_header.get("encoding", -1)))
-
-
-def _histogram(levels: np.ndarray | None, most: int, entries: int) -> list[int]:
-    return [entries] if levels is None else np.bincount(levels, minlength=most + 1).tolist()

@@ -45,12 +45,14 @@ class SortKeyCollector:
         self._order = order
         self._present: list[np.ndarray] = []
         self._keys: list[np.ndarray] = []
+        self.has_removed = False  # whether rows of long runs of nulls are missing
 
     def __call__(self, page: PageValues) -> None:
         """Add the values of a page."""
         keys = self._sort_keys(page)
         if page.codes is not None:
             keys = keys[page.codes]
+        self.has_removed |= bool(page.removed)
         most = self._leaf.max_definition_level
         present = np.ones(page.num_entries, bool) if page.definition_levels is None else page.definition_levels == most
         self._present.append(present)
@@ -111,6 +113,13 @@ def check_sorting(
 ) -> None:
     """Check the declared sort order of the rows after all pages were collected."""
     columns = [column for column in group.get("sorting_columns") or () if column.get("column_idx") in keys]
+    if len(columns) > 1 and any(keys[column["column_idx"]].has_removed for column in columns):
+        findings.add(
+            "not-checked",
+            "the order of rows in several columns is not checked where one has long runs of nulls",
+            location,
+        )
+        return
     parts: list[np.ndarray] = []
     try:
         for column in columns:

@@ -13,6 +13,7 @@ from numparq.format.column_order import ColumnOrder, leaf_order
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.format.statistics import ValueBounds
+from numparq.format.writer_quirks import null_count_check
 
 from .deviations import Findings, Location
 
@@ -157,6 +158,8 @@ def check_statistics(
                 "stats-unknown", f"{what} declare {said} {things}; an unknown count should be absent", location
             )
         elif said is not None and actual is not None and said != actual:
+            if name == "null_count":
+                which = null_count_check(which, leaf.max_repetition_level > 0, said, actual)
             findings.add(which, f"{what} declare {said:,} {things}, but the data have {actual:,}", location)
     low, high = stats.get("min_value"), stats.get("max_value")
     if check.order.kind == "none":  # no order, or an unknown one: bounds cannot be checked

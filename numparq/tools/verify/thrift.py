@@ -64,7 +64,7 @@ def _enum_values(enum: str) -> frozenset[int]:
 
 class _CompactReader:
     def __init__(self, data: bytes | memoryview, report: DeviationCallback, pos: int) -> None:
-        self._data = data
+        self._data = memoryview(data)
         self._note = report
         self._troubles = 0
         self.pos = pos
@@ -81,11 +81,11 @@ class _CompactReader:
         self.pos += 1
         return self._data[self.pos - 1]
 
-    def _take(self, count: int) -> bytes:
+    def _take(self, count: int) -> memoryview:
         if count < 0 or count > len(self._data) - self.pos:
             raise ThriftDecodeError(f"{count:,} bytes at byte {self.pos:,} do not fit into the rest of the struct")
         self.pos += count
-        return bytes(self._data[self.pos - count : self.pos])
+        return self._data[self.pos - count : self.pos]
 
     def _varint(self) -> int:
         value = shift = 0
@@ -115,7 +115,7 @@ class _CompactReader:
             members += 1
             if field is None:
                 self._skip(kind, 0)
-            elif field.kind == "enum" and kind in _WIRE["bool"]:
+            elif field.name == "repetition_type" and kind in _WIRE["bool"]:
                 found[field.name] = int(kind == _TRUE)
                 self._report("writer-bool", f"{path}.{field.name} is stored as a bool instead of an enum")
             elif kind not in _WIRE[field.kind]:
@@ -149,7 +149,7 @@ class _CompactReader:
         if kind == "bool":
             return self._byte() == _TRUE
         taken = self._take(self._varint())
-        return taken.decode("utf-8", "surrogateescape") if kind == "string" else taken
+        return str(taken, "utf-8", "surrogateescape") if kind == "string" else bytes(taken)
 
     def _number(self, kind: str, field: IdlField, path: str) -> int:
         value, bits = self._zigzag(), _BITS[kind]

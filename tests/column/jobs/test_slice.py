@@ -78,11 +78,11 @@ def test_fixed_values(small, threads):
             out, mask = np.full(stop - start + 4, 7), np.full(stop - start + 4, 9, np.uint8)
             job = FixedJob(
                 context(data, 1, pool, number),
-                0,
+                [0],
                 [0],
                 table,
                 number % 5 > 0,
-                output=FixedOutput(out.view(np.uint8), mask),
+                outputs=[FixedOutput(out.view(np.uint8), mask)],
             )
             job()
             rows = chunk.rows[start:stop]
@@ -107,7 +107,7 @@ def test_binary_values(small, threads):
             start, stop = window(rng, len(chunk.rows))
             data, table = tables([chunk], [DecodeRequest(start=start, stop=stop)], b"")
             job = BinaryJob(
-                context(data, 1, pool, number), 0, [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
+                context(data, 1, pool, number), [0], [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
             )
             job()
             rows = chunk.rows[start:stop]
@@ -134,14 +134,14 @@ def test_dictionary_values(small):
             codes = np.empty(stop - start, np.int32)
             job = DictionaryJob(
                 context(data, 1, pool, number),
-                0,
+                [0],
                 [0],
                 table,
                 number % 3 > 0,
                 codes=codes,
                 utf8=True,
                 size_hint=0,
-                output=FixedOutput(codes.view(np.uint8), np.empty(0, np.uint8)),
+                outputs=[FixedOutput(codes.view(np.uint8), np.empty(0, np.uint8))],
             )
             job()
             rows: list[bytes | None] = []
@@ -184,11 +184,12 @@ def test_several_chunks_in_one_job():
             block = np.zeros((len(chunks), count), np.int32)
             job = FixedJob(
                 context(data, len(chunks), pool, number),
-                0,
+                [0] * len(chunks),
                 list(range(len(chunks))),
                 table,
                 False,
-                output=FixedOutput(block.reshape(-1).view(np.uint8), np.empty(0, np.uint8)),
+                output_of=np.zeros(len(chunks), np.intp),
+                outputs=[FixedOutput(block.reshape(-1).view(np.uint8), np.empty(0, np.uint8))],
             )
             job()
             for values, nulls, chunk, request in zip(
@@ -217,31 +218,31 @@ def test_damage_is_located(small):
         with WorkerPool(1) as pool, pytest.raises(CorruptPageError, match="CRC") as caught:
             FixedJob(
                 context(data, 1, pool, damaged),
-                7,
+                [7],
                 [0],
                 table,
                 False,
-                output=FixedOutput(out.view(np.uint8), np.empty(0, np.uint8)),
+                outputs=[FixedOutput(out.view(np.uint8), np.empty(0, np.uint8))],
             )()
         assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
 
 
-def test_coalesced_chunks_fit_one_window():
-    """The state of a window's chunks, above all their dictionaries, is gone in the next window."""
+def test_coalesced_chunks_take_bounded_memory():
+    """All chunks of a run, and the gaps fetched along, are in memory at the same time."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         count = int(rng.integers(1, 40))
         sizes = rng.integers(0, int(rng.choice([100, 70_000, 1 << 20, 9 << 20])), count)
-        gaps = rng.integers(0, int(rng.choice([1, 100, 40_000])), count)
+        gaps = rng.integers(-50, int(rng.choice([1, 100, 40_000])), count)
         table = np.zeros((count, t.CHUNK_FIELDS), np.int64)
-        table[:, t.C_START] = 4 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
+        table[:, t.C_START] = 5000 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
         table[:, t.C_END] = table[:, t.C_START] + sizes
-        gap = int(rng.choice([0, 50, 32 << 10]))
-        edges = list(schedule.coalesce_chunks(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
+        gap, share = int(rng.choice([0, 50, 32 << 10])), int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40]))
+        edges = list(schedule.coalesce_chunks(table, share, gap))
         assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)]
         assert edges[-1][1] == count
         for first, last in edges:
-            span = table[last - 1, t.C_END] - table[first, t.C_START]
-            assert last - first == 1 or span <= page_walk.WINDOW_BYTES * 3 // 2
-            apart = table[first + 1 : last, t.C_START] - table[first : last - 1, t.C_END]
-            assert apart.max(initial=0) <= gap
+            between = table[first + 1 : last, t.C_START] - table[first : last - 1, t.C_END]
+            together = (between > 0) & (between <= gap)
+            cost = sizes[first:last].sum() + between[together].sum()
+            assert last - first == 1 or cost <= 2 * min(share, schedule.MAX_COALESCED_BYTES) + gap

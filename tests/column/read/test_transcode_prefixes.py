@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq import CorruptPageError, read_parquet
@@ -142,6 +142,7 @@ def test_fixed_length_values():
     assert read_parquet(data, row_range=(2, 5))["a"].tolist() == words[2:5]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"row_range": (70_000, 70_010)}], ids=str)
 def test_windows_and_large_strings(options):
     """Several windows of the file; strings larger than a batch before a page."""
@@ -213,7 +214,6 @@ strings = st.lists(st.text("ab", max_size=6).map(str.encode), max_size=5)
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
-@settings(max_examples=60, deadline=None)
 @given(parts=st.lists(strings, min_size=1, max_size=6), room=st.integers(0, 200))
 def test_pages_in_one_call_and_in_many(engine, parts, room):
     bodies, before = [], b""

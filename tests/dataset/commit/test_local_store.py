@@ -33,7 +33,7 @@ JOB = "20260102T030405000006-0a1b2c"
 
 def write(folder: Path, keys: list[int], first: int, **options: object) -> None:
     frame = pd.DataFrame({"key": keys, "n": np.arange(first, first + len(keys))})
-    numparq.to_parquet(frame, folder, partition_cols=["key"], threads=1, progress=False, **options)
+    numparq.to_parquet(frame, folder, partition_cols=["key"], threads=1, **options)
 
 
 def rows(folder: Path) -> dict[str, list[int]]:
@@ -73,6 +73,7 @@ WRITES = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("kind", "finish"), [(kind, "recover") for kind in WRITES] + [("replace", "write")])
 def test_killed_write_is_atomic(tmp_path, kind, finish):
     options, before, after = WRITES[kind]

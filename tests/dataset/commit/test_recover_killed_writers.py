@@ -75,6 +75,7 @@ def is_clean(folder: Path) -> bool:
     return not any(name[0] in "._" and name not in ("_metadata", "_common_metadata") for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_appends_lose_no_committed_write(tmp_path, times):
     rng = random.Random(times)

@@ -163,6 +163,11 @@ def test_dangling_symlink_is_listed_and_pipe_is_not(root):
         ("d/_*", ["d/_x.parquet"]),
         ("d/.h*/*", ["d/.h/x.parquet"]),
         ("[a-d]/k=[12]/a*", ["d/k=1/a.parquet", "d/k=2/a.parquet"]),
+        ("d/{b,a,nowhere}.parquet", ["d/a.parquet", "d/b.parquet"]),
+        ("{d,e}/k={1/deep,2}/*.parquet", ["d/k=1/deep/c.parquet", "d/k=2/a.parquet"]),
+        ("d/{a,k={1,2}/a,[a]}.parquet", ["d/a.parquet", "d/k=1/a.parquet", "d/k=2/a.parquet"]),
+        ("d/k={1,2}", ["d/k=1/a.parquet", "d/k=1/deep/c.parquet", "d/k=2/a.parquet"]),
+        ("d/{x,y}", []),
     ],
 )
 def test_glob_patterns(root, pattern, expected):
@@ -186,6 +191,15 @@ def test_glob_patterns(root, pattern, expected):
         assert [os.path.relpath(file, root) for file in paths(listing)] == expected
     subtree = pyarrow.fs.SubTreeFileSystem(str(root), pyarrow.fs.LocalFileSystem())
     assert paths(list_files(pattern, partitioning=None, filesystem=subtree)) == expected
+
+
+def test_braces_keep_partitions_and_the_directory_above(root):
+    put(root, "d/a/x", "d/b/k=1/x", "d/c/x")
+    assert [file.values for file in list_files("d/{a,c}/*", partitioning=["letter"]).files] == [("a",), ("c",)]
+    assert list_files("d/b/k={1,2}/*").keys == ("k",)
+    put(root, "{a}", "{b,c}")
+    assert paths(list_files("{b,c}")) == ["{b,c}"]
+    assert paths(list_files("{*}")) == ["{a}", "{b,c}"]
 
 
 def test_existing_file_wins_over_glob_pattern(root):

@@ -504,3 +504,46 @@ def test_partition_values_are_tested_against_bloom_filters():
         for value in ("7", "8", None)
     ]
     assert found == [Constant(True), Constant(False), Constant(False)]
+
+
+# --- two columns ------------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_compared_as_the_file_stores_them():
+    prototype = open_empty(x=pa.int64(), y=pa.float64(), gone=pa.int64(), day=pa.timestamp("us"), word=pa.string())
+    file = open_columns(
+        x=pa.array([1, 2, None, 4], "i1"),
+        y=pa.array([1, 1.5, 2, NAN], "f4"),
+        day=pa.array([DAYS[0], DAYS[1], None, DAYS[1]]),
+        word=pa.array(["a", "b", "c", None]),
+    )
+    assert rows(x <= col("y"), file, prototype) == [0]
+    assert rows(~(x <= col("y")), file, prototype) == [1, 3]
+    assert rows(x == col("gone"), file, prototype) == []
+    assert rows(~(col("gone") == x), file, prototype) == []
+    assert rows((col("day") == col("day")) & (col("word") != "a"), file, prototype) == [1]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_columns_are_compared_with_partition_keys(negated):
+    prototype = open_empty(x=pa.int64(), z=pa.string())
+    file = open_columns(x=pa.array([2023, 2024, None, 2025], "i2"), z=pa.array(["a", None, "b", "a"]))
+    for expression, matching, known in (
+        (x < col("year"), [0], [0, 1, 3]),
+        (x >= col("year"), [1, 3], [0, 1, 3]),
+        (col("year") < x, [3], [0, 1, 3]),
+        (col("year") <= x, [1, 3], [0, 1, 3]),
+        (col("zone") == col("z"), [0, 3], [0, 2, 3]),
+        (col("year") == col("year"), [0, 1, 2, 3], [0, 1, 2, 3]),
+        (col("year") > col("year"), [], [0, 1, 2, 3]),
+    ):
+        expected = [row for row in known if row not in matching] if negated else matching
+        assert rows(~expression if negated else expression, file, prototype, YEARS, ("2024", "a")) == expected
+        assert rows(~expression if negated else expression, file, prototype, YEARS, (None, None)) == []
+
+
+def test_incomparable_columns_are_an_error():
+    file = open_columns(x=pa.array([1]), z=pa.array(["a"]))
+    for expression in (x < col("z"), x < col("zone"), col("year") < col("zone")):
+        with pytest.raises(SchemaError, match="cannot be compared with"):
+            rows(expression, file, file, YEARS, ("2024", "a"))

@@ -6,7 +6,7 @@ from operator import eq, ge, gt, le, lt, ne
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq import RuntimeFilter, SchemaError, col
@@ -59,7 +59,6 @@ def test_arrived_runtime_filters_prune():
     assert kept(col("zone") == "a", [runtime_filter, RuntimeFilter("x", [1])]) == [("2024", "a")]
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_pruning_matches_three_valued_oracle(data):
     comparison = st.one_of(

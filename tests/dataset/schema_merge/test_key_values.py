@@ -54,7 +54,7 @@ def test_nullable_numbers_stay_nullable_when_they_are_widened() -> None:
 def test_labels_of_widened_columns_are_kept() -> None:
     files = [open_frame(pd.DataFrame({1: pd.array([1], dtype), 2: ["a"]})) for dtype in ("int32", "int64")]
     metadata = DatasetSchema.from_files(files).schema_file.pandas_metadata
-    assert metadata.label("1") == files[0].pandas_metadata.label("1")
+    assert metadata.labels(["1"])[0] == files[0].pandas_metadata.labels(["1"])[0]
 
 
 def test_geometries_of_different_crs_do_not_merge() -> None:

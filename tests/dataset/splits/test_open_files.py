@@ -11,6 +11,7 @@ import pytest
 
 import numparq
 from numparq import InvalidFileError, col
+from numparq.dataset.splits.open_files import check_unchanged
 from numparq.dataset.splits.table import split_table
 from support.data.split_tables import first_split_of, numbered_frame, read_splits, thousands
 
@@ -29,6 +30,12 @@ def test_replaced_file_raises(folder, plan_files):
         table.frame(first_split_of(table, "1.parquet"))
     assert caught.value.where["file"] == str(path)
     assert len(table.frame(first_split_of(table, "0.parquet")))
+    check_unchanged(first_split_of(table, "0.parquet").parts, None)
+    with pytest.raises(InvalidFileError, match="has changed since"):
+        check_unchanged(first_split_of(table, "1.parquet").parts, None)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="removed since"):
+        check_unchanged(first_split_of(table, "1.parquet").parts, None)
 
 
 @pytest.mark.parametrize("plan_files", [100, 0])
@@ -103,6 +110,8 @@ def test_changed_and_deleted_remote_files_raise(tmp_path):
         for each in (table, whole):
             with pytest.raises(InvalidFileError, match="has changed since"):
                 each.frame(first_split_of(each, "p=1/a.parquet"))
+            with pytest.raises(InvalidFileError, match="has changed since"):
+                check_unchanged(first_split_of(each, "p=1/a.parquet").parts, each.reader.filesystem)
         memory.rm(f"{base}/p=2/a.parquet")
         for each in (table, whole):
             with pytest.raises(FileNotFoundError, match="removed since"):

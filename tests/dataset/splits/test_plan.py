@@ -13,6 +13,8 @@ from numparq.dataset.splits import plan
 from numparq.dataset.splits.divide import pack_pieces
 from numparq.dataset.splits.split import Split
 from numparq.dataset.splits.table import split_table
+from numparq.io import file_pool
+from numparq.io.file_pool import FilePool, PooledFileSource
 from support.data.split_tables import numbered_frame, read_splits, thousands
 
 
@@ -224,6 +226,7 @@ def test_unsampled_file_with_other_columns_raises(tmp_path, odd, word):
         assert read_splits(split_table(tmp_path, plan_files=100, schema=schema))["a"].tolist() == [1] * 130
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize(
     "wrap",
@@ -244,3 +247,13 @@ def test_unsampled_file_with_other_struct_fields_raises_at_any_depth(tmp_path, w
     with pytest.raises(SchemaError, match="new"):
         read_splits(split_table(tmp_path, plan_files=100))
     assert len(read_splits(split_table(tmp_path))) == 130
+
+
+def test_planning_opens_each_file_once(folder, monkeypatch):
+    opened = []
+    open_file = PooledFileSource._open
+    monkeypatch.setattr(file_pool, "_POOL", FilePool(1))
+    monkeypatch.setattr(PooledFileSource.__init__, "__defaults__", (None, file_pool._POOL))
+    monkeypatch.setattr(PooledFileSource, "_open", lambda source: opened.append(1) or open_file(source))
+    assert sum(split.num_rows for split in split_table(folder).splits) == 4000
+    assert len(opened) == 4

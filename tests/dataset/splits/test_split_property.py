@@ -32,6 +32,7 @@ def split_randomly(rng, folder, dataset, **options):
     return split_table(str(folder), columns, **read_options, **splitting, **options), columns, read_options
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_concatenated_frames_equal_one_read(seed, tmp_path):
     rng = np.random.default_rng(seed)
@@ -102,6 +103,7 @@ def test_splits_with_runtime_filters_and_user_schema(seed, tmp_path):
     assert got == {name: expected[name] for name in table.names}
 
 
+@pytest.mark.slow
 def test_unsampled_files_read_the_same_or_raise(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "SAMPLED_FILES", 1)
     same = refused = 0

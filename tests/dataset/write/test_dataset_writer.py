@@ -469,20 +469,20 @@ def test_write_options_apply_to_every_file(tmp_path):
 
 def test_one_progress_bar_for_all_files(tmp_path, monkeypatch):
     shown = []
-    monkeypatch.setattr("numparq.util.progress.PATIENCE", 0)
-    monkeypatch.setattr("numparq.util.progress.ProgressBar._start", lambda self: setattr(self, "_bar", Bar()))
 
-    class Bar:
-        def update(self, task, completed, total):
-            shown.append((completed, total))
+    class Display:
+        def __init__(self, label):
+            shown.append(label)
 
-        def stop(self):
-            shown.append("stopped")
+        def update(self, done, total, text):
+            shown.append((done, total))
 
+        def close(self):
+            shown.append("closed")
+
+    monkeypatch.setattr("numparq.util.progress._display_kind", lambda: Display)
     numparq.to_parquet(sample(), tmp_path, partition_cols=["year"], max_rows_per_file=5, progress=True)
-    assert shown[-2:] == [(60, 60), "stopped"]
-    assert len(shown) == 13
-    assert all(total == 60 for _, total in shown[:-1])
+    assert shown == ["writing", *((done, 60) for done in range(0, 65, 5)), "closed"]
 
 
 def test_too_long_partition_names_raise(tmp_path):

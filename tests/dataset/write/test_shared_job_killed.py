@@ -29,7 +29,7 @@ def frame(first: int) -> pd.DataFrame:
 
 
 def fill(folder: Path) -> None:
-    numparq.to_parquet(frame(0), folder, partition_cols=["key"], progress=False)
+    numparq.to_parquet(frame(0), folder, partition_cols=["key"])
 
 
 def numbers(folder: Path) -> list[int]:
@@ -80,6 +80,7 @@ CASES = [("append", True), ("overwrite", False), ("delete_matching", True), ("re
 ALL_STEPS = [pytest.param(mode, outlives, 1, marks=pytest.mark.slow) for mode, outlives in CASES]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("mode", "outlives", "stride"), [(*CASES[1], 5), (*CASES[3], 7), *ALL_STEPS])
 def test_killed_driver_leaves_old_or_new_dataset(tmp_path, mode, outlives, stride):
     fill(tmp_path / "before")
@@ -113,6 +114,7 @@ def test_next_write_removes_files_of_killed_driver(tmp_path):
     assert is_clean(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outlives", "stride"),
     [

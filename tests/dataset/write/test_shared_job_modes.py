@@ -175,3 +175,18 @@ def test_overwrite_without_rows_requires_a_schema(tmp_path):
     assert read_numbers(tmp_path) == []
     assert len(visible_files(tmp_path)) == 1
     assert staged_leftovers(tmp_path) == []
+
+
+def test_mode_that_the_commit_changes(tmp_path):
+    frame = pd.DataFrame({"k": [1, 2], "x": [1, 2]})
+    numparq.to_parquet(frame, tmp_path, partition_cols=["k"])
+    job = SharedJob.begin(tmp_path, mode="overwrite", partition_cols=["k"])
+    with job.task("0") as writer:
+        writer.write(frame.assign(x=7)[:1])
+    for mode in ("append", "replace"):
+        with pytest.raises(ValueError, match=f"between overwrite and delete_matching only, not to '{mode}'"):
+            job.commit([writer.message], mode=mode)
+    job.commit([writer.message], mode="delete_matching")
+    assert numparq.read_parquet(tmp_path)["x"].tolist() == [7, 2]
+    with pytest.raises(ValueError, match="commit can change the mode"):
+        SharedJob.begin(tmp_path, mode="append").commit([], mode="overwrite")

@@ -251,7 +251,7 @@ def test_column_types_must_not_change(tmp_path):
         writer.close()
     with pytest.raises(ValueError, match="aborted"):
         writer.close()
-    with pytest.raises(TypeError, match="DataFrame"):
+    with pytest.raises(TypeError, match="df must be a table, not a pyarrow"):
         job.task("0").write(pa.array([1]))
     job.abort()
     assert os.listdir(tmp_path) == []

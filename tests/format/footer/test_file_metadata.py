@@ -136,6 +136,14 @@ def test_only_requested_chunks_are_parsed():
     assert np.flatnonzero(footer.chunks._known).tolist() == [3 * 50 + 7, 3 * 50 + 9]
 
 
+@pytest.mark.parametrize("chunk", [(0, -1), (-1, 0), (2, 50)])
+def test_chunks_outside_the_file_are_not_written_to_memory(chunk):
+    footer = opened(encoded(example(50, 3)))
+    with pytest.raises(IndexError):
+        footer.chunks["codec"][chunk]
+    assert not footer.chunks._known.any()
+
+
 def test_no_object_per_chunk():
     data = encoded(example(500, 20))
     opened(data)

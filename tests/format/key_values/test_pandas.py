@@ -39,8 +39,8 @@ def test_parsed_fields():
     assert metadata.timezone("a") is None
     assert metadata.extension_dtype("n") == pd.Int64Dtype()
     assert [metadata.extension_dtype(name) for name in "atcdi?"] == [None] * 6
-    assert metadata.label("a") == "a"
-    assert metadata.label("?") == "?"
+    assert metadata.labels(["a"])[0] == "a"
+    assert metadata.labels(["?"])[0] == "?"
 
 
 def test_generated_level_names_are_none():
@@ -61,7 +61,7 @@ def test_metadata_before_2018():
     }
     metadata = PandasMetadata.parse(json.dumps(old))
     assert metadata.index_name("__index_level_0__") == "i"
-    assert metadata.label("a") == "a"
+    assert metadata.labels(["a"])[0] == "a"
 
 
 def test_pandas_own_attrs_come_first():
@@ -97,7 +97,7 @@ def test_large_documents_are_parsed_lazily(attrs):
     assert columns.find(WITH_BRACE) is None
     few, whole = PandasMetadata.parse(text), PandasMetadata(json.loads(text))
     for name in [PLAIN, NAMES[250], WITH_BRACE, "not there", *NAMES]:
-        assert few.label(name) == whole.label(name)
+        assert few.labels([name])[0] == whole.labels([name])[0]
         assert few.extension_dtype(name) == whole.extension_dtype(name)
     assert few.attrs == whole.attrs == attrs
 
@@ -127,7 +127,7 @@ def test_unsplittable_documents_are_parsed_whole(change):
 def test_incomplete_entries_fall_back_to_the_whole_document():
     entries = [{"field_name": f"c{i}", "name": f"C{i}"} for i in range(1000)]
     metadata = PandasMetadata.parse(json.dumps({"index_columns": [], "columns": entries, "attributes": {}}))
-    assert metadata.label("c999") == "C999"
+    assert metadata.labels(["c999"])[0] == "C999"
 
 
 # --- index and labels ----------------------------------------------------
@@ -141,14 +141,14 @@ def test_range_index_must_match_the_row_count():
     level = {"kind": "range", "name": "r", "start": 9, "stop": 0, "step": -3}
     metadata = with_index(level)
     assert metadata.index == (RangeIndexLevel(9, 0, -3, "r"),)
-    pd.testing.assert_index_equal(row_index(metadata, {}, 3), pd.RangeIndex(9, 0, -3, name="r"), exact=True)
-    pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
+    pd.testing.assert_index_equal(row_index(metadata, [], 3), pd.RangeIndex(9, 0, -3, name="r"), exact=True)
+    pd.testing.assert_index_equal(row_index(metadata, [], 2), pd.RangeIndex(2), exact=True)
 
 
 def test_unread_index_level_is_omitted():
     metadata = with_index("i", "j")
-    pd.testing.assert_index_equal(row_index(metadata, {"j": np.array([4, 5])}, 2), pd.Index([4, 5], name="j"))
-    pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
+    pd.testing.assert_index_equal(row_index(metadata, [("j", np.array([4, 5]))], 2), pd.Index([4, 5], name="j"))
+    pd.testing.assert_index_equal(row_index(metadata, [], 2), pd.RangeIndex(2), exact=True)
 
 
 @pytest.mark.parametrize(("length", "step"), [(0, 1), (1, 1), (7, 2), (7, -2), (10**15, 1), (10**15, -7)])
@@ -156,7 +156,7 @@ def test_range_index_lengths(length, step):
     stop = length * step
     metadata = with_index({"kind": "range", "start": 0, "stop": stop, "step": step})
     assert len(range(0, stop, step)) == length
-    assert row_index(metadata, {}, length).step == step or length == 0
+    assert row_index(metadata, [], length).step == step or length == 0
 
 
 def test_labels_that_contradict_the_metadata_stay_strings():

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from numparq.format.thrift import idl
-from numparq.format.thrift.idl import FormatEnum, idl_path, load_idl
+from numparq.format.thrift.idl import FormatEnum, load_idl
 from numparq.format.thrift.layout import thrift_layout
 from support.data.thrift_structs import IDL
 from support.kernels.engines import COMPILED
@@ -139,5 +139,4 @@ def test_idl_is_cached_on_disk(tmp_path, monkeypatch):
         assert load_idl() == expected
     finally:
         load_idl.cache_clear()
-    assert idl_path().name == "parquet.thrift"
     assert len(expected.structs) > 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from thriftpy2.protocol.compact import TCompactProtocolFactory
 from thriftpy2.utils import serialize
@@ -41,7 +41,6 @@ def plain_of(thing):
 
 
 @given(st.sampled_from(WITH_FIELDS).flatmap(lambda name: structs(KNOWN[name])))
-@settings(max_examples=300, deadline=None)
 def test_equal_to_thriftpy2_and_oracle(thing):
     value = plain_of(thing)
     written = encode_struct(type(thing).__name__, value)
@@ -52,7 +51,6 @@ def test_equal_to_thriftpy2_and_oracle(thing):
     assert to_dict(found) == value
 
 
-@settings(deadline=None)
 @given(st.sampled_from([0, 1, 4, 5, 14, 15, 16, 127, 128, 300]), st.binary(max_size=3))
 def test_lists_of_any_length(count, item):
     index = {

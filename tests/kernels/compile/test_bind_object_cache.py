@@ -46,6 +46,21 @@ def test_two_processes_start_on_an_empty_cache(project):
     assert project.run()[0] == "8 30 -7 object False False"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["object", "dispatcher"])
+def test_zip_file_is_compiled_once_whatever_its_name(project, mode):
+    """Spark copies ``--py-files`` to another folder in each job and executor."""
+    archive = shutil.make_archive(str(project.root / "one"), "zip", project.root, "numparq")
+    shutil.rmtree(project.root / "numparq")
+    assert project.run(PYTHONPATH=archive, NUMPARQ_KERNELS=mode) == (f"8 30 -7 {mode} True False", "")
+    known = sorted(project.place.rglob("*.*"))
+    other = shutil.move(archive, project.root / "other.zip")
+    loads_numba = mode == "dispatcher"
+    assert project.run(PYTHONPATH=str(other), NUMPARQ_KERNELS=mode) == (f"8 30 -7 {mode} {loads_numba} False", "")
+    assert sorted(project.place.rglob("*.*")) == known
+
+
+@pytest.mark.slow
 def test_changed_sources_are_recompiled(project):
     assert project.run()[0].startswith("8 30 ")
     project.write_factor(10, 4)  # a helper in another file
@@ -57,6 +72,7 @@ def test_changed_sources_are_recompiled(project):
     assert len(project.objects()) == 3
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -96,6 +112,7 @@ def test_code_writable_by_others_is_not_loaded(warm):
     assert "other users can write" in errors
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])
 def test_dispatcher_gives_equal_results(project, settings):
     assert project.run(**settings)[0] == "8 30 -7 dispatcher True False"

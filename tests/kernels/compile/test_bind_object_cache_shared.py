@@ -69,6 +69,7 @@ def content(project):
     return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in project.place.iterdir()}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("prelude", ["", LOCKLESS], ids=["locks", "no locks"])
 def test_many_processes_start_on_an_empty_cache(project, prelude):
     pytest.importorskip("fcntl")
@@ -93,6 +94,7 @@ def test_read_only_cache_is_loaded(warm):
     assert content(warm) == before
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("exists", [False, True])
 def test_read_only_cache_without_the_entry(project, exists):
     """As in an image that was warmed up on another CPU: every process compiles, and warns once."""
@@ -151,6 +153,7 @@ open(path, "w").write(text.replace("value + 0", "value + 4"))
 """
 
 
+@pytest.mark.slow
 def test_process_running_during_an_upgrade_stores_nothing(project):
     """Its functions in memory are older than the files that its cache key is computed from."""
     factor = str(project.root / "numparq" / "kernels" / "factor.py")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.status import BAD_DICTIONARY, BAD_LENGTH, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
@@ -62,7 +62,6 @@ def test_every_row_window(engine):
             compare_strings(engine, chunk, start, stop, start)
 
 
-@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_any_rows(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32), "seed"))

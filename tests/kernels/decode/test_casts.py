@@ -111,6 +111,7 @@ DAYS = {
 }
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(("conversion", "convert"), [(t.INT96_NS, int96_to_ns), (t.INT96_US, int96_to_us)])
 def test_int96_at_the_limits(engine, conversion, convert):
     times = [
@@ -172,6 +173,15 @@ def test_int96_of_known_dates(engine):
         value = int96((passed.seconds * 10**6 + passed.microseconds) * 1000, 2_440_588 + passed.days)
         outcome = decode(engine, ColumnType(INT96), [value], t.INT96_US)
         assert outcome.rows == (struct.pack("<q", passed // timedelta(microseconds=1)),)
+
+
+def days_to_ms(value):
+    return struct.pack("<q", struct.unpack("<i", value)[0] * 86_400_000)
+
+
+def test_days_to_milliseconds(engine):
+    for days in (-(1 << 31), -1, 0, 1, 18_321, (1 << 31) - 1):
+        compare(engine, ColumnType(INT32), struct.pack("<i", days), t.DAYS_MS, days_to_ms)
 
 
 def test_int96_wrapped_around_by_spark(engine):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels import tables as t
@@ -79,7 +79,6 @@ def test_every_row_window(engine):
                 compare_values(engine, case, chunk, request.rows(start, stop), start)
 
 
-@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_any_rows(data):
     case = data.draw(st.sampled_from(CASES), "case")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from numparq.kernels import enums
@@ -55,23 +55,28 @@ def leaves(draw):
     return element_levels, most, draw(sound_levels(element_levels, most))
 
 
-def section(numbers, most, high=False):
+ENCODINGS = (enums.RLE, enums.BIT_PACKED, t.BIT_PACKED_LOW)  # the last as Impala packs BIT_PACKED levels
+
+
+def section(numbers, most, encoding=enums.RLE):
     """Encode levels as one run if they are equal, else bit-packed."""
     width = most.bit_length()
-    if high:
+    if encoding == enums.BIT_PACKED:
         return hybrid_rle.pack_high(numbers, width)
+    if encoding == t.BIT_PACKED_LOW:
+        return hybrid_rle.pack(numbers, width)
     if len(set(numbers)) == 1:
         return hybrid_rle.encode([("rle", numbers[0], len(numbers))], width)
     padded = [*numbers, *[0] * (-len(numbers) % 8)]
     return hybrid_rle.encode([("packed", padded)], width)
 
 
-def page(levels, element_levels, most, version, high=False, values=b"12345678"):
+def page(levels, element_levels, most, version, encoding=enums.RLE, values=b"12345678"):
     """Return a page: its row of the page table, and its body."""
     definition, repetition = [d for d, _ in levels], [r for _, r in levels]
     sections = [
-        section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
-        section(definition, most, high) if most else b"",
+        section(repetition, len(element_levels) - 1, encoding) if len(element_levels) > 1 else b"",
+        section(definition, most, encoding) if most else b"",
     ]
     row = np.zeros(t.PAGE_FIELDS, np.int64)
     row[t.P_TYPE] = enums.DATA_PAGE_V2 if version == 2 else enums.DATA_PAGE
@@ -80,8 +85,8 @@ def page(levels, element_levels, most, version, high=False, values=b"12345678"):
     if version == 2:
         row[t.P_REPETITION_BYTES], row[t.P_DEFINITION_BYTES] = map(len, sections)
     else:
-        row[t.P_DEFINITION_ENCODING] = row[t.P_REPETITION_ENCODING] = enums.BIT_PACKED if high else enums.RLE
-        if not high:
+        row[t.P_DEFINITION_ENCODING] = row[t.P_REPETITION_ENCODING] = encoding
+        if encoding == enums.RLE:
             sections = [len(part).to_bytes(4, "little") + part if part else b"" for part in sections]
     body = b"".join(sections) + values
     row[t.P_COMPRESSED] = row[t.P_UNCOMPRESSED] = len(body)
@@ -113,7 +118,6 @@ def decode_levels(engine, pages, element_levels, most, seed=0):
     return status, definition, repetition, state, table, raw
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_decode_page_levels(way, data):
     element_levels, most, levels = data.draw(leaves())
@@ -122,8 +126,8 @@ def test_decode_page_levels(way, data):
     pages = []
     for part in parts:
         version = data.draw(st.sampled_from([1, 2]))
-        high = version == 1 and data.draw(st.booleans())
-        pages.append(page(part, element_levels, most, version, high) if part else page([], [0], 0, 1))
+        encoding = data.draw(st.sampled_from(ENCODINGS)) if version == 1 else enums.RLE
+        pages.append(page(part, element_levels, most, version, encoding) if part else page([], [0], 0, 1))
     status, definition, repetition, state, table, raw = decode_levels(way.engine, pages, element_levels, most)
     assert status == 0
     count = len(levels)
@@ -146,7 +150,6 @@ def test_decode_page_levels(way, data):
     assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_invalid_levels(way, data):
     element_levels, most = data.draw(st.sampled_from(LEAVES[2:7]))
@@ -158,12 +161,12 @@ def test_invalid_levels(way, data):
     assert status == (0 if nested.are_valid_levels(levels, most, element_levels) else BAD_LEVELS)
 
 
-@pytest.mark.parametrize(("version", "high"), [(1, False), (1, True), (2, False)])
-def test_truncated_pages(way, version, high):
+@pytest.mark.parametrize(("version", "encoding"), [*((1, encoding) for encoding in ENCODINGS), (2, enums.RLE)])
+def test_truncated_pages(way, version, encoding):
     """The kernel stays inside the truncated body (the checked engine verifies it) and fails."""
     levels = [(number % 6, 0) for number in range(24)]
     element_levels, most = [0, 2, 4], 5
-    row, body = page(levels, element_levels, most, version, high, values=b"")
+    row, body = page(levels, element_levels, most, version, encoding, values=b"")
     for size in range(len(body)):
         cut = row.copy()
         cut[t.P_COMPRESSED] = cut[t.P_UNCOMPRESSED] = size
@@ -179,7 +182,6 @@ def test_truncated_pages(way, version, high):
         decode_levels(way.engine, [(row, bytes(damaged))], element_levels, most)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_validity_and_offsets(way, data):
     element_levels, most, levels = data.draw(leaves())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.status import BAD_COMPRESSED_DATA
@@ -96,6 +96,7 @@ def test_cut_at_every_byte(engine):
             assert decompress(engine, stream + more, 2 * len(data), number) == BAD_COMPRESSED_DATA
 
 
+@pytest.mark.quick_cases(1)
 def test_damaged_bytes(engine):
     rng = np.random.default_rng(5)
     for number in range(engine.size(3000)):
@@ -107,7 +108,6 @@ def test_damaged_bytes(engine):
         assert decompress(engine, bytes(damaged), room, number) == expected(bytes(damaged), room)
 
 
-@settings(max_examples=60, deadline=None)
 @given(block=st.binary(max_size=40), room=st.integers(0, 300))
 def test_any_bytes(engine, block, room):
     for stream in (block, block + lzo.END, lzo.run(b"abcdefgh") + block + lzo.END):

@@ -61,8 +61,18 @@ def test_num_values_must_match_the_footer(engine, delta):
     rng = np.random.default_rng(5)
     _, page = one_page(rng)
     status, _, _ = scan(engine, rng, [page, page], 18 + delta)
-    # The walk ends with the last value; bytes or pages after it are not read.
-    assert status == (0 if delta in (-18, -9) else BAD_COUNT)
+    assert status == (0 if delta == -18 else BAD_COUNT)  # an empty chunk may have any bytes
+
+
+def test_pages_must_fill_their_chunk(engine):
+    rng = np.random.default_rng(5)
+    _, page = one_page(rng)
+    empty = Page(INDEX_PAGE, rng.bytes(5), 0, 5, [], {})
+    assert scan(engine, rng, [page, empty], 9)[0] == 0
+    dictionary = dictionary_page(ColumnType(INT64), page.rows[:3], UNCOMPRESSED, rng)
+    assert scan(engine, rng, [page, dictionary], 9)[0] == BAD_PAGE
+    for behind in (b"\0", page.stored()[:-1], page):
+        assert scan(engine, rng, [page, behind], 9)[0] < 0
 
 
 @pytest.mark.parametrize("num_values", [-1, -(1 << 31), (1 << 31) - 1])

@@ -18,7 +18,7 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 from support.kernels.chunk_tables import DecodeRequest, chunk_table, make_chunks, page_locations, page_table
 from support.kernels.engines import CHECKED, ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer, with_slack
-from support.kernels.strategies import SEEDS, few
+from support.kernels.strategies import SEEDS
 from support.oracles.pages import (
     DICTIONARY_PAGE,
     INDEX_PAGE,
@@ -79,7 +79,6 @@ def chunk_of(seed):
     return chunk, b"7 bytes" + chunk.stored(), page_locations(page_table(chunk, 7))
 
 
-@few
 @given(seed=SEEDS, data=st.data(), gap=st.binary(max_size=5))
 def test_located_pages(seed, data, gap):
     """Some pages of a chunk, at any position: their rows of the page table equal those of the full walk."""

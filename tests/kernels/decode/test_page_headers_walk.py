@@ -22,7 +22,7 @@ from support.kernels.chunk_tables import (
 )
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import with_slack
-from support.kernels.strategies import SEEDS, few
+from support.kernels.strategies import SEEDS
 from support.oracles.pages import DICTIONARY_PAGE
 
 
@@ -216,7 +216,6 @@ def test_damaged_headers(engine):
             assert data_pages[:, t.P_NUM_VALUES].sum() == len(chunk.rows)
 
 
-@few
 @given(seed=SEEDS, count=st.integers(1, 4), gap=st.binary(max_size=3))
 def test_any_chunks(seed, count, gap):
     rng = np.random.default_rng(seed)

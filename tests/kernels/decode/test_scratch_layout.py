@@ -15,7 +15,7 @@ from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, 
 from numparq.kernels.status import BAD_DICTIONARY, BAD_RATIO
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import SEEDS, few
+from support.kernels.strategies import SEEDS
 from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
 
 MOST = (1 << 31) - 1
@@ -148,7 +148,6 @@ def test_impossible_compression_ratios_are_refused(engine):
     assert lay_out(engine, chunks, pages)[0] > 0
 
 
-@few
 @given(
     seed=SEEDS, num_chunks=st.integers(1, 5), num_pages=st.integers(0, 20), batch=st.sampled_from([0, 1, 99, 1 << 20])
 )

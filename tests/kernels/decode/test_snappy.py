@@ -12,7 +12,6 @@ from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_COMPRESSED_DATA
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer, with_slack
-from support.kernels.strategies import few
 from support.oracles import Damaged, snappy
 from support.oracles.hybrid_rle import uleb
 
@@ -156,7 +155,6 @@ def test_truncated_copy_offset(engine):
                 assert outcome == (BAD_COMPRESSED_DATA, 0)
 
 
-@few
 @given(data=st.data())
 def test_any_blocks(data):
     """Literals and copies in any order, and arbitrary bytes."""

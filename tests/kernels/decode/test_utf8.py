@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.status import BAD_UTF8
@@ -33,7 +33,6 @@ def compare(engine, strings, before=b""):
 
 
 @engines
-@settings(deadline=None, max_examples=30)
 @given(
     strings=st.lists(st.one_of(st.text().map(str.encode), st.binary(max_size=12)), max_size=6),
     before=st.binary(max_size=9),

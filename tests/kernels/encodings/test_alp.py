@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels import tables as t
@@ -148,6 +148,7 @@ def test_every_exponent_and_factor(engine, size):
             assert decode(engine, section, 5, size).rows == tuple(alp.decode(section, size, 5))
 
 
+@pytest.mark.quick_cases(3)
 @engines
 @pytest.mark.parametrize("log", range(3, 16))
 def test_every_vector_size(engine, log):
@@ -273,7 +274,6 @@ def test_encoded_pages(engine, size):
             check(engine, random_floats(rng, size, min(count, engine.size(2500))), size, rng)
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), size=st.sampled_from([4, 8]))
 def test_any_floats(data, size):
     bits = st.binary(min_size=size, max_size=size)

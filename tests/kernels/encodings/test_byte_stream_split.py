@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import COUNTS, few
+from support.kernels.strategies import COUNTS
 from support.oracles import delta
 
 
@@ -31,7 +31,6 @@ def test_byte_streams(engine, width):
             assert delta.join_byte_streams(written, width, stop - start) == each[start:stop]
 
 
-@few
 @given(data=st.data(), width=st.integers(1, 17))
 def test_any_values(data, width):
     values = data.draw(st.lists(st.binary(min_size=width, max_size=width), max_size=40))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
@@ -40,7 +40,6 @@ def test_numbers(engine, bits):
         check_numbers(engine, values, bits, start, stop, rng)
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), bits=st.sampled_from([32, 64]))
 def test_any_numbers(data, bits):
     number = st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)

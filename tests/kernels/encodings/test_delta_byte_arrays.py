@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import COUNTS, SEEDS, STRINGS, few, random_strings
+from support.kernels.strategies import COUNTS, SEEDS, STRINGS, random_strings
 from support.oracles import delta
 
 
@@ -60,7 +60,6 @@ def test_strings(engine):
             check_strings(engine, strings, start, stop, rng)
 
 
-@few
 @given(strings=STRINGS, seed=SEEDS, data=st.data())
 def test_any_strings(strings, seed, data):
     start = data.draw(st.integers(0, len(strings)))

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
@@ -15,7 +15,6 @@ from support.kernels.binary_values import lay_out_strings, random_strings
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import few
 from support.oracles import encoders
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33, 50)
@@ -173,7 +172,6 @@ def test_adversarial_collisions_end_the_attempt(engine):
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"a", b"a\0", b"ab" * 9, b"ab" * 9 + b"c"]))),
     st.integers(0, 20),
@@ -213,7 +211,6 @@ def test_no_reads_after_the_data():
         assert COMPILED.index_fixed(values, width, 50, table, 8, 50, 0, 0, dictionary, codes) > 0
 
 
-@few
 @given(values=st.lists(st.binary(min_size=3, max_size=3), max_size=40), room=st.integers(0, 20))
 def test_any_fixed_values(values, room):
     entries, codes = encoders.build_dictionary(values)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
@@ -104,7 +104,6 @@ def test_worst_case_fits_the_reserved_room(engine, bit_width):
         compare(engine, [k // run % 2 for k in range(len(values))], bit_width)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     bit_width=st.integers(0, 32),
     parts=st.lists(st.tuples(st.integers(0, (1 << 32) - 1), st.integers(1, 40)), max_size=12),

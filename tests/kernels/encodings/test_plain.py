@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.kernels.binary_values import lay_out_strings, random_strings
 from support.kernels.engines import COMPILED, ENGINES, engines
 from support.kernels.guard_pages import AVAILABLE, GuardPages
 from support.kernels.guarded_buffers import GuardedBuffer
-from support.kernels.strategies import few
 from support.oracles import encoders
 
 
@@ -39,7 +38,6 @@ def test_binary_values(engine, longest):
         compare(engine, values, start, stop, count)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.binary(max_size=70)), st.data(), st.integers(0, 1000))
 def test_any_binary_values(values, data, seed):
     start = data.draw(st.integers(0, len(values)))
@@ -84,7 +82,6 @@ def test_booleans(engine):
             assert end == len(out.array)
 
 
-@few
 @given(values=st.lists(st.integers(0, 1), max_size=70), start=st.integers(0, 9))
 def test_any_booleans(values, start):
     start = min(start, len(values))

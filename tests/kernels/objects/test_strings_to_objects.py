@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.errors import CorruptPageError
@@ -19,10 +19,8 @@ from numparq.kernels.compile.load import load_object
 from numparq.kernels.registry import KERNELS
 from numparq.to_pandas import objects
 from numparq.to_pandas import objects as kernel_objects
-from support.kernels.strategies import few
 
 
-@few
 @given(values=st.lists(st.none() | st.binary(max_size=40), max_size=30))
 def test_any_bytes_objects(values):
     assert kernel_objects.bytes_object_array(*packed(values), None).tolist() == values
@@ -156,7 +154,6 @@ def test_reference_count_of_none(mode):
     assert abs(sys.getrefcount(None) - before) < 400
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.text(), st.text("ab", max_size=40)), max_size=30))
 def test_any_strings(values):
     encoded = packed([None if value is None else value.encode() for value in values])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.format.thrift.layout import thrift_layout
@@ -122,7 +122,6 @@ def some_chunk(draw):
     return case, chunk, DecodeRequest(case.conversion, case.item, nulls, -1, start, stop)
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), few=st.booleans())
 def test_any_run_of_rows(data, few):
     case, chunk, request = some_chunk(data.draw)

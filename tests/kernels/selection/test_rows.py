@@ -13,7 +13,7 @@ from numparq.kernels import tables as t
 from numparq.kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer, random_bytes, with_slack
-from support.kernels.strategies import SEEDS, few
+from support.kernels.strategies import SEEDS
 from support.oracles import row_selection
 
 
@@ -56,7 +56,6 @@ def check_select(pages, ranges, first=0):
         assert len(runs) <= len(ranges) + len(pages)
 
 
-@few
 @given(
     sizes=st.lists(st.integers(0, 12), max_size=12),
     begin=st.integers(0, 9),
@@ -123,7 +122,6 @@ def draw_runs(draw, count):
     return found
 
 
-@few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
 def test_take_fixed_ranges(data, size, place, seed):
     count = data.draw(st.integers(0, 300))
@@ -174,7 +172,6 @@ def take_strings(engine, values, spans, start=0, seed=0):
     return [taken[first:last] for first, last in itertools.pairwise(ends)]
 
 
-@few
 @given(
     data=st.data(),
     start=st.integers(0, 30),
@@ -195,7 +192,6 @@ def test_take_empty_and_long_strings(engine):
     assert take_strings(engine, [], []) == []
 
 
-@few
 @given(mask=st.lists(st.booleans(), max_size=200))
 def test_mask_to_indices(mask):
     for engine in ENGINES:
@@ -206,7 +202,6 @@ def test_mask_to_indices(mask):
         assert out.array[:count].tolist() == [place for place, selected in enumerate(mask) if selected]
 
 
-@few
 @given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
 def test_take_fixed_indices(data, size, place, seed):
     """Items in any order, some repeated, after existing output; no other byte changes."""
@@ -226,7 +221,6 @@ def test_take_fixed_indices(data, size, place, seed):
         assert out.array[end:].tobytes() == before[end:]
 
 
-@few
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
 def test_take_binary_indices(data, values):
     """Strings in any order; negative indices give empty ones."""

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROJECT = Path(__file__).resolve().parents[3]
 SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # in the README
 BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
-FOLDERS = re.compile(r'"(rides|fares|events|large)"')  # folders: the JVM resolves paths from where it was started
+FOLDERS = re.compile(
+    r'"(rides|fares|events|large|checkpoint)"'
+)  # folders: the JVM resolves paths from where it was started
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -86,7 +88,8 @@ def ran(names, tmp_path):
 
 def others() -> list[str]:
     """Return the pages whose examples only have to run."""
-    return sorted(set(PAGES) - {"README.md", "spark-jobs.md", "spark-reading.md", "spark-writing.md", "optimizing.md"})
+    own = {"README.md", "spark-jobs.md", "spark-reading.md", "spark-streaming.md", "spark-writing.md", "optimizing.md"}
+    return sorted(set(PAGES) - own)
 
 
 @pytest.mark.parametrize("page", others())
@@ -106,6 +109,14 @@ def test_reading_page(ran, tmp_path):
 def test_writing_page(ran, tmp_path):
     ran("spark-writing.md")
     assert numparq.read_parquet(tmp_path / "fares", ["id"])["id"].sort_values().tolist() == list(range(100))
+
+
+@pytest.mark.skipif("spark-streaming.md" not in PAGES, reason="no such page")
+def test_streaming_page(ran, tmp_path):
+    ran("spark-streaming.md")
+    events, large = (numparq.read_parquet(tmp_path / name) for name in ("events", "large"))
+    assert len(large) == (events["amount"] > 500).sum() > 0
+    assert sorted(large["user"]) == sorted(events.loc[events["amount"] > 500, "user"])
 
 
 @pytest.mark.skipif("spark-jobs.md" not in PAGES, reason="no such page")
@@ -141,17 +152,19 @@ def test_readme_section(ran, tmp_path):
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
-def test_readme_demo_command(monkeypatch, capsys, spark):
+def test_readme_demo_command(monkeypatch, tmp_path, capsys, spark):
     """Uses fewer rows than the README, in the current session."""
     from numparq.cli import main
 
-    (command,) = re.findall(r"numparq (spark demo)", PAGES["README.md"])
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"numparq (spark demo)\n", PAGES["README.md"])
     assert main([*command.split(), "--files", "20", "--rows", "20000"]) == 0
     assert "look-up " in capsys.readouterr().out
+    assert len(numparq.read_parquet("events")) == 20000
 
 
 def test_demo_command_keeps_existing_data(tmp_path, capsys):
     from numparq.cli import main
 
-    assert main(["spark", "demo", "--keep", str(tmp_path)]) == 1
-    assert "the path already exists" in capsys.readouterr().err
+    assert main(["spark", "demo", str(tmp_path)]) == 1
+    assert f"{tmp_path} already exists; remove it" in capsys.readouterr().err

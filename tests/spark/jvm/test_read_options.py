@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,10 @@ def test_missing_path_is_refused(spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"collumns": "a"}, r"no option 'collumns' for reading; the options are:\n  columns: (?s:.*)storage\.<name>"),
+        (
+            {"collumns": "a"},
+            r"no option 'collumns' for reading; did you mean 'columns'\? the options are:(?s:.*)storage\.<name>",
+        ),
         ({"SPLITBYTES": "many"}, "the option 'splitBytes' must be a number of bytes, such as 67108864"),
         ({"rowsPerBatch": "0"}, "the option 'rowsPerBatch' must be a whole number of at least 1, not '0'"),
         ({"verifyCrc": "no"}, "the option 'verifyCrc' must be true or false, not 'no'"),
@@ -81,6 +86,86 @@ def test_batch_size_and_path_options(spark, stored_folder, frame):
     assert several.count() == 2000
     assert several.agg({"row": "sum"}).first()[0] == int(frame.row[:1000].sum() + frame.row[2000:].sum())
     assert load_numparq(spark, f"{stored_folder}/*.parquet", minSplits="5").rdd.getNumPartitions() >= 5
+
+
+OPTIONS = {
+    "basePath": lambda folder: (f"{folder}/year=2023", {"basePath": folder}),
+    "braces": lambda folder: (f"{folder}/year={{2023,2024}}", {"basePath": folder}),
+    "braces of files": lambda folder: (f"{folder}/year=2023/{{a,b}}.parquet", {"basePath": folder}),
+    "pathGlobFilter": lambda folder: (folder, {"pathGlobFilter": "{a,c}.parq*"}),
+    "recursiveFileLookup": lambda folder: (folder, {"recursiveFileLookup": "true"}),
+    "modifiedBefore": lambda folder: (folder, {"modifiedBefore": "2020-09-13T14:00:00", "timeZone": "Europe/Paris"}),
+    "modifiedAfter": lambda folder: (folder, {"modifiedAfter": "2020-09-13T14:00:00", "timeZone": "Europe/Paris"}),
+    "files of zero bytes": lambda folder: (folder, {"mergeSchema": "true", "ignoreMissingFiles": "false"}),
+}
+
+
+@pytest.fixture(scope="module")
+def years(frame, tmp_path_factory):
+    """Write partitions, files of two times, and files of zero bytes."""
+    folder = tmp_path_factory.mktemp("years")
+    for number, place in enumerate(("year=2023/a", "year=2023/b", "year=2024/a", "year=2025/c")):
+        path = folder / f"{place}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        numparq.to_parquet(frame[number * 100 : (number + 1) * 100][["row", "s"]], path, index=False)
+        os.utime(path, (1_600_000_000 - 10_000 * (number % 2),) * 2)
+        (path.parent / "0.parquet").touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_sparks_own_source(spark, years, name):
+    path, options = OPTIONS[name](years)
+    expected = spark.read.options(**options).parquet(path)
+    found = load_numparq(spark, path, **options)
+    assert found.schema == expected.schema
+    rows = sorted(expected.collect())
+    assert rows
+    assert sorted(found.collect()) == rows
+    given = {re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), each): text for each, text in options.items()}
+    arguments = {each: text for each, text in given.items() if each in ("base_path", "path_glob_filter")}
+    if name in ("basePath", "braces", "braces of files", "pathGlobFilter", "files of zero bytes"):
+        assert sorted(numparq.spark.read(spark, path, **arguments).collect()) == rows
+
+
+def test_modification_times_are_in_the_sessions_zone(spark, years):
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    try:
+        for bound in ("modifiedBefore", "modifiedAfter"):
+            expected = spark.read.option(bound, "2020-09-13T14:00:00").parquet(years).count()
+            argument = {bound.replace("B", "_b").replace("A", "_a"): "2020-09-13T14:00:00"}
+            assert numparq.spark.read(spark, years, **argument).count() == expected == 200
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_empty_folder_with_a_schema_is_an_empty_frame(spark, tmp_path):
+    (tmp_path / "zero.parquet").touch()
+    for folder in (tmp_path, tmp_path / "new"):
+        folder.mkdir(exist_ok=True)
+        expected = spark.read.schema("a int, b string").parquet(str(folder))
+        for found in (
+            spark.read.format("numparq").schema("a int, b string").load(str(folder)),
+            numparq.spark.read(spark, str(folder), schema="a int, b string", filters="a > 3"),
+        ):
+            assert found.schema == expected.schema
+            assert found.collect() == []
+        with pytest.raises(Exception, match=r"the directory has no Parquet files|zero bytes|0 bytes"):
+            load_numparq(spark, str(folder))
+
+
+def test_names_of_files_come_from_the_option_include(spark, years):
+    """Spark fills `input_file_name` and `_metadata` for its own sources only."""
+    found = load_numparq(spark, years, include="file")
+    assert {Path(row["file"]).name for row in found.select("file").distinct().collect()} == {
+        "a.parquet",
+        "b.parquet",
+        "c.parquet",
+    }
+    assert found.selectExpr("input_file_name() as name").distinct().collect()[0]["name"] == ""
+    with pytest.raises(Exception, match="_metadata"):
+        found.select("_metadata.file_path").collect()
 
 
 def test_damage_names_file_row_group_and_page(spark, stored_folder, tmp_path):
@@ -124,8 +209,18 @@ def test_parsed_json_options():
     assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
     with pytest.raises(ValueError, match="the path is missing"):
         parse_read_options({})
-    assert (
-        len({option.name for option in READ_OPTIONS})
-        == len({option.field for option in READ_OPTIONS})
-        == len(READ_OPTIONS)
+    assert len({option.name for option in READ_OPTIONS}) == len(READ_OPTIONS)
+
+
+def test_errors_begin_with_their_sentence(spark, registered, stored_folder, tmp_path):
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as raised:
+        load_numparq(spark, stored_folder, columns="row, none")
+    sentence = (
+        r"\[PYTHON_DATA_SOURCE_ERROR\] Failed to create Python data source instance: numparq\.errors\.SchemaError: "
     )
+    assert re.match(rf"{sentence}the option 'columns': .*no column 'none'", str(raised.value))
+    assert "\nTraceback (most recent call last):\n" in str(raised.value)
+    with pytest.raises(AnalysisException, match=r"data source writer: ValueError: numparq has no option 'compresion'"):
+        spark.range(1).write.format("numparq").mode("append").option("compresion", "a").save(str(tmp_path / "new"))

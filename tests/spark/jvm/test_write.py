@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas
+import pyarrow.parquet as pq
 import pytest
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -41,11 +42,13 @@ def ids(spark: Any, folder: Path) -> list[int]:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """Return the relative paths of files, without ``_SUCCESS``."""
+    paths = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if path != "_SUCCESS"]
 
 
 def is_clean(folder: Path) -> bool:
-    return not any(part[0] in "._" for path in folder.rglob("*") for part in path.relative_to(folder).parts)
+    return not any(part[0] in "._" for path in files(folder) for part in path.split("/"))
 
 
 def test_append_overwrite_and_empty_frames(numparq_spark, tmp_path):
@@ -78,6 +81,73 @@ def test_partition_columns_and_dynamic_overwrite(numparq_spark, tmp_path):
     save(only, folder, "overwrite", partitionColumns="Key")
     assert ids(numparq_spark, folder) == [100, 103]
     assert is_clean(folder)
+
+
+def test_setting_of_the_session_decides_what_overwrite_replaces(numparq_spark, tmp_path):
+    setting = "spark.sql.sources.partitionOverwriteMode"
+    folders = tmp_path / "ours", tmp_path / "native"
+    only = numbers(numparq_spark, 100, 104).where("Key = 1")
+
+    def overwrite(df: Any, **options: str) -> list[int]:
+        save(df, folders[0], "overwrite", partitionColumns="Key", **options)
+        df.write.mode("overwrite").options(**options).partitionBy("Key").parquet(str(folders[1]))
+        found = ids(numparq_spark, folders[0])
+        assert found == ids(numparq_spark, folders[1])
+        return found
+
+    overwrite(numbers(numparq_spark, 0, 9))
+    numparq_spark.conf.set(setting, "Dynamic")
+    try:
+        assert overwrite(only) == [0, 2, 3, 5, 6, 8, 100, 103]
+        assert overwrite(only.where("false")) == [0, 2, 3, 5, 6, 8, 100, 103]
+        assert overwrite(only, partitionOverwriteMode="static") == [100, 103]
+    finally:
+        numparq_spark.conf.unset(setting)
+    assert overwrite(numbers(numparq_spark, 0, 3)) == [0, 1, 2]
+
+
+def test_dataframes_outlive_overwrites_that_keep_replaced_files(numparq_spark, tmp_path):
+    folder = tmp_path / "data"
+    save(numbers(numparq_spark, 0, 9), folder)
+    before = numparq_spark.read.format("numparq").load(str(folder))
+    for start in (100, 200):
+        save(numbers(numparq_spark, start, start + 5), folder, "overwrite", keepReplaced="600")
+    assert sorted(row.id for row in before.collect()) == list(range(9))
+    assert ids(numparq_spark, folder) == list(range(200, 205))
+
+
+def test_success_file_is_written_as_by_spark(numparq_spark, tmp_path):
+    name = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+    ours, native, without = (tmp_path / each for each in ("ours", "native", "without"))
+    df = numbers(numparq_spark, 0, 9)
+    save(df, ours, partitionColumns="Key", maxRecordsPerFile=0, **{"parquet.compression": "gzip"})
+    df.write.partitionBy("Key").option("parquet.compression", "gzip").parquet(str(native))
+    assert {path.name for path in ours.iterdir()} == {
+        path.name for path in native.iterdir() if not path.name.endswith(".crc")
+    }
+    assert (ours / "_SUCCESS").read_bytes() == b""
+    save(df, without, **{name: "false"})
+    assert not (without / "_SUCCESS").exists()
+    (ours / "_SUCCESS").unlink()
+    with pytest.raises(Exception, match="raised on purpose"):
+        save(df.selectExpr("assert_true(id < 3, 'raised on purpose')", "id"), ours)
+    assert not (ours / "_SUCCESS").exists()
+
+
+def test_codec_of_the_session(numparq_spark, tmp_path):
+    """The session's setting counts where no option names a codec."""
+    name = "spark.sql.parquet.compression.codec"
+    before = numparq_spark.conf.get(name)
+    expected = {("zstd", None): "ZSTD", ("zstd", "gzip"): "GZIP", ("uncompressed", None): "UNCOMPRESSED"}
+    try:
+        for number, ((setting, option), codec) in enumerate(expected.items()):
+            numparq_spark.conf.set(name, setting)
+            writer = numparq_spark.range(10).coalesce(1).write.format("numparq").mode("append")
+            (writer if option is None else writer.option("compression", option)).save(str(tmp_path / str(number)))
+            (file,) = (tmp_path / str(number)).glob("*.parquet")
+            assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == codec
+    finally:
+        numparq_spark.conf.set(name, before)
 
 
 def test_options_reach_the_files(numparq_spark, tmp_path):

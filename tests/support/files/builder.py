@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from numparq.format.thrift.idl import idl_path
+from numparq.format.thrift.idl import idl_text
 
 MAGIC = b"PAR1"
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
@@ -44,7 +44,7 @@ def extended_idl() -> ModuleType:
     """Load the IDL with a field 900 and the extension field 32767 in every struct and union."""
     import thriftpy2
 
-    text = idl_path().read_text()
+    text = idl_text()
     text = re.sub(r"//.*", "", text)
     head, first, rest = text.partition("struct ")
     text = head + _FUTURE + re.sub(r"((?:struct|union) \w+ \{)", r"\1\n" + _FUTURE_FIELDS, first + rest)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import numparq
 from numparq.format.thrift.decode import read_record, root_record
@@ -157,6 +158,17 @@ def groups(*elements: dict) -> bytes:
         ]
 
     return one_column(change)
+
+
+def unreadable_variant() -> bytes:
+    """Write a VARIANT whose value is an object without its fields."""
+
+    def change(footer: Any) -> None:
+        footer.schema[1].logicalType = logical("VARIANT")["logicalType"]
+
+    fields = [pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")]
+    rows = pd.DataFrame({"v": [{"metadata": b"\1\0\0", "value": b"\2\1"}]})
+    return edit_footer(numparq.to_parquet(rows, schema={"v": pa.struct(fields)}, store_schema=False), change)
 
 
 def header(page: h.FilePage, **fields: Any) -> h.FilePage:
@@ -333,6 +345,7 @@ VIOLATIONS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
         lambda: groups({"name": "v", "num_children": 1, **logical("VARIANT")}, GROUP),
         {"schema-empty-group"},
     ),
+    "variant-values": (unreadable_variant, set()),
     "schema-names": (two_names, set()),
     "schema-list-legacy": (
         lambda: groups({"name": "l", "num_children": 1, **LIST}, {"name": "array", "repetition_type": h.REPEATED}),

@@ -66,6 +66,25 @@ def nulls(created_by: str | None, said: int = 0) -> bytes:
     return one([page], 4, created_by, repetition=h.OPTIONAL)
 
 
+def list_nulls(created_by: str | None, said: int = 2, null_count: int = 2) -> bytes:
+    """Build a repeated column of one entry and two empty lists, by a page of version 2."""
+    section = h.encode_indices([1, 0, 0], 1)
+    page = data_page_v2(3, said, h.encode_indices([0, 0, 0], 1) + section, encode_plain(h.INT64, [7]))
+    header = page.header.data_page_header_v2
+    header.repetition_levels_byte_length = header.definition_levels_byte_length - len(section)
+    header.definition_levels_byte_length = len(section)
+    statistics = extended_idl().Statistics(null_count=null_count)
+    return one([page], 3, created_by, repetition=h.REPEATED, statistics=statistics)
+
+
+def list_index_nulls(created_by: str | None) -> bytes:
+    """Build a column index with too few nulls of a list column."""
+    from .spec_violations import edit_footer, index_with, item
+
+    data = index_with("ColumnIndex", item(0, "null_counts", 1), column=3)
+    return edit_footer(data, lambda footer: setattr(footer, "created_by", created_by))
+
+
 def rows(created_by: str | None, said: int = 0) -> bytes:
     page = data_page_v2(3, 0, b"", encode_plain(h.INT64, [1, 2, 3]))
     page.header.data_page_header_v2.num_rows = said
@@ -76,6 +95,19 @@ def deltas(created_by: str | None) -> bytes:
     numbers = [0, 2**31 - 1, -(2**31), 2**31 - 1, -1, -(2**31), -(2**31), 7] * 40
     page = data_page(len(numbers), delta.encode(numbers, 64), DELTAS)
     return one([page], len(numbers), created_by, h.INT32)
+
+
+def array(created_by: str | None) -> bytes:
+    """Build lists [1, 2], none and [3, 4], the second with an entry for each of two elements, as a null ARRAY(2)."""
+    levels = h.encode_levels([0, 1, 0, 1, 0, 1]) + h.encode_levels([1, 1, 0, 0, 1, 1])
+    page = data_page(6, levels + encode_plain(h.INT64, [1, 2, 3, 4]))
+    return one([page], 3, created_by, repetition=h.REPEATED, num_values=6)
+
+
+def padding(created_by: str | None) -> bytes:
+    """Add eight zero bytes to the values of a page."""
+    stats = extended_idl().Statistics(null_count=0, min_value=struct.pack("<q", 7), max_value=struct.pack("<q", 9))
+    return one([data_page(3, encode_plain(h.INT64, [7, 8, 9]) + bytes(8))], 3, created_by, statistics=stats)
 
 
 def checksum(created_by: str | None) -> bytes:
@@ -174,8 +206,25 @@ QUIRKS: dict[str, tuple[Callable[[str | None], bytes], str, set[str]]] = {
     "writer-converted": (converted, PARQUET_CPP, {"thrift-enum"}),
     "writer-variant": (shredded, "DuckDB version v1.5.1 (build 0)", {"schema-variant"}),
     "writer-null-count": (nulls, "parquet-cpp-arrow version 11.0.0", {"page-null-count"}),
+    "writer-list-page-nulls": (
+        lambda created_by: list_nulls(created_by, said=0),
+        "parquet-cpp-arrow version 25.0.1",
+        {"page-null-count"},
+    ),
+    "writer-list-nulls": (
+        lambda created_by: list_nulls(created_by, null_count=1),
+        "parquet-cpp-arrow version 25.0.1",
+        {"stats-null-count"},
+    ),
+    "writer-list-index-nulls": (
+        list_index_nulls,
+        "parquet-cpp-arrow version 25.0.1",
+        {"column-index-null-counts"},
+    ),
     "writer-row-count": (rows, "parquet-go version latest", {"page-row-count"}),
     "writer-deltas": (deltas, "DuckDB version v1.4.0 (build 0)", {"page-deltas"}),
+    "writer-array": (array, "DuckDB version v2.0.0 (build 0)", {"page-levels"}),
+    "writer-padding": (padding, "fastparquet-python version 2026.9.0 (build 0)", {"page-bytes"}),
     "writer-checksum": (checksum, "Parquet.jl 0.6.0", {"page-crc"}),
     "writer-level-bits": (
         level_bits,

@@ -55,7 +55,7 @@ def _run(count: int, value: int) -> bytes:
     return out + bytes([head, value])
 
 
-def _nulls(count: int) -> bytes:
+def nulls(count: int) -> bytes:
     section = _run(count, 0)
     return struct.pack("<I", len(section)) + section
 
@@ -140,7 +140,7 @@ OVERSIZED: dict[str, Callable[[], bytes]] = {
     "many row groups of many rows, and no columns": lambda: build_file([2**47] * 20_000, [], num_rows=0).stored(),
     "many rows in the page too": lambda: _one([data_page(MOST, BODY)], MOST).stored(),
     "many rows of version 2": lambda: _one([data_page_v2(MOST, 0, b"", BODY)], MOST).stored(),
-    "many rows by levels": lambda: _one([data_page(MOST, _nulls(100) + BODY)], MOST, INT64, OPTIONAL).stored(),
+    "many rows by levels": lambda: _one([data_page(MOST, nulls(100) + BODY)], MOST, INT64, OPTIONAL).stored(),
     "many strings": lambda: _one([data_page(MOST, BODY)], MOST, BYTE_ARRAY, element=UTF8).stored(),
     "many indices": lambda: _one(
         [dictionary_page(1, BODY[:8]), data_page(MOST, b"\x00" + _run(100, 0), RLE_DICTIONARY)], MOST
@@ -266,8 +266,8 @@ def _long_levels(length: int) -> FilePage:
 
 # Files that are what they say, and too large for the memory that a test allows.
 OVERSIZED_SLOW: dict[str, Callable[[], bytes]] = {
-    "nulls": lambda: _one([data_page(MOST, _nulls(MOST))], MOST, INT64, OPTIONAL).stored(),
-    "null strings": lambda: _one([data_page(MOST, _nulls(MOST))], MOST, BYTE_ARRAY, OPTIONAL, element=UTF8).stored(),
+    "nulls": lambda: _one([data_page(MOST, nulls(MOST))], MOST, INT64, OPTIONAL).stored(),
+    "null strings": lambda: _one([data_page(MOST, nulls(MOST))], MOST, BYTE_ARRAY, OPTIONAL, element=UTF8).stored(),
     "one number": lambda: _one(
         [dictionary_page(1, BODY[:8]), data_page(MOST, b"\x00" + _run(MOST, 0)[:-1], RLE_DICTIONARY)], MOST
     ).stored(),

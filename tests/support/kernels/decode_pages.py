@@ -248,16 +248,18 @@ def _decode_entries(run: ChunkDecode) -> tuple[np.ndarray, np.ndarray] | None:
     if not run.decompress(0, 1):
         return None
     compressed, count, size = bool(page[t.P_IS_COMPRESSED]), int(page[t.P_NUM_VALUES]), int(page[t.P_UNCOMPRESSED])
-    if page[t.P_ENCODING] not in (enums.PLAIN, enums.PLAIN_DICTIONARY) or 4 * count > size:
+    if 4 * count > size:
         run.failure = DecodeOutcome(BAD_DICTIONARY, 0)
         return None
     offsets, entries = run.buffer(count + 1, "i8"), run.buffer(size + t.SLACK)
-    start = int(page[t.P_SCRATCH if compressed else t.P_BODY])
-    data = run.decompressed if compressed else run.raw
-    status = run.engine.decode_plain_binary(data, start, start + size, count, offsets, entries)
+    offsets[0], state = 0, run.buffer(STATE_FIELDS, "i8")
+    state[:] = 0
+    decompressed = run.decompressed if compressed else run.raw
+    status = run.engine.decode_binary_dictionaries(
+        run.chunks, run.pages.reshape(-1), 0, 1, run.raw, decompressed, offsets, entries, state
+    )
     if status < 0:
         run.failure = DecodeOutcome(status, 0)
         return None
-    assert offsets[count] == status
-    run.chunks[t.C_DICTIONARY_SIZE] = count
+    assert (run.chunks[t.C_DICTIONARY], run.chunks[t.C_DICTIONARY_SIZE]) == (0, count)
     return offsets, entries

@@ -59,7 +59,7 @@ class PackageCopy:
         for name in ("__init__.py", "groups.py", "memory.py", "registry.py", "status.py"):
             shutil.copy(PACKAGE / "kernels" / name, copy / name)
         (root / "numparq" / "util").mkdir()
-        for name in ("errors.py", "util/__init__.py", "util/disk_cache.py"):
+        for name in ("errors.py", "util/__init__.py", "util/disk_cache.py", "util/regular_file.py"):
             shutil.copy(PACKAGE / name, root / "numparq" / name)
         (root / "numparq" / "__init__.py").write_text("")
         text, count = re.subn(r"(?ms)^GROUPS: .*?^}\n", GROUPS, (copy / "groups.py").read_text())
@@ -72,7 +72,7 @@ class PackageCopy:
         text = FACTOR.format(factor=factor, term=term)
         (self.root / "numparq" / "kernels" / "factor.py").write_text(text)
 
-    def start(self, program: str = RUN, **environment: str) -> subprocess.Popen:
+    def start(self, program: str = RUN, stderr: int = subprocess.PIPE, **environment: str) -> subprocess.Popen:
         known = {name: value for name, value in os.environ.items() if not name.startswith(("NUMPARQ_", "NUMBA_"))}
         settings = {
             "PYTHONPATH": str(self.root),
@@ -80,9 +80,13 @@ class PackageCopy:
             "NUMPARQ_BUILD_PROCESSES": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
-            [sys.executable, "-c", program], cwd=self.root, env=known | settings | environment, text=True, **pipes
+            [sys.executable, "-c", program],
+            cwd=self.root,
+            env=known | settings | environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
         )
 
     def run(self, program: str = RUN, **environment: str) -> tuple[str, str]:

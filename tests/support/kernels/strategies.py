@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 COUNTS = (0, 1, 2, 32, 33, 34, 128, 129, 130, 160, 161, 257, 1000)
@@ -40,7 +39,6 @@ def random_strings(rng: np.random.Generator, count: int) -> list[bytes]:
 
 
 SEEDS = st.integers(0, (1 << 32) - 1)
-few = settings(deadline=None, max_examples=60)
 STRINGS = st.lists(
     st.one_of(st.binary(max_size=20), st.sampled_from([b"", b"a", b"ab" * 9, b"ab" * 9 + b"c"])), max_size=40
 )

@@ -136,6 +136,8 @@ def decode_length(data: bytes, most: int) -> list[bytes]:
             raise Damaged("a length")
         values.append(data[pos : pos + length])
         pos += length
+    if pos < len(data):
+        raise Damaged("bytes follow the last string")
     return values
 
 
@@ -204,7 +206,7 @@ def encode_values(column: ColumnType, present: Sequence[Value], encoding: int, r
 
 
 def decode_values(column: ColumnType, data: bytes, encoding: int, most: int) -> list[Value]:
-    """Decode a section in one of `ENCODING_PHYSICAL_TYPES`, which may include values of nulls."""
+    """Decode a section in one of `ENCODING_PHYSICAL_TYPES`."""
     if encoding == BYTE_STREAM_SPLIT:
         return list(join_byte_streams(data, column.size, most))
     if encoding == ALP:
@@ -216,5 +218,7 @@ def decode_values(column: ColumnType, data: bytes, encoding: int, most: int) -> 
         if column.physical == FIXED_LEN_BYTE_ARRAY and any(len(string) != column.length for string in strings):
             raise Damaged("a value of another length")
         return list(strings)
-    numbers, _ = decode(data, 8 * column.size, most)
+    numbers, pos = decode(data, 8 * column.size, most)
+    if pos < len(data):
+        raise Damaged("bytes follow the last number")
     return [number.to_bytes(column.size, "little", signed=True) for number in numbers]

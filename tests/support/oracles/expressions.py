@@ -23,6 +23,9 @@ def truth(expression: Any, row: Mapping[Any, Any], meaning: Callable[[Any, Any],
         found = [truth(part, row, meaning) for part in expression.parts]
         decisive = kind == "Or"
         return decisive if decisive in found else None if None in found else not decisive
+    if type(expression.operand).__name__ == "OtherColumn":
+        other = row[expression.operand.name]
+        return None if other is None else predicate_truth(expression, row[expression.name], lambda column: other)
     return predicate_truth(expression, row[expression.name], lambda literal: meaning(expression.name, literal))
 
 
@@ -33,6 +36,8 @@ def predicate_truth(test: Any, value: Any, meaning: Callable[[Any], Any]) -> boo
         return value is not None
     if value is None:
         return None
+    if test.op == "is nan":
+        return value != value
     if test.op == "contains":
         return any(element is not None and element == meaning(test.operand) for element in value)
     if test.op == "in":

@@ -1,7 +1,8 @@
 """The RLE / bit-packed hybrid and the deprecated BIT_PACKED encoding (Encodings.md).
 
-Runs are ``("rle", value, count)`` and ``("packed", values)``. Decoders accept runs longer than needed and a last
-bit-packed run without padding; they refuse empty runs.
+Runs are ``("rle", value, count)`` and ``("packed", values)``. Decoders accept a last bit-packed run without padding
+(polars before 0.20.6) or with too much of it (DuckDB); they refuse empty runs, repeated values beyond the count, and
+bytes after the last run.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def encode(runs: Sequence[Run], width: int) -> bytes:
 
 
 def decode(data: bytes, width: int, count: int) -> list[int]:
-    """Decode `count` values."""
+    """Decode `count` values, which take all of the bytes."""
     out: list[int] = []
     pos = 0
     while len(out) < count:
@@ -93,15 +94,17 @@ def decode(data: bytes, width: int, count: int) -> list[int]:
             pos += header // 2 * width
         else:
             size = (width + 7) // 8
-            if len(data) - pos < size:
+            if len(data) - pos < size or header // 2 > left:
                 raise Damaged("repeated value")
-            out += [int.from_bytes(data[pos : pos + size], "little")] * min(header // 2, left)
+            out += [int.from_bytes(data[pos : pos + size], "little")] * (header // 2)
             pos += size
+    if pos < len(data):
+        raise Damaged("bytes follow the last run")
     return out
 
 
 def random_runs(rng: np.random.Generator, values: Sequence[int], width: int) -> list[Run]:
-    """Split values into random runs; the last may be longer than the values."""
+    """Split values into random runs; padding of the last may be longer than needed."""
     return list(_random_runs(rng, list(values), width))
 
 
@@ -116,8 +119,7 @@ def _random_runs(rng: np.random.Generator, values: list[int], width: int) -> Ite
         if rng.random() < (0.9 if same >= 8 else 0.15):
             count = int(rng.integers(1, min(same, longest) + 1)) if rng.random() < 0.5 else same
             pos += count
-            beyond = int(rng.choice([0, 1, 1000, (1 << 31) - 1 - count])) if pos == len(values) else 0
-            yield "rle", values[pos - 1], count + beyond
+            yield "rle", values[pos - 1], count
         else:
             groups = int(rng.integers(1, longest // 8 + 2))
             part = values[pos : pos + 8 * groups]

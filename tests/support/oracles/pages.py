@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -26,9 +27,9 @@ Row = Value | None
 def idl() -> ModuleType:
     import thriftpy2
 
-    from numparq.format.thrift.idl import idl_path
+    from numparq.format.thrift.idl import idl_text
 
-    return thriftpy2.load(str(idl_path()), module_name="twins_parquet_thrift")
+    return thriftpy2.load_fp(io.StringIO(idl_text()), module_name="twins_parquet_thrift")
 
 
 def to_bytes(struct_: Any) -> bytes:
@@ -191,7 +192,10 @@ def _compressed(data: bytes, codec: int, rng: np.random.Generator) -> bytes:
 def read_dictionary(column: ColumnType, page: Page, codec: int) -> list[Value]:
     if page.more["encoding"] not in (PLAIN, PLAIN_DICTIONARY):
         raise Damaged("an encoding that dictionary pages do not have")
-    return decode_plain(column, _decompressed(page.body, page.uncompressed, codec), page.num_values)
+    data = _decompressed(page.body, page.uncompressed, codec)
+    if data and not page.num_values:
+        raise Damaged("bytes without a value")
+    return decode_plain(column, data, page.num_values)
 
 
 def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Value] | None) -> list[Row]:
@@ -203,7 +207,8 @@ def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Valu
     if page.type == DATA_PAGE_V2:
         size = more["definition_levels_byte_length"]
         skipped = more["repetition_levels_byte_length"]
-        definition, body = body[skipped : skipped + size], body[skipped + size :]
+        definition, absent, body = body[skipped : skipped + size], body[:skipped], body[skipped + size :]
+        _check_zero_levels([absent, *([] if column.optional else [definition])], page.num_values)
         if more["is_compressed"] is not False and body:
             body = _decompressed(body, page.uncompressed - size - skipped, codec)
     else:
@@ -223,6 +228,19 @@ def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Valu
         raise Damaged("the number of nulls")
     values = iter(_decode_values(column, body, more["encoding"], levels.count(1), entries, page.num_values))
     return [next(values) if level else None for level in levels]
+
+
+def _check_zero_levels(sections: list[bytes], count: int) -> None:
+    """Check levels of zero bits, which the schema makes superfluous."""
+    for section in filter(None, sections):
+        hybrid_rle.decode(section, 0, count)
+
+
+def _split_booleans(data: bytes, count: int) -> bytes:
+    section, rest = _split_levels(data, count, RLE) if count else (b"", b"")
+    if rest:
+        raise Damaged("bytes follow the booleans")
+    return section
 
 
 def _split_levels(body: bytes, count: int, encoding: int) -> tuple[bytes, bytes]:
@@ -246,14 +264,13 @@ def _decode_values(
         return decode_plain(column, data, count)
     if encoding in delta.ENCODINGS.get(column.physical, ()):
         values = delta.decode_values(column, data, encoding, most) if data else []
-        if len(values) < count:
-            raise Damaged("too few values")
+        if count and len(values) != count:
+            raise Damaged("the number of values")
         return values[:count]
     if encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) and (encoding != RLE or column.physical != BOOLEAN):
         raise Damaged("an encoding that is not read")
     if encoding == RLE:
-        section, _ = _split_levels(data, count, RLE) if count else (b"", b"")
-        bits = hybrid_rle.decode(section, 1, count)
+        bits = hybrid_rle.decode(_split_booleans(data, count), 1, count)
         if any(bit > 1 for bit in bits):
             raise Damaged("a boolean")
         return [bit == 1 for bit in bits]

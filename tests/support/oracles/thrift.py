@@ -172,7 +172,9 @@ class StructReader:
             if kind in self.unions:
                 found.clear()
             spec = kind.thrift_spec.get(last)
-            boolean = spec is not None and wire in (TRUE, FALSE) and WIRE[spec[0]] in (TRUE, I32)  # 0 or 1 in an enum
+            # fastparquet writes a bool for the repetition type.
+            may_be_bool = spec is not None and (WIRE[spec[0]] == TRUE or spec[1] == "repetition_type")
+            boolean = may_be_bool and wire in (TRUE, FALSE)
             if spec is None or not (WIRE[spec[0]] == wire or boolean):
                 self.skip(wire, 0, in_list=False)
                 continue

@@ -11,9 +11,10 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
+import numparq  # noqa: E402
+from numparq.errors import SchemaError  # noqa: E402
 from numparq.spark.optimization import optimize, run  # noqa: E402
-from numparq.tools.optimize.key_values import files_of_hybrid_calendar, merge_key_values  # noqa: E402
+from numparq.tools.optimize.key_values import merge_key_values  # noqa: E402
 from numparq.tools.optimize.layout import TargetLayout  # noqa: E402
 from numparq.tools.optimize.rewrite_plan import plan_rewrite  # noqa: E402
 
@@ -118,23 +119,19 @@ def test_conflicting_spark_row_metadata_is_dropped(tmp_path, other):
 
 
 @pytest.mark.parametrize(
-    ("keys", "after", "old"),
+    ("keys", "after"),
     [
-        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0"}, {}], {VERSION: b"3.5.0"}, 0),
-        ([{VERSION: "2.4.8"}, {VERSION: "2.4.0"}], {VERSION: b"2.4.0"}, 0),
-        ([{VERSION: "3.5.0", OLD_DATES: "", ZONE: "UTC"}] * 2, {VERSION: b"3.5.0", OLD_DATES: b"", ZONE: b"UTC"}, 0),
-        ([{VERSION: "2.4.8"}, {VERSION: "4.0.0"}], {VERSION: b"4.0.0"}, 1),
-        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0", OLD_DATES: ""}], {VERSION: b"4.0.0"}, 1),
-        ([{VERSION: "3.5.0"}, {VERSION: "3.5.0", OLD_INT96: ""}], {VERSION: b"3.5.0"}, 1),
-        ([{VERSION: "3.0.1"}, {VERSION: "3.5.0"}], {VERSION: b"3.5.0"}, 1),
-        ([{VERSION: "2.4.8"}, {}], {}, 1),
-        ([{VERSION: "2.4.8"}, {VERSION: "2.4.8", ZONE: "Asia/Tokyo"}], {}, 2),
+        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0"}, {}], {VERSION: b"3.5.0"}),
+        ([{VERSION: "2.4.8"}, {VERSION: "2.4.0"}], {VERSION: b"3.1.0"}),
+        ([{VERSION: "3.5.0", OLD_DATES: "", ZONE: "UTC"}] * 2, {VERSION: b"3.5.0"}),
+        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0", OLD_DATES: ""}], {VERSION: b"3.5.0"}),
+        ([{VERSION: "4.0.0"}, {VERSION: "3.5.0", OLD_INT96: ""}], {VERSION: b"3.5.0"}),
+        ([{VERSION: "3.0.1"}, {VERSION: "3.5.0"}], {VERSION: b"3.1.0"}),
+        ([{VERSION: "2.4.8", ZONE: "Asia/Tokyo"}, {}], {VERSION: b"3.1.0"}),
     ],
 )
-def test_spark_calendar_keys_are_merged(tmp_path, keys, after, old):
-    found = write_and_plan(tmp_path, *keys)
-    assert merge_key_values(found, ("a",)) == after
-    assert len(files_of_hybrid_calendar(found)) == old
+def test_spark_keys_tell_of_todays_calendar(tmp_path, keys, after):
+    assert merge_key_values(write_and_plan(tmp_path, *keys), ("a",)) == after
 
 
 def test_files_without_rows_do_not_count(tmp_path):
@@ -143,38 +140,20 @@ def test_files_without_rows_do_not_count(tmp_path):
         pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}), tmp_path / "1.parquet"
     )
     found = [file for one in plan_rewrite(tmp_path, TargetLayout(), force=True).folders for file in one.files]
-    assert files_of_hybrid_calendar(found) == []
     assert merge_key_values(found, ("a",)) == {VERSION: b"4.0.0"}
 
 
-@pytest.mark.parametrize(
-    ("day", "moment", "refused"),
-    [
-        (-141_427, -2_208_988_800_000_000, ""),
-        (-141_428, 0, "'day'"),
-        (0, -2_208_988_800_000_001, "'moments'"),
-    ],
-)
-def test_old_calendar_dates_are_not_merged_with_new(tmp_path, monkeypatch, day, moment, refused):
-    """A file whose days are equal in both calendars is merged with files of the other calendar."""
+def test_files_of_both_calendars_are_merged_as_read(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
-    old = {
-        "day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
-        "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us"))),
+    columns = {
+        "day": pa.array([0, None, -171_604], pa.int32()).cast(pa.date32()),
+        "moments": pa.array([[0], None, [None, -(10**16)]], pa.list_(pa.timestamp("us", "UTC"))),
     }
-    new = {
-        "day": pa.array([-200_000], pa.int32()).cast(pa.date32()),
-        "moments": pa.array([[-(10**16)]], pa.list_(pa.timestamp("us"))),
-    }
-    for name, columns, version in (("old", old, "2.4.8"), ("new", new, "4.0.0")):
+    for name, version in (("new", "4.0.0"), ("old", "2.4.8")):
         pq.write_table(pa.table(columns).replace_schema_metadata({VERSION: version}), tmp_path / f"{name}.parquet")
-    before = sorted(os.listdir(tmp_path))
-    if refused:
-        with pytest.raises(UnsupportedError, match=rf"old calendar.*old\.parquet', row group 0, column {refused}"):
-            optimize.optimize(None, tmp_path)
-        assert sorted(os.listdir(tmp_path)) == before
-        return
+    before = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")
+    assert before["day"][2] != before["day"][5]
     assert optimize.optimize(None, tmp_path).status == "done"
     (name,) = os.listdir(tmp_path)
-    assert pq.read_metadata(tmp_path / name).metadata[VERSION.encode()] == b"4.0.0"
-    assert pq.read_table(tmp_path / name).num_rows == 4
+    assert pq.read_metadata(tmp_path / name).metadata[VERSION.encode()] == b"3.1.0"
+    assert numparq.read_parquet(tmp_path, dtype_backend="pyarrow").equals(before)

@@ -158,3 +158,17 @@ def test_output_schema_keeps_metadata(tmp_path):
             writer.write(frame.astype({"a": "str"}), index=False)
     got = numparq.read_parquet(tmp_path / "new.parquet")
     pd.testing.assert_frame_equal(got, pd.concat([frame, frame], ignore_index=True))
+
+
+def test_files_of_zero_bytes_are_left_alone(tmp_path):
+    """Hadoop's committers and killed writers leave them; a read finds no rows in them."""
+    folder = tmp_path / "k=1"
+    folder.mkdir()
+    for number in range(2):
+        numparq.to_parquet(pd.DataFrame({"a": [number]}), folder / f"{number}.parquet")
+    (folder / "empty.parquet").touch()
+    plan = plan_rewrite(tmp_path, TargetLayout(), force=True)
+    assert [os.path.basename(file.file.path) for one in plan.folders for file in one.files] == [
+        "0.parquet",
+        "1.parquet",
+    ]

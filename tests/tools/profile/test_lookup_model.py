@@ -74,6 +74,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_lookup_reads_equal_expected_reads(tmp_path: Path, layout: str) -> None:
     parts = LAYOUTS[layout]()

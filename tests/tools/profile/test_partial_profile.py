@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
@@ -102,7 +102,6 @@ def hashes(seed: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
 
 
-@settings(max_examples=40, deadline=None)
 @given(sizes=st.lists(st.integers(0, 1500), min_size=1, max_size=6), seed=st.integers(0, 99))
 def test_sketches_are_independent_of_order(sizes: list[int], seed: int) -> None:
     everything = hashes(seed, 2000)

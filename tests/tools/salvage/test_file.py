@@ -15,7 +15,9 @@ from numparq.tools.salvage.file import salvage
 from numparq.tools.verify.file import check_file
 from support.files import builder as h
 from support.files.builder import FileColumn, data_page, encode_plain
+from support.files.page_damage import footer_of, footer_start
 from support.files.spec_violations import handmade_file, sound_file
+from support.files.writer_quirks import list_nulls
 from support.hostile.byte_damage import flipped_bytes
 
 ROWS = 40  # per row group
@@ -83,6 +85,7 @@ def check(path, report, expected):
 # --- truncated files --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_truncated_near_row_group_ends(tmp_path, name):
     data, schema = write_file(3 * ROWS, name), write_file(20, name)
@@ -99,6 +102,7 @@ def test_truncated_near_row_group_ends(tmp_path, name):
         assert cut not in ends or not report.lost
 
 
+@pytest.mark.slow
 def test_truncated_at_every_byte(tmp_path):
     rows = pd.DataFrame({"a": np.arange(6), "b": [f"value {i}" for i in range(6)], "c": [[i] * 2 for i in range(6)]})
     data = numparq.to_parquet(rows, row_group_size=3, use_dictionary=False)
@@ -113,6 +117,32 @@ def test_truncated_at_every_byte(tmp_path):
             assert report.num_rows == 3 * whole
             assert whole
             pd.testing.assert_frame_equal(numparq.read_parquet(path).reset_index(drop=True), rows[: 3 * whole])
+
+
+def test_chunk_without_metadata(tmp_path):
+    """The codec of the new file is that of the first column chunk that has metadata."""
+    data = write_file(2 * ROWS, "zstd")
+    footer = footer_of(data)
+    footer.row_groups[0].columns[0].meta_data = None
+    report, path = salvage_bytes(tmp_path, h.with_footer(data[: footer_start(data)], footer))
+    assert report.num_rows == ROWS
+    assert len(numparq.read_parquet(path)) == ROWS
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_chunk_that_its_pages_do_not_fill(tmp_path, checksums):
+    """Nothing is lost if a checksum confirms the last page, and else that page."""
+    data = numparq.to_parquet(
+        frame(ROWS)[["i"]],
+        use_dictionary=False,
+        max_rows_per_page=16,
+        write_page_index=False,
+        write_page_checksum=checksums,
+    )
+    footer = footer_of(data)
+    footer.row_groups[0].columns[0].meta_data.total_compressed_size += 7
+    report, path = salvage_bytes(tmp_path, h.with_footer(data[: footer_start(data)] + bytes(7), footer))
+    assert report.num_rows == len(numparq.read_parquet(path)) == (ROWS if checksums else 32)
 
 
 WRITERS = ("pyarrow", "pyarrow v2", "polars", "duckdb")
@@ -327,15 +357,21 @@ def test_rows_outside_damaged_pages_are_saved(tmp_path):
     assert [line for line in report.lost if "'st.y.list.element'" in line or "'st'" in line]
 
 
-def test_row_groups_with_damaged_pages_are_dropped(tmp_path, monkeypatch):
-    """When the remaining rows cannot be rewritten in their original types."""
-    monkeypatch.setattr("numparq.tools.salvage.damaged_pages.rewrite_rows", lambda name, out: None)
-    report, path = salvage_bytes(tmp_path, one_damaged_page("version 2"))
-    rows = expected_rows(3 * ROWS)
-    check(path, report, pd.concat([rows[:ROWS], rows[2 * ROWS :]], ignore_index=True))
-    (lost,) = report.lost
-    assert "row group 1 with 40 rows" in lost
-    assert "the checksum in the header" in lost
+def test_stored_types_change_where_else_rows_were_lost(tmp_path):
+    """Required columns of another writer become optional; the report names them."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
+    table = pa.table({"a": np.arange(5000), "b": [str(i) for i in range(5000)]}, schema)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, data_page_size=4000, write_batch_size=500, use_dictionary=False, compression="none")
+    data = bytearray(buffer.getvalue())
+    data[data.index(b"2500\x04") - 1] = 99  # the length of a string
+    skipped = numparq.read_parquet(bytes(data), on_error="skip")
+    report, path = salvage_bytes(tmp_path, bytes(data))
+    pd.testing.assert_frame_equal(numparq.read_parquet(path), skipped.reset_index(drop=True))
+    assert report.kept == ["the rows that are intact in all columns, rewritten, with other stored types of 'a'"]
 
 
 def test_physical_types_are_not_changed(tmp_path):
@@ -399,7 +435,7 @@ def test_flipped_bytes_never_change_rows(tmp_path, part):
 def test_existing_output_is_not_overwritten(tmp_path):
     (tmp_path / "damaged").write_bytes(sound_file())
     (tmp_path / "out").write_bytes(b"precious")
-    with pytest.raises(FileExistsError, match="out exists already"):
+    with pytest.raises(FileExistsError, match=r"the file exists; force=True \(--force\) replaces it"):
         salvage(tmp_path / "damaged", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == b"precious"
     with pytest.raises(ValueError, match="never changed"):
@@ -435,7 +471,7 @@ def test_salvage_command(tmp_path, capsys):
     assert main([*words, "--schema", str(tmp_path / "schema")]) == 1
     assert capsys.readouterr().out.startswith(f"saved {ROWS} rows in 1 row group\nkept: ")
     assert main(words) == 2
-    assert "out exists already" in capsys.readouterr().err
+    assert "out: the file exists; force=True (--force) replaces it" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema"), "--force"]) == 1
     assert main(["salvage", str(tmp_path / "schema"), str(tmp_path / "other")]) == 0
 
@@ -446,3 +482,13 @@ def test_single_column_needs_no_row_group_size(tmp_path):
     report, path = salvage_bytes(tmp_path, data[:-9], data)
     assert report.num_rows == 12
     assert numparq.read_parquet(path)["a"].tolist() == numparq.read_parquet(data)["a"].tolist()
+
+
+def test_nulls_of_lists_that_a_page_header_does_not_count(tmp_path):
+    """Arrow before 26.0 counts too few nulls of lists: the page belongs to the column all the same."""
+    sound = list_nulls("parquet-cpp-arrow version 25.0.1", said=0)
+    (tmp_path / "sound").write_bytes(sound)
+    (tmp_path / "damaged").write_bytes(sound[: footer_start(sound)])
+    assert salvage(tmp_path / "damaged", tmp_path / "saved", tmp_path / "sound").num_rows == 3
+    for way in (sound, tmp_path / "saved"):
+        assert [list(value) for value in numparq.read_parquet(way)["a"]] == [[7], [], []]

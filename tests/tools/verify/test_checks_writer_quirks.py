@@ -44,6 +44,7 @@ LATER = {
     "writer-prefixes": "parquet-mr version 1.8.0",
     "writer-row-count": "parquet-cpp-arrow version 12.0.0",
     "writer-null-count": "parquet-cpp-arrow version 12.0.0",
+    "writer-list-nulls": "parquet-cpp-arrow version 26.0.0",
     "writer-compressed": "parquet-cpp-arrow version 3.0.0",
 }
 
@@ -125,6 +126,10 @@ def test_uncounted_nulls_of_parquet_java():
 
 
 def test_other_wrong_counts_are_errors():
+    arrow = "parquet-cpp-arrow version 25.0.1"
+    assert checks(faults.list_nulls(arrow)) == set()
+    assert checks(faults.list_nulls(arrow, said=3)) == {"page-null-count"}
+    assert checks(faults.list_nulls(arrow, null_count=3)) == {"stats-null-count"}
     assert checks(faults.rows("parquet-go version latest", said=2)) == {"page-row-count"}
     assert checks(faults.shredded("DuckDB version v1.4.0", OPTIONAL, REQUIRED)) == {"schema-variant"}
     assert checks(faults.shredded("DuckDB version v1.4.0", REQUIRED, REQUIRED)) == set()

@@ -1,30 +1,30 @@
-"""Translate arguments of pyarrow's `read_table`, `to_pandas` and `write_table` to numparq's."""
+"""Arguments of pyarrow and pandas that numparq names otherwise, as translations and as advice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numparq.errors import UnsupportedError
 
-__all__ = ["ReadArguments", "translate_write"]
-
-# Translates a name and value of pyarrow's to arguments of numparq's.
-Translation = Callable[[str, Any], dict[str, Any]]
+__all__ = ["READ_ADVICE", "WRITE_ADVICE", "ReadArguments", "translate_write"]
 
 
-def _ignore(name: str, value: Any) -> dict[str, Any]:
-    """Ignore an argument that does not affect the result."""
-    return {}
+class Translation(NamedTuple):
+    """An argument of pyarrow's: the function from its name and value to arguments of numparq's, and advice in words."""
+
+    translate: Callable[[str, Any], dict[str, Any]]
+    advice: str
+
+
+_IGNORE = Translation(lambda name, value: {}, "omit it, since it has no effect here")
+_THREADS = Translation(lambda name, value: {} if value else {"threads": 1}, "use threads=1 for a single thread")
+_KEEP_IF_SET = Translation(lambda name, value: {} if value is None else {name: value}, "")
 
 
 def _rename(other: str) -> Translation:
-    return lambda name, value: {other: value}
-
-
-def _threads(name: str, value: Any) -> dict[str, Any]:
-    return {} if value else {"threads": 1}
+    return Translation(lambda name, value: {other: value}, f"use {other}")
 
 
 def _accept_only(*harmless: Any, instead: str) -> Translation:
@@ -35,20 +35,20 @@ def _accept_only(*harmless: Any, instead: str) -> Translation:
             return {}
         raise UnsupportedError(f'engine="numparq" does not support {name}={value!r}: {instead}')
 
-    return meaning
+    return Translation(meaning, instead)
 
 
 _READ_TABLE: dict[str, Translation] = {
-    "use_threads": _threads,
-    "use_pandas_metadata": _ignore,
+    "use_threads": _THREADS,
+    "use_pandas_metadata": _IGNORE,
     "page_checksum_verification": _rename("verify_crc"),
     "read_dictionary": _rename("categories"),
-    "memory_map": _ignore,
-    "buffer_size": _ignore,
-    "pre_buffer": _ignore,
-    "thrift_string_size_limit": _ignore,  # lengths are checked against the footer's size
-    "thrift_container_size_limit": _ignore,
-    "arrow_extensions_enabled": _ignore,
+    "memory_map": _IGNORE,
+    "buffer_size": _IGNORE,
+    "pre_buffer": _IGNORE,
+    "thrift_string_size_limit": _IGNORE,  # lengths are checked against the footer's size
+    "thrift_container_size_limit": _IGNORE,
+    "arrow_extensions_enabled": _IGNORE,
     "ignore_prefixes": _accept_only(
         None, instead="files and directories are always ignored if their names begin with . or _"
     ),
@@ -63,17 +63,21 @@ _READ_TABLE: dict[str, Translation] = {
 }
 
 _TO_PANDAS: dict[str, Translation] = {
-    "use_threads": _threads,
+    "use_threads": _THREADS,
     "categories": _rename("categories"),
-    "maps_as_pydicts": lambda name, value: {name: value},
-    "self_destruct": _ignore,
-    "split_blocks": _ignore,
-    "deduplicate_objects": _ignore,
-    "memory_pool": _ignore,
-    "safe": _ignore,  # casts are always lossless
+    "maps_as_pydicts": Translation(
+        lambda name, value: {name: value}, 'convert the maps with dict(), or use pandas with engine="numparq"'
+    ),
+    "self_destruct": _IGNORE,
+    "split_blocks": _IGNORE,
+    "deduplicate_objects": _IGNORE,
+    "memory_pool": _IGNORE,
+    "safe": _IGNORE,  # casts are always lossless
     "zero_copy_only": _accept_only(False, instead="columns are always decoded into memory of their own"),
     "ignore_metadata": _accept_only(False, instead="use reset_index() to turn the index into columns"),
-    "date_as_object": _accept_only(True, instead='convert dates with .astype("datetime64[s]")'),
+    "date_as_object": Translation(
+        lambda name, value: {} if value else {"dates": "datetime64"}, 'use dates="datetime64" for False'
+    ),
     "timestamp_as_object": _accept_only(False, instead="convert timestamps with .astype(object)"),
     "coerce_temporal_nanoseconds": _accept_only(False, instead='convert timestamps with .astype("datetime64[ns]")'),
     "integer_object_nulls": _accept_only(False, instead='use dtype_backend="numpy_nullable" for integers with nulls'),
@@ -82,13 +86,13 @@ _TO_PANDAS: dict[str, Translation] = {
 }
 
 _WRITE_TABLE: dict[str, Translation] = {
-    "use_threads": _threads,
+    "use_threads": _THREADS,
     "version": _accept_only(None, "2.6", instead='types are those of version="2.6"; set others with schema={...}'),
-    "data_page_size": lambda name, value: {} if value is None else {name: value},
-    "dictionary_pagesize_limit": lambda name, value: {} if value is None else {name: value},
-    "max_rows_per_page": lambda name, value: {} if value is None else {name: value},
-    "write_batch_size": _ignore,
-    "memory_pool": _ignore,
+    "data_page_size": _KEEP_IF_SET,
+    "dictionary_pagesize_limit": _KEEP_IF_SET,
+    "max_rows_per_page": _KEEP_IF_SET,
+    "write_batch_size": _IGNORE,
+    "memory_pool": _IGNORE,
     "use_deprecated_int96_timestamps": _accept_only(
         None, False, instead="use schema={...} with a numparq.format.schema_node.SchemaNode of INT96"
     ),
@@ -113,10 +117,10 @@ _WRITE_TABLE: dict[str, Translation] = {
     # write_dataset
     "max_rows_per_group": _rename("row_group_size"),
     "min_rows_per_group": _accept_only(None, 0, instead="use row_group_size for the rows of a row group"),
-    "max_rows_per_file": lambda name, value: {name: value} if value else {},
-    "max_partitions": _ignore,  # no such limit here
-    "max_open_files": _ignore,
-    "create_dir": _ignore,
+    "max_rows_per_file": Translation(lambda name, value: {name: value} if value else {}, ""),
+    "max_partitions": _IGNORE,  # no such limit here
+    "max_open_files": _IGNORE,
+    "create_dir": _IGNORE,
     "basename_template": _accept_only(None, instead="files of a dataset always get unique names"),
     "file_visitor": _accept_only(None, instead="list the directory afterwards to find the files"),
     "file_options": _accept_only(None, instead="pass writer options as arguments"),
@@ -124,6 +128,24 @@ _WRITE_TABLE: dict[str, Translation] = {
     "partitioning": _accept_only(None, instead="name the columns in partition_cols"),
     "partitioning_flavor": _accept_only(None, "hive", instead="partition directories are always named key=value"),
 }
+
+
+# Arguments of pandas' functions.
+_PANDAS = {
+    "engine": "omit it: numparq is the engine",
+    "to_pandas_kwargs": "pass the options of numparq themselves",
+}
+_READ_OTHERS = {
+    **_PANDAS,
+    "use_nullable_dtypes": 'use dtype_backend="numpy_nullable"',
+    "source": "use path",
+    "usecols": "use columns",
+    "n_rows": "use nrows",
+}
+_WRITE_OTHERS = {**_PANDAS, "table": "use df", "where": "use path", "preserve_index": "use index"}
+# Unknown argument -> what to do instead, for error messages.
+READ_ADVICE = {name: item.advice for name, item in (_TO_PANDAS | _READ_TABLE).items() if item.advice} | _READ_OTHERS
+WRITE_ADVICE = {name: item.advice for name, item in _WRITE_TABLE.items() if item.advice} | _WRITE_OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +162,7 @@ class ReadArguments:
         for name, value in (to_pandas_kwargs or {}).items():
             if name not in _TO_PANDAS:
                 raise TypeError(f'engine="numparq" does not support to_pandas_kwargs={{{name!r}: ...}}')
-            options |= _TO_PANDAS[name](name, value)
+            options |= _TO_PANDAS[name].translate(name, value)
         return cls(options, _check_maps(options.pop("maps_as_pydicts", None)))
 
 
@@ -152,7 +174,7 @@ def translate_write(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 def _translate(kwargs: Mapping[str, Any], table: Mapping[str, Translation]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, value in kwargs.items():
-        options |= table[name](name, value) if name in table else {name: value}
+        options |= table[name].translate(name, value) if name in table else {name: value}
     return options
 
 

@@ -1,0 +1,29 @@
+"""The `filters` argument of every read, in each form that it takes, as an expression."""
+
+from __future__ import annotations
+
+from .column import ColumnReference
+from .dnf import from_dnf
+from .expression import Expression
+from .parse import parse_filter
+from .pyarrow_expression import from_pyarrow, is_pyarrow_expression
+
+__all__ = ["as_expression"]
+
+
+def as_expression(filters: object) -> Expression:
+    """Return the `filters` argument as an expression.
+
+    It is an Expression, text, a pyarrow expression, a tuple, or a list in disjunctive normal form. Raises TypeError for
+    other types, ValueError for empty lists, tuples without three items, unknown operators, text that cannot be parsed,
+    and pyarrow functions without an exact counterpart.
+    """
+    if isinstance(filters, Expression):
+        return filters
+    if isinstance(filters, str):
+        return parse_filter(filters)
+    if is_pyarrow_expression(filters):
+        return from_pyarrow(filters)
+    if isinstance(filters, ColumnReference):
+        raise TypeError(f"filters={filters!r} is a column, not a predicate; compare it with a literal")
+    return from_dnf(filters)

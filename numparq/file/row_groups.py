@@ -1,0 +1,252 @@
+"""Metadata of written row groups (parquet.thrift, RowGroup, ColumnChunk), their page indexes and Bloom filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from numparq.column.write.chunk import EncodedChunk, EncodedLeaf, encode_encoding_stats, encode_encodings
+from numparq.column.write.pages import EncodedPage
+from numparq.format.page_header import page_header_template
+from numparq.format.page_index import (
+    add_column_index,
+    add_offset_index,
+    column_index_template,
+    offset_index_template,
+)
+from numparq.format.size_statistics import SIZE_FIELDS, size_words
+from numparq.format.statistics import NO_STATISTICS, STATISTICS_FIELDS
+from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_list_header
+from numparq.format.thrift.templates import ABSENT, StructRecords, StructTemplate
+from numparq.io.sink import Sink
+
+_ENCODED = ("meta_data.encodings", "meta_data.path_in_schema", "meta_data.encoding_stats")
+_CHUNK_FIELDS = (
+    "file_offset",
+    "meta_data.type",
+    "meta_data.encodings",
+    "meta_data.path_in_schema",
+    "meta_data.codec",
+    "meta_data.num_values",
+    "meta_data.total_uncompressed_size",
+    "meta_data.total_compressed_size",
+    "meta_data.data_page_offset",
+    "meta_data.dictionary_page_offset",
+    *(f"meta_data.statistics.{name}" for name in STATISTICS_FIELDS),
+    "meta_data.encoding_stats",
+    "meta_data.bloom_filter_offset",
+    "meta_data.bloom_filter_length",
+    *(f"meta_data.size_statistics.{name}" for name in SIZE_FIELDS),
+    "offset_index_offset",
+    "offset_index_length",
+    "column_index_offset",
+    "column_index_length",
+)
+_GROUP_FIELDS = (
+    "columns",
+    "total_byte_size",
+    "num_rows",
+    "sorting_columns",
+    "file_offset",
+    "total_compressed_size",
+    "ordinal",
+)
+_MAX_ORDINAL = (1 << 15) - 1
+_JOINED_BYTES = 1 << 16  # chunks up to this size are written in one piece
+
+
+@lru_cache(maxsize=1)
+def _chunk_template() -> StructTemplate:
+    return StructTemplate("ColumnChunk", _CHUNK_FIELDS, _ENCODED)
+
+
+@lru_cache(maxsize=1)
+def _group_template() -> StructTemplate:
+    return StructTemplate("RowGroup", _GROUP_FIELDS, ("columns", "sorting_columns"))
+
+
+class _Group(NamedTuple):
+    """Totals of a row group."""
+
+    num_rows: int
+    position: int
+    uncompressed_size: int
+    compressed_size: int
+
+
+class WrittenRowGroups:
+    """Consecutive row groups that are written to a sink; their indexes are not.
+
+    `alignment` is the block at whose multiples row groups start, or None.
+    """
+
+    def __init__(
+        self, sink: Sink, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int], alignment: int | None
+    ) -> None:
+        self._groups: list[_Group] = []
+        self._num_leaves = len(leaves)
+        self._chunks = StructRecords(_chunk_template())
+        self._bloom_filters: list[bytes | None] = []
+        self._column_records = StructRecords(column_index_template())
+        self._offset_records = StructRecords(offset_index_template())
+        self._has_column_index: list[bool] = []
+        self._has_offset_index: list[bool] = []
+        headers = _encode_headers(leaves, len(num_rows))
+        for group, rows in enumerate(num_rows):
+            if alignment:
+                sink.write(bytes(-sink.position % alignment))
+            start, uncompressed = sink.position, 0
+            for leaf in leaves:
+                uncompressed += self._write_chunk(sink, leaf, group, headers)
+            self._groups.append(_Group(rows, start, uncompressed, sink.position - start))
+        self._column_indexes = list(self._column_records.encode())
+        self._offset_indexes = list(self._offset_records.encode())
+        del self._column_records, self._offset_records
+
+    def _write_chunk(self, sink: Sink, leaf: EncodedLeaf, group: int, headers: dict[int, Iterator[memoryview]]) -> int:
+        """Write the pages of a chunk, and add its metadata and indexes; return its bytes before compression."""
+        chunk, position = leaf.chunks[group], sink.position
+        parts: list[Any] = []
+        locations: list[int] = []
+        uncompressed, start = 0, position
+        if chunk.dictionary is not None:
+            header = next(headers[chunk.dictionary.type])
+            parts += (header, chunk.dictionary.body)
+            start += len(header) + len(chunk.dictionary.body)
+            uncompressed += len(header) + chunk.dictionary.uncompressed_size
+        end = start
+        for page, row in zip(chunk.pages, chunk.first_rows, strict=True):
+            header = next(headers[page.type])
+            size = len(header) + len(page.body)
+            parts += (header, page.body)
+            locations += (end, size, row)
+            end += size
+            uncompressed += len(header) + page.uncompressed_size
+        if end - position <= _JOINED_BYTES:
+            sink.write(b"".join(parts))
+        else:
+            for part in parts:
+                sink.write(part)
+        self._add_metadata(leaf, chunk, (uncompressed, end - position, start, position))
+        first, last = chunk.first_page, chunk.first_page + len(chunk.pages)
+        has_column_index = False
+        if leaf.options.page_index:
+            if leaf.statistics is not None:
+                has_column_index = add_column_index(self._column_records, leaf.statistics, leaf.sizes, first, last)
+            counts = leaf.sizes.byte_array_bytes
+            add_offset_index(self._offset_records, locations, None if counts is None else counts[first:last])
+        self._has_column_index.append(has_column_index)
+        self._has_offset_index.append(leaf.options.page_index)
+        self._bloom_filters.append(chunk.bloom_filter)
+        chunk.pages, chunk.dictionary = [], None
+        return uncompressed
+
+    def _add_metadata(self, leaf: EncodedLeaf, chunk: EncodedChunk, places: tuple[int, int, int, int]) -> None:
+        """Add the ColumnChunk; `places` are its bytes uncompressed and compressed, and where its pages begin."""
+        uncompressed, compressed, first_data_page, position = places
+        has_dictionary, options = chunk.dictionary is not None, leaf.options
+        strings, items = self._chunks.strings, self._chunks.items
+        first, last = chunk.first_page, chunk.first_page + len(chunk.pages)
+        stats = encode_encoding_stats(has_dictionary, last - first, chunk.encoding, options.data_page_version)
+        self._chunks.words += (
+            0,
+            leaf.leaf.physical,
+            *strings.add(encode_encodings(has_dictionary, chunk.encoding)),
+            *strings.add(leaf.path),
+            options.codec,
+            chunk.num_values,
+            uncompressed,
+            compressed,
+            first_data_page,
+            position if has_dictionary else ABSENT,
+            *(NO_STATISTICS if leaf.statistics is None else leaf.statistics.words(first, last, strings)),
+            *strings.add(stats),
+            ABSENT,
+            ABSENT,
+            *size_words(leaf.sizes, first, last, items),
+            ABSENT,
+            ABSENT,
+            ABSENT,
+            ABSENT,
+        )
+
+    def write_bloom_filters(self, sink: Sink) -> None:
+        """Write the Bloom filters, and note where they are."""
+        if any(self._bloom_filters):
+            self._set_locations("meta_data.bloom_filter_offset", [_write(sink, each) for each in self._bloom_filters])
+
+    def write_page_indexes(self, sink: Sink) -> None:
+        """Write column indexes and offset indexes of one row group after the other, and note where they are."""
+        column_indexes, offset_indexes = iter(self._column_indexes), iter(self._offset_indexes)
+        column_places, offset_places = [], []
+        for first in range(0, len(self._has_offset_index), max(self._num_leaves, 1)):
+            group = slice(first, first + self._num_leaves)
+            column_places += [
+                _write(sink, next(column_indexes) if has else None) for has in self._has_column_index[group]
+            ]
+            offset_places += [
+                _write(sink, next(offset_indexes) if has else None) for has in self._has_offset_index[group]
+            ]
+        self._set_locations("column_index_offset", column_places)
+        self._set_locations("offset_index_offset", offset_places)
+        self._column_indexes, self._offset_indexes = [], []
+
+    def _set_locations(self, field: str, places: list[tuple[int, int]]) -> None:
+        """Set offset and length of all chunks."""
+        width, word = self._chunks.template.num_words, self._chunks.template.slot(field)
+        self._chunks.words[word::width] = [offset for offset, _ in places]
+        self._chunks.words[word + 1 :: width] = [length for _, length in places]
+
+    def encode(self, ordinal: int, sorting_columns: list[dict[str, Any]] | None) -> list[EncodedThrift]:
+        """Return the RowGroup structs; `ordinal` is the number of the first row group in the file."""
+        table = StructRecords(_group_template())
+        sorting = None if sorting_columns is None else encode_field("RowGroup", "sorting_columns", sorting_columns)
+        sorting_words = table.strings.add(sorting)
+        head, chunks = encode_list_header("struct", self._num_leaves), list(self._chunks.encode())
+        for number, group in enumerate(self._groups):
+            first = number * self._num_leaves
+            columns = b"".join((head, *chunks[first : first + self._num_leaves]))
+            table.words += (
+                *table.strings.add(columns),
+                group.uncompressed_size,
+                group.num_rows,
+                *sorting_words,
+                group.position,
+                group.compressed_size,
+                ordinal + number if ordinal + number <= _MAX_ORDINAL else ABSENT,
+            )
+        return [EncodedThrift(each) for each in table.encode()]
+
+
+def _write(sink: Sink, data: bytes | memoryview | None) -> tuple[int, int]:
+    """Write a struct; return its offset and length, ABSENT for None."""
+    if data is None:
+        return ABSENT, ABSENT
+    offset = sink.position
+    return offset, sink.write(data)
+
+
+def _encode_headers(leaves: Sequence[EncodedLeaf], num_groups: int) -> dict[int, Iterator[memoryview]]:
+    """Return by page type the headers of all pages, in the order of the file."""
+    tables: dict[int, StructRecords] = {}
+
+    def records(page: EncodedPage) -> StructRecords:
+        found = tables.get(page.type)
+        if found is None:
+            found = tables[page.type] = StructRecords(page_header_template(page.type))
+        return found
+
+    for group in range(num_groups):
+        for leaf in leaves:
+            chunk = leaf.chunks[group]
+            if chunk.dictionary is not None:
+                records(chunk.dictionary).words += chunk.dictionary.header
+            statistics = None if leaf.options.page_index else leaf.statistics
+            for number, page in enumerate(chunk.pages, chunk.first_page):
+                table = records(page)
+                table.words += page.header
+                table.words += (
+                    NO_STATISTICS if statistics is None else statistics.words(number, number + 1, table.strings)
+                )
+    return {page_type: table.encode() for page_type, table in tables.items()}

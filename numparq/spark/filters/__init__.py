@@ -1,0 +1,1 @@
+"""Filter text by the rules of Spark's SQL."""

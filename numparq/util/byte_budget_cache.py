@@ -1,0 +1,130 @@
+"""One cache for what is kept of files between reads, with a budget in bytes."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from .bounded_cache import fork_safe_lru_cache
+from .fork_safe_lock import fork_safe_rlock
+
+__all__ = ["ByteBudgetCache", "CacheInfo", "CachedFile", "cache_info", "file_cache"]
+
+_DEFAULT_BYTES = 64 << 20
+_ENTRY_BYTES = 1 << 10  # an entry without values
+
+
+class CacheInfo(NamedTuple):
+    """State of the cache.
+
+    Attributes
+    ----------
+    num_bytes, max_bytes : int
+        Bytes that it holds, and may hold.
+    num_files : int
+        Files that it holds something of.
+    hits, misses : int
+        Opened files that it held, or did not hold, something of.
+    """
+
+    num_bytes: int
+    max_bytes: int
+    num_files: int
+    hits: int
+    misses: int
+
+
+class CachedFile(dict[Hashable, Any]):
+    """Values of one file by key, which must not be changed; added by `put`.
+
+    Threads may share it: two that miss the same key both make its value.
+    """
+
+    __slots__ = ("cache", "num_bytes")
+
+    def __init__(self, cache: ByteBudgetCache | None = None) -> None:
+        super().__init__()
+        self.cache = cache  # None: outside of the cache, or evicted
+        self.num_bytes = 0
+
+    def put(self, values: Mapping[Any, Any], num_bytes: int) -> None:
+        """Add values that take `num_bytes` together."""
+        self.update(values)
+        if self.cache is not None:
+            self.cache.charge(self, num_bytes)
+
+
+class ByteBudgetCache:
+    """Entries of files, at most `max_bytes` together; the least recently opened files are evicted first.
+
+    Whoever holds an evicted entry goes on with it. A file that exceeds the budget by itself is not cached.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._lock = fork_safe_rlock()
+        self._entries: OrderedDict[Hashable, CachedFile] = OrderedDict()
+        self._num_bytes = self._hits = self._misses = 0
+
+    def entry(self, key: Hashable) -> CachedFile:
+        """Return the entry of a file, an empty one if it has none."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._hits += 1
+                self._entries.move_to_end(key)
+                return found
+            self._misses += 1
+            made = self._entries[key] = CachedFile(self)
+            self.charge(made, _ENTRY_BYTES)
+            return made
+
+    def charge(self, entry: CachedFile, num_bytes: int) -> None:
+        """Count bytes that an entry has more than before; evict what exceeds the budget."""
+        with self._lock:
+            if entry.cache is None:  # evicted since
+                return
+            entry.num_bytes += num_bytes
+            self._num_bytes += num_bytes
+            while self._num_bytes > self.max_bytes:
+                _, evicted = self._entries.popitem(last=False)
+                evicted.cache = None
+                self._num_bytes -= evicted.num_bytes
+
+    def info(self) -> CacheInfo:
+        """Return the state of the cache."""
+        with self._lock:
+            return CacheInfo(self._num_bytes, self.max_bytes, len(self._entries), self._hits, self._misses)
+
+
+@fork_safe_lru_cache(1)
+def file_cache() -> ByteBudgetCache:
+    """Return the cache of this process, which is empty in a forked child."""
+    chosen = os.environ.get("NUMPARQ_CACHE_BYTES")
+    if not chosen:
+        return ByteBudgetCache(_DEFAULT_BYTES)
+    if not chosen.isdecimal():
+        raise ValueError(f"NUMPARQ_CACHE_BYTES must be a number of bytes, not {chosen!r}; 0 caches nothing")
+    return ByteBudgetCache(int(chosen))
+
+
+def cache_info() -> CacheInfo:
+    """Return the state of the cache that holds page indexes between reads.
+
+    Its budget is 64 MiB, or the bytes in the environment variable ``NUMPARQ_CACHE_BYTES``.
+
+    Returns
+    -------
+    CacheInfo
+        Bytes held and their limit, files held, hits and misses.
+
+    Examples
+    --------
+    >>> import numparq
+    >>> info = numparq.cache_info()
+    >>> info.num_bytes <= info.max_bytes
+    True
+    """
+    return file_cache().info()

@@ -1,0 +1,35 @@
+"""Calls of Python functions in a warm read, pandas' own included: ceilings that may only fall."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+CEILINGS = {
+    "column": 348,
+    "all columns": 606,
+    "filter": 574,
+    "range": 639,
+    "isin": 843,
+    "look-up": 299,
+    "row range": 507,
+    "200 row groups": 368,
+}
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    command = [sys.executable, "-m", "support.differential.call_counts", str(tmp_path_factory.mktemp("calls"))]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_calls_of_a_warm_read(counts, name):
+    assert counts[name] <= CEILINGS[name]

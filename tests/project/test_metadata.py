@@ -1,0 +1,66 @@
+"""What a package index shows and installs: pyproject.toml against the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import numparq
+from numparq.cli import main
+
+PACKAGE = Path(numparq.__file__).resolve().parent
+PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+# Extras of users, each with what it adds; the others are for development.
+EXTRAS = ("arrow", "fsspec", "geo", "encryption", "spark")
+# Modules that a dependency of another name brings.
+BROUGHT_BY = {
+    "dateutil": "pandas",
+    "llvmlite": "numba",
+    "py4j": "pyspark",
+    "pyproj": "geopandas",
+    "shapely": "geopandas",
+}
+MAY_BE_MISSING = {"pytz", "IPython"}  # for frames with its time zones, and for notebooks: their users have it
+NOT_YET_USED = {"cryptography"}
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """Return the names of distributions in requirements, without this one."""
+    return {re.split(r"[^\w-]", requirement)[0] for requirement in requirements} - {"numparq"}
+
+
+def imported() -> set[str]:
+    """Return the top-level names that the package imports from others than the standard library."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"numparq", "pyspark_numparq"}
+
+
+def test_every_dependency_is_imported_and_every_import_declared():
+    required = distributions(PROJECT["dependencies"])
+    optional = set().union(*(distributions(PROJECT["optional-dependencies"][extra]) for extra in EXTRAS))
+    used = {BROUGHT_BY.get(name, name) for name in imported()} - MAY_BE_MISSING
+    assert sorted(required - used) == []
+    assert optional - used == NOT_YET_USED
+    assert sorted(used - required - optional) == []
+
+
+def test_project_has_addresses():
+    assert PROJECT["urls"].keys() == {"Homepage", "Documentation", "Changelog", "Source", "Issues"}
+
+
+def test_command_prints_its_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"numparq {numparq.__version__}\n"

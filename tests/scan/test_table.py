@@ -1,0 +1,71 @@
+"""A file and a dataset have the same everyday names, with the same parameters and results."""
+
+from __future__ import annotations
+
+import inspect
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import numparq
+from numparq import col
+
+# Arguments and members that make no sense for many files, or for one.
+FILE_ARGUMENTS = {"explode", "row_groups", "on_error"}
+PLAN_ARGUMENTS = {"row_range", "nrows"}
+FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "file_bytes"}
+DATASET_MEMBERS = {"files", "partition_keys", "refresh", "single_source"}
+METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_arrow"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_have_the_same_parameters(name):
+    of_file = inspect.signature(getattr(numparq.ParquetFile, name)).parameters
+    of_dataset = inspect.signature(getattr(numparq.Dataset, name)).parameters
+    extra = FILE_ARGUMENTS | (PLAN_ARGUMENTS if name == "plan" else set())
+    shared = {key: parameter for key, parameter in of_file.items() if key not in extra}
+    assert list(shared.values()) == list(of_dataset.values())
+
+
+def test_members_differ_only_where_they_must():
+    def own(kind: type) -> set[str]:
+        return {name for base in kind.__mro__[:-1] for name in vars(base) if not name.startswith("_")}
+
+    inherited = own(numparq.ParquetFile.__mro__[2])  # of an open file, for use within numparq
+    of_file = own(numparq.ParquetFile) - inherited | {"metadata", "schema", "num_rows", "num_row_groups", "close"}
+    assert of_file - own(numparq.Dataset) == FILE_MEMBERS
+    assert own(numparq.Dataset) - of_file == DATASET_MEMBERS
+
+
+@pytest.fixture(params=["file", "dataset"])
+def table(request, tmp_path):
+    frame = pd.DataFrame({"a": range(10), "b": [None, *"abcdefghi"]}, index=pd.Index([*"ABCDEFGHIJ"], name="i"))
+    if request.param == "file":
+        numparq.to_parquet(frame, tmp_path / "x.parquet", row_group_size=4)
+        opened = numparq.ParquetFile(tmp_path / "x.parquet")
+    else:
+        numparq.to_parquet(frame, tmp_path / "folder", partition_cols=[], max_rows_per_file=4)
+        opened = numparq.Dataset(tmp_path / "folder")
+    with opened:
+        yield opened
+
+
+def test_counts(table):
+    assert table.num_rows == table.count_rows() == 10
+    assert table.count_rows(col("a") > 6) == table.count_rows([("b", ">=", "g")]) == 3
+    assert table.count_rows(col("a") > 100) == 0
+
+
+def test_first_rows(table):
+    pd.testing.assert_frame_equal(table.head(), table.read()[:5])
+    pd.testing.assert_frame_equal(table.head(7, ["b"]), table.read(["b"])[:7])
+    assert len(table.head(0)) == 0
+
+
+def test_arrow_table(table):
+    assert table.schema.names == table.schema.columns == ["a", "b", "i"]
+    found = table.to_arrow(["b"], col("a") > 6)
+    assert isinstance(found, pa.Table)
+    assert found["b"].to_pylist() == ["g", "h", "i"]
+    assert table.to_arrow().equals(pa.table(table))

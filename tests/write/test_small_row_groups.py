@@ -1,0 +1,63 @@
+"""Row groups that are encoded together: the same chunks as one by one, in few calls; errors name their row group."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+
+
+def count_calls(function: Any) -> int:
+    """Return how many Python functions a call runs."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(("rows", "columns", "size", "limit"), [(50_000, 2, 500, 105), (500, 60, None, 320)])
+def test_few_calls_per_column_chunk(rows, columns, size, limit):
+    frame = pd.DataFrame({f"c{number}": np.arange(rows) * number % 1000 for number in range(columns)})
+    numparq.to_parquet(frame, row_group_size=size, threads=1)
+    chunks = columns * -(-rows // (size or rows))
+    assert count_calls(lambda: numparq.to_parquet(frame, row_group_size=size, threads=1)) < limit * chunks
+
+
+def test_equal_to_row_groups_written_one_by_one():
+    frame = pd.DataFrame(
+        {
+            "i": np.arange(1000) // 3,
+            "x": [None if row % 7 == 0 or 300 <= row < 400 else row / 2 for row in range(1000)],
+            "s": [None if row % 5 == 0 else f"v{row % 90}" for row in range(1000)],
+            "c": pd.Categorical.from_codes(np.arange(1000) % 4 - 1, ["a", "b", "c"]),
+            "l": [[row, None] if row % 3 else [] for row in range(1000)],
+        }
+    )
+    options = {"max_rows_per_page": 33, "bloom_filter_options": {"s": True}}
+    together = numparq.to_parquet(frame, row_group_size=100, **options)
+    with numparq.ParquetWriter(None, checkpoint_row_groups=1, row_group_size=100, **options) as writer:
+        writer.write(frame)
+    one_by_one = writer.getvalue()
+    pd.testing.assert_frame_equal(numparq.read_parquet(together), numparq.read_parquet(one_by_one))
+    with numparq.ParquetFile(together) as left, numparq.ParquetFile(one_by_one) as right:
+        for name in ("i", "x", "s", "c"):
+            assert left.statistics(name) == right.statistics(name)
+
+
+def test_errors_name_the_row_group():
+    frame = pd.DataFrame({"a": pd.Series(["x"] * 250 + ["\ud800"] + ["y"] * 49, dtype=object)})
+    with pytest.raises(numparq.SchemaError, match=r"row 250.*row group 2, column 'a'"):
+        numparq.to_parquet(frame, row_group_size=100)
