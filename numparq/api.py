@@ -117,9 +117,9 @@ def read_parquet(
         Which byte ranges are fetched together: the largest gap between two of them (`gap`) and the largest request
         (`max_bytes`). Default: no gap for local files, up to 1 MiB for remote files.
     row_groups : list of int, optional
-        Ordinals of the row groups to read, in this order.
+        Ordinals of the row groups to read, in this order; those of many files count on from file to file.
     row_range : (int, int), optional
-        First row and end (exclusive), counted over the whole file. With `row_groups`, rows must be in both.
+        First row and end (exclusive), counted over the whole file, or all. With `row_groups`, rows must be in both.
     nrows : int, optional
         Maximum number of rows: the first selected ones; with `filters`, the first that satisfy them.
     categories : collection of str, optional
@@ -202,7 +202,9 @@ def read_parquet(
         raise UnsupportedError("read_parquet(decryption=...) is not supported by this version of numparq")
     chosen: dict[str, Any] = {
         "runtime_filters": runtime_filters,
+        "explode": explode,
         "dtype_backend": _resolve_dtype_backend(dtype_backend),
+        "row_groups": row_groups,
         "row_range": row_range,
         "nrows": nrows,
         "categories": categories,
@@ -220,10 +222,8 @@ def read_parquet(
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     with table:
         if isinstance(table, ParquetFile):
-            return table.read(columns, filters, explode=explode, row_groups=row_groups, on_error=on_error, **chosen)
-        reject_single_file_options(
-            table, explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files
-        )
+            return table.read(columns, filters, on_error=on_error, **chosen)
+        reject_single_file_options(table, on_error=on_error, external_files=external_files)
         return table.read(columns, filters, **chosen)
 
 

@@ -14,13 +14,14 @@ from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
 from numparq.scan.table import ReadableTable
-from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
+from numparq.typing import ColumnName, Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_list, check_row_count, explain_unknown_arguments, thread_count
 from numparq.util.reopenable import Reopenable
 
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
-from .scan.dataset_scan import DatasetScan, FileSelection
+from .scan.dataset_scan import DatasetScan
+from .scan.file_selection import FileSelection
 from .scan.query import DatasetQuery
 
 if TYPE_CHECKING:
@@ -172,7 +173,9 @@ class Dataset(ReadableTable, Reopenable):
         filters: Filters = None,
         *,
         runtime_filters: RuntimeFilters = (),
+        explode: ColumnName | None = None,
         dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
         row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
@@ -190,8 +193,8 @@ class Dataset(ReadableTable, Reopenable):
 
         Parameters
         ----------
-        columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
-            As in `numparq.read_parquet`; rows count over all files.
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
+            As in `numparq.read_parquet`; rows and row groups count over all files.
         dates, geometries, variants, files, verify_crc, memory_limit, threads, progress
             As in `numparq.read_parquet`.
 
@@ -219,7 +222,9 @@ class Dataset(ReadableTable, Reopenable):
         batch_bytes: int | None = None,
         memory_limit: int | None = None,
         runtime_filters: RuntimeFilters = (),
+        explode: ColumnName | None = None,
         dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
         row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
@@ -235,7 +240,7 @@ class Dataset(ReadableTable, Reopenable):
 
         Parameters
         ----------
-        columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `read`.
         dates, geometries, variants, files, verify_crc, threads
             As in `read`.

@@ -77,8 +77,6 @@ def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> Pa
 
 # Options of a single file that datasets lack: default, and advice for the error message.
 _SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
-    "explode": (None, "read the files one by one"),
-    "row_groups": (None, "use row_range, which counts over all files"),
     "on_error": ("raise", "read the files one by one"),
     "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
 }

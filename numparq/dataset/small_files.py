@@ -20,7 +20,7 @@ from .discover.files import DatasetListing
 from .discover.open_files import open_files
 from .listing.files import DataFile
 from .prune.dataset_filter import DatasetFilter
-from .scan.dataset_scan import FileSelection
+from .scan.file_selection import FileSelection
 from .scan.projected_columns import project_columns
 from .scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
 from .schema_merge.dataset_schema import DatasetSchema
@@ -91,7 +91,7 @@ def read_small_files(
         partitions = SchemaOnlyPartitions([_CELL], [(str(place),) for place in range(len(files))], {_CELL: "int64"})
         names = None if columns is None else [*columns, _CELL]
         found = project_columns(made.schema_file, partitions, names, choices)
-        table = SchemaOnlyColumns(made.schema_file, found.selected, choices, found.virtual, partitions)
+        table = SchemaOnlyColumns(made.schema_file, found.selected, choices, partitions)
         wanted = _wanted(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
         read = SchemaOnlyScan(made, table, wanted, choices)
         frame = read.to_frame(read.decode(wanted))

@@ -41,6 +41,7 @@ class ScanOptions:
     variants: str = "values"
     files: str = "references"
     verify_crc: bool = True
+    on_error: str = "raise"
     threads: int | None = None
     memory_limit: int | None = None
     progress: bool = False
@@ -59,6 +60,8 @@ class ScanOptions:
             from numparq.util.arguments import check_positive_int
 
             check_positive_int(self.memory_limit, "memory_limit")
+        if self.on_error not in ("raise", "skip"):
+            raise ValueError(f"on_error must be 'raise' or 'skip', not {self.on_error!r}")
         if self.verify_crc is not True:
             check_flag(self.verify_crc, "verify_crc")
         for name, words in _ALLOWED_VALUES.items():
@@ -118,7 +121,7 @@ def _check_row_groups(row_groups: Sequence[int] | None, count: int) -> list[int]
         raise TypeError(f"row_groups must be a list of ordinals, not {row_groups!r}") from None
     for group in wanted:
         if not 0 <= group < count:
-            raise ValueError(f"row group {group} does not exist; the file has {count}, counted from 0")
+            raise ValueError(f"row group {group} does not exist; there are {count}, counted from 0")
     return wanted
 
 

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.projection import NestedProjection
 from numparq.column.scratch import ThreadScratch
 from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
-from numparq.errors import LimitError, ParquetError, error_context
-from numparq.expr.expression import Constant
+from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
 from numparq.format.schema import Leaf
 from numparq.scan.memory import check_memory_limit, scratch_limit
 from numparq.scan.options import ScanOptions
@@ -32,48 +31,18 @@ from numparq.util.worker_pool import WorkerPool
 
 from .file_batch import FileBatchReader, batch_small_files
 from .file_reader import DatasetFileReader
+from .file_selection import FileSelection
 from .projected_columns import DatasetColumns
 from .shared_memory import SharedMemory, concat_columns, merge_category_orders
 
 if TYPE_CHECKING:
-    from numparq.format.open_file import OpenFile
     from numparq.plan.read_plan import ReadPlan
     from numparq.scan.file_rows import FileRowReader
-    from numparq.scan.predicate import ScanPredicate
 
-__all__ = ["DatasetScan", "DecodedRows", "FileSelection"]
+__all__ = ["DatasetScan", "DecodedRows"]
 
 # Files on an object store that are read side by side: what they wait for is mostly answers.
 SIDE_BY_SIDE = 16
-
-
-class FileSelection:
-    """A file of a dataset that a read wants rows of.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    ordinal : int
-        Which of the files it is, as the partitions count them.
-    slices : sequence of RowSlice
-        The rows chosen by position, counted from 0.
-    predicate : ScanPredicate or None
-        What they have to satisfy.
-    """
-
-    def __init__(
-        self, file: OpenFile, ordinal: int, slices: Sequence[RowSlice], condition: ScanPredicate | None = None
-    ) -> None:
-        self.file = file
-        self.ordinal = ordinal
-        self.slices = slices
-        self.predicate = condition
-
-    @property
-    def matches_nothing(self) -> bool:
-        """Whether it is known that no row satisfies the condition."""
-        return self.predicate is not None and self.predicate.current() == Constant(False)
 
 
 class DecodedRows(NamedTuple):
@@ -131,8 +100,11 @@ class DatasetScan:
             at
             for matches in self._matches.values()
             for at, match in matches.items()
-            if not match.is_same and not (match.column is None and isinstance(table.selected[at], Leaf))
+            if not match.is_same and not (match.column is None and _can_be_missing(table.selected[at]))
         }
+        if choices.explode is not None and len(table.selected) - 1 in self._apart:
+            column = table.selected[-1].name
+            raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
         self._files = files
         self._ready: dict[FileSelection, DatasetFileReader] = {}
 
@@ -386,6 +358,11 @@ def _decode_shared(
     while outdated := [reader for reader in readers if reader.is_outdated(memory)]:
         each(outdated, decode)
     return found
+
+
+def _can_be_missing(column: Leaf | NestedProjection) -> bool:
+    """Whether a file without a column can have nulls in its memory: of a nested one, levels of 0."""
+    return isinstance(column, Leaf) or all(leaf.max_definition_level for leaf in column.leaves)
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.nested.levels import NestedLeaf, concat_leaves
 from numparq.column.projection import projection_of
 from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import ThreadScratch
@@ -87,7 +88,7 @@ class DatasetFileReader:
         self._apart = [at for at in there if at in apart]
         self._missing = [at for at in matches if at not in there]
         self._missing_places = [
-            table.leaf_slices[at].start for at in self._missing if isinstance(table.selected[at], Leaf)
+            place for at in self._missing if at not in apart for place in _range(table.leaf_slices[at])
         ]
         self._decoded_as: dict[int, OutputType] = {}  # by place in the table
         self._num_leaves = [len(projection_of([there[at]]).leaves) for at in self._apart]
@@ -199,11 +200,12 @@ class DatasetFileReader:
         return memory.view(self._places, self.output_types[len(self._places) :])
 
     def fill_missing(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
-        """Fill the outdated leaves of flat columns that the file lacks with nulls; parameters as of `decode`."""
+        """Fill the outdated leaves of columns that the file lacks with nulls; parameters as of `decode`."""
         places = self._outdated(self._missing_places, memory)
         view = memory.view(places)
         self.set_decoded(places, view.targets)
-        return {place: _nulls(view, at, first, self.rows.num_rows) for at, place in enumerate(places)}
+        leaves, count = self._table.leaves, self.rows.num_rows
+        return {place: _nulls(view, at, leaves[place], first, count) for at, place in enumerate(places)}
 
     def decode_cast_columns(self) -> dict[int, Any]:
         """Decode the columns that the file casts on its own, to one array each, by position in the table."""
@@ -237,11 +239,11 @@ def _range(place: slice) -> range:
     return range(place.start, place.stop)
 
 
-def _nulls(memory: FileMemory, at: int, first: int, count: int) -> DecodedColumn:
-    """Fill rows of a flat leaf with nulls."""
+def _nulls(memory: FileMemory, at: int, leaf: Leaf, first: int, count: int) -> DecodedColumn:
+    """Fill rows of a leaf with nulls."""
     target, values, validity = memory.targets[at], memory.values[at], memory.validity[at]
     if values is None:
-        return DecodedColumn(null_count=count, arrays=[_null_piece(target, count)])
+        return DecodedColumn(null_count=count, arrays=[_null_piece(leaf, target, count)])
     fill = np.frombuffer(target.fill, values.dtype)[0] if target.fill else np.zeros(1, values.dtype)[0]
     values[first : first + count] = fill
     if validity is not None:
@@ -249,7 +251,11 @@ def _nulls(memory: FileMemory, at: int, first: int, count: int) -> DecodedColumn
     return DecodedColumn(null_count=count)
 
 
-def _null_piece(target: OutputType, count: int) -> BinaryArray | DictionaryArray:
+def _null_piece(leaf: Leaf, target: OutputType, count: int) -> BinaryArray | DictionaryArray | NestedLeaf:
+    if target.nested:
+        levels = np.zeros(count, np.uint8)
+        repetition = levels if leaf.max_repetition_level else None
+        return NestedLeaf(levels, repetition, count, concat_leaves([], leaf, target).values, -1)
     nothing = BinaryArray(np.zeros(1, np.int64), np.zeros(0, np.uint8))
     if target.storage == "dictionary":
         return DictionaryArray(np.full(count, -1, np.int32), nothing)

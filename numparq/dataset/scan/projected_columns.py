@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.projection import (
@@ -26,6 +27,9 @@ from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
+
+if TYPE_CHECKING:
+    from numparq.to_pandas.nested.explode import ExplodedCollection
 
 __all__ = ["DatasetColumns", "project_columns"]
 
@@ -61,6 +65,13 @@ def project_columns(
     schema, keys = prototype.schema, {key: partitions.leaf(key) for key in partitions.keys}
     metadata = prototype.pandas_metadata
     index = [name for name in (metadata.index_fields if metadata else ()) if name not in keys]
+    if choices.explode is not None:
+        from numparq.to_pandas.nested.explode import ExplodedCollection
+
+        explosion = ExplodedCollection(
+            schema, choices.explode, columns, index, choices.include, choices.categorical_names, keys
+        )
+        return DatasetColumns(prototype, explosion.read_columns, choices, partitions, explosion)
     if columns is None:
         names: list[Any] = [
             name for position, name in enumerate(schema.columns) if name not in keys and schema.has_leaves(position)
@@ -73,9 +84,8 @@ def project_columns(
     )
     own = [column for column in selected if not _is_partition(column)]
     selected += index_columns(schema, index, own)
-    virtual = check_include(choices.include)
-    check_categories({*choices.categorical_names, *partitions.categories}, schema, [*keys, *virtual])
-    return DatasetColumns(prototype, selected, choices, virtual, partitions)
+    check_categories({*choices.categorical_names, *partitions.categories}, schema, [*keys, *choices.include])
+    return DatasetColumns(prototype, selected, choices, partitions)
 
 
 def _selected(prototype: OpenFile, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
@@ -101,10 +111,10 @@ class DatasetColumns(ProjectedColumns):
         Columns of the prototype and of the partitions, in the order of the frame.
     choices : ScanOptions
         What else is asked for.
-    virtual : sequence of str
-        The virtual columns wanted.
     partitions : DatasetPartitions
         The partition columns.
+    explosion : ExplodedCollection, optional
+        The collection whose elements become rows; the last of `selected`.
 
     Attributes
     ----------
@@ -119,10 +129,11 @@ class DatasetColumns(ProjectedColumns):
         prototype: OpenFile,
         selected: list[Leaf | NestedProjection],
         choices: ScanOptions,
-        virtual: Sequence[str],
         partitions: DatasetPartitions,
+        explosion: ExplodedCollection | None = None,
     ) -> None:
-        super().__init__(prototype, projection_of(selected), choices, virtual)
+        virtual = check_include(choices.include) if explosion is None else explosion.virtual_columns
+        super().__init__(prototype, projection_of(selected), choices, virtual, explosion)
         self.schema_file = prototype
         self.selected = selected
         self.partitions = partitions
@@ -162,7 +173,7 @@ class DatasetColumns(ProjectedColumns):
     def select(self, positions: Sequence[int]) -> DatasetColumns:
         """Return some of the columns, by position, without virtual columns."""
         selected = [self.selected[at] for at in positions]
-        return type(self)(self.schema_file, selected, self._options, (), self.partitions)
+        return type(self)(self.schema_file, selected, replace(self._options, include=()), self.partitions)
 
     def dtypes(self, targets: Sequence[OutputType]) -> list[Any]:
         """Give the dtype of each stored column, by its position among all; None for partition columns."""

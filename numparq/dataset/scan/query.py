@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from numparq.format.open_file import OpenFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
 from numparq.scan.options import ScanOptions, select_row_slices
 
-from .dataset_scan import DatasetScan, FileSelection
+from .dataset_scan import DatasetScan
+from .file_selection import FileSelection
 from .projected_columns import DatasetColumns, project_columns
 
 __all__ = ["DatasetQuery"]
@@ -77,7 +77,7 @@ class DatasetQuery:
         """Prune files before any is opened; return the ordinals of the others."""
         files = self._contents.files
         kept = np.arange(len(files))
-        if self._choices.row_range is not None:  # it counts the rows of all files
+        if self._choices.row_range is not None or self._choices.row_groups is not None:  # they count over all files
             return kept.tolist()
         for made in self._file_pruners():
             left = files.take(kept)
@@ -158,30 +158,34 @@ class DatasetQuery:
         choices = self._choices
         files = self._contents.open_files(ordinals)
         has_condition = choices.filters is not None or bool(choices.runtime_filters)
-        rows = _row_slices_of_files(files, choices.row_range, None if has_condition else choices.nrows)
-        found = []
-        for at, file, slices in zip(ordinals, files, rows, strict=True):
-            condition = None
-            if has_condition:
-                condition = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
+        found, predicates = [], {}
+        for place, slices in _row_slices_of_files(files, choices, None if has_condition else choices.nrows):
+            at, file = ordinals[place], files[place]
+            if has_condition and at not in predicates:
+                predicates[at] = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
             if slices:
-                found.append(FileSelection(file, at, slices, condition))
+                found.append(FileSelection(file, at, slices, predicates.get(at)))
         if not found and files and files[0].is_written_by_numparq and files[0].num_row_groups:
             found = [FileSelection(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
         return found
 
 
-def _row_slices_of_files(files: Sequence[OpenFile], row_range: Any, limit: Any) -> list[RowSlices]:
-    """Return the row slices of each file; their output positions start at 0 in each."""
+def _row_slices_of_files(
+    files: Sequence[OpenFile], options: ScanOptions, limit: int | None
+) -> Iterator[tuple[int, RowSlices]]:
+    """Yield the position of a file and its row slices, in the order of the rows; output positions start at 0 in each.
+
+    `row_groups` and `row_range` count over all files, so that a file may come more than once, or not at all.
+    """
     counts = [file.footer.row_group_num_rows for file in files]
-    if row_range is None and limit is None:
-        return [select_row_slices(each) for each in counts]
-    table = select_row_slices(np.concatenate([_NO_ROWS, *counts]), None, row_range, limit).table
+    if options.row_groups is None and options.row_range is None and limit is None:
+        yield from enumerate(map(select_row_slices, counts))
+        return
     firsts = np.cumsum([0, *map(len, counts)])
-    made = []
-    for first, stop in pairwise(firsts.tolist()):
-        part = table[table[:, SLICE_GROUP].searchsorted(first) : table[:, SLICE_GROUP].searchsorted(stop)].copy()
-        part[:, SLICE_GROUP] -= first
-        part[:, SLICE_OUT] -= part[:1, SLICE_OUT]
-        made.append(RowSlices(part))
-    return made
+    rows = select_row_slices(np.concatenate([_NO_ROWS, *counts]), options.row_groups, options.row_range, limit)
+    owners = firsts.searchsorted(rows.table[:, SLICE_GROUP], "right") - 1
+    cuts = np.flatnonzero(np.diff(owners)) + 1
+    for part, first in zip(np.split(rows.table, cuts), [0, *cuts.tolist()], strict=True):
+        if len(part):
+            part = part - [firsts[owners[first]], 0, 0, part[0, SLICE_OUT]]
+            yield int(owners[first]), RowSlices(part)

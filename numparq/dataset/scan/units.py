@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from numparq.errors import UnsupportedError
 from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.stream.batches import RangeLabels, drop_range_index
@@ -14,7 +15,8 @@ from numparq.scan.stream.page_locations import PageLocator
 from numparq.scan.stream.units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
 from numparq.util.arguments import check_row_count
 
-from .dataset_scan import DatasetScan, DecodedRows, FileSelection
+from .dataset_scan import DatasetScan, DecodedRows
+from .file_selection import FileSelection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +141,9 @@ class DatasetUnitReader:
     # --- Arrow -------------------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> DatasetUnitReader:
-        """Give the same rows as Arrow tables."""
+        """Return a reader of the same rows as Arrow tables."""
+        if self._choices.explode is not None:
+            raise UnsupportedError("explode is not supported for Arrow streams yet; iterate over the DataFrames")
         return DatasetUnitReader(self._begin, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
 
     @cached_property

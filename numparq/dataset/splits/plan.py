@@ -12,7 +12,7 @@ from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.listing.remote import RemoteLister
 from numparq.dataset.prune.pruners import FilePruner
-from numparq.dataset.scan.dataset_scan import FileSelection
+from numparq.dataset.scan.file_selection import FileSelection
 from numparq.dataset.scan.query import DatasetQuery
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf

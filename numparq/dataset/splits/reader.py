@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numparq.column.read.row_selection import RowSlice
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.prune.dataset_filter import DatasetFilter
-from numparq.dataset.scan.dataset_scan import FileSelection
+from numparq.dataset.scan.file_selection import FileSelection
 from numparq.dataset.scan.projected_columns import project_columns
 from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
 from numparq.dataset.scan.units import DatasetUnitReader
@@ -167,8 +167,7 @@ class SplitReader:
         return found.selected, found.virtual
 
     def _table(self, choices: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:
-        selected, virtual = self._selected
-        return SchemaOnlyColumns(self.schema_file, selected, choices, virtual, partitions)
+        return SchemaOnlyColumns(self.schema_file, self._selected[0], choices, partitions)
 
     @cached_property
     def _filter(self) -> DatasetFilter:
@@ -301,8 +300,7 @@ class SplitReader:
         """Open the files of a split, and prepare a scan of columns."""
         with open_split_files(split.parts, self._wish.filesystem, self._wish.calendar) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
-            virtual = self._selected[1] if choices.include else []
-            table = SchemaOnlyColumns(self.schema_file, list(selected), choices, virtual, partitions)
+            table = SchemaOnlyColumns(self.schema_file, list(selected), choices, partitions)
             made = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
             wanted = [one for one in made if one.slices and not one.matches_nothing]
             yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, compress, groupby
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,13 @@ from .explode_path import CollectionPath, ExplodedColumn, collection_paths, merg
 
 __all__ = ["ExplodedCollection"]
 
+_NO_CONSTANTS: Mapping[str, Leaf] = MappingProxyType({})
+
 
 class ExplodedCollection:
     """Columns to read for an exploded list or map, and the frame built from them.
 
+    `constants` are columns that no file holds, by name: those of a dataset's partitions.
     Raises SchemaError for an unknown column, one that is no collection, or a duplicate virtual column.
 
     Attributes
@@ -64,24 +68,34 @@ class ExplodedCollection:
         index: Sequence[str],
         include: Any,
         categories: Collection[str],
+        constants: Mapping[str, Leaf] = _NO_CONSTANTS,
     ) -> None:
         self._include = check_include(include, (POSITION_COLUMN,))
         self.virtual_columns = [name for name in self._include if name != POSITION_COLUMN]
         exploded, self._path = _collection_path(schema, explode)
+        if exploded.name in constants:
+            raise SchemaError(f"explode={explode!r}: the column is a partition column")
         if columns is None:
             found: list[Sequence[Any]] = [
                 self._path.all_columns() if _position(column) == exploded.position else [column]
                 for column in select_columns(schema, None)
+                if column.name not in constants
             ]
+            found.append([*constants.values()])
         else:
-            found = [self._selected(schema, exploded, name) for name in check_names(columns)]
+            found = [
+                [constants[name]]
+                if isinstance(name, str) and name in constants
+                else self._selected(schema, exploded, name)
+                for name in check_names(columns)
+            ]
         wanted = merge_columns(merge_parts(column for columns_of_one in found for column in columns_of_one))
         parents = [column for column in wanted if not isinstance(column, ExplodedColumn)]
         leaves = self._leaves([column for column in wanted if isinstance(column, ExplodedColumn)])
         shape = project_leaves(exploded.full_type, leaves)
         assert shape is not None
         self._lists = [kept for kept in (project_leaves(node, leaves) for node in self._path.lists) if kept is not None]
-        above = [name for name in index if name != exploded.name]
+        above = [name for name in index if name != exploded.name and name not in constants]
         read = NestedProjection(exploded.name, exploded.position, exploded.full_type, shape, True)
         self.read_columns = [*parents, *index_columns(schema, above, parents), read]
         self._outputs = [column for column in wanted if isinstance(column, ExplodedColumn) or column.name not in above]
