@@ -11,7 +11,6 @@ from numparq.column.jobs.slice import DictionaryJob
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.dictionary import EMPTY_DICTIONARY
-from numparq.column.read.output import FixedOutput
 from numparq.column.read.row_selection import RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.matchers.vectors import ColumnVector
@@ -47,7 +46,6 @@ __all__ = [
 
 # Other types have no dictionary, or entries that do not compare as they are stored.
 _DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
-_NONE = np.empty(0, np.uint8)
 _TARGET = OutputType("dictionary", "", ArrowType("binary"), np.dtype("i4"))
 
 
@@ -99,24 +97,14 @@ def decode_dictionary(
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
-        job = DictionaryJob(
-            context,
-            [row_group],
-            [0],
-            table,
-            False,
-            codes=np.empty(0, np.int32),
-            utf8=False,
-            size_hint=0,
-            outputs=[FixedOutput(_NONE, _NONE)],
-        )
+        job = DictionaryJob(context, [row_group], [0], table, False, utf8=False, size_hint=0)
         try:
             job()
         except ParquetError:
             return None
         finally:
             context.close()
-    found = job.dictionary
+    found = job.arrays[0].dictionary
     if found is EMPTY_DICTIONARY:  # no dictionary page: the chunk may hold any value
         return None
     values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])

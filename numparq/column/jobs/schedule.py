@@ -13,9 +13,8 @@ from numparq.column.buffers import DecodedColumn
 from numparq.column.read import page_walk
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
-from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output
+from numparq.column.read.output import FixedOutput, fixed_output
 from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlice, RowSlices
-from numparq.column.scratch import allocate
 from numparq.errors import error_context
 from numparq.format.schema import Leaf
 from numparq.kernels.tables import (
@@ -173,19 +172,18 @@ class JobScheduler:
     def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[DecodeJob]:
         """Build the jobs of a column whose values have no place before they are decoded."""
         target = self._memory.targets[column]
-        if target.nested or target.storage != "binary":
-            make = self._nested if target.nested else self._codes
+        if target.nested:
             for number in range(len(slices)):
-                yield make(column, chunks[number : number + 1].copy(), slices[number], share)
+                yield self._nested(column, chunks[number : number + 1].copy(), slices[number])
             return
+        make = BinaryJob if target.storage == "binary" else DictionaryJob
         for first, last in self._string_runs(chunks, slices, share):
             part = slices[first:last]
             run = chunks[first:last].copy()
             run[:, C_OUT] = run[:, C_VALIDITY] = 0
-            shared = is_large(run, share)
             hint = self._tables.estimate_string_bytes(column, part)
-            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, shared
-            yield BinaryJob(*place, utf8=target.utf8, size_hint=hint)
+            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, is_large(run, share)
+            yield make(*place, utf8=target.utf8, size_hint=hint)
 
     def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[tuple[int, int]]:
         """Divide chunks of strings into runs of rows that follow one another, each fetched together."""
@@ -200,23 +198,7 @@ class JobScheduler:
             edges.append(last)
         return pairwise(edges)
 
-    def _codes(self, column: int, chunks: np.ndarray, rows: RowSlice, share: int) -> DecodeJob:
-        target = self._memory.targets[column]
-        chunks[0, C_OUT] = chunks[0, C_VALIDITY] = 0
-        codes = allocate(len(rows), "i4")
-        return DictionaryJob(
-            self._context,
-            [rows.row_group],
-            [column],
-            chunks,
-            is_large(chunks, share),
-            codes=codes,
-            utf8=target.utf8,
-            size_hint=self._tables.estimate_string_bytes(column, RowSlices.of([rows])),
-            outputs=[FixedOutput(codes.view(np.uint8), NO_MASK)],
-        )
-
-    def _nested(self, column: int, chunks: np.ndarray, rows: RowSlice, share: int) -> DecodeJob:
+    def _nested(self, column: int, chunks: np.ndarray, rows: RowSlice) -> DecodeJob:
         from .nested import NestedJob  # most files have nothing nested
 
         chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output, output_item
+from numparq.column.read.output import fixed_output, output_item
 from numparq.column.read.row_selection import (
     RowSelection,
     RowSlice,
@@ -15,7 +15,6 @@ from numparq.column.read.row_selection import (
     SelectedRows,
     selected_page_locations,
 )
-from numparq.column.scratch import allocate
 from numparq.kernels.tables import (
     C_ITEM_SIZE,
     C_NUM_VALUES,
@@ -158,17 +157,8 @@ class SelectionScheduler(JobScheduler):
             return FixedSelectionJob(*place, outputs=[fixed_output(memory, column)], **common)
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
         hint = self._tables.estimate_string_bytes(column, RowSlices.single(rows.row_group, 0, len(rows)))
-        if target.storage == "binary":
-            return BinarySelectionJob(*place, utf8=target.utf8, size_hint=hint, **common)
-        codes = allocate(len(rows), "i4")
-        return DictionarySelectionJob(
-            *place,
-            codes=codes,
-            utf8=target.utf8,
-            size_hint=hint,
-            outputs=[FixedOutput(codes.view(np.uint8), NO_MASK)],
-            **common,
-        )
+        make = BinarySelectionJob if target.storage == "binary" else DictionarySelectionJob
+        return make(*place, utf8=target.utf8, size_hint=hint, **common)
 
     def _nested_rows(
         self, column: int, target: OutputType, chunk: np.ndarray, rows: RowSelection, located: np.ndarray | None

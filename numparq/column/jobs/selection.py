@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -192,7 +193,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         taken = nulls = 0
         try:
             for pages in self.page_windows():
-                self._prepare_window(pages)
+                pages = self._prepare_window(pages)
                 if len(pages.pages) and pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
                     self._decode_to(Pages(pages.raw, pages.chunks, pages.pages[:1]), self.outputs[0])
                 for found in self.page_selections(pages):
@@ -207,8 +208,11 @@ class FixedSelectionJob(SelectionJob, FixedJob):
     def _decode_to(self, pages: Pages, output: FixedOutput) -> None:
         with self.page_error_context(pages):
             placement = PageBatches(pages)
-            dictionary = self.context.scratch.buffer("dictionary", placement.dictionary)
+            dictionary = self._entries(placement.dictionary)
             decode_fixed(pages, placement, output, dictionary, self.context.scratch)
+
+    def _entries(self, size: int) -> np.ndarray:
+        return self.context.scratch.buffer("dictionary", size) if self.entries is None else self.entries
 
     def _decode_dense(self, found: PageSelection, taken: int) -> int:
         """Decode rows to where they belong; gives the nulls among them."""
@@ -221,7 +225,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
         """Decode the rows that are wanted alone; gives the nulls among these."""
         chunk, scratch = self.chunks[0], self.context.scratch
         out, row = int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_VALIDITY] + taken)
-        dictionary = scratch.buffer("dictionary", 0)
+        dictionary = self._entries(0)
         with self.page_error_context(found.pages):
             decode_sparse_fixed(
                 found.pages, found.selection.to_indices(), self.outputs[0], out, row, dictionary, scratch
@@ -330,35 +334,18 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
 class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
     """Rows of one chunk whose dictionary indices are wanted as they are."""
 
+    _string_job = BinarySelectionJob
+    _fixed_job = FixedSelectionJob
+
     def _fused_read(self) -> FusedRead | None:
         return None  # the dictionary is wanted, too
 
-    def _strings_job(self) -> DecodeJob:
-        return BinarySelectionJob(
-            self.context,
-            self.row_groups,
-            self.columns,
-            self.chunks,
-            self.shares_pages,
-            utf8=self.utf8,
-            size_hint=self.size_hint,
-            row_ranges=self.row_ranges,
-            mask=self.mask,
-            locations=self.locations,
-        )
+    def _row_counts(self) -> np.ndarray:
+        return np.array([self._num_wanted])
 
-    def _fixed_job(self, output: FixedOutput) -> DecodeJob:
-        return FixedSelectionJob(
-            self.context,
-            self.row_groups,
-            self.columns,
-            self.chunks,
-            self.shares_pages,
-            outputs=[output],
-            row_ranges=self.row_ranges,
-            mask=self.mask,
-            locations=self.locations,
-        )
+    def _shared_fields(self) -> dict[str, Any]:
+        rows = {"row_ranges": self.row_ranges, "mask": self.mask, "locations": self.locations}
+        return super()._shared_fields() | rows
 
 
 @dataclass

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
-from numparq.column.read.decode import decode_binary, decode_fixed
+from numparq.column.read.decode import decode_binary, decode_fixed, decode_fixed_dictionaries
 from numparq.column.read.decompress import PageBatches
-from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_fixed_dictionary
-from numparq.column.read.output import FixedOutput
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, split_dictionaries
+from numparq.column.read.output import NO_MASK, FixedOutput
 from numparq.column.read.pages import PageFailure, Pages, data_pages
 from numparq.column.scratch import allocate
 from numparq.errors import LimitError
@@ -20,6 +22,7 @@ from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
 from numparq.kernels.status import NO_DICTIONARY
 from numparq.kernels.tables import (
     C_CAST,
+    C_DICTIONARY,
     C_ITEM_SIZE,
     C_NULL_COUNT,
     C_NULLS,
@@ -43,6 +46,7 @@ from .job import RETRY_STATUSES, DecodeJob
 __all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "OutputTypeRetry"]
 
 _FIRST = np.zeros(1, np.intp)
+_NO_ENTRIES = np.zeros(SLACK, np.uint8)
 
 
 @dataclass(eq=False, repr=False)
@@ -108,10 +112,13 @@ class FixedJob(DecodeJob):
         The outputs that the chunks are decoded to.
     output_of : intp array, (chunks,)
         Which output each chunk has.
+    entries : uint8 array or None
+        The entries of dictionaries in the output's type, if the pages have none: C_DICTIONARY is a position in it.
     """
 
     outputs: Sequence[FixedOutput] = field(kw_only=True)
     output_of: np.ndarray = field(kw_only=True, default_factory=_FIRST.copy)
+    entries: np.ndarray | None = field(default=None, init=False)
 
     @property
     def output(self) -> FixedOutput:
@@ -121,7 +128,7 @@ class FixedJob(DecodeJob):
     def __call__(self) -> None:
         """Decode the chunks into the outputs."""
         for pages in self.page_windows():
-            self._prepare_window(pages)
+            pages = self._prepare_window(pages)
             if self.shares_pages:
                 self._decode_shared(pages)
             else:
@@ -129,18 +136,19 @@ class FixedJob(DecodeJob):
             if self.retries and len(self.columns) == 1:
                 return
 
-    def _prepare_window(self, pages: Pages) -> None:
-        """Do what a window's pages need before they are decoded."""
+    def _prepare_window(self, pages: Pages) -> Pages:
+        """Return the pages of a window that are decoded into the outputs."""
+        return pages
 
     def _decode_window(self, pages: Pages) -> None:
         """Decode the pages of each output."""
         if len(self.output_of) == 1:
-            self._decode(pages, self.output, None)
+            self._decode(pages, self.output, self.entries)
             return
         owners = self.output_of[pages.pages[:, P_CHUNK]]
         for number in np.unique(owners).tolist():
             part = Pages(pages.raw, pages.chunks, pages.pages[owners == number])
-            self._decode(part, self.outputs[number], None)
+            self._decode(part, self.outputs[number], self.entries)
 
     def _decode(self, pages: Pages, output: FixedOutput, dictionary: np.ndarray | None) -> None:
         """Decode pages of one output; columns that need another target are left out, and noted.
@@ -189,9 +197,9 @@ class FixedJob(DecodeJob):
     def _decode_shared(self, pages: Pages) -> None:
         """Decode the dictionary, if the one chunk has one here, then its data pages in parts."""
         output = self.output
-        if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
-            self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), output, None)
-        dictionary = self.context.scratch.buffer("dictionary", 0)
+        first = int(len(pages.pages) > 0 and pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        self._decode(Pages(pages.raw, pages.chunks, pages.pages[:first]), output, None)
+        dictionary = self.context.scratch.buffer("dictionary", 0) if self.entries is None else self.entries
         item = self.chunks[0]
         start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_VALIDITY])
 
@@ -201,80 +209,96 @@ class FixedJob(DecodeJob):
             part.chunks[0, C_VALIDITY] = mask + skipped
             self._decode(part, output, dictionary)
 
-        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
         self.run_parts(Pages(pages.raw, pages.chunks, pages.pages[first:]), work)
 
 
 @dataclass(eq=False, repr=False)
 class DictionaryJob(FixedJob):
-    """One chunk whose dictionary indices are wanted as they are, in one piece.
+    """Chunks of one column whose dictionary indices are kept, with the rows of one after those of another.
 
-    Where a page has no dictionary, the chunk is decoded into values instead. Values of a fixed size are kept as they
-    are stored, as pieces of bytes, too.
+    A chunk with a page of other values is decoded into values; those of a fixed size stay as they are stored.
 
     Parameters
     ----------
-    codes : int32 array
-        What the output is: a code a row.
     utf8, size_hint
         As in `BinaryJob`.
     """
 
-    codes: np.ndarray = field(kw_only=True)
+    _string_job: ClassVar[Callable[..., DecodeJob]] = BinaryJob
+    _fixed_job: ClassVar[Callable[..., DecodeJob]] = FixedJob
+    outputs: Sequence[FixedOutput] = field(init=False)
     utf8: bool = field(kw_only=True)
     size_hint: int = field(kw_only=True)
-    dictionary: BinaryArray = field(default_factory=lambda: EMPTY_DICTIONARY)
 
     def __call__(self) -> None:
-        """Decode the chunk into codes, or else into values."""
-        if not len(self.codes):
-            self.chunks[0, C_NUM_VALUES] = -1  # nothing but the dictionary is wanted
+        """Decode the chunks into codes, or else into values."""
+        counts = self._row_counts()
+        edges = [0, *counts.cumsum().tolist()]
+        codes = allocate(edges[-1], "i4")
+        self.outputs, self.output_of = [FixedOutput(codes.view(np.uint8), NO_MASK)], np.zeros(len(counts), np.intp)
+        self._dictionaries, self.entries = [EMPTY_DICTIONARY] * len(counts), _NO_ENTRIES
+        if not len(codes):
+            self.chunks[:, C_NUM_VALUES] = -1  # nothing but the dictionary is wanted
         untouched = self.chunks.copy()
+        self.chunks[:, C_OUT] = 4 * (counts.cumsum() - counts)
         super().__call__()
         if not self.retries:
-            self.arrays.append(DictionaryArray(self.codes, self.dictionary))
+            self.arrays.extend(self._split(codes, edges))
             return
         self.retries.clear()
         self.chunks = untouched
-        if self._is_binary:
-            plain = self._strings_job()
-            plain()
-            self.arrays.extend(plain.arrays)
+        if len(counts) > 1:
+            self._decode_each()
         else:
-            self.arrays.append(self._fixed_values())
+            self.arrays.extend(self._values(len(codes)))
 
-    @property
-    def _is_binary(self) -> bool:
-        return bool(self.chunks[0, C_TYPE] == BYTE_ARRAY)
+    def _row_counts(self) -> np.ndarray:
+        """Return the number of selected rows of each chunk."""
+        counts: np.ndarray = (self.chunks[:, C_ROW_STOP] - self.chunks[:, C_ROW_START]).clip(0)
+        return counts
 
-    def _prepare_window(self, pages: Pages) -> None:
-        if self._is_binary:
-            found = self.decode_dictionary(pages, self.utf8)
+    def _split(self, codes: np.ndarray, edges: Sequence[int]) -> Iterator[DictionaryArray]:
+        """Yield the codes of each run of chunks with the same dictionary; `edges` are the bounds of chunks."""
+        found = self._dictionaries
+        cuts = [place for place in range(1, len(found)) if found[place] is not found[place - 1]]
+        for first, last in pairwise([0, *cuts, len(found)]):
+            yield DictionaryArray(codes[edges[first] : edges[last]], found[first])
+
+    def _decode_each(self) -> None:
+        """Decode the chunks one by one: some of them into values."""
+        for place in range(len(self.chunks)):
+            one = slice(place, place + 1)
+            job = replace(self, row_groups=self.row_groups[one], columns=self.columns[one], chunks=self.chunks[one])
+            job.retries, job.arrays = {}, []
+            job()
+            self.chunks[place, C_NULL_COUNT] = job.chunks[0, C_NULL_COUNT]
+            self.arrays.extend(job.arrays)
+
+    def _prepare_window(self, pages: Pages) -> Pages:
+        if self.chunks[0, C_TYPE] == BYTE_ARRAY:
+            joined = self.decode_dictionary(pages, self.utf8)
+            found = [] if joined is None else split_dictionaries(joined, pages.chunks)
         else:
             with self.page_error_context(pages):
-                found = decode_fixed_dictionary(pages, self.context.scratch)
-        self.dictionary = found or self.dictionary
+                found = decode_fixed_dictionaries(pages, self.context.scratch)
+        if found:
+            self._dictionaries = found
+            self.entries = np.arange(max(map(len, found)) + SLACK, dtype=np.int32).view(np.uint8)
+            pages.chunks[:, C_DICTIONARY] = 0
+        return Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
 
-    def _strings_job(self) -> DecodeJob:
-        """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
-        return BinaryJob(
-            self.context,
-            self.row_groups,
-            self.columns,
-            self.chunks,
-            self.shares_pages,
-            utf8=self.utf8,
-            size_hint=self.size_hint,
-        )
-
-    def _fixed_job(self, output: FixedOutput) -> DecodeJob:
-        """Make the job that decodes a chunk of values of a fixed size into what is stored."""
-        return FixedJob(self.context, self.row_groups, self.columns, self.chunks, self.shares_pages, outputs=[output])
-
-    def _fixed_values(self) -> BinaryArray:
-        """Decode a chunk of values of a fixed size, kept as they are stored."""
+    def _values(self, count: int) -> list[BinaryArray]:
+        """Decode the values of the one chunk."""
+        if self.chunks[0, C_TYPE] == BYTE_ARRAY:
+            job = self._string_job(**self._shared_fields(), utf8=self.utf8, size_hint=self.size_hint)
+            job()
+            return job.arrays
         width = int(self.chunks[0, C_TYPE_LENGTH])
-        values, validity = allocate(len(self.codes) * width + SLACK), allocate(len(self.codes) + SLACK)
+        values, validity = allocate(count * width + SLACK), allocate(count + SLACK)
         self.chunks[0, [C_CAST, C_ITEM_SIZE, C_NULLS]] = COPY, width, NULLS_MASK
-        self._fixed_job(FixedOutput(values, validity))()
-        return binary_from_fixed_size(values[: len(self.codes) * width], width, validity[: len(self.codes)])
+        self._fixed_job(**self._shared_fields(), outputs=[FixedOutput(values, validity)])()
+        return [binary_from_fixed_size(values[: count * width], width, validity[:count])]
+
+    def _shared_fields(self) -> dict[str, Any]:
+        """Return the arguments of a job that decodes the same rows into values."""
+        return {name: getattr(self, name) for name in ("context", "row_groups", "columns", "chunks", "shares_pages")}

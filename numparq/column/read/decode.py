@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from numparq.column.buffers import BinaryArray
+from numparq.column.buffers import BinaryArray, binary_from_fixed_size
 from numparq.column.scratch import Scratch, allocate
 from numparq.errors import CorruptPageError
 from numparq.kernels import kernels
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import DICTIONARY_PAGE
-from numparq.kernels.status import BAD_UTF8, NEED_ROOM, check_status
+from numparq.kernels.status import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, check_status
 from numparq.kernels.tables import (
+    C_CAST,
     C_DICTIONARY,
+    C_DICTIONARY_SIZE,
+    C_ITEM_SIZE,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
     C_ROW_START,
     C_ROW_STOP,
+    C_TYPE_LENGTH,
     C_VALIDITY,
+    COPY,
     P_CHUNK,
     P_ROW,
     P_TYPE,
@@ -29,11 +32,9 @@ from numparq.kernels.tables import (
 
 from .decompress import PageBatches, decompress_pages
 from .dictionary import EMPTY_DICTIONARY
-from .pages import Pages, check_page
+from .output import FixedOutput
+from .pages import PageFailure, Pages, check_page
 from .transcode import DecodablePages, transcode
-
-if TYPE_CHECKING:
-    from .output import FixedOutput
 
 
 def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
@@ -137,6 +138,35 @@ def decode_fixed(
                 state,
             )
             check_page(status, state)
+
+
+def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArray]:
+    """Return the fixed-size dictionary of each chunk, as stored; equal neighbours are one object.
+
+    The list is empty if no page is a dictionary. C_DICTIONARY_SIZE of each chunk is set. Raises PageFailure.
+    """
+    places = (pages.pages[:, P_TYPE] == DICTIONARY_PAGE).nonzero()[0]
+    if not len(places):
+        return []
+    chunks, width = pages.chunks.copy(), int(pages.chunks[0, C_TYPE_LENGTH])
+    if width <= 0:
+        raise PageFailure(int(places[0]), BAD_DICTIONARY)
+    chunks[:, C_CAST], chunks[:, C_ITEM_SIZE] = COPY, width
+    stored = Pages(pages.raw, chunks, pages.pages[places])
+    try:
+        placement = PageBatches(stored)
+        values = allocate(placement.dictionary + SLACK)
+        decode_fixed(stored, placement, FixedOutput(values[:0], values[:0]), values, scratch)
+    except PageFailure as failure:
+        failure.page = int(places[failure.page])
+        raise
+    pages.chunks[:, C_DICTIONARY_SIZE] = chunks[:, C_DICTIONARY_SIZE]
+    found: list[BinaryArray] = []
+    for first, count in chunks[:, [C_DICTIONARY, C_DICTIONARY_SIZE]].tolist():
+        data = values[first : first + max(count, 0) * width]
+        is_same = bool(found) and found[-1].data.data == data.data
+        found.append(found[-1] if is_same else binary_from_fixed_size(data, width))
+    return found
 
 
 def is_utf8(piece: BinaryArray) -> bool:

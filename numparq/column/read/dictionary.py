@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, binary_from_fixed_size
+from numparq.column.buffers import BinaryArray
 from numparq.column.scratch import Scratch, allocate
 from numparq.kernels import kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
-from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from numparq.kernels.status import BAD_DICTIONARY, TRAILING_BYTES, UNSUPPORTED_ENCODING
+from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.status import BAD_DICTIONARY
 from numparq.kernels.tables import (
+    C_DICTIONARY,
     C_DICTIONARY_SIZE,
-    C_QUIRKS,
-    C_TYPE_LENGTH,
-    P_BODY,
     P_COMPRESSED,
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
     P_TYPE,
     P_UNCOMPRESSED,
-    PADDED_PAGES,
-    PADDING,
     SLACK,
 )
 
@@ -77,30 +73,24 @@ def _decode_binary_dictionaries(pages: Pages, scratch: Scratch) -> BinaryArray:
     return BinaryArray(offsets, values)
 
 
-def decode_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | None:
-    """Return the fixed-size values of a chunk's dictionary page as stored (PLAIN); None if it has none.
-
-    Raises PageFailure.
-    """
-    if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
-        return None
-    pages = Pages(pages.raw, pages.chunks, pages.pages[:1])
-    (page,) = pages.pages.tolist()
-    placement = PageBatches(pages)
-    data, start, count, size = pages.raw, page[P_BODY], page[P_NUM_VALUES], page[P_COMPRESSED]
-    if page[P_IS_COMPRESSED]:
-        data, start, size = scratch.buffer("decompressed", placement.decompressed), 0, page[P_UNCOMPRESSED]
-        decompress_pages(pages, placement.batches[0], data)
-    if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
-        raise PageFailure(0, UNSUPPORTED_ENCODING)
-    width = int(pages.chunks[0, C_TYPE_LENGTH])
-    if width <= 0 or count > size // width:
-        raise PageFailure(0, BAD_DICTIONARY)
-    left = size - count * width
-    if left and not (left == PADDING and pages.chunks[0, C_QUIRKS] & PADDED_PAGES):
-        raise PageFailure(0, TRAILING_BYTES)
-    pages.chunks[0, C_DICTIONARY_SIZE] = count
-    return binary_from_fixed_size(data[start : start + count * width].copy(), width)
+def split_dictionaries(joined: BinaryArray, chunks: np.ndarray) -> list[BinaryArray]:
+    """Return the dictionary of each chunk out of `decode_binary_dictionary`'s; equal neighbours are one object."""
+    if len(chunks) == 1:
+        return [joined]
+    firsts, counts = chunks[:, C_DICTIONARY], chunks[:, C_DICTIONARY_SIZE].clip(0)
+    starts, stops = joined.offsets[firsts].tolist(), joined.offsets[firsts + counts].tolist()
+    lengths, data = np.diff(joined.offsets).tobytes(), joined.data.data
+    found: list[BinaryArray] = []
+    before: tuple[bytes, memoryview] | None = None
+    for first, count, start, stop in zip(firsts.tolist(), counts.tolist(), starts, stops, strict=True):
+        content = lengths[8 * first : 8 * (first + count)], data[start:stop]
+        if content != before:
+            offsets = joined.offsets[first : first + count + 1] - start
+            found.append(BinaryArray(offsets, joined.data[start : stop + SLACK]) if count else EMPTY_DICTIONARY)
+        else:
+            found.append(found[-1])
+        before = content
+    return found
 
 
 def have_indices(pages: Pages) -> np.ndarray:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
-from numparq.column.buffers import DecodedColumn
+from numparq.column.buffers import DecodedColumn, DictionaryArray
 from numparq.column.jobs.job import DecodeJob
 from numparq.column.jobs.schedule import JobScheduler
+from numparq.column.jobs.slice import DictionaryJob
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.row_selection import SLICE_GROUP, RowSlices
 from numparq.errors import ParquetError, error_context
 from numparq.io.local_source import BytesSource
-from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, SLACK
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START, SLACK
 from numparq.types.output_type import fallback_type
 
 from .file_reader import DatasetFileReader
@@ -142,17 +145,34 @@ class FileBatchReader:
         for job in jobs:
             failed.update(job.retries)
             which, row_group = self._owners[job.row_groups[0]].tolist()
-            buffers = made[which]
-            for piece in job.arrays:
-                if isinstance(piece, NestedLeaf):
-                    piece.row_group = row_group
+            place = wanted[job.columns[0]]
             for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                buffers[wanted[column]].null_count += nulls
-            buffers[wanted[job.columns[0]]].arrays.extend(job.arrays)
+                made[which][wanted[column]].null_count += nulls
+            for owner, array in self._split_by_file(job):
+                if isinstance(array, NestedLeaf):
+                    array.row_group = row_group
+                made[owner][place].arrays.append(array)
         for column, status in failed.items():
             with error_context(column=self.parts[0].rows.leaves[column].name):
                 view.reallocate(column, fallback_type(view.targets[column], status))
         return made
+
+    def _split_by_file(self, job: DecodeJob) -> Iterator[tuple[int, Any]]:
+        """Yield the arrays of a job, with their file: a file's first dictionary has the order of its categories."""
+        files = self._owners[job.row_groups, 0]
+        cuts = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()]
+        if len(cuts) == 1 or not isinstance(job, DictionaryJob):
+            yield from ((int(files[0]), array) for array in job.arrays)
+            return
+        starts = [0, *(job.chunks[:, C_ROW_STOP] - job.chunks[:, C_ROW_START]).cumsum().tolist()]
+        edges, first = [starts[cut] for cut in cuts], 0
+        for array in job.arrays:
+            last = first + len(array)
+            inner = [edge for edge in edges if first < edge < last]
+            for start, stop in pairwise([first, *inner, last]):
+                part = DictionaryArray(array.codes[start - first : stop - first], array.dictionary) if inner else array
+                yield int(files[cuts[bisect_right(edges, start) - 1]]), part
+            first = last
 
     def _run(self, view: FileMemory, wanted: Collection[int], firsts: Sequence[int]) -> list[DecodeJob]:
         first = self.parts[0]

@@ -10,9 +10,8 @@ import numpy as np
 
 from numparq.column.jobs.job import DecodeJob
 from numparq.column.jobs.nested import NestedJob
-from numparq.column.jobs.slice import DictionaryJob, FixedJob
+from numparq.column.jobs.slice import FixedJob
 from numparq.column.read.context import ReadContext
-from numparq.column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
 from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
@@ -224,8 +223,6 @@ class _PageBisection:
             "retries": {},
             "arrays": [],
         }
-        if isinstance(job, DictionaryJob):
-            changes["dictionary"] = NO_VALUES
         if isinstance(job, NestedJob):
             changes["chunks"][0, C_NUM_VALUES] = num_values
             changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_groups[0], 0, num_rows, 0)}

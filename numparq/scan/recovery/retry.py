@@ -13,7 +13,6 @@ from numparq.column.jobs.nested import NestedJob
 from numparq.column.jobs.schedule import JobScheduler
 from numparq.column.jobs.slice import DictionaryJob, FixedJob
 from numparq.column.read.context import ReadContext
-from numparq.column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
 from numparq.column.read.output import OutputMemory
 from numparq.column.read.pages import Pages
 from numparq.errors import LimitError, ParquetError
@@ -168,8 +167,6 @@ def _single_chunk_job(job: DecodeJob, position: int) -> DecodeJob:
     }
     if isinstance(job, FixedJob):
         changes["output_of"] = job.output_of[one]
-    if isinstance(job, DictionaryJob):
-        changes["dictionary"] = NO_VALUES
     if isinstance(job, NestedJob):  # every attempt would keep a dictionary of its own
         changes["target"] = replace(job.target, keep_codes=False)
     return replace(job, **changes)  # type: ignore[arg-type]

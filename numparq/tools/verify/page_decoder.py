@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from numparq.column.buffers import BinaryArray
-from numparq.column.read.decode import decode_binary_run
+from numparq.column.read.decode import decode_binary_run, decode_fixed_dictionaries
 from numparq.column.read.decompress import PageBatches, decompress_pages
-from numparq.column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary, decode_fixed_dictionary
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary
 from numparq.column.read.pages import PageFailure, Pages, check_page
 from numparq.column.read.transcode import transcode
 from numparq.column.scratch import Scratch, allocate
@@ -123,7 +123,7 @@ class PageDecoder:
             if self._leaf.physical == BYTE_ARRAY:
                 piece = decode_binary_dictionary(pages, self._scratch)
             else:
-                piece = decode_fixed_dictionary(pages, self._scratch)
+                (piece,) = decode_fixed_dictionaries(pages, self._scratch)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-values") from None
         assert piece is not None

@@ -128,20 +128,19 @@ def test_dictionary_values(small):
     with WorkerPool(2) as pool:
         for number in range(25):
             column = ColumnType(BYTE_ARRAY, 0, True)
-            chunk = random_chunk(rng, column, [b"%d" % i for i in range(40)], 8, 25, 0.3, True, number % 2)
-            start, stop = window(rng, len(chunk.rows))
-            data, table = tables([chunk], [DecodeRequest(t.CODES, 4, t.NULLS_FILL, -1, start, stop)], b"")
-            codes = np.empty(stop - start, np.int32)
+            entries = [b"%d" % i for i in range(40)]
+            chunks = [random_chunk(rng, column, entries, 8, 25, 0.3, True, number % 2) for _ in range(1 + number % 4)]
+            spans = [window(rng, len(chunk.rows)) for chunk in chunks]
+            requests = [DecodeRequest(t.CODES, 4, t.NULLS_FILL, -1, *span) for span in spans]
+            data, table = tables(chunks, requests, b"")
             job = DictionaryJob(
                 context(data, 1, pool, number),
-                [0],
-                [0],
+                [0] * len(chunks),
+                [0] * len(chunks),
                 table,
-                number % 3 > 0,
-                codes=codes,
+                number % 3 > 0 and len(chunks) == 1,
                 utf8=True,
                 size_hint=0,
-                outputs=[FixedOutput(codes.view(np.uint8), np.empty(0, np.uint8))],
             )
             job()
             rows: list[bytes | None] = []
@@ -149,10 +148,11 @@ def test_dictionary_values(small):
                 if isinstance(array, BinaryArray):  # a page of the chunk is PLAIN
                     rows += values_of(array)
                 else:
-                    entries = values_of(array.dictionary)
-                    rows += [None if code < 0 else entries[code] for code in array.codes.tolist()]
-            assert rows == chunk.rows[start:stop]
-            assert job.chunks[0, t.C_NULL_COUNT] == chunk.rows[start:stop].count(None)
+                    known = values_of(array.dictionary)
+                    rows += [None if code < 0 else known[code] for code in array.codes.tolist()]
+            wanted = [chunk.rows[start:stop] for chunk, (start, stop) in zip(chunks, spans, strict=True)]
+            assert rows == list(itertools.chain.from_iterable(wanted))
+            assert job.chunks[:, t.C_NULL_COUNT].tolist() == [part.count(None) for part in wanted]
 
 
 def test_several_chunks_in_one_job():
