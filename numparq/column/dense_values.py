@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -171,39 +169,6 @@ def _compact(values: DenseValues, validity: np.ndarray, kept: int) -> DenseValue
     return DenseValues(values.physical, values.width, kept, out[: kept * values.width // out.itemsize])
 
 
-def split_rows(dense: DenseLeaf, rows: Sequence[int]) -> list[DenseLeaf]:
-    """Return the values of consecutive row groups, as views; `rows` has the end of each, exclusive, after 0."""
-    entries = values = np.array(rows)
-    if dense.repetition is not None:
-        entries = values = np.append(np.flatnonzero(dense.repetition == 0), dense.num_entries)[entries]
-    if dense.present is not None:
-        counts = np.zeros(len(rows), np.int64)
-        writing_kernels.count_valid_by_page(dense.present, entries, len(rows) - 1, counts[1:])
-        values = np.cumsum(counts)
-    places = zip(pairwise(rows), pairwise(entries.tolist()), pairwise(values.tolist()), strict=True)
-    return [_slice_rows(dense, *place) for place in places]
-
-
-def _slice_rows(
-    dense: DenseLeaf, rows: tuple[int, int], entries: tuple[int, int], values: tuple[int, int]
-) -> DenseLeaf:
-    (first, last), num_values = entries, values[1] - values[0]
-    has_nulls = num_values < last - first
-    definition = dense.definition
-    if definition is not None:
-        definition = definition[first:last] if has_nulls or definition is not dense.present else None
-    return DenseLeaf(
-        dense.values.slice(*values) if dense.codes is None else dense.values,
-        None if dense.codes is None else dense.codes[values[0] : values[1]],
-        num_values,
-        last - first,
-        rows[1] - rows[0],
-        dense.present[first:last] if dense.present is not None and has_nulls else None,
-        definition,
-        None if dense.repetition is None else dense.repetition[first:last],
-    )
-
-
 def gather_values(values: DenseValues, codes: np.ndarray) -> DenseValues:
     """Return the value of each code, copied from a dictionary; strings stay in its buffer."""
     count = len(codes)
@@ -215,3 +180,12 @@ def gather_values(values: DenseValues, codes: np.ndarray) -> DenseValues:
     out = np.empty(count * values.width // values.data.itemsize, values.data.dtype)
     writing_kernels.gather_fixed(values.raw, values.width, codes, count, out.view("u1"))
     return DenseValues(values.physical, values.width, count, out)
+
+
+def concatenate_values(one: DenseValues, other: DenseValues) -> DenseValues:
+    """Return the values of both, of one type; those of strings share a buffer."""
+    count = one.count + other.count
+    if one.starts is not None and one.ends is not None and other.starts is not None and other.ends is not None:
+        starts, ends = np.concatenate((one.starts, other.starts)), np.concatenate((one.ends, other.ends))
+        return DenseValues(one.physical, 0, count, one.data, starts, ends)
+    return DenseValues(one.physical, one.width, count, np.concatenate((one.data, other.data)))

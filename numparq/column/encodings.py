@@ -9,7 +9,7 @@ import numpy as np
 
 from numparq.errors import UnsupportedError
 from numparq.format.physical_type import PHYSICAL_NAMES
-from numparq.kernels import alp_writing_kernels, delta_writing_kernels, writing_kernels
+from numparq.kernels import alp_writing_kernels, delta_writing_kernels
 from numparq.kernels.encodings.alp import max_alp_bytes
 from numparq.kernels.encodings.alp_scaling import WORK_SIZE
 from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
@@ -36,7 +36,7 @@ from numparq.kernels.enums import (
     RLE_DICTIONARY,
 )
 
-from .dense_values import DenseLeaf
+from .dense_values import DenseValues
 
 __all__ = ["ENCODING_PHYSICAL_TYPES"]
 
@@ -70,146 +70,111 @@ class Encoder(NamedTuple):
     Attributes
     ----------
     max_bytes : callable
-        ``(dense, first, last) -> int``: most bytes that values `first` to `last` (exclusive) can take.
-    write : callable
-        ``(dense, first, last, out, pos) -> int``: writes them into `out` at `pos`, returns the end position.
+        ``(values, first, last) -> int``: most bytes that values `first` to `last` (exclusive) can take.
+    write : callable or None
+        ``(values, first, last, out, pos) -> int``: writes them into `out` at `pos`, returns the end position. None: the
+        kernel that encodes pages writes them.
     """
 
-    max_bytes: Callable[[DenseLeaf, int, int], int]
-    write: Callable[[DenseLeaf, int, int, np.ndarray, int], int]
+    max_bytes: Callable[[DenseValues, int, int], int]
+    write: Callable[[DenseValues, int, int, np.ndarray, int], int] | None = None
 
 
-def _indices_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return 1 + max_hybrid_bytes(last - first, index_bit_width(dense.values.count))
+_MAX_INDEX_BITS = 32
 
 
-def _write_indices(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    width = index_bit_width(dense.values.count)
-    out[pos] = width
-    return writing_kernels.encode_hybrid_i4(dense.codes, first, last, width, out, pos + 1)
+def _indices_room(values: DenseValues, first: int, last: int) -> int:
+    return 1 + max_hybrid_bytes(last - first, _MAX_INDEX_BITS)
 
 
-INDEX_ENCODER = Encoder(_indices_room, _write_indices)
+_INDICES = Encoder(_indices_room)
 
 
-def _fixed_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return (last - first) * dense.values.width
+def _fixed_room(values: DenseValues, first: int, last: int) -> int:
+    return (last - first) * values.width
 
 
-def _write_fixed(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    width = dense.values.width
-    end = pos + (last - first) * width
-    out[pos:end] = dense.values.raw[first * width : last * width]
-    return end
+def _split_room(values: DenseValues, first: int, last: int) -> int:
+    return max_byte_stream_split_bytes(last - first, values.width)
 
 
-_FIXED = Encoder(_fixed_room, _write_fixed)
-
-
-def _split_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return max_byte_stream_split_bytes(last - first, dense.values.width)
-
-
-def _write_split(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    values = dense.values
+def _write_split(values: DenseValues, first: int, last: int, out: np.ndarray, pos: int) -> int:
     return delta_writing_kernels.encode_byte_stream_split(values.raw, values.width, first, last, out, pos)
 
 
 _SPLIT = Encoder(_split_room, _write_split)
 
 
-def _delta_byte_array_room(dense: DenseLeaf, first: int, last: int) -> int:
-    starts, ends = _bounds_of_values(dense, first, last)
+def _delta_byte_array_room(values: DenseValues, first: int, last: int) -> int:
+    starts, ends = _bounds_of_values(values, first, last)
     return max_delta_byte_array_bytes(last - first, int((ends - starts).sum()))
 
 
-def _write_delta_byte_array(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
+def _write_delta_byte_array(values: DenseValues, first: int, last: int, out: np.ndarray, pos: int) -> int:
     count = last - first
-    starts, ends = _bounds_of_values(dense, first, last)
+    starts, ends = _bounds_of_values(values, first, last)
     prefixes, suffixes = np.empty(count, np.int32), np.empty(count, np.int32)
     return delta_writing_kernels.encode_delta_byte_array(
-        dense.values.raw, starts, ends, 0, count, prefixes, suffixes, out, pos
+        values.raw, starts, ends, 0, count, prefixes, suffixes, out, pos
     )
 
 
 _PREFIXES = Encoder(_delta_byte_array_room, _write_delta_byte_array)
 
 
-def _boolean_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return (last - first + 7) // 8
+def _boolean_room(values: DenseValues, first: int, last: int) -> int:
+    return (last - first) // 8 + 1
 
 
-def _write_booleans(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    return writing_kernels.encode_plain_booleans(dense.values.data, first, last, out, pos)
+def _binary_room(values: DenseValues, first: int, last: int) -> int:
+    return _num_bytes(values, first, last) + 4 * (last - first)
 
 
-def _binary_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return _num_bytes(dense, first, last) + 4 * (last - first)
-
-
-def _write_binary(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    values = dense.values
-    return writing_kernels.encode_plain_binary(
-        values.data, len(values.data), values.starts, values.ends, first, last, out, pos
-    )
-
-
-def _runs_room(dense: DenseLeaf, first: int, last: int) -> int:
+def _runs_room(values: DenseValues, first: int, last: int) -> int:
     return 4 + max_hybrid_bytes(last - first, 1)
 
 
-def _write_runs(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    end = writing_kernels.encode_hybrid_u1(dense.values.data, first, last, 1, out, pos + 4)
-    out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
-    return end
+def _delta_room(values: DenseValues, first: int, last: int) -> int:
+    return max_delta_bytes(last - first, values.width)
 
 
-def _delta_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return max_delta_bytes(last - first, dense.values.width)
+def _delta_length_room(values: DenseValues, first: int, last: int) -> int:
+    return max_delta_length_bytes(last - first, _num_bytes(values, first, last))
 
 
-def _write_delta4(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    return delta_writing_kernels.encode_delta4(dense.values.data, first, last, out, pos)
-
-
-def _write_delta8(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    return delta_writing_kernels.encode_delta8(dense.values.data, first, last, out, pos)
-
-
-def _delta_length_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return max_delta_length_bytes(last - first, _num_bytes(dense, first, last))
-
-
-def _write_delta_length(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    values, lengths = dense.values, np.empty(last - first, np.int32)
+def _write_delta_length(values: DenseValues, first: int, last: int, out: np.ndarray, pos: int) -> int:
+    lengths = np.empty(last - first, np.int32)
     return delta_writing_kernels.encode_delta_length(
         values.data, values.starts, values.ends, first, last, lengths, out, pos
     )
 
 
-def _alp_room(dense: DenseLeaf, first: int, last: int) -> int:
-    return max_alp_bytes(last - first, dense.values.width)
+def _alp_room(values: DenseValues, first: int, last: int) -> int:
+    return max_alp_bytes(last - first, values.width)
 
 
-def _write_alp4(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    data, work = dense.values.data, np.empty(WORK_SIZE, np.int64)
+def _write_alp4(values: DenseValues, first: int, last: int, out: np.ndarray, pos: int) -> int:
+    data, work = values.data, np.empty(WORK_SIZE, np.int64)
     return alp_writing_kernels.encode_alp4(data, data.view("i4"), first, last, work, out, pos)
 
 
-def _write_alp8(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: int) -> int:
-    data, work = dense.values.data, np.empty(WORK_SIZE, np.int64)
+def _write_alp8(values: DenseValues, first: int, last: int, out: np.ndarray, pos: int) -> int:
+    data, work = values.data, np.empty(WORK_SIZE, np.int64)
     return alp_writing_kernels.encode_alp8(data, data.view("i8"), first, last, work, out, pos)
 
 
 # (encoding, physical type) -> encoder, in the order of Encodings.md.
 ENCODERS: dict[tuple[int, int], Encoder] = {
-    **{(PLAIN, physical): _FIXED for physical in (INT32, INT64, INT96, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY)},
-    (PLAIN, BOOLEAN): Encoder(_boolean_room, _write_booleans),
-    (PLAIN, BYTE_ARRAY): Encoder(_binary_room, _write_binary),
-    (RLE, BOOLEAN): Encoder(_runs_room, _write_runs),
-    **{(RLE_DICTIONARY, physical): INDEX_ENCODER for physical in range(INT32, FIXED_LEN_BYTE_ARRAY + 1)},
-    (DELTA_BINARY_PACKED, INT32): Encoder(_delta_room, _write_delta4),
-    (DELTA_BINARY_PACKED, INT64): Encoder(_delta_room, _write_delta8),
+    **{
+        (PLAIN, physical): Encoder(_fixed_room)
+        for physical in (INT32, INT64, INT96, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY)
+    },
+    (PLAIN, BOOLEAN): Encoder(_boolean_room),
+    (PLAIN, BYTE_ARRAY): Encoder(_binary_room),
+    (RLE, BOOLEAN): Encoder(_runs_room),
+    **{(RLE_DICTIONARY, physical): _INDICES for physical in range(INT32, FIXED_LEN_BYTE_ARRAY + 1)},
+    (DELTA_BINARY_PACKED, INT32): Encoder(_delta_room),
+    (DELTA_BINARY_PACKED, INT64): Encoder(_delta_room),
     (DELTA_LENGTH_BYTE_ARRAY, BYTE_ARRAY): Encoder(_delta_length_room, _write_delta_length),
     **{(DELTA_BYTE_ARRAY, physical): _PREFIXES for physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)},
     **{(BYTE_STREAM_SPLIT, physical): _SPLIT for physical in (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY)},
@@ -250,12 +215,8 @@ def index_bit_width(num_entries: int) -> int:
     return max(num_entries - 1, 0).bit_length()
 
 
-def encoder_for(dense: DenseLeaf, encoding: int) -> Encoder:
-    """Return the encoder of `encoding` for these values.
-
-    Raises UnsupportedError if the encoding cannot hold the values' physical type.
-    """
-    physical = dense.values.physical
+def encoder_for(physical: int, encoding: int) -> Encoder:
+    """Return the encoder of `encoding` for a physical type; UnsupportedError if it cannot hold such values."""
     found = ENCODERS.get((encoding, physical))
     if found is None:
         raise UnsupportedError(
@@ -274,16 +235,14 @@ def can_encode(encoding: int, physical: int) -> bool:
     return (encoding, physical) in ENCODERS
 
 
-def _num_bytes(dense: DenseLeaf, first: int, last: int) -> int:
-    values = dense.values
+def _num_bytes(values: DenseValues, first: int, last: int) -> int:
     assert values.starts is not None
     assert values.ends is not None
     return int((values.ends[first:last] - values.starts[first:last]).sum())
 
 
-def _bounds_of_values(dense: DenseLeaf, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def _bounds_of_values(values: DenseValues, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the starts and exclusive ends of values in bytes, computed for FIXED_LEN_BYTE_ARRAY."""
-    values = dense.values
     if values.starts is not None and values.ends is not None:
         return values.starts[first:last], values.ends[first:last]
     starts = np.arange(first * values.width, last * values.width, values.width, dtype=np.int64)

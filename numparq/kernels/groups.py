@@ -71,6 +71,8 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "encodings.dictionary": ("index_fixed", "index_binary"),
         "encodings.hybrid_rle": ("encode_hybrid_u1", "encode_hybrid_i4"),
         "encodings.plain": ("encode_plain_booleans", "encode_plain_binary"),
+        "encodings.delta_binary_packed": (),
+        "page_writing": ("index_fixed_chunks", "index_binary_chunks", "encode_pages"),
         "page_values": (
             "drop_nulls_fixed",
             "drop_nulls_i8",
@@ -85,7 +87,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "delta_writing": {
         "encodings.byte_stream_split": ("encode_byte_stream_split",),
-        "encodings.delta_binary_packed": ("encode_delta4", "encode_delta8", "delta_size4", "delta_size8"),
+        "encodings.delta_binary_packed": ("encode_delta4", "encode_delta8", "delta_sizes4", "delta_sizes8"),
         "encodings.delta_byte_arrays": ("encode_delta_length", "encode_delta_byte_array"),
     },
     "alp_writing": {"encodings.alp": ("encode_alp4", "encode_alp8")},

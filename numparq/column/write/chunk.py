@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf, drop_nulls, gather_values, split_rows
+from numparq.column.dense_values import DenseLeaf, DenseValues, drop_nulls, gather_values
 from numparq.column.leaf_values import LeafValues
 from numparq.column.scratch import Scratch
 from numparq.format.bloom_filter import BloomFilter, hash_equal_values, hash_values
@@ -20,9 +21,16 @@ from numparq.format.statistics import PageStatistics
 from numparq.format.thrift.encode import encode_field, encode_struct
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
 
-from .encoding_choice import choose_encoding
+from .encoding_choice import (
+    MAX_DICTIONARY_BYTES,
+    ChosenEncodings,
+    choose_encodings,
+    keep_dictionary,
+    keep_first_dictionary,
+    keeps_dictionary,
+)
 from .options import BloomFilterOptions, ColumnOptions
-from .page_splits import PageSplits, split_pages
+from .page_splits import Bounds, row_bounds, split_pages
 from .pages import EncodedPage, PageWriter
 
 
@@ -73,42 +81,75 @@ class LeafEncoder:
 
     def encode(self, leaf_values: LeafValues, rows: Sequence[int], scratch: Scratch) -> EncodedLeaf:
         """Encode the values of consecutive row groups; group g has the rows rows[g] to rows[g + 1] (exclusive)."""
-        options = self._options
-        whole = drop_nulls(self._leaf, leaf_values, rows[-1])
-        groups = [
-            choose_encoding(dense, options, leaf_values.keep_dictionary and not group)
-            for group, dense in enumerate([whole] if len(rows) == 2 else split_rows(whole, rows))
-        ]
-        splits = [split_pages(dense, options) for dense, _ in groups]
-        if len(groups) == 1:
-            whole, cuts = groups[0][0], splits[0]
-        else:
-            cuts = PageSplits.concatenate(splits)
-        first_pages = [0]
-        for split in splits:
-            first_pages.append(first_pages[-1] + len(split.rows) - 1)
-        statistics, sizes = self._statistics(whole, cuts, first_pages)
-        chunks = []
-        for (dense, encoding), split, first_page in zip(groups, splits, first_pages, strict=False):
-            dictionary = self._pages.write_dictionary(dense, scratch) if encoding == RLE_DICTIONARY else None
-            pages = self._pages.write(dense, encoding, split, scratch)
-            bloom = None if options.bloom_filter is None else _bloom_filter(self._leaf, dense, options.bloom_filter)
-            rows_of_pages = split.rows[:-1].tolist()
-            chunks.append(
-                EncodedChunk(encoding, dictionary, pages, first_page, dense.num_entries, rows_of_pages, bloom)
+        options, writer = self._options, self._pages
+        dense = drop_nulls(self._leaf, leaf_values, rows[-1])
+        bounds = row_bounds(dense, np.array(rows))
+        chosen = self._choose(dense, bounds, leaf_values.keep_dictionary)
+        cuts, first_pages = split_pages(dense, bounds, chosen, options)
+        values, codes = dense.values, dense.codes
+        if len(rows) == 2 and chosen.dictionaries is not None:
+            values, codes = chosen.dictionaries.entries, chosen.dictionaries.codes
+        statistics, sizes = self._statistics(dense, values, codes, cuts, first_pages)
+        dictionaries = writer.write_dictionaries(chosen, scratch)
+        pages = writer.write(dense, chosen, cuts, first_pages, scratch)
+        blooms = self._bloom_filters(chosen, bounds)
+        starts, entries, page_rows = (part.tolist() for part in (bounds.rows, bounds.entries, cuts.rows))
+        chunks = [
+            EncodedChunk(
+                chosen.encodings[group],
+                dictionaries[group],
+                pages[first:last],
+                first,
+                entries[group + 1] - entries[group],
+                [row - starts[group] for row in page_rows[first:last]],
+                blooms[group],
             )
+            for group, (first, last) in enumerate(pairwise(first_pages))
+        ]
         return EncodedLeaf(self._leaf, self._path, options, chunks, statistics, sizes)
 
+    def _choose(self, dense: DenseLeaf, bounds: Bounds, is_whole: bool) -> ChosenEncodings:
+        """Choose the encodings; `is_whole`: the first row group has to keep the dictionary, however large."""
+        options = self._options
+        if keeps_dictionary(dense, options):
+            return keep_dictionary(dense, len(bounds.rows) - 1)
+        keeps_first = is_whole and keeps_dictionary(dense, options, MAX_DICTIONARY_BYTES)
+        if keeps_first and len(bounds.rows) == 2:
+            return keep_dictionary(dense, 1)
+        chosen = choose_encodings(dense, bounds.values, options)
+        if keeps_first:
+            keep_first_dictionary(chosen, dense, int(bounds.values[1]))
+        return chosen
+
+    def _bloom_filters(self, chosen: ChosenEncodings, bounds: Bounds) -> list[bytes | None]:
+        """Build the Bloom filter of each chunk; only used dictionary entries are added."""
+        options, dictionaries = self._options.bloom_filter, chosen.dictionaries
+        found: list[bytes | None] = []
+        if options is None:
+            return [None] * len(chosen.encodings)
+        for chunk, (first, last) in enumerate(pairwise(bounds.values.tolist())):
+            values = chosen.values
+            if chosen.encodings[chunk] == RLE_DICTIONARY and dictionaries is not None:
+                used = np.unique(dictionaries.codes[first:last]) + dictionaries.firsts[chunk]
+                values = gather_values(dictionaries.entries, used.astype(np.int32))
+            else:
+                values = values.slice(first, last)
+            found.append(_bloom_filter(self._leaf, values, options))
+        return found
+
     def _statistics(
-        self, dense: DenseLeaf, cuts: PageSplits, first_pages: Sequence[int]
+        self,
+        dense: DenseLeaf,
+        values: DenseValues,
+        codes: np.ndarray | None,
+        cuts: Bounds,
+        first_pages: Sequence[int],
     ) -> tuple[PageStatistics | None, PageSizeStatistics]:
         """Compute bounds and sizes of all pages."""
         if not self._options.statistics:
             return None, PageSizeStatistics()
-        of = dense.values
-        bounds = compute_page_bounds(
-            self._order, of.data, cuts.values, starts=of.starts, ends=of.ends, codes=dense.codes
-        )
+        places = {"starts": values.starts, "ends": values.ends, "codes": codes}
+        bounds = compute_page_bounds(self._order, values.data, cuts.values, **places)
         if self._order.nan_free:
             drop_bounds_of_nan_chunks(bounds, first_pages)
         sizes = compute_page_sizes(
@@ -117,9 +158,7 @@ class LeafEncoder:
             cuts.entries,
             definition=dense.definition,
             repetition=dense.repetition,
-            starts=of.starts,
-            ends=of.ends,
-            codes=dense.codes,
+            **places,
         )
         return PageStatistics(bounds, cuts.null_counts(), self._options.truncate_length), sizes
 
@@ -144,11 +183,9 @@ def encode_encoding_stats(has_dictionary: bool, count: int, encoding: int, versi
     return encode_field("ColumnMetaData", "encoding_stats", found)
 
 
-def _bloom_filter(leaf: Leaf, values: DenseLeaf, options: BloomFilterOptions) -> bytes | None:
-    """Build the Bloom filter of a chunk; only used dictionary entries are added."""
-    of = values.values
-    if values.codes is not None:
-        of = gather_values(of, np.unique(values.codes).astype(np.int32))
-    hashes = np.concatenate([hash_values(leaf, of.data, of.starts, of.ends), hash_equal_values(leaf, of.data)])
+def _bloom_filter(leaf: Leaf, values: DenseValues, options: BloomFilterOptions) -> bytes:
+    hashes = np.concatenate(
+        [hash_values(leaf, values.data, values.starts, values.ends), hash_equal_values(leaf, values.data)]
+    )
     found = BloomFilter.build(hashes, options.fpp, options.ndv)
     return encode_struct("BloomFilterHeader", found.header) + found.to_bytes()

@@ -1,91 +1,91 @@
-"""Build the dictionary of a column chunk if it makes the values smaller."""
+"""Build the dictionaries of consecutive column chunks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf, DenseValues
-from numparq.column.encodings import index_bit_width
+from numparq.column.dense_values import DenseValues
 from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
-from numparq.kernels.enums import BOOLEAN
-
-from .options import ColumnOptions
+from numparq.kernels.page_writing import table_bits
 
 # Give up on a dictionary if more than this share of the first values is distinct.
 PROBE_COUNT = 1 << 14
 MAX_NEW_SHARE = 0.75
-# Keep it only if dictionary and indices are at most this share of the PLAIN size (before compression).
-MAX_SIZE_RATIO = 0.8
 
 
-def build_dictionary(dense: DenseLeaf, options: ColumnOptions) -> DenseLeaf | None:
-    """Return the values as a dictionary and codes; None if that is not smaller or exceeds `dictionary_page_size`."""
-    values, count = dense.values, dense.num_values
-    if values.physical == BOOLEAN or not count:
-        return None
+@dataclass(slots=True)
+class Dictionaries:
+    """Dictionaries of consecutive column chunks, and the codes of all their values.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray
+        int32, the index of each value into the entries of its chunk; arbitrary for a chunk without a dictionary.
+    entries : DenseValues
+        Entries of all chunks.
+    firsts : list of int
+        First entry of each chunk.
+    counts : list of int
+        Number of entries of each chunk; negative for one without a dictionary.
+    """
+
+    codes: np.ndarray
+    entries: DenseValues
+    firsts: list[int]
+    counts: list[int]
+
+
+def build_dictionaries(values: DenseValues, bounds: np.ndarray, page_size: int) -> Dictionaries:
+    """Index the values of each chunk: bounds[c] to bounds[c + 1] (exclusive), entries of at most `page_size` bytes."""
+    codes, counts = np.empty(values.count, np.int32), np.empty(len(bounds) - 1, np.int64)
     index = _index_fixed if values.starts is None else _index_binary
-    codes = np.empty(count, np.int32)
-    entries = index(values, codes, options.dictionary_page_size)
-    if entries is None:
-        return None
-    if entries.plain_size + (count * index_bit_width(entries.count) + 7) // 8 > MAX_SIZE_RATIO * values.plain_size:
-        return None
-    return DenseLeaf(
-        entries, codes, count, dense.num_entries, dense.num_rows, dense.present, dense.definition, dense.repetition
-    )
+    entries = index(values, bounds, page_size, codes, counts)
+    ends = np.cumsum(np.maximum(counts, 0))
+    return Dictionaries(codes, entries, [0, *ends[:-1].tolist()], counts.tolist())
 
 
-def _index_fixed(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
-    room = max(min(values.count, size // values.width), 1)
-    bits = _table_bits(room)
-    entries = np.empty(room * values.width // values.data.itemsize, values.data.dtype)
-    found = writing_kernels.index_fixed(
-        values.raw,
-        values.width,
-        values.count,
-        np.zeros(1 << bits, np.int32),
-        bits,
-        room,
-        PROBE_COUNT,
-        int(PROBE_COUNT * MAX_NEW_SHARE),
-        entries.view("u1"),
-        codes,
+_PROBE = (PROBE_COUNT, int(PROBE_COUNT * MAX_NEW_SHARE))
+
+
+def _rooms(bounds: np.ndarray, limit: int) -> tuple[int, int]:
+    """Return the most entries of a chunk, and of all, given those that fit in a page."""
+    rooms = np.maximum(np.minimum(np.diff(bounds), limit), 1)
+    return int(rooms.max()), int(rooms.sum())
+
+
+def _hash_table(room: int) -> np.ndarray:
+    """Return a hash table for chunks of at most `room` entries."""
+    return np.empty(1 << table_bits(room), np.int32)  # type: ignore[no-untyped-call]
+
+
+def _index_fixed(
+    values: DenseValues, bounds: np.ndarray, page_size: int, codes: np.ndarray, counts: np.ndarray
+) -> DenseValues:
+    room, total = _rooms(bounds, page_size // values.width)
+    table = _hash_table(room)
+    entries = np.empty(total * values.width // values.data.itemsize, values.data.dtype)
+    writing_kernels.index_fixed_chunks(
+        values.raw, values.width, bounds, len(counts), page_size, table, *_PROBE, entries.view("u1"), codes, counts
     )
-    if found < 0:
-        return None
+    found = int(np.maximum(counts, 0).sum())
     used = found * values.width // values.data.itemsize
     return DenseValues(values.physical, values.width, found, entries[:used].copy())
 
 
-def _index_binary(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
+def _index_binary(
+    values: DenseValues, bounds: np.ndarray, page_size: int, codes: np.ndarray, counts: np.ndarray
+) -> DenseValues:
     assert values.starts is not None
     assert values.ends is not None
-    room = max(min(values.count, size // 4), 1)
-    bits = _table_bits(room)
-    firsts = np.empty(room, np.int32)
-    found = writing_kernels.index_binary(
-        values.data,
-        len(values.data),
-        values.starts,
-        values.ends,
-        values.count,
-        np.zeros(1 << bits, np.int32),
-        np.empty(ENTRY_FIELDS * room, np.int64),
-        bits,
-        room,
-        size,
-        PROBE_COUNT,
-        int(PROBE_COUNT * MAX_NEW_SHARE),
-        firsts,
-        codes,
+    room, total = _rooms(bounds, page_size // 4)
+    firsts, known = np.empty(total, np.int32), np.empty(ENTRY_FIELDS * room, np.int64)
+    table = _hash_table(room)
+    places = (values.data, len(values.data), values.starts, values.ends)
+    writing_kernels.index_binary_chunks(
+        *places, bounds, len(counts), page_size, table, known, *_PROBE, firsts, codes, counts
     )
-    if found < 0:
-        return None
-    firsts = firsts[:found]
-    return DenseValues(values.physical, 0, found, values.data, values.starts[firsts], values.ends[firsts])
-
-
-def _table_bits(room: int) -> int:
-    """Return log2 of the hash table's size: a crowded table costs more than a large one."""
-    return max(min((8 * room - 1).bit_length(), 18), (2 * room - 1).bit_length(), 4)
+    firsts = firsts[: int(np.maximum(counts, 0).sum())]
+    return DenseValues(values.physical, 0, len(firsts), values.data, values.starts[firsts], values.ends[firsts])

@@ -1,95 +1,148 @@
-"""Choose the encoding of a column chunk by physical type and sampled values."""
+"""Choose the encodings of consecutive column chunks by physical type and sampled values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf, gather_values
+from numparq.column.dense_values import DenseLeaf, DenseValues, concatenate_values, gather_values
 from numparq.column.encodings import index_bit_width
 from numparq.kernels import delta_writing_kernels
 from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
 
-from .dictionary import build_dictionary
+from .dictionary import Dictionaries, build_dictionaries
 from .options import ColumnOptions
 
 SAMPLES, SAMPLE_SIZE = 8, 1024
 # Most bytes of DELTA_BINARY_PACKED relative to PLAIN, and to a dictionary (which is faster to read).
 MAX_DELTA_TO_PLAIN = 0.7
 MAX_DELTA_TO_DICTIONARY = 0.6
+# Keep a dictionary only if it and the indices are at most this share of the PLAIN size (before compression).
+MAX_DICTIONARY_TO_PLAIN = 0.8
 # Size limit of a dictionary that must be kept: page headers hold sizes in 31 bits.
 MAX_DICTIONARY_BYTES = 1 << 30
 
 
-def choose_encoding(dense: DenseLeaf, options: ColumnOptions, keeps_dictionary: bool = False) -> tuple[DenseLeaf, int]:
-    """Choose the encoding of a chunk; return its values and the encoding.
+@dataclass(slots=True)
+class ChosenEncodings:
+    """Encodings of consecutive column chunks.
 
-    The values have codes exactly if the encoding is RLE_DICTIONARY.
+    Attributes
+    ----------
+    encodings : list of int
+        Encoding of each chunk.
+    values : DenseValues
+        All values as they are; empty if every chunk keeps the dictionary that the column came with.
+    plain_sizes : list of int
+        Bytes of each chunk's values in PLAIN encoding.
+    dictionaries : Dictionaries or None
+        Those of the chunks in RLE_DICTIONARY, among others.
     """
-    if dense.codes is not None:
-        if _keeps_dictionary(dense, options, MAX_DICTIONARY_BYTES if keeps_dictionary else 0):
-            return dense, RLE_DICTIONARY
-        dense = _without_dictionary(dense)
-    if options.encoding == RLE_DICTIONARY or (options.encoding is None and options.use_dictionary):
-        found = build_dictionary(dense, options)
-        if found is not None and not (options.encoding is None and _delta_is_smaller(dense, found)):
-            return found, RLE_DICTIONARY
-    if options.encoding is not None and options.encoding != RLE_DICTIONARY:
-        return dense, options.encoding
-    return dense, _by_type(dense, options)
+
+    encodings: list[int]
+    values: DenseValues
+    plain_sizes: list[int]
+    dictionaries: Dictionaries | None
 
 
-def _keeps_dictionary(dense: DenseLeaf, options: ColumnOptions, room: int) -> bool:
-    """Whether a column that comes with a dictionary keeps it."""
-    assert dense.codes is not None
+def keeps_dictionary(dense: DenseLeaf, options: ColumnOptions, room: int = 0) -> bool:
+    """Whether a column that comes with a dictionary keeps it; `room` may exceed `dictionary_page_size`."""
     wanted = options.use_dictionary if options.encoding is None else options.encoding == RLE_DICTIONARY
-    if not wanted or dense.values.physical == BOOLEAN or not dense.values.count:
+    if dense.codes is None or not wanted or dense.values.physical == BOOLEAN or not dense.values.count:
         return False
     return dense.values.plain_size <= max(options.dictionary_page_size, room)
 
 
-def _without_dictionary(dense: DenseLeaf) -> DenseLeaf:
+def keep_dictionary(dense: DenseLeaf, num_chunks: int) -> ChosenEncodings:
+    """Return the encodings of chunks that all keep the dictionary that the column came with."""
     assert dense.codes is not None
-    return DenseLeaf(
-        gather_values(dense.values, dense.codes),
-        None,
-        dense.num_values,
-        dense.num_entries,
-        dense.num_rows,
-        dense.present,
-        dense.definition,
-        dense.repetition,
-    )
+    entries = dense.values
+    same = Dictionaries(dense.codes, entries, [0] * num_chunks, [entries.count] * num_chunks)
+    return ChosenEncodings([RLE_DICTIONARY] * num_chunks, entries.slice(0, 0), [0] * num_chunks, same)
 
 
-def _by_type(dense: DenseLeaf, options: ColumnOptions) -> int:
-    if dense.values.physical == BOOLEAN:
-        return RLE if options.data_page_version == 2 else PLAIN  # old readers know no other encoding in V1 pages
-    size = _delta_size(dense)
-    return DELTA_BINARY_PACKED if size is not None and size < MAX_DELTA_TO_PLAIN * dense.values.plain_size else PLAIN
+def keep_first_dictionary(chosen: ChosenEncodings, dense: DenseLeaf, num_values: int) -> None:
+    """Keep the dictionary that the column came with in the first chunk, of `num_values` values."""
+    assert dense.codes is not None
+    given, built = dense.values, chosen.dictionaries
+    chosen.encodings[0] = RLE_DICTIONARY
+    if built is None:
+        chunks = len(chosen.encodings)
+        chosen.dictionaries = Dictionaries(dense.codes, given, [0] * chunks, [given.count] + [-1] * (chunks - 1))
+        return
+    built.codes[:num_values] = dense.codes[:num_values]
+    built.firsts = [0, *(first + given.count for first in built.firsts[1:])]
+    built.counts[0] = given.count
+    built.entries = concatenate_values(given, built.entries)
 
 
-def _delta_is_smaller(dense: DenseLeaf, found: DenseLeaf) -> bool:
-    size = _delta_size(dense)
-    codes = dense.num_values * index_bit_width(found.values.count) // 8
-    return size is not None and size < MAX_DELTA_TO_DICTIONARY * (codes + found.values.plain_size)
+def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOptions) -> ChosenEncodings:
+    """Choose the encoding of each chunk of values bounds[c] to bounds[c + 1] (exclusive), by sizes."""
+    values = dense.values if dense.codes is None else gather_values(dense.values, dense.codes)
+    given, physical, counts = options.encoding, values.physical, np.diff(bounds).tolist()
+    plain = _plain_sizes(values, bounds)
+    encodings = [PLAIN if given is None or given == RLE_DICTIONARY else given] * len(counts)
+    if given is not None and given != RLE_DICTIONARY:
+        return ChosenEncodings(encodings, values, plain, None)
+    if physical == BOOLEAN:
+        if options.data_page_version == 2:  # old readers know no other encoding in V1 pages
+            encodings = [RLE] * len(counts)
+        return ChosenEncodings(encodings, values, plain, None)
+    deltas = _delta_sizes(values, bounds, counts)
+    for chunk, size in enumerate(deltas):
+        if size < MAX_DELTA_TO_PLAIN * plain[chunk]:
+            encodings[chunk] = DELTA_BINARY_PACKED
+    if not options.use_dictionary and given is None:
+        return ChosenEncodings(encodings, values, plain, None)
+    found = build_dictionaries(values, bounds, options.dictionary_page_size)
+    entry_sizes = _plain_sizes(found.entries, np.cumsum([0, *(max(each, 0) for each in found.counts)]))
+    for chunk, (count, entries, size) in enumerate(zip(counts, found.counts, entry_sizes, strict=True)):
+        bits = count * index_bit_width(max(entries, 0))
+        is_smaller = entries > 0 and size + (bits + 7) // 8 <= MAX_DICTIONARY_TO_PLAIN * plain[chunk]
+        by_delta = given is None and bool(deltas) and deltas[chunk] < MAX_DELTA_TO_DICTIONARY * (bits // 8 + size)
+        if is_smaller and not by_delta:
+            encodings[chunk] = RLE_DICTIONARY
+    return ChosenEncodings(encodings, values, plain, found if RLE_DICTIONARY in encodings else None)
 
 
-def _delta_size(dense: DenseLeaf) -> float | None:
-    """Estimate the bytes of DELTA_BINARY_PACKED from samples; None if the type has no such encoding."""
-    measure = _MEASURES.get(dense.values.physical)
-    count = dense.values.count
-    if measure is None or not count:
-        return None
-    if count <= SAMPLES * SAMPLE_SIZE:
-        return measure(dense.values.data, 0, count)
-    starts = np.linspace(0, count - SAMPLE_SIZE, SAMPLES).astype(int).tolist()
-    sizes = [measure(dense.values.data, start, start + SAMPLE_SIZE) for start in starts]
-    return sum(sizes) / (SAMPLES * SAMPLE_SIZE) * count
+def _plain_sizes(values: DenseValues, bounds: np.ndarray) -> list[int]:
+    """Return the bytes of each chunk's values in PLAIN encoding."""
+    counts = np.diff(bounds)
+    if values.starts is not None and values.ends is not None:
+        ends = np.zeros(values.count + 1, np.int64)
+        np.cumsum(values.ends - values.starts, out=ends[1:])
+        counts = np.diff(ends[bounds]) + 4 * counts
+    elif values.physical == BOOLEAN:
+        counts = (counts + 7) // 8
+    else:
+        counts *= values.width
+    sizes: list[int] = counts.tolist()
+    return sizes
 
 
-_MEASURES: dict[int, Callable[[np.ndarray, int, int], int]] = {
-    INT32: lambda values, start, stop: delta_writing_kernels.delta_size4(values, start, stop),
-    INT64: lambda values, start, stop: delta_writing_kernels.delta_size8(values, start, stop),
+def _delta_sizes(values: DenseValues, bounds: np.ndarray, counts: list[int]) -> list[float]:
+    """Estimate the bytes of DELTA_BINARY_PACKED of each chunk from samples; empty if the type has no such encoding."""
+    measure = _MEASURES.get(values.physical)
+    if measure is None:
+        return []
+    samples = SAMPLES * SAMPLE_SIZE
+    ranges: list[int] = []
+    for first, count in zip(bounds.tolist(), counts, strict=False):
+        if count <= samples:
+            ranges += (first, first + count)
+        else:
+            for start in np.linspace(first, first + count - SAMPLE_SIZE, SAMPLES).astype(int).tolist():
+                ranges += (start, start + SAMPLE_SIZE)
+    out = np.empty(len(ranges) // 2, np.int64)
+    measure(values.data, np.array(ranges, np.int64), len(out), out)
+    sizes = iter(out.tolist())
+    return [next(sizes) if count <= samples else sum(islice(sizes, SAMPLES)) / samples * count for count in counts]
+
+
+_MEASURES: dict[int, Callable[[np.ndarray, np.ndarray, int, np.ndarray], int]] = {
+    INT32: lambda values, ranges, count, out: delta_writing_kernels.delta_sizes4(values, ranges, count, out),
+    INT64: lambda values, ranges, count, out: delta_writing_kernels.delta_sizes8(values, ranges, count, out),
 }

@@ -1,22 +1,24 @@
-"""Split a column chunk into pages by bytes and rows, at row boundaries only."""
+"""Split consecutive column chunks into pages by bytes and rows, at row boundaries only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf
+from numparq.column.dense_values import DenseLeaf, DenseValues
 from numparq.column.encodings import index_bit_width
 from numparq.kernels import writing_kernels
-from numparq.kernels.enums import BOOLEAN
+from numparq.kernels.enums import BOOLEAN, RLE_DICTIONARY
 
+from .encoding_choice import ChosenEncodings
 from .options import ColumnOptions
 
 
-class PageSplits(NamedTuple):
-    """Boundaries of pages: int64 arrays of shape (pages + 1,), starting at 0.
+class Bounds(NamedTuple):
+    """Boundaries of chunks or pages: int64 arrays with one item more than these, exclusive ends after a start.
 
     Attributes
     ----------
@@ -25,22 +27,12 @@ class PageSplits(NamedTuple):
     entries : numpy.ndarray
         In level entries: `num_values` of page headers.
     values : numpy.ndarray
-        In dense values (nulls not counted).
+        In dense values (nulls not counted); the same array as `entries` if there are no nulls.
     """
 
     rows: np.ndarray
     entries: np.ndarray
     values: np.ndarray
-
-    @classmethod
-    def concatenate(cls, chunks: Sequence[PageSplits]) -> PageSplits:
-        """Return the boundaries of the pages of consecutive chunks."""
-        rows, entries, values = ([0], [0], [0])
-        for chunk in chunks:
-            for found, bounds in zip((rows, entries, values), chunk, strict=True):
-                start = found[-1]
-                found += [start + bound for bound in bounds[1:].tolist()]
-        return cls(*(np.array(found, np.int64) for found in (rows, entries, values)))
 
     def null_counts(self) -> list[int]:
         """Return the number of entries without a value for each page."""
@@ -50,84 +42,97 @@ class PageSplits(NamedTuple):
         return counts
 
 
-def split_pages(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
-    """Return the page boundaries of a chunk; a chunk without entries has one empty page."""
-    if not dense.num_entries:
-        nothing = np.zeros(2, np.int64)
-        return PageSplits(nothing, nothing, nothing)
+def row_bounds(dense: DenseLeaf, rows: np.ndarray) -> Bounds:
+    """Return the boundaries of a leaf at some of its rows, the first and the end among them."""
+    entries = rows
     if dense.repetition is not None:
-        return _split_nested(dense, options)
-    values = dense.values
-    if dense.codes is None and values.starts is not None and values.ends is not None:
-        if dense.present is None:
-            rows = _split_binary(values.starts, values.ends, options)
-        else:
-            rows = _split_by_sizes(_entry_sizes(dense), options)
+        entries = np.append(np.flatnonzero(dense.repetition == 0), dense.num_entries)[rows]
+    values = entries
+    if dense.present is not None:
+        counts = np.zeros(len(rows), np.int64)
+        writing_kernels.count_valid_by_page(dense.present, entries, len(rows) - 1, counts[1:])
+        values = np.cumsum(counts)
+    return Bounds(rows, entries, values)
+
+
+def split_pages(
+    dense: DenseLeaf, chunks: Bounds, chosen: ChosenEncodings, options: ColumnOptions
+) -> tuple[Bounds, list[int]]:
+    """Return the page boundaries of consecutive chunks, and the first page of each chunk, then the end.
+
+    A chunk without entries has one empty page.
+    """
+    rows, first_pages = [0], [0]
+    places = list(zip(*(bounds.tolist() for bounds in chunks), strict=True))
+    for chunk, span in enumerate(pairwise(places)):
+        rows += _split_chunk(dense, chunk, span, chosen, options)
+        first_pages.append(len(rows) - 1)
+    if len(rows) == len(chunks.rows):
+        return chunks, first_pages
+    return row_bounds(dense, np.array(rows)), first_pages
+
+
+_Place = tuple[int, int, int]  # in rows, entries and values
+
+
+def _split_chunk(
+    dense: DenseLeaf, chunk: int, span: tuple[_Place, _Place], chosen: ChosenEncodings, options: ColumnOptions
+) -> Sequence[int]:
+    """Return the exclusive ends of a chunk's pages in rows."""
+    values, size, (start, end) = chosen.values, options.data_page_size, span
+    most, num_rows = options.max_rows_per_page, end[0] - start[0]
+    if chosen.encodings[chunk] == RLE_DICTIONARY:
+        assert chosen.dictionaries is not None
+        bits = max(index_bit_width(chosen.dictionaries.counts[chunk]), 1)
+    elif values.starts is not None:
+        bits = 0
     else:
-        rows = _split_evenly(dense.num_entries, _bits(dense), options)
-    return PageSplits(rows, rows, _value_bounds(dense, rows))
+        bits = 1 if values.physical == BOOLEAN else max(8 * values.width, 1)
+    if bits and dense.repetition is None:
+        step = max(min(most, 8 * size // bits), 1)
+        return (*range(start[0] + step, end[0], step), end[0])
+    total = (end[2] - start[2]) * max(bits // 8, 1) if bits else chosen.plain_sizes[chunk]
+    if num_rows <= most and total <= size:
+        return (end[0],)
+    if dense.repetition is None and dense.present is None:
+        return _split_binary(values, start[2], end[2], options)
+    sizes = _entry_sizes(dense, start, end, values, bits)
+    if dense.repetition is not None:
+        sizes = np.add.reduceat(sizes, np.flatnonzero(dense.repetition[start[1] : end[1]] == 0))
+    return _split_by_sizes(sizes, start[0], options)
 
 
-def _bits(dense: DenseLeaf) -> int:
-    """Return the bits that a fixed-size value or code takes in a page."""
-    if dense.codes is not None:
-        return max(index_bit_width(dense.values.count), 1)
-    return 1 if dense.values.physical == BOOLEAN else 8 * dense.values.width
-
-
-def _split_evenly(count: int, bits: int, options: ColumnOptions) -> np.ndarray:
-    step = max(min(options.max_rows_per_page, 8 * options.data_page_size // max(bits, 1)), 1)
-    return np.array([*range(0, count, step), count], np.int64)
-
-
-def _split_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) -> np.ndarray:
-    out = np.empty(len(starts) + 1, np.int64)
+def _split_binary(values: DenseValues, first: int, last: int, options: ColumnOptions) -> list[int]:
+    """Return the exclusive ends of pages of binary values without nulls, where a value is a row."""
+    assert values.starts is not None
+    assert values.ends is not None
+    out, limits = np.empty(last - first + 1, np.int64), (options.data_page_size, options.max_rows_per_page)
     pages = writing_kernels.cut_binary_pages(
-        starts, ends, len(starts), 4, options.data_page_size, options.max_rows_per_page, out
+        values.starts[first:last], values.ends[first:last], last - first, 4, *limits, out
     )
-    splits: np.ndarray = out[: pages + 1].copy()
-    return splits
+    ends: list[int] = (out[1 : pages + 1] + first).tolist()
+    return ends
 
 
-def _entry_sizes(dense: DenseLeaf) -> np.ndarray:
-    """Return the bytes that each entry takes in a page."""
-    values = dense.values
-    if dense.codes is None and values.starts is not None and values.ends is not None:
-        sizes: np.ndarray = values.ends - values.starts + 4
+def _entry_sizes(dense: DenseLeaf, start: _Place, end: _Place, values: DenseValues, bits: int) -> np.ndarray:
+    """Return the bytes that each entry of a chunk takes in a page."""
+    if bits or values.starts is None or values.ends is None:
+        sizes = np.full(end[2] - start[2], max(bits // 8, 1), np.int64)
     else:
-        sizes = np.full(dense.num_values, max(_bits(dense) // 8, 1), np.int64)
+        sizes = values.ends[start[2] : end[2]] - values.starts[start[2] : end[2]] + 4
     if dense.present is None:
         return sizes
-    spread = np.zeros(dense.num_entries, np.int64)
-    spread[dense.present.view(bool)] = sizes
+    spread = np.zeros(end[1] - start[1], np.int64)
+    spread[dense.present[start[1] : end[1]].view(bool)] = sizes
     return spread
 
 
-def _split_by_sizes(sizes: np.ndarray, options: ColumnOptions) -> np.ndarray:
-    """Split rows of known sizes in bytes."""
-    ends = np.cumsum(sizes)
-    bounds = [0]
+def _split_by_sizes(sizes: np.ndarray, first_row: int, options: ColumnOptions) -> list[int]:
+    """Return the exclusive ends of pages of rows of known sizes in bytes."""
+    ends, bounds = np.cumsum(sizes), [0]
     while bounds[-1] < len(sizes):
         first = bounds[-1]
         before = int(ends[first - 1]) if first else 0
         fitting = int(np.searchsorted(ends, before + options.data_page_size, "right"))
         bounds.append(max(min(fitting, first + options.max_rows_per_page, len(sizes)), first + 1))
-    return np.array(bounds, np.int64)
-
-
-def _split_nested(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
-    assert dense.repetition is not None
-    row_starts = np.flatnonzero(dense.repetition == 0)
-    rows = _split_by_sizes(np.add.reduceat(_entry_sizes(dense), row_starts), options)
-    entries = np.append(row_starts, dense.num_entries)[rows]
-    return PageSplits(rows, entries, _value_bounds(dense, entries))
-
-
-def _value_bounds(dense: DenseLeaf, entries: np.ndarray) -> np.ndarray:
-    if dense.present is None:
-        return entries
-    if len(entries) == 2:
-        return np.array((0, dense.num_values))
-    counts = np.zeros(len(entries), np.int64)
-    writing_kernels.count_valid_by_page(dense.present, entries, len(entries) - 1, counts[1:])
-    return np.cumsum(counts)
+    return [first_row + bound for bound in bounds[1:]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from numparq.column.dense_values import DenseLeaf
-from numparq.column.encodings import INDEX_ENCODER, Encoder, encoder_for
+from numparq.column.dense_values import DenseLeaf, DenseValues
+from numparq.column.encodings import Encoder, encoder_for, index_bit_width
 from numparq.column.scratch import Scratch
 from numparq.compression.codecs import compressor
 from numparq.errors import SchemaError
@@ -16,11 +17,36 @@ from numparq.format.schema import Leaf
 from numparq.format.thrift.templates import ABSENT
 from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
-from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
+from numparq.kernels.enums import (
+    BOOLEAN,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DICTIONARY_PAGE,
+    INT32,
+    INT64,
+    PLAIN,
+    RLE,
+    RLE_DICTIONARY,
+)
+from numparq.kernels.page_writing import (
+    BINARY_VALUES,
+    BIT_VALUES,
+    W_BIT_WIDTH,
+    W_ENCODING,
+    W_END,
+    W_FIELDS,
+    W_FIRST_ENTRY,
+    W_FIRST_VALUE,
+    W_LAST_ENTRY,
+    W_LAST_VALUE,
+    W_LEVELS_END,
+)
 
+from .encoding_choice import ChosenEncodings
 from .options import ColumnOptions
-from .page_splits import PageSplits
+from .page_splits import Bounds
 
+_BATCH_BYTES = 1 << 20  # pages are encoded together up to so many bytes
 MAX_PAGE_SIZE = (1 << 31) - 1
 
 
@@ -43,82 +69,93 @@ class EncodedPage(NamedTuple):
     header: tuple[int, ...]
 
 
-class PageSpan(NamedTuple):
-    """Entries, dense values and rows of one page; `last_entry` and `last_value` are exclusive."""
-
-    first_entry: int
-    last_entry: int
-    first_value: int
-    last_value: int
-    num_rows: int
-
-
 class PageWriter:
     """Writes the pages of one leaf column: what its values do not decide is decided once."""
 
     def __init__(self, leaf: Leaf, options: ColumnOptions) -> None:
         self._compress = compressor(options.codec, options.level)
         self._checksum = options.checksum
-        self._write = self._write_v1 if options.data_page_version == 1 else self._write_v2
+        self._version = options.data_page_version
+        self._finish = self._finish_v1 if options.data_page_version == 1 else self._finish_v2
         self._max_levels = leaf.max_repetition_level, leaf.max_definition_level
-        self._level_bits = [maximum.bit_length() for maximum in self._max_levels if maximum]
 
-    def write(self, dense: DenseLeaf, encoding: int, splits: PageSplits, scratch: Scratch) -> list[EncodedPage]:
-        """Encode the data pages of a column chunk."""
-        encoder = INDEX_ENCODER if encoding == RLE_DICTIONARY else encoder_for(dense, encoding)
-        rows, entries, values = (bounds.tolist() for bounds in splits)
-        pages = []
-        for page in range(len(rows) - 1):
-            span = PageSpan(
-                entries[page], entries[page + 1], values[page], values[page + 1], rows[page + 1] - rows[page]
-            )
-            room = sum([max_hybrid_bytes(span.last_entry - span.first_entry, bits) for bits in self._level_bits])
-            room += 8 + encoder.max_bytes(dense, span.first_value, span.last_value)
-            pages.append(self._write(dense, encoding, encoder, span, scratch.buffer("page", room)))
+    def write(
+        self, dense: DenseLeaf, chosen: ChosenEncodings, bounds: Bounds, first_pages: Sequence[int], scratch: Scratch
+    ) -> list[EncodedPage]:
+        """Encode the data pages of consecutive column chunks."""
+        values, dictionaries, counts = chosen.values, chosen.dictionaries, np.diff(first_pages)
+        table = np.empty((len(bounds.rows) - 1, W_FIELDS), np.int64)
+        table[:, W_FIRST_ENTRY], table[:, W_LAST_ENTRY] = bounds.entries[:-1], bounds.entries[1:]
+        table[:, W_FIRST_VALUE], table[:, W_LAST_VALUE] = bounds.values[:-1], bounds.values[1:]
+        table[:, W_ENCODING] = np.repeat(chosen.encodings, counts)
+        if dictionaries is not None:
+            table[:, W_BIT_WIDTH] = np.repeat([index_bit_width(each) for each in dictionaries.counts], counts)
+        encoders = [encoder_for(values.physical, encoding) for encoding in set(chosen.encodings)]
+        levels = *_levels(dense.repetition, self._max_levels[0]), *_levels(dense.definition, self._max_levels[1])
+        source = _source(values, None if dictionaries is None else dictionaries.codes)
+        num_rows, pages = np.diff(bounds.rows).tolist(), []
+        for first, last in _batches(table, encoders, values):
+            out = scratch.buffer("page", _room(table[first:last], encoders, values, self._max_levels))
+            writing_kernels.encode_pages(table.reshape(-1), first, last, self._version, *levels, *source, out)
+            if encoders[0].write is not None:  # a batch of one page
+                place = table[first].tolist()
+                table[first, W_END] = encoders[0].write(
+                    values, place[W_FIRST_VALUE], place[W_LAST_VALUE], out, place[W_LEVELS_END]
+                )
+            pages += self._finish(table[first:last].tolist(), num_rows[first:last], out)
         return pages
 
-    def _write_v1(
-        self, dense: DenseLeaf, encoding: int, encoder: Encoder, span: PageSpan, out: np.ndarray
-    ) -> EncodedPage:
-        """Encode a data page V1: levels and values compressed together."""
-        pos = 0
-        for levels, maximum in zip((dense.repetition, dense.definition), self._max_levels, strict=True):
-            if maximum:
-                end = _write_levels(levels, maximum, span, out, pos + 4)
-                out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
-                pos = end
-        pos = encoder.write(dense, span.first_value, span.last_value, out, pos)
-        raw = out[:pos]
-        body = raw.tobytes() if self._compress is None else self._compress(raw)
-        return self._page(DATA_PAGE, body, pos, span.last_entry - span.first_entry, encoding, RLE, RLE)
+    def _finish_v1(self, table: list[list[int]], num_rows: list[int], out: np.ndarray) -> list[EncodedPage]:
+        """Compress data pages V1: levels and values together."""
+        pages, start, compress = [], 0, self._compress
+        for first, last, _, _, encoding, _, _, _, end in table:
+            raw = out[start:end]
+            body = raw.tobytes() if compress is None else compress(raw)
+            pages.append(self._page(DATA_PAGE, body, end - start, last - first, encoding, RLE, RLE))
+            start = end
+        return pages
 
-    def _write_v2(
-        self, dense: DenseLeaf, encoding: int, encoder: Encoder, span: PageSpan, out: np.ndarray
-    ) -> EncodedPage:
-        """Encode a data page V2: levels are never compressed, values only if that makes them smaller."""
-        most_repetition, most_definition = self._max_levels
-        repetition_bytes = _write_levels(dense.repetition, most_repetition, span, out, 0)
-        pos = _write_levels(dense.definition, most_definition, span, out, repetition_bytes)
-        end = encoder.write(dense, span.first_value, span.last_value, out, pos)
-        body: Any = out[:end].tobytes()
-        shrinks = False
-        if self._compress is not None and end > pos:
-            packed = self._compress(out[pos:end])
-            shrinks = len(packed) < end - pos
-            body = b"".join((body[:pos], packed)) if shrinks else body
-        entries = span.last_entry - span.first_entry
-        nulls, definition_bytes = entries - (span.last_value - span.first_value), pos - repetition_bytes
-        levels = (definition_bytes, repetition_bytes)
-        return self._page(DATA_PAGE_V2, body, end, entries, nulls, span.num_rows, encoding, *levels, shrinks)
+    def _finish_v2(self, table: list[list[int]], num_rows: list[int], out: np.ndarray) -> list[EncodedPage]:
+        """Compress data pages V2: levels are never compressed, values only if that makes them smaller."""
+        pages, start = [], 0
+        for place, rows in zip(table, num_rows, strict=True):
+            first, last, first_value, last_value, encoding, _, repetition_end, levels_end, end = place
+            body: Any = out[start:end].tobytes()
+            shrinks = False
+            if self._compress is not None and end > levels_end:
+                packed = self._compress(out[levels_end:end])
+                shrinks = len(packed) < end - levels_end
+                body = b"".join((body[: levels_end - start], packed)) if shrinks else body
+            entries = last - first
+            fields = (entries, entries - (last_value - first_value), rows, encoding)
+            level_bytes = (levels_end - repetition_end, repetition_end - start)
+            pages.append(self._page(DATA_PAGE_V2, body, end - start, *fields, *level_bytes, shrinks))
+            start = end
+        return pages
 
-    def write_dictionary(self, dense: DenseLeaf, scratch: Scratch) -> EncodedPage:
-        """Encode the dictionary page, with values in PLAIN encoding."""
-        values, plain = dense.values, encoder_for(dense, PLAIN)
-        entries = DenseLeaf(values, None, values.count, values.count, values.count)
-        out = scratch.buffer("page", plain.max_bytes(entries, 0, values.count))
-        pos = plain.write(entries, 0, values.count, out, 0)
-        body = out[:pos].tobytes() if self._compress is None else self._compress(out[:pos])
-        return self._page(DICTIONARY_PAGE, body, pos, values.count, PLAIN)
+    def write_dictionaries(self, chosen: ChosenEncodings, scratch: Scratch) -> list[EncodedPage | None]:
+        """Encode the dictionary page of each chunk that has one, with values in PLAIN encoding."""
+        dictionaries = chosen.dictionaries
+        if dictionaries is None:
+            return [None] * len(chosen.encodings)
+        places = [
+            (first, first + count) if encoding == RLE_DICTIONARY else None
+            for encoding, first, count in zip(chosen.encodings, dictionaries.firsts, dictionaries.counts, strict=True)
+        ]
+        values, distinct = dictionaries.entries, [place for place in dict.fromkeys(places) if place is not None]
+        encoders, source = [encoder_for(values.physical, PLAIN)], _source(values, None)
+        table = np.zeros((len(distinct), W_FIELDS), np.int64)
+        table[:, W_FIRST_VALUE : W_LAST_VALUE + 1] = distinct
+        pages: dict[tuple[int, int] | None, EncodedPage | None] = {None: None}
+        for first, last in _batches(table, encoders, values):
+            out = scratch.buffer("page", _room(table[first:last], encoders, values, (0, 0)))
+            writing_kernels.encode_pages(table.reshape(-1), first, last, 1, *_NO_LEVELS, *_NO_LEVELS, *source, out)
+            start = 0
+            for place, end in zip(distinct[first:last], table[first:last, W_END].tolist(), strict=True):
+                body = out[start:end].tobytes() if self._compress is None else self._compress(out[start:end])
+                pages[place] = self._page(DICTIONARY_PAGE, body, end - start, place[1] - place[0], PLAIN)
+                start = end
+        return [pages[place] for place in places]
 
     def _page(self, page_type: int, body: Any, uncompressed_size: int, *fields: int) -> EncodedPage:
         size = len(body)
@@ -131,25 +168,48 @@ class PageWriter:
         return EncodedPage(page_type, body, uncompressed_size, (page_type, uncompressed_size, size, crc, *fields))
 
 
-def _write_levels(levels: np.ndarray | None, maximum: int, span: PageSpan, out: np.ndarray, pos: int) -> int:
-    """Write a page's levels of one kind; None means that all are at the maximum, a maximum of 0 writes nothing."""
-    if not maximum:
-        return pos
-    if levels is not None:
-        width = maximum.bit_length()
-        return writing_kernels.encode_hybrid_u1(levels, span.first_entry, span.last_entry, width, out, pos)
-    run = _rle_run(span.last_entry - span.first_entry, maximum)
-    out[pos : pos + len(run)] = np.frombuffer(run, np.uint8)
-    return pos + len(run)
+_EMPTY1, _EMPTY4, _EMPTY8 = np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int64)
+_NO_LEVELS = (_EMPTY1, 0)
 
 
-def _rle_run(count: int, value: int) -> bytes:
-    """Return an RLE run of one level (Encodings.md, RLE)."""
-    if not count:
-        return b""
-    header, rest = bytearray(), count << 1
-    while rest > 127:
-        header.append(rest & 127 | 128)
-        rest >>= 7
-    header.append(rest)
-    return bytes([*header, value])
+def _levels(levels: np.ndarray | None, maximum: int) -> tuple[np.ndarray, int]:
+    """Return levels and their maximum as `encode_pages` takes them; None stands for levels at the maximum."""
+    return (_EMPTY1, -maximum) if levels is None else (levels, maximum)
+
+
+def _source(values: DenseValues, codes: np.ndarray | None) -> tuple[Any, ...]:
+    """Return values and codes as `encode_pages` takes them."""
+    width = BIT_VALUES if values.physical == BOOLEAN else values.width
+    return (
+        values.raw,
+        len(values.data),
+        width if values.starts is None else BINARY_VALUES,
+        _EMPTY8 if values.starts is None else values.starts,
+        _EMPTY8 if values.ends is None else values.ends,
+        values.data if values.physical == INT32 else _EMPTY4,
+        values.data if values.physical == INT64 else _EMPTY8,
+        _EMPTY4 if codes is None else codes,
+    )
+
+
+def _batches(table: np.ndarray, encoders: Sequence[Encoder], values: DenseValues) -> list[tuple[int, int]]:
+    """Return the first and the exclusive last page of each batch, encoded in one call."""
+    pages, step = len(table), 1
+    if all(encoder.write is None for encoder in encoders):
+        size = _room(table, encoders, values, (0, 0))
+        step = pages if size <= _BATCH_BYTES else max(pages * _BATCH_BYTES // size, 1)
+    return [(first, min(first + step, pages)) for first in range(0, pages, step)]
+
+
+def _room(table: np.ndarray, encoders: Sequence[Encoder], values: DenseValues, max_levels: Sequence[int]) -> int:
+    """Return the most bytes that pages can take before compression: levels, and values in any of the encodings."""
+    pages = len(table)
+    _, last_entry, _, last_value = table[-1, :W_ENCODING].tolist()
+    first_entry, _, first_value, _ = table[0, :W_ENCODING].tolist()
+    room = 8 * pages
+    for bits in (maximum.bit_length() for maximum in max_levels if maximum):
+        room += max_hybrid_bytes(last_entry - first_entry, bits) + pages * max_hybrid_bytes(0, bits)
+    for encoder in encoders:  # a bound of many values is at most that of all, and of none for each page
+        room += encoder.max_bytes(values, first_value, last_value)
+        room += pages * encoder.max_bytes(values, first_value, first_value)
+    return room

@@ -297,13 +297,17 @@ def encode_delta8(values, start, stop, out, pos):
     return encode_deltas(values, start, stop, 0, out, pos)
 
 
-@kernel("i4 x x")
-def delta_size4(values, start, stop):
-    """Return the bytes that `encode_delta4` would write."""
-    return deltas_size(values, start, stop, 32)
+@kernel("i4 i8 x i8")
+def delta_sizes4(values, ranges, count, out):
+    """Write the bytes that `encode_delta4` would write of each range of values: pairs of first and exclusive last."""
+    for i in range(count):
+        out[i] = deltas_size(values, ranges[2 * i], ranges[2 * i + 1], 32)
+    return 0
 
 
-@kernel("i8 x x")
-def delta_size8(values, start, stop):
-    """Return the bytes that `encode_delta8` would write."""
-    return deltas_size(values, start, stop, 0)
+@kernel("i8 i8 x i8")
+def delta_sizes8(values, ranges, count, out):
+    """Write the bytes that `encode_delta8` would write of each range of values, as `delta_sizes4` does."""
+    for i in range(count):
+        out[i] = deltas_size(values, ranges[2 * i], ranges[2 * i + 1], 0)
+    return 0

@@ -25,7 +25,10 @@ def check_numbers(engine, values: np.ndarray, bits: int, start: int, stop: int, 
     written = room.array[place:end].tobytes()
     assert written == delta.encode(numbers, bits)
     assert delta.decode(written, bits, count) == (numbers, len(written))
-    assert getattr(engine, f"delta_size{size}")(values, start, stop) == len(written)
+    sizes = GuardedBuffer(rng, 2, "i8")
+    getattr(engine, f"delta_sizes{size}")(values, np.array([start, stop, stop, stop]), 2, sizes.array)
+    sizes.check()
+    assert sizes.array.tolist() == [len(written), len(delta.encode([], bits))]
 
 
 @engines

@@ -44,6 +44,7 @@ class CheckedArray(np.ndarray):
         if isinstance(index, tuple):  # as NumPy itself asks when it prints an array
             return
         first, stop = (index.start, index.stop) if isinstance(index, slice) else (index, index + 1)
+        stop = len(self) if stop is None else stop
         if first < 0 or stop < first or stop > len(self):
             raise OutOfBounds(f"{index} of {len(self)} items")
 
