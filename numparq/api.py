@@ -203,7 +203,7 @@ def read_parquet(
     chosen: dict[str, Any] = {
         "runtime_filters": runtime_filters,
         "explode": explode,
-        "dtype_backend": _resolve_dtype_backend(dtype_backend),
+        "dtype_backend": "numpy" if dtype_backend is None else _resolve_dtype_backend(dtype_backend),
         "row_groups": row_groups,
         "row_range": row_range,
         "nrows": nrows,
@@ -387,9 +387,9 @@ def to_parquet(
     return writer.getvalue() if path is None else None
 
 
-def _resolve_dtype_backend(dtype_backend: DtypeBackend | None) -> DtypeBackend | Literal["numpy"]:
+def _resolve_dtype_backend(dtype_backend: DtypeBackend) -> DtypeBackend | Literal["numpy"]:
     """Return the checked `dtype_backend`; pandas' "no default" marker means "numpy"."""
-    if dtype_backend is None or "no_default" in str(dtype_backend):
+    if "no_default" in str(dtype_backend):
         return "numpy"
     if dtype_backend not in DTYPE_BACKENDS:
         close = did_you_mean(dtype_backend, DTYPE_BACKENDS)

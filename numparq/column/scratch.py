@@ -54,11 +54,10 @@ class Scratch:
 
     def shrink(self, size: int) -> None:
         """Release buffers over `size` bytes, and with them the tables, which may hold them."""
-        large = [purpose for purpose, buffer in self._buffers.items() if len(buffer) > size]
-        for purpose in large:
-            del self._buffers[purpose]
-        if large:
-            self.kernel_tables.clear()
+        for purpose, buffer in [*self._buffers.items()]:
+            if len(buffer) > size:
+                del self._buffers[purpose]
+                self.kernel_tables.clear()
 
 
 _idle: list[Scratch] = []

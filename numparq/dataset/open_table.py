@@ -34,18 +34,22 @@ def open_table(
     """Open a path as one file, however it is named, or as a dataset; `opening` are arguments of both."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
-    check_flag(external_files, "external_files")
-    check_table_format(table_format)
+    if external_files is not False:
+        check_flag(external_files, "external_files")
+    if table_format != "auto":
+        check_table_format(table_format)
     if partitioning is not None and partitioning != "hive":
         from .partitions.partitioning import parse_partitioning
 
         partitioning = parse_partitioning(partitioning)  # one file ignores it, but not a mistake
+    if not isinstance(path, str) and isinstance(path, os.PathLike):
+        path = os.fsdecode(path)  # once, as pathlib does it in Python
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):
         return _open_file(path, on_error, external_files=external_files, **opening)
     from .dataset import Dataset
 
-    if not isinstance(path, (str, os.PathLike, list, tuple)):
+    if not isinstance(path, (str, list, tuple)):
         raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
     of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
     dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
@@ -57,12 +61,9 @@ def open_table(
 
 def _is_one_file(path: PathOrPaths, filesystem: Any) -> TypeGuard[PathOrBuffer]:
     """Whether a path is known to be one file without a request: not a name, or a local file."""
-    if isinstance(path, (list, tuple)):
-        return False
-    if not isinstance(path, (str, os.PathLike)):
-        return True
-    name = os.fsdecode(path)
-    return filesystem is None and "://" not in name and os.path.isfile(name)
+    if not isinstance(path, str):
+        return not isinstance(path, (list, tuple))
+    return filesystem is None and "://" not in path and os.path.isfile(path)
 
 
 def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> ParquetFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numparq.errors import error_context
+from numparq.errors import ParquetError, error_context
 from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.open_file import OpenFile
 from numparq.scan.error_policy import RaiseOnDamage
@@ -113,7 +113,7 @@ class ParquetFile(ReadableTable, OpenFile):
             found = point_lookup(self, columns, choices)
             if found is not None:
                 return found
-        with error_context(file=self.source.name):
+        try:  # an error context would cost more calls
             if on_error == "raise":
                 return FileScan(self, columns, choices).to_frame(RaiseOnDamage())
             if on_error != "skip":
@@ -124,6 +124,9 @@ class ParquetFile(ReadableTable, OpenFile):
             return recovery.read_with_retries(
                 lambda wanted: FileScan(self, wanted, choices).to_frame(recovery), columns, self.schema.columns
             )
+        except ParquetError as error:
+            error.where.setdefault("file", self.source.name)
+            raise
 
     @explain_unknown_arguments(READ_ADVICE)
     def iter_batches(

@@ -58,9 +58,12 @@ class OpenFile(Reopenable):
         Calendar of a file that does not say, and whether INT96 are instants; set before `schema` is used.
     bloom_filters : dict
         Bloom filters read by `numparq.prune`, for later reads with this object.
+    is_alias : bool
+        Whether it was made by `alias`, so that parsed attributes need not be those of the footer.
     """
 
     calendar: SparkCalendar | None = None
+    is_alias = False
 
     def __init__(
         self,
@@ -181,6 +184,7 @@ class OpenFile(Reopenable):
         """Return another object for the same open file: parsed attributes can be replaced in it."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
+        made.is_alias = True
         return made
 
     def _reopener(self) -> _FileReopener:

@@ -106,7 +106,10 @@ def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = No
     Raises as `open` does, and UnsupportedError for a directory or a list of paths.
     """
     if isinstance(path, (str, os.PathLike)):
-        return _open_named_source(os.fsdecode(path), storage_options or {}, filesystem)
+        name = path if isinstance(path, str) else os.fsdecode(path)
+        if ":" in name or storage_options or filesystem is not None:
+            return _open_named_source(name, storage_options or {}, filesystem)
+        return open_local_source(name)
     if isinstance(path, (list, tuple)):
         raise UnsupportedError("several files cannot be opened as one; use numparq.read_parquet or numparq.Dataset")
     if storage_options or filesystem is not None:
@@ -134,7 +137,7 @@ def _open_named_source(name: str, storage_options: Mapping[str, Any], filesystem
 
 def open_local_source(name: str) -> FileSource:
     """Open a local file by its name, ``~`` expanded; raise UnsupportedError for a directory."""
-    path = os.path.expanduser(name)
+    path = os.path.expanduser(name) if name[:1] == "~" else name
     try:
         return FileSource(path)
     except OSError:

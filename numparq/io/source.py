@@ -24,6 +24,8 @@ __all__ = [
 
 ByteRanges = Iterable[tuple[int, int]]
 
+_counting = fork_safe_lock()  # one for all sources: it is held for two additions
+
 
 def check_byte_ranges(ranges: ByteRanges, source: Source) -> list[tuple[int, int]]:
     """Return byte ranges as Python ints; raise InvalidFileError if one exceeds the source."""
@@ -107,10 +109,9 @@ class CountingSource:
 
     def __init__(self) -> None:
         self.num_requests = self.num_bytes = 0
-        self._counting = fork_safe_lock()
 
     def _count(self, num_bytes: int, requests: int = 1) -> None:
-        with self._counting:
+        with _counting:
             self.num_requests += requests
             self.num_bytes += num_bytes
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from numparq.util.fork_safe_lock import fork_safe_lock
 
-from .source import ByteRanges, Source, check_byte_ranges, read_missing_ranges
+from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, read_missing_ranges
 
 __all__ = ["TailSource"]
+
+_reading_local = fork_safe_lock()  # one for all local files, whose tails take microseconds
 
 
 class TailSource:
@@ -28,7 +30,7 @@ class TailSource:
         self._bytes = data
         if data is not None:
             data.flags.writeable = False
-        self._reading = fork_safe_lock()
+        self._reading = fork_safe_lock() if source.is_remote else _reading_local
         # Returns what changes when the file does; None if unknown.
         self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
         self.file_identity: Callable[[], object] = getattr(source, "file_identity", lambda: None)
@@ -50,11 +52,19 @@ class TailSource:
 
     def _tail(self) -> np.ndarray:
         """Return the tail and the readable bytes after it, read at the first call."""
-        with self._reading:
-            if self._bytes is None:
-                self._bytes = self._source.read_ranges([(self._start, self.size)])[0]
-                self._bytes.flags.writeable = False
-            return self._bytes
+        data = self._bytes
+        if data is None:
+            with self._reading:
+                data = self._bytes
+                if data is None:
+                    if self.is_remote:
+                        (data,) = self._source.read_ranges([(self._start, self.size)])
+                    else:
+                        data = allocate_with_slack(self.size - self._start)
+                        self._source.read_into(self._start, data[: self.size - self._start])
+                    data.flags.writeable = False
+                    self._bytes = data
+        return data
 
     def contains(self, start: int, stop: int) -> bool:
         """Whether bytes `start` to `stop` (exclusive) exist."""

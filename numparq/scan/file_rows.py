@@ -184,8 +184,10 @@ class FileRowReader:
 
     def close(self) -> None:
         """Close the prefetcher and the context."""
-        self.finish_progress()
-        self._ahead.close()
+        if self._progress is not None:
+            self._progress.finish()
+        if self._ahead.is_remote:
+            self._ahead.close()
         self._context.close()
 
     @property
@@ -218,7 +220,7 @@ class FileRowReader:
 
         The first row goes to row `first` of `memory`.
         """
-        slices = move_rows(self.selections, first)
+        slices = move_rows(self.selections, first) if first else self.selections
         context, tables, leaves = self._context, self.chunk_tables, self._leaves
         maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
         found = decode_columns(maker, memory, self._decode_rounds(slices), wanted)
@@ -226,9 +228,10 @@ class FileRowReader:
             if leaves[at].rebase is not None:
                 with error_context(column=leaves[at].name):
                     _rebase(leaves[at], column, memory.targets[at], slice(first, first + self.num_rows))
-        return [
-            found.get(at) or DecodedColumn(memory.values[at], memory.validity[at]) for at in range(len(self._leaves))
-        ]
+        for at in range(len(leaves)):
+            if at not in found:
+                found[at] = DecodedColumn(memory.values[at], memory.validity[at])
+        return [*map(found.__getitem__, range(len(leaves)))]
 
     def _decode_rounds(self, slices: SelectedRows) -> Callable[[], Iterator[SelectedRows]]:
         """Return an iterator factory of the rows decoded together: all, or one selection after the other if remote."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import RowSlices
 from numparq.column.scratch import ThreadScratch
 from numparq.errors import LimitError, ParquetError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.to_pandas.frame import allocate_blocks
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.strings import default_string_array
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
@@ -64,7 +65,7 @@ class FileScan:
         self._columns = project_columns(file, columns, options)
         self._condition = self._bind_predicate()
         self._slices = self._select_row_slices(options.row_groups, options.row_range)
-        if not self._slices and file.is_written_by_numparq and file.num_row_groups:
+        if not len(self._slices.table) and file.is_written_by_numparq and file.num_row_groups:
             self._slices = RowSlices.single(0, 0, 0)  # for the categories, which the first row group has
 
     def _select_row_slices(self, row_groups: Any, row_range: Any) -> RowSlices:
@@ -117,32 +118,16 @@ class FileScan:
         rows = FileRowReader(self._file, columns.leaves, self._slices, self._condition, policy)
         null_counts = rows.null_counts
         targets = columns.output_types(null_counts)
-        limit = None if choices.nrows is None else check_row_count(choices.nrows, "nrows")
         try:
-            with (
-                ProgressBar(choices.progress, "reading", "bytes") as progress,
-                WorkerPool(thread_count(choices.threads)) as crew,
-            ):
-                memory_limit = choices.memory_limit
-                scratch = ThreadScratch(None if memory_limit is None else scratch_limit(memory_limit, crew.threads))
-                rows.open(crew, choices.verify_crc, scratch, progress)
-                try:
-                    if choices.memory_limit is not None:
-                        self._check_memory_to_find(rows, choices.memory_limit)
-                    rows.select(targets, limit)
-                    if choices.memory_limit is not None:
-                        self._check_memory(columns.leaves, targets, rows.selections, choices.memory_limit)
-                    layout = allocate_blocks(targets, rows.num_rows, columns.index_leaves)
-                    buffers = rows.decode(layout, _columns_to_decode(layout))
-                finally:
-                    rows.close()
+            with WorkerPool(thread_count(choices.threads)) as pool:
+                layout, buffers = self._decode(rows, targets, pool)
             if self._condition is not None:
                 self._file.check_unchanged()  # page tables of an earlier read may have chosen the rows
                 columns.restore_null_counts(buffers, null_counts)
             layout, buffers, columns.labels, columns.nested, rows.selections = policy.drop_lost(
                 layout, buffers, columns.labels, columns.nested, columns.leaves, rows.selections
             )
-            frame = columns.to_frame(layout, buffers, self._virtual(rows))
+            frame = columns.to_frame(layout, buffers, self._virtual(rows) if columns.virtual else ())
             if choices.explode is None:
                 policy.relabel(frame, columns.metadata)
             return frame
@@ -152,6 +137,29 @@ class FileScan:
         except MemoryError as error:
             what = f"{rows.num_rows:,} rows of {len(columns.names)} columns"
             raise LimitError(f"not enough memory to read {what}") from error
+
+    def _decode(
+        self, rows: FileRowReader, targets: list[OutputType], pool: WorkerPool
+    ) -> tuple[BlockLayout, list[DecodedColumn]]:
+        """Select the rows and decode them."""
+        choices, memory_limit = self._choices, self._choices.memory_limit
+        limit = None if choices.nrows is None else check_row_count(choices.nrows, "nrows")
+        progress = ProgressBar(True, "reading", "bytes") if choices.progress else None
+        scratch = ThreadScratch(None if memory_limit is None else scratch_limit(memory_limit, pool.threads))
+        rows.open(pool, choices.verify_crc, scratch, progress)
+        try:
+            if memory_limit is not None:
+                self._check_memory_to_find(rows, memory_limit)
+            rows.select(targets, limit)
+            if memory_limit is not None:
+                self._check_memory(self._columns.leaves, targets, rows.selections, memory_limit)
+            count = rows.num_rows
+            layout = allocate_blocks(targets, count, self._columns.index_leaves)
+            return layout, rows.decode(layout, range(len(targets)) if count else _categorical_columns(targets))
+        finally:
+            rows.close()
+            if progress is not None:
+                progress.close()
 
     def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
@@ -176,8 +184,6 @@ class FileScan:
 
     def _virtual(self, rows: FileRowReader) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
-        if not self._columns.virtual:
-            return []
         return [
             (name, default_string_array([self._file.source.name]).take(np.zeros(rows.num_rows, np.intp)))
             if name == "file"
@@ -186,7 +192,6 @@ class FileScan:
         ]
 
 
-def _columns_to_decode(layout: Any) -> Any:
-    """Give the columns to decode: all; where there are no rows, those that have their categories from a dictionary."""
-    columns = range(len(layout.targets))
-    return columns if layout.num_rows else [at for at in columns if layout.targets[at].entry_type is not None]
+def _categorical_columns(targets: Sequence[OutputType]) -> list[int]:
+    """Return the columns that have their categories from a dictionary, which are decoded even without rows."""
+    return [at for at, target in enumerate(targets) if target.entry_type is not None]

@@ -49,7 +49,11 @@ class ScanOptions:
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> ScanOptions:
         """Return the options among the arguments of a public function, which are its `locals`."""
-        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__ if name in arguments})
+        chosen = {}
+        for name in cls.__dataclass_fields__:
+            if name in arguments:
+                chosen[name] = arguments[name]
+        return cls(**chosen)
 
     def __post_init__(self) -> None:
         if self.geometries != "wkb":

@@ -28,6 +28,7 @@ from numparq.types.output_type import NESTED_PLACEHOLDER, OutputType
 from numparq.types.pandas_roundtrip import roundtrip_output_type
 from numparq.types.schema_only import schema_only_type
 from numparq.typing import Columns
+from numparq.util.bounded_cache import BoundedCache
 
 from .options import ScanOptions
 
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ProjectedColumns", "project_columns"]
 
-_MAX_CACHED_COLUMNS = 64  # projections of more columns are not cached
+_MAX_CACHED_COLUMNS = 64  # selections of more columns are not cached
+_MAX_CACHED_TYPES = 64  # lists of output types of one selection
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
+_STR = frozenset({str})
 
 
 def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> ProjectedColumns:
@@ -48,14 +51,14 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
 
     Raises SchemaError for a missing column, and for a column named like a virtual one.
     """
-    metadata = file.pandas_metadata
-    index = metadata.index_fields if metadata else ()
     if options.explode is None:
         is_empty = type(options.include) is tuple and not options.include
         virtual = [] if is_empty else check_include(options.include)
         if options.categories is not None:
             check_categories(options.categorical_names, file.schema, virtual)
-        return ProjectedColumns(file, _cached_projection(file, columns, index), options, virtual)
+        return ProjectedColumns(file, _prepare_columns(file, columns), options, virtual)
+    metadata = file.pandas_metadata
+    index = metadata.index_fields if metadata else ()
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
     explosion = ExplodedCollection(
@@ -64,15 +67,33 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
     return ProjectedColumns(file, projection_of(explosion.read_columns), options, explosion.virtual_columns, explosion)
 
 
-def _cached_projection(file: OpenFile, columns: Columns, index: Sequence[str]) -> Projection:
+class _PreparedColumns:
+    """Projection of some columns, and what follows from it and the footer; kept for later reads, never changed."""
+
+    __slots__ = ("index_leaves", "metadata", "output_types", "projection")
+
+    def __init__(self, projection: Projection, metadata: PandasMetadata | None) -> None:
+        self.projection, self.metadata = projection, metadata
+        index = set(metadata.index_fields) if metadata else set[str]()
+        self.index_leaves = [place for place, name in enumerate(projection.names) if name in index] if index else []
+        self.output_types = BoundedCache(_MAX_CACHED_TYPES if len(projection.leaves) <= _MAX_CACHED_COLUMNS else 1)
+
+
+def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
     """Select columns; short lists of names are cached for all files with the same footer."""
-    is_plain = (
-        type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and all(type(name) is str for name in columns)
+    is_plain = columns is None or (
+        type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and _STR.issuperset(map(type, columns))
     )
-    if columns is not None and not is_plain:
-        return projection_of(select_columns(file.schema, columns, index))
-    key = "columns", file.schema.calendar, None if columns is None else tuple(columns), tuple(index)
-    return file.footer.cache.get_or_make(key, lambda: projection_of(select_columns(file.schema, columns, index)))
+    if file.is_alias or not is_plain:
+        return _select(file, columns)
+    key = "columns", file.calendar, None if columns is None else tuple(columns)
+    return file.footer.cache.get_or_make(key, lambda: _select(file, columns))
+
+
+def _select(file: OpenFile, columns: Columns) -> _PreparedColumns:
+    metadata = file.pandas_metadata
+    index = metadata.index_fields if metadata else ()
+    return _PreparedColumns(projection_of(select_columns(file.schema, columns, index)), metadata)
 
 
 class ProjectedColumns:
@@ -84,48 +105,47 @@ class ProjectedColumns:
         Leaf columns of all projected columns.
     labels : list of str or None
         By leaf, the name of the column that it is or begins; None for the other leaves of nested columns.
+    index_leaves : list of int
+        Positions of the leaves that become the index of the frame; they share no block.
     """
 
     def __init__(
         self,
         file: OpenFile,
-        projection: Projection,
+        projection: Projection | _PreparedColumns,
         options: ScanOptions,
         virtual: Sequence[str] = (),
         explosion: ExplodedCollection | None = None,
     ) -> None:
         self._file = file
         self._options = options
+        if isinstance(projection, Projection):
+            key = "columns", type(self), tuple(projection.leaves)
+            made = _PreparedColumns(projection, file.pandas_metadata)
+            # Subclasses choose other output types.
+            made.output_types = file.footer.cache.get_or_make(key, lambda: made.output_types)
+            projection = made
+        self._prepared, projection = projection, projection.projection
         self._projection = projection
         self._explosion = explosion
         self.virtual = list(virtual)
-        self.metadata = file.pandas_metadata
+        self.metadata, self.index_leaves = self._prepared.metadata, self._prepared.index_leaves
         self.leaves, self.names, self.labels = [*projection.leaves], projection.names, [*projection.labels]
         self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
         for name in self.virtual:
             if name in self.labels:
                 raise SchemaError(f"include={name!r} cannot be added: the file already has a column of that name")
 
-    @property
-    def index_leaves(self) -> list[int]:
-        """Positions of the leaves that become the index of the frame; they share no block."""
-        index = set(self.metadata.index_fields) if self.metadata else ()
-        return [place for place, name in enumerate(self.names) if name in index] if index else []
-
     def output_types(self, null_counts: Sequence[int | None]) -> list[OutputType]:
         """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).
 
         Sets up nested columns and the exploded collection as a side effect.
         """
-        categories = self._options.categorical_names
-        if len(self.leaves) <= _MAX_CACHED_COLUMNS:
-            asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, self._options.dates
-            key = "targets", type(self), *asked, frozenset(categories)  # subclasses choose other output types
-            targets = [
-                *self._file.footer.cache.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
-            ]
-        else:
-            targets = self._flat_output_types(null_counts, categories)
+        options = self._options
+        categories = set() if options.categories is None else options.categorical_names
+        key = options.dtype_backend, options.dates, *categories, -1, *null_counts
+        known = self._prepared.output_types
+        targets = [*known.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))]
         for column in self.nested:
             targets[column.leaf_slice] = column.output_types()
         if self._explosion is not None:
@@ -257,12 +277,11 @@ class ProjectedColumns:
 
         `finished_columns` are arrays by the position of the column's first leaf.
         """
-        finished = {
-            column.leaf_slice.start: column.to_array(layout.targets, buffers)
-            for column in self.nested
-            if column.leaf_slice.start not in finished_columns
-        }
-        frame = assemble(layout, buffers, self.labels, self.metadata, virtual, {**finished, **finished_columns})
+        finished = {**finished_columns}
+        for column in self.nested:
+            if column.leaf_slice.start not in finished:
+                finished[column.leaf_slice.start] = column.to_array(layout.targets, buffers)
+        frame = assemble(layout, buffers, self.labels, self.metadata, virtual, finished)
         shown: Sequence[Leaf | NestedProjection] = self._projection.columns
         if self._explosion is not None:
             self._explosion.drop_lost(self.labels)

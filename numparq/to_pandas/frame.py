@@ -119,25 +119,23 @@ def assemble(
 
     `arrays` holds finished columns by position; `extra_columns` come last. A name is None within a column.
     """
-    levels = set(metadata.index_fields) if metadata is not None else ()
-    named = [(position, name) for position, name in enumerate(names) if name is not None]
-    kept = [(position, name) for position, name in named if name not in levels] if levels else named
-    blocks = _BlockCollector(layout)
-    for place, (position, _) in enumerate(kept):
+    levels = frozenset(metadata.index_fields if metadata is not None else ())
+    blocks, kept, index_arrays = _BlockCollector(layout), list[str](), list[tuple[str, Any]]()
+    for position, name in enumerate(names):
+        if name is None:
+            continue
+        if name in levels:
+            array = arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
+            index_arrays.append((name, array))
+            continue
         if position in arrays:
-            blocks.add_array(arrays[position], place)
+            blocks.add_array(arrays[position], len(kept))
         else:
-            blocks.add(position, buffers[position], place)
+            blocks.add(position, buffers[position], len(kept))
+        kept.append(name)
     for place, (_, values) in enumerate(extra_columns, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = [
-        (name, arrays[position] if position in arrays else _index_array(layout, position, buffers[position]))
-        for position, name in (named if levels else ())
-        if name in levels
-    ]
-    labels = frame_labels(
-        metadata, [name for _, name in kept], [label for label, _ in extra_columns] if extra_columns else ()
-    )
+    labels = frame_labels(metadata, kept, [label for label, _ in extra_columns] if extra_columns else ())
     frame = create_dataframe_from_blocks(blocks.blocks(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = deepcopy(metadata.attrs)
@@ -156,7 +154,9 @@ class _BlockCollector:
 
     def __init__(self, layout: BlockLayout) -> None:
         self._layout = layout
-        self._places: list[list[int]] = [[-1] * len(block) for block in layout.blocks]
+        self._places: list[list[int]] = []
+        for block in layout.blocks:
+            self._places.append([-1] * len(block))
         self._arrays: list[tuple[Any, np.ndarray]] = []
 
     def add(self, position: int, buffer: DecodedColumn, place: int) -> None:
@@ -179,6 +179,9 @@ class _BlockCollector:
     def blocks(self) -> list[tuple[Any, np.ndarray]]:
         """Return the blocks as pandas expects them, split at rows that are not columns of the frame."""
         for block, places in zip(self._layout.blocks, self._places, strict=True):
+            if -1 not in places:
+                self._arrays.append((_block_values(block), np.array(places, np.intp)))
+                continue
             start = 0
             for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
                 if stop > start:

@@ -37,14 +37,14 @@ def row_index(metadata: PandasMetadata | None, levels: Sequence[tuple[str, Any]]
     arrays, names = ([], []) if metadata is None else _level_arrays(metadata, levels, num_rows)
     if metadata is None or not arrays:
         return pd.RangeIndex.from_range(range(num_rows))
+    if len(arrays) == 1 and isinstance(arrays[0], pd.RangeIndex):
+        return arrays[0]
     if metadata.is_written_by_numparq:  # keep the dtype: pandas would infer one for objects
         arrays = [
             array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False) for array in arrays
         ]
     if len(arrays) > 1:
         return _multi_index(arrays, names)
-    if isinstance(arrays[0], pd.RangeIndex):
-        return arrays[0]
     try:
         return pd.Index(arrays[0], name=names[0], copy=False)
     except NotImplementedError as error:  # such as float16
@@ -62,7 +62,7 @@ def _level_arrays(
     for level in metadata.index:
         if isinstance(level, RangeIndexLevel):
             if _range_length(level) == num_rows:
-                arrays.append(pd.RangeIndex(level.start, level.stop, level.step, name=level.name))
+                arrays.append(_range_index(range(level.start, level.stop, level.step), level.name))
                 names.append(level.name)
         elif by_name.get(level):
             arrays.append(by_name[level].pop(0))
@@ -76,6 +76,13 @@ def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
         return pd.MultiIndex.from_arrays(arrays, names=names)
     except (NotImplementedError, TypeError) as error:
         raise UnsupportedError(f"pandas cannot build an index of these levels: {error}") from error
+
+
+def _range_index(numbers: range, name: Any) -> pd.RangeIndex:
+    """Return the index of a range; pandas checks names at length, of which None needs none."""
+    if name is None:
+        return pd.RangeIndex.from_range(numbers)
+    return pd.RangeIndex(numbers, name=name)
 
 
 def _range_length(level: RangeIndexLevel) -> int:

@@ -11,6 +11,8 @@ from .fork_safe_lock import fork_safe_lock
 
 Result = TypeVar("Result")
 
+_starting = fork_safe_lock()  # one for all: a lock of its own costs each read more than it waits here
+
 
 class BackgroundThreads:
     """At most `count` threads, started when needed, for callers that can also do without."""
@@ -19,7 +21,6 @@ class BackgroundThreads:
         self._count, self._name = count, name
         self._pool: ThreadPoolExecutor | None = None
         self._process = os.getpid()
-        self._starting = fork_safe_lock()
 
     @property
     def is_forked(self) -> bool:
@@ -30,7 +31,7 @@ class BackgroundThreads:
         """Run a call on a thread; None in a forked child, after `shutdown`, and at the end of the interpreter."""
         if self.is_forked:
             return None
-        with self._starting:
+        with _starting:
             self._pool = self._pool or ThreadPoolExecutor(self._count, self._name)
         try:
             return self._pool.submit(call)

@@ -73,7 +73,7 @@ class WorkerPool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._background = BackgroundThreads(threads - 1, "numparq")
+        self._background: BackgroundThreads | None = None
 
     def run(self, jobs: Iterable[PoolJob]) -> None:
         """Run all jobs; once none is running any more, raise the exception of the first that failed."""
@@ -83,6 +83,8 @@ class WorkerPool:
                 job()
             return
         shared = _JobQueue(jobs)
+        if self._background is None:  # by the thread of the read: others run jobs only once there are threads
+            self._background = BackgroundThreads(self.threads - 1, "numparq")
         for _ in range(min(self.threads, len(jobs)) - 1):
             self._background.submit(shared.run_jobs)
         shared.run_jobs()
@@ -94,4 +96,5 @@ class WorkerPool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._background.shutdown()
+        if self._background is not None:
+            self._background.shutdown()

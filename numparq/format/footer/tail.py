@@ -85,7 +85,8 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
         cause = "it begins like one, so it was truncated or never finished" if begins else "it is not a Parquet file"
         raise InvalidFileError(f"the file ends with {last!r} instead of {MAGIC!r}: {cause}")
     # The leading magic number of a remote file is not worth a request: no other byte depends on it.
-    if (not source.is_remote or len(tail) == source.size) and leading_magic(source) != MAGIC:
+    head = tail[:4].tobytes() if len(tail) == source.size else MAGIC if source.is_remote else leading_magic(source)
+    if head != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or not a Parquet file")
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")
     if length > source.size - _MIN_FILE_BYTES:
