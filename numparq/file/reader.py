@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from numparq.errors import ParquetError, error_context
 from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.open_file import OpenFile
-from numparq.scan.error_policy import RaiseOnDamage
 from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
 from numparq.scan.table import ReadableTable
@@ -107,26 +106,30 @@ class ParquetFile(ReadableTable, OpenFile):
         pandas.DataFrame
         """
         choices = ScanOptions.from_arguments(locals())
-        if on_error == "raise" and filters is not None:
+        if on_error == "skip":
+            return self._read_intact(columns, choices)
+        if filters is not None:
             from numparq.scan.point_lookup import point_lookup
 
             found = point_lookup(self, columns, choices)
             if found is not None:
                 return found
         try:  # an error context would cost more calls
-            if on_error == "raise":
-                return FileScan(self, columns, choices).to_frame(RaiseOnDamage())
-            if on_error != "skip":
-                raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
-            from numparq.scan.recovery.skip_damaged import SkipDamaged
-
-            recovery = SkipDamaged(self.source.name, self.footer)
-            return recovery.read_with_retries(
-                lambda wanted: FileScan(self, wanted, choices).to_frame(recovery), columns, self.schema.columns
-            )
+            return FileScan(self, columns, choices).to_frame()
         except ParquetError as error:
             error.where.setdefault("file", self.source.name)
             raise
+
+    def _read_intact(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
+        from numparq.scan.recovery.skip_damaged import SkipDamaged
+
+        skip = SkipDamaged()
+
+        def attempt(wanted: Columns) -> pd.DataFrame:
+            with error_context(file=self.source.name):
+                return FileScan(self, wanted, options).to_frame(skip)
+
+        return skip.read_with_retries(attempt, columns, lambda: self.schema.columns)
 
     @explain_unknown_arguments(READ_ADVICE)
     def iter_batches(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from numparq.column.buffers import DecodedColumn
 from numparq.column.jobs.schedule import JobScheduler
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
@@ -14,13 +13,8 @@ from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from numparq.column.read.output import ReplaceableMemory
-    from numparq.format.key_values.pandas import PandasMetadata
     from numparq.io.multi_file_source import MultiFileSource
-    from numparq.to_pandas.frame import BlockLayout
-    from numparq.to_pandas.nested.column import NestedOutput
     from numparq.types.output_type import OutputType
 
     from .file_rows import FileRowReader
@@ -61,22 +55,6 @@ class RaiseOnDamage:
         return SelectionScheduler(context, chunk_tables, leaves, memory)
 
     @staticmethod
-    def drop_lost(
-        layout: BlockLayout,
-        buffers: list[DecodedColumn],
-        labels: list[str | None],
-        nested: list[NestedOutput],
-        leaves: list[Leaf],
-        slices: SelectedRows,
-    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], SelectedRows]:
-        """Return the columns and rows that the frame consists of."""
-        return layout, buffers, labels, nested, slices
-
-    @staticmethod
     def select(rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
         """Find the rows to decode."""
         return rows.filter_slices(output_types, limit)
-
-    @staticmethod
-    def relabel(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
-        """Leave the labels as they are."""

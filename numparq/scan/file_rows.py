@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numparq.plan.read_plan import ReadPlan
 
     from .predicate import ScanPredicate
-    from .recovery.skip_damaged import SkipDamaged
+    from .recovery.file_policy import SkipDamagedFile
     from .select_rows import RowSelectionBuilder
 
 __all__ = ["FileRowReader", "leaf_may_be_null", "leaves_may_be_null"]
@@ -68,6 +68,8 @@ class FileRowReader:
         Rows selected by position; after `select` those that satisfy the predicate.
     chunk_tables : ChunkTables
         Column chunks of the projected leaves, followed by those of the other filter leaves.
+    context : ReadContext
+        That of the read, once it is open.
     """
 
     def __init__(
@@ -76,16 +78,16 @@ class FileRowReader:
         leaves: Sequence[Leaf],
         slices: Sequence[RowSlice],
         predicate: ScanPredicate | None = None,
-        policy: RaiseOnDamage | SkipDamaged | None = None,
+        policy: RaiseOnDamage | SkipDamagedFile | None = None,
     ) -> None:
         self.file = file
         self._leaves = leaves
-        self._condition = predicate or None
-        self._policy = policy or RaiseOnDamage()
+        self.predicate = predicate or None
+        self.policy = policy or RaiseOnDamage()
         self._all_leaves = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
         self._slices = RowSlices.of(slices)
         self.selections: SelectedRows = self._slices
-        self.chunk_tables: ChunkTables = self._policy.chunk_tables(
+        self.chunk_tables: ChunkTables = self.policy.chunk_tables(
             file.footer, self._all_leaves, self._slices.row_groups, file.footer_start, file.multi_file_source
         )
 
@@ -127,7 +129,7 @@ class FileRowReader:
         faults = page_quirks(self.file.footer.created_by)
         is_counted = progress is not None and progress.is_shown
         self._progress = ProgressShare(progress, self._num_chunk_bytes()) if progress and is_counted else None
-        self._context: ReadContext = self._policy.context(
+        self.context: ReadContext = self.policy.context(
             self.file.source,
             self.chunk_tables.names,
             pool,
@@ -137,7 +139,7 @@ class FileRowReader:
             max_gap=self._gap,
             progress=self._progress,
         )
-        self._ahead = ScanPrefetcher(self._context, self.file)
+        self._ahead = ScanPrefetcher(self.context, self.file)
 
     @property
     def _gap(self) -> int:
@@ -146,7 +148,7 @@ class FileRowReader:
 
     def context_for(self, source: Source) -> ReadContext:
         """Return this read's context for the same columns in another source."""
-        return replace(self._context, source=source)
+        return replace(self.context, source=source)
 
     @property
     def row_groups(self) -> list[int]:
@@ -162,14 +164,17 @@ class FileRowReader:
     def joint_read_key(self) -> Hashable:
         """Key that two files share if they can be decoded as one: their leaves and how pages are checked.
 
-        None with a predicate or a row selection, for external column chunks, Spark's legacy calendar, and without rows.
+        None with a predicate or a row selection, for external column chunks, Spark's legacy calendar, without rows, and
+        if damage is skipped.
         """
-        are_whole = self._condition is None and not isinstance(self.selections, list)
+        are_whole = (
+            isinstance(self.policy, RaiseOnDamage) and self.predicate is None and not isinstance(self.selections, list)
+        )
         if not are_whole or self.file.multi_file_source is not None or not self.num_rows:
             return None
         if any(leaf.rebase is not None for leaf in self._leaves):  # `decode` rebases
             return None
-        return tuple(self._leaves), self._context.verify_crc, page_quirks(self.file.footer.created_by)
+        return tuple(self._leaves), self.context.verify_crc, page_quirks(self.file.footer.created_by)
 
     def _num_chunk_bytes(self) -> int:
         """Return the bytes of all column chunks in the row groups read."""
@@ -188,32 +193,27 @@ class FileRowReader:
             self._progress.finish()
         if self._ahead.is_remote:
             self._ahead.close()
-        self._context.close()
-
-    @property
-    def has_predicate(self) -> bool:
-        """Whether rows are filtered by value."""
-        return self._condition is not None
+        self.context.close()
 
     def select(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
         """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
-        self.selections = self._policy.select(self, output_types, limit)
+        self.selections = self.policy.select(self, output_types, limit)
 
     def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
         """Return the rows that satisfy the predicate, at most `limit`."""
         slices, count = self._slices, self._slices.num_rows
         of_groups = self.file.footer.row_group_num_rows[slices.table[:, SLICE_GROUP]]
-        are_all = self._condition is None and (limit is None or limit >= count)
+        are_all = self.predicate is None and (limit is None or limit >= count)
         if not count or (are_all and count == np.add.reduce(of_groups)):
             return slices
         builder = self._selection_builder(output_types)
-        found = builder.select([rows for rows in slices if rows.start < rows.stop], self._context, self._ahead, limit)
+        found = builder.select([rows for rows in slices if rows.start < rows.stop], self.context, self._ahead, limit)
         return found or RowSlices.single(slices[0].row_group, 0, 0)
 
     def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
         from .select_rows import RowSelectionBuilder
 
-        return RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, output_types, self._condition)
+        return RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, output_types, self.predicate)
 
     def decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
         """Decode the leaves at the positions `wanted`; return one column for each leaf, empty if not decoded.
@@ -221,8 +221,8 @@ class FileRowReader:
         The first row goes to row `first` of `memory`.
         """
         slices = move_rows(self.selections, first) if first else self.selections
-        context, tables, leaves = self._context, self.chunk_tables, self._leaves
-        maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
+        context, tables, leaves = self.context, self.chunk_tables, self._leaves
+        maker = self.policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
         found = decode_columns(maker, memory, self._decode_rounds(slices), wanted)
         for at, column in found.items():
             if leaves[at].rebase is not None:

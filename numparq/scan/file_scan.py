@@ -22,7 +22,6 @@ from numparq.util.arguments import check_row_count, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
-from .error_policy import RaiseOnDamage
 from .file_rows import FileRowReader
 from .memory import scratch_limit
 from .options import ScanOptions, select_row_slices
@@ -101,20 +100,11 @@ class FileScan:
             finally:
                 rows.close()
 
-    def to_frame(self, policy: RaiseOnDamage | SkipDamaged) -> pd.DataFrame:
-        """Read.
-
-        Parameters
-        ----------
-        policy : RaiseOnDamage or SkipDamaged
-            What is done where the file is damaged.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+    def to_frame(self, skip: SkipDamaged | None = None) -> pd.DataFrame:
+        """Read; with `skip`, go on where the file is damaged."""
         self._file.check_unchanged()
         columns, choices = self._columns, self._choices
+        policy = None if skip is None else skip.file_policy(self._file)
         rows = FileRowReader(self._file, columns.leaves, self._slices, self._condition, policy)
         null_counts = rows.null_counts
         targets = columns.output_types(null_counts)
@@ -124,12 +114,13 @@ class FileScan:
             if self._condition is not None:
                 self._file.check_unchanged()  # page tables of an earlier read may have chosen the rows
                 columns.restore_null_counts(buffers, null_counts)
-            layout, buffers, columns.labels, columns.nested, rows.selections = policy.drop_lost(
-                layout, buffers, columns.labels, columns.nested, columns.leaves, rows.selections
-            )
+            if skip is not None:
+                from .recovery.skip_damaged import DecodedFile
+
+                layout, buffers, _ = skip.drop_lost(columns, layout, buffers, [DecodedFile(rows, 0)], limit)
             frame = columns.to_frame(layout, buffers, self._virtual(rows) if columns.virtual else ())
-            if choices.explode is None:
-                policy.relabel(frame, columns.metadata)
+            if skip is not None and choices.explode is None:
+                skip.relabel(frame, columns.metadata)
             return frame
         except ParquetError as error:
             rows.chunk_tables.add_chunk_file(error)

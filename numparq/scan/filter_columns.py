@@ -30,7 +30,14 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import UTF8_KINDS, OutputType
 from numparq.types.parquet_type import infer_arrow_type
 
-__all__ = ["FilterColumns", "cacheable_values", "leaf_positions"]
+__all__ = [
+    "FilterBuffers",
+    "FilterColumns",
+    "cacheable_values",
+    "column_vector",
+    "leaf_positions",
+    "plain_output_type",
+]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
@@ -57,7 +64,7 @@ def stored_output_type(leaf: Leaf) -> OutputType:
 
 
 @dataclass
-class _FilterBuffers:
+class FilterBuffers:
     """Memory that filter columns are decoded to: the thread's scratch, reused for each row group."""
 
     num_rows: int
@@ -71,7 +78,8 @@ class _FilterBuffers:
     leaves: Sequence[Leaf]
 
     @classmethod
-    def allocate(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> _FilterBuffers:
+    def allocate(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> FilterBuffers:
+        """Return buffers of leaves that have no output type yet."""
         nothing: list[Any] = [None] * len(leaves)
         return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
 
@@ -88,6 +96,12 @@ class _FilterBuffers:
             size = self.num_rows * target.dtype.itemsize
             self.values[position] = self.scratch.buffer(f"asked {position}", size)[:size].view(target.dtype)
             self.validity[position] = self.scratch.buffer(f"asked validity {position}", self.num_rows)[: self.num_rows]
+
+
+def plain_output_type(leaf: Leaf) -> OutputType:
+    """Return the output type of a filter column without dictionary codes."""
+    target = stored_output_type(leaf)
+    return target if target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
 
 
 class _SinglePieceJobMaker(SelectionScheduler):
@@ -110,7 +124,7 @@ class FilterColumns:
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        memory = _FilterBuffers.allocate(self._leaves, rows.count, self._context.scratch)
+        memory = FilterBuffers.allocate(self._leaves, rows.count, self._context.scratch)
         for place in positions:
             memory.reallocate(place, self._output_type(place, group.ordinal))
         context, tables, leaves = self._context, self._tables, self._leaves
@@ -119,16 +133,17 @@ class FilterColumns:
             selected = RowSlices.single(group.ordinal, 0, group.num_rows)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)
         found = decode_columns(maker, memory, lambda: [selected], positions)
-        return {leaves[place].index: _to_values(leaves[place], buffer) for place, buffer in found.items()}
+        return {leaves[place].index: column_vector(leaves[place], buffer) for place, buffer in found.items()}
 
     def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""
-        target = stored_output_type(self._leaves[position])
+        leaf = self._leaves[position]
+        target = stored_output_type(leaf)
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
-        return target if has_codes or target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
+        return target if has_codes else plain_output_type(leaf)
 
 
-def _to_values(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
+def column_vector(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
     """Return decoded values as the vector that `evaluate` takes."""
     if leaf.is_nested:
         return _nested_values(leaf, buffer.arrays)

@@ -104,12 +104,12 @@ class Losses:
 def choose_columns(lost_rows: Sequence[RowRanges], kept: RowRanges) -> tuple[list[int], RowRanges]:
     """Return the positions of columns to drop, and the rows of `kept` that are intact in all others.
 
-    Columns count in the order of lost rows, fewest first; one that would leave no row is dropped.
+    Columns count in the order of lost rows, fewest first; one that would leave none of the rows is dropped.
     """
     dropped: list[int] = []
     for position in sorted(range(len(lost_rows)), key=lambda position: lost_rows[position].count):
         left = kept - lost_rows[position]
-        if left or not lost_rows[position]:
+        if left or not kept:
             kept = left
         else:
             dropped.append(position)

@@ -16,7 +16,7 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_array
 from numparq.types.output_type import OutputType
 
-__all__ = ["LostPiece", "PartialLeaf", "drop_lost_rows", "slice_piece"]
+__all__ = ["LostPiece", "PartialLeaf", "drop_lost_rows", "slice_piece", "take_intact"]
 
 _NO_ROWS = np.empty(0, np.uint8)
 
@@ -87,6 +87,16 @@ def _take_pieces(pieces: Sequence[Any], kept: RowRanges, leaf: Leaf, target: Out
     return found
 
 
+def take_intact(column: DecodedColumn, kept: RowRanges, leaf: Leaf, target: OutputType) -> DecodedColumn:
+    """Return the rows `kept` of a column that has no block."""
+    values, validity = (
+        None if array is None else _copy_rows(array, kept, allocate_array((kept.count,), array.dtype))
+        for array in (column.values, column.validity)
+    )
+    pieces = _take_pieces(column.arrays, kept, leaf, target)
+    return replace(column, values=values, validity=validity, arrays=pieces)
+
+
 def _num_rows(piece: Any) -> int:
     if isinstance(piece, PartialLeaf):
         return piece.num_rows
@@ -118,17 +128,15 @@ def drop_lost_rows(
             found.append(DecodedColumn(_NO_ROWS))
             continue
         of, row = small.block_of[position], small.row_of[position]
-        values = buffer.values
+        in_block = None
         if of is not None and row is not None:
-            values = _copy_rows(layout.blocks[of][row], kept, small.blocks[of][row])
-        elif values is not None:
-            values = _copy_rows(values, kept, allocate_array((kept.count,), values.dtype))
-        validity = buffer.validity
-        if validity is not None:
-            validity = _copy_rows(validity, kept, allocate_array((kept.count,), validity.dtype))
-        small.values[position], small.validity[position] = values, validity
-        pieces = _take_pieces(buffer.arrays, kept, leaf, layout.targets[position])
-        found.append(replace(buffer, values=values, validity=validity, arrays=pieces))
+            in_block = _copy_rows(layout.blocks[of][row], kept, small.blocks[of][row])
+            buffer = replace(buffer, values=None)
+        taken = take_intact(buffer, kept, leaf, layout.targets[position])
+        if in_block is not None:
+            taken.values = in_block
+        small.values[position], small.validity[position] = taken.values, taken.validity
+        found.append(taken)
     return small, found
 
 

@@ -1,35 +1,76 @@
-"""Error policy `on_error="skip"`: intact rows and columns, and a report of the lost ones."""
+"""Error policy `on_error="skip"`: intact rows and columns of one file or many, and a report of the lost ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.read.row_selection import RowSlice, RowSlices, SelectedRows
-from numparq.errors import LimitError, ParquetError, SchemaError, UnsupportedError
-from numparq.format.footer.file_metadata import Footer
+from numparq.column.read.row_selection import RowSlice, RowSlices
+from numparq.errors import LimitError, ParquetError, SchemaError
 from numparq.format.key_values.pandas import PandasMetadata
-from numparq.format.schema import Leaf
+from numparq.format.open_file import OpenFile
 from numparq.plan.row_ranges import RowRanges
+from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.frame import BlockLayout
 from numparq.to_pandas.labels import row_index
-from numparq.to_pandas.nested.column import NestedOutput
 
-from .footer_checks import TolerantChunkTables, is_within
-from .losses import LOST_ATTR, Losses, Lost, choose_columns, without_frames
+from .file_policy import SkipDamagedFile
+from .footer_checks import is_within
+from .losses import LOST_ATTR, Lost, choose_columns, without_frames
 from .lost_rows import drop_lost_rows
-from .retry import TolerantContext, TolerantJobMaker
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from numparq.io.multi_file_source import MultiFileSource
     from numparq.scan.file_rows import FileRowReader
 
-__all__ = ["SkipDamaged"]
+__all__ = ["DecodedFile", "SkipDamaged"]
+
+_NO_ROWS = np.empty((0, 2), np.int64)
+
+
+class DecodedFile(NamedTuple):
+    """Decoded rows of a file in a frame.
+
+    Attributes
+    ----------
+    rows : FileRowReader
+        Its rows, decoded with the policy of the file.
+    first : int
+        Output row of the first of them.
+    positions : mapping of int to sequence of int, or None
+        Positions of the file's leaves by that of the frame's leaf; None if they are the same.
+    """
+
+    rows: FileRowReader
+    first: int
+    positions: Mapping[int, Sequence[int]] | None = None
+
+    @property
+    def policy(self) -> SkipDamagedFile:
+        """The policy that the file was decoded with."""
+        assert isinstance(self.rows.policy, SkipDamagedFile)
+        return self.rows.policy
+
+    def lost_rows(self, leaves: Sequence[int]) -> RowRanges:
+        """Return the output rows with a loss in leaves of the frame."""
+        own = leaves if self.positions is None else [at for leaf in leaves for at in self.positions.get(leaf, ())]
+        return self.policy.losses.lost_rows(self.rows.selections, own).shift(self.first)  # type: ignore[arg-type]
+
+    @property
+    def matching(self) -> RowRanges:
+        """Output rows that satisfy the predicate."""
+        matching = self.policy.matching
+        return (RowRanges.all(self.rows.num_rows) if matching is None else matching).shift(self.first)
+
+    def keep(self, kept: RowRanges) -> RowRanges:
+        """Select the output rows in `kept`; return those of the file, from 0."""
+        own = kept.clip(self.first, self.first + self.rows.num_rows).shift(-self.first)
+        self.rows.selections = _take_slices(self.rows.selections, own)  # type: ignore[arg-type]
+        return own
 
 
 class SkipDamaged:
@@ -38,27 +79,26 @@ class SkipDamaged:
     If no page is to blame, the read restarts without that chunk or column.
     """
 
-    context = TolerantContext
-
-    def __init__(self, file: str, footer: Footer) -> None:
-        self._file = file
-        self._starts = [0, *np.cumsum(footer.row_group_num_rows).tolist()]
-        self._losses = Losses(file, self._starts)
+    def __init__(self) -> None:
         self._report: list[Lost] = []
         self._intact: RowRanges | None = None
         self._num_rows = 0
-        self._damaged_chunks: dict[tuple[int, str], ParquetError] = {}
+        self._damaged_chunks: dict[str, dict[tuple[int, str], ParquetError]] = {}
         self._damaged_columns: dict[Any, ParquetError] = {}
 
+    def file_policy(self, file: OpenFile) -> SkipDamagedFile:
+        """Return the policy for another attempt at the rows of a file."""
+        name = file.source.name
+        return SkipDamagedFile(name, file.footer, self._damaged_chunks.get(name, {}))
+
     def read_with_retries(
-        self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Sequence[str]
+        self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Callable[[], Sequence[str]]
     ) -> pd.DataFrame:
         """Read, and retry without the damaged chunk or column, until nothing fails.
 
         `attempt` reads columns, given as by the user; the frame gets a list of `Lost` as ``attrs["numparq.lost"]``.
         """
         while True:
-            self._losses = Losses(self._file, self._starts)
             try:
                 frame = attempt(columns)
             except (LimitError, SchemaError):
@@ -67,32 +107,26 @@ class SkipDamaged:
                 columns = self._drop_culprit(error, columns, known)
                 continue
             gone = [
-                Lost(self._file, None, str(name), None, error.message) for name, error in self._damaged_columns.items()
+                Lost(str(error.where.get("file")), None, str(name), None, error.message)
+                for name, error in self._damaged_columns.items()
             ]
             frame.attrs = {**frame.attrs, LOST_ATTR: gone + self._report}
             return frame
 
-    @staticmethod
-    def select(rows: FileRowReader, targets: Any, limit: Any) -> SelectedRows:
-        """Return the rows selected by position; refuse a predicate, since a lost value cannot be tested."""
-        if rows.has_predicate:
-            raise UnsupportedError(
-                "on_error='skip' does not support filters; read without them, then filter the DataFrame"
-            )
-        return rows.selections
-
-    def _drop_culprit(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
+    def _drop_culprit(self, error: ParquetError, columns: Any, known: Callable[[], Sequence[str]]) -> Any:
         """Record the chunk or column of an error, and return the columns to go on with.
 
         Raises the error if it names no projected column.
         """
-        leaf, row_group = error.where.get("column"), error.where.get("row_group")
+        leaf, row_group, file = (error.where.get(name) for name in ("column", "row_group", "file"))
         if not isinstance(leaf, str):
             raise error
-        if isinstance(row_group, int) and (row_group, leaf) not in self._damaged_chunks:
-            self._damaged_chunks[row_group, leaf] = without_frames(error)
-            return columns
-        wanted = list(known if columns is None else columns)
+        if isinstance(row_group, int) and isinstance(file, str):
+            damaged = self._damaged_chunks.setdefault(file, {})
+            if (row_group, leaf) not in damaged:
+                damaged[row_group, leaf] = without_frames(error)
+                return columns
+        wanted = list(known() if columns is None else columns)
         guilty = [name for name in wanted if is_within(leaf, _path_of(name)) or is_within(_path_of(name), leaf)]
         if not guilty:
             raise error
@@ -100,68 +134,62 @@ class SkipDamaged:
             self._damaged_columns[name] = without_frames(error)
         return [name for name in wanted if name not in guilty]
 
-    def chunk_tables(
-        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
-    ) -> TolerantChunkTables:
-        """Build the chunk tables."""
-        return TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
-
-    def job_maker(
-        self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: BlockLayout, slices: Sequence[Any]
-    ) -> TolerantJobMaker:
-        """Build the job scheduler."""
-        return TolerantJobMaker(context, tables, memory, self._losses)
-
     def drop_lost(
         self,
+        columns: ProjectedColumns,
         layout: BlockLayout,
         buffers: list[DecodedColumn],
-        labels: list[str | None],
-        nested: list[NestedOutput],
-        leaves: list[Leaf],
-        slices: SelectedRows,
-    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], SelectedRows]:
-        """Return layout, buffers, labels, nested columns and row slices without lost rows.
+        files: Sequence[DecodedFile],
+        limit: int | None = None,
+    ) -> tuple[BlockLayout, list[DecodedColumn], list[RowRanges]]:
+        """Return the layout and the columns without lost rows, and the rows that each file keeps, counted in it.
 
         Columns are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
+        With a predicate, only rows that satisfy it are kept, at most `limit`.
         """
-        self._report = self._losses.to_list([leaf.name for leaf in leaves])
-        self._intact = None
-        assert isinstance(slices, RowSlices)  # there is no predicate
-        if not self._losses:
-            return layout, buffers, labels, nested, slices
-        dropped, kept = self._choose_intact(labels, nested, slices)
-        layout, buffers = drop_lost_rows(layout, buffers, leaves, kept, dropped)
-        labels = [None if position in dropped else label for position, label in enumerate(labels)]
-        nested = [column for column in nested if column.leaf_slice.start not in dropped]
-        self._intact, self._num_rows = kept, slices.num_rows
-        return layout, buffers, labels, nested, _slices_of(slices, kept)
-
-    def _choose_intact(
-        self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: RowSlices
-    ) -> tuple[set[int], RowRanges]:
-        """Return the positions of leaves to drop, and the output rows to keep."""
-        places = {column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in nested}
-        columns = [
-            places.get(position, range(position, position + 1))
-            for position, label in enumerate(labels)
-            if label is not None
-        ]
-        inside = {leaf for leaves in columns for leaf in leaves}
-        others = set(range(len(labels))) - inside  # leaves of the exploded collection
-        kept = RowRanges.all(slices.num_rows) - self._losses.lost_rows(slices, others)
-        dropped, kept = choose_columns([self._losses.lost_rows(slices, leaves) for leaves in columns], kept)
-        return {leaf for column in dropped for leaf in columns[column]}, kept
+        self._report = [lost for file in files for lost in file.policy.report()]
+        self._intact, is_filtered = None, any(file.policy.matching is not None for file in files)
+        if not is_filtered and not any(file.policy.losses for file in files):
+            return layout, buffers, [RowRanges.all(file.rows.num_rows) for file in files]
+        dropped, kept = _choose_intact(columns, files)
+        if is_filtered and limit is not None and kept.count > limit:
+            kept = kept.select(RowRanges.all(limit))
+        layout, buffers = drop_lost_rows(layout, buffers, columns.leaves, kept, dropped)
+        columns.labels = [None if position in dropped else label for position, label in enumerate(columns.labels)]
+        columns.nested = [column for column in columns.nested if column.leaf_slice.start not in dropped]
+        if not is_filtered:
+            self._intact, self._num_rows = kept, sum(file.rows.num_rows for file in files)
+        return layout, buffers, [file.keep(kept) for file in files]
 
     def relabel(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
-        """Set the row labels that a read without losses has."""
+        """Set the row labels that a read without losses has; filtered rows are numbered anew."""
         if self._intact is not None and _is_range(frame.index):
             labels = row_index(metadata, [], self._num_rows)
             whole = self._intact.count == self._num_rows
             frame.index = labels if whole else labels.take(self._intact.indices())
 
 
-def _slices_of(slices: RowSlices, kept: RowRanges) -> RowSlices:
+def _choose_intact(columns: ProjectedColumns, files: Sequence[DecodedFile]) -> tuple[set[int], RowRanges]:
+    """Return the positions of leaves to drop, and the output rows to keep."""
+    nested = {
+        column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in columns.nested
+    }
+    shown = [
+        nested.get(position, range(position, position + 1))
+        for position, label in enumerate(columns.labels)
+        if label is not None
+    ]
+    exploded = set(range(len(columns.labels))).difference(*shown)
+
+    def lost_rows(leaves: Sequence[int]) -> RowRanges:
+        return RowRanges(np.concatenate([_NO_ROWS, *(file.lost_rows(leaves).bounds for file in files)]))
+
+    matching = RowRanges(np.concatenate([_NO_ROWS, *(file.matching.bounds for file in files)]))
+    dropped, kept = choose_columns([lost_rows(leaves) for leaves in shown], matching - lost_rows(sorted(exploded)))
+    return {leaf for column in dropped for leaf in shown[column]}, kept
+
+
+def _take_slices(slices: RowSlices, kept: RowRanges) -> RowSlices:
     """Return the slices of the output rows in `kept`, which are numbered anew."""
     found, out = [], 0
     for rows in slices:

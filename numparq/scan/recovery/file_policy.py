@@ -1,0 +1,113 @@
+"""`on_error="skip"` for one file of a scan: damaged chunks are empty, failed jobs retried; lost rows match nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numparq.column.jobs.schedule import decode_columns
+from numparq.column.read.row_selection import RowSlice, RowSlices, SelectedRows
+from numparq.errors import ParquetError
+from numparq.expr.bound import filter_leaves
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import Expression
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Leaf
+from numparq.plan.row_ranges import RowRanges
+from numparq.scan.filter_columns import FilterBuffers, column_vector, leaf_positions, plain_output_type
+
+from .footer_checks import TolerantChunkTables
+from .losses import Losses, Lost
+from .lost_rows import take_intact
+from .retry import TolerantContext, TolerantJobMaker
+
+if TYPE_CHECKING:
+    from numparq.column.read.output import OutputMemory
+    from numparq.io.multi_file_source import MultiFileSource
+    from numparq.scan.file_rows import FileRowReader
+    from numparq.types.output_type import OutputType
+
+__all__ = ["SkipDamagedFile"]
+
+
+class SkipDamagedFile:
+    """Error policy for the rows of one file.
+
+    Attributes
+    ----------
+    losses : Losses
+        Rows lost so far, by column chunk.
+    matching : RowRanges or None
+        Output rows of the selected row groups that satisfy the predicate; None without one.
+    """
+
+    context = TolerantContext
+
+    def __init__(self, name: str, footer: Footer, damaged_chunks: Mapping[tuple[int, str], ParquetError]) -> None:
+        self.losses = Losses(name, [0, *np.cumsum(footer.row_group_num_rows).tolist()])
+        self.matching: RowRanges | None = None
+        self._damaged_chunks = damaged_chunks
+
+    def chunk_tables(
+        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
+    ) -> TolerantChunkTables:
+        """Build the chunk tables."""
+        self._tables = TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
+        return self._tables
+
+    def job_maker(
+        self,
+        context: TolerantContext,
+        tables: TolerantChunkTables,
+        leaves: Sequence[Leaf],
+        memory: OutputMemory,
+        slices: SelectedRows,
+    ) -> TolerantJobMaker:
+        """Build the job scheduler."""
+        return TolerantJobMaker(context, tables, memory, self.losses)
+
+    def report(self) -> list[Lost]:
+        """List the losses."""
+        return self.losses.to_list([leaf.name for leaf in self._tables.leaves])
+
+    def select(self, rows: FileRowReader, targets: Sequence[OutputType], limit: int | None) -> SelectedRows:
+        """Return the rows selected by position, in row groups with a match; `matching` has those that match.
+
+        A lost value cannot be tested, so its row does not match.
+        """
+        bound = None if rows.predicate is None else rows.predicate.current()
+        slices = rows.selections
+        assert isinstance(slices, RowSlices)
+        if bound is None or not len(slices):
+            return slices
+        found: list[RowSlice] = []
+        matching, out = [np.empty((0, 2), np.int64)], 0
+        for part in slices:
+            matches = self._matching_rows(rows, bound, part)
+            if matches:
+                found.append(RowSlice(part.row_group, part.start, part.stop, out))
+                matching.append(matches.bounds + out)
+                out += len(part)
+        self.matching = RowRanges(np.concatenate(matching))
+        return RowSlices.of(found or [RowSlice(slices[0].row_group, 0, 0, 0)])
+
+    def _matching_rows(self, rows: FileRowReader, bound: Expression, part: RowSlice) -> RowRanges:
+        """Decode the filter columns of a slice; return its rows, from 0, that are intact and match."""
+        leaves, only = self._tables.leaves, RowSlices.single(part.row_group, part.start, part.stop)
+        positions = list(leaf_positions(leaves, filter_leaves(bound)).values())
+        memory = FilterBuffers.allocate(leaves, len(part), rows.context.scratch)
+        for position in positions:
+            memory.reallocate(position, plain_output_type(leaves[position]))
+        assert isinstance(rows.context, TolerantContext)
+        scheduler = TolerantJobMaker(rows.context, self._tables, memory, self.losses)
+        decoded = decode_columns(scheduler, memory, lambda: [only], positions)
+        lost = self.losses.lost_rows(only, positions)
+        intact = RowRanges.all(len(part)) - lost
+        if not intact:
+            return intact
+        if lost:
+            decoded = {at: take_intact(one, intact, leaves[at], memory.targets[at]) for at, one in decoded.items()}
+        vectors = {leaves[at].index: column_vector(leaves[at], column) for at, column in decoded.items()}
+        return intact.select(RowRanges.from_mask(evaluate(bound, vectors, intact.count)))
