@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .dataset.listing.table_formats import check_plain_file
-from .dataset.open_table import open_table, reject_single_file_options
+from .dataset.open_table import open_table, reject_external_files
 from .errors import UnsupportedError
 from .file.pyarrow_arguments import READ_ADVICE, WRITE_ADVICE
 from .file.reader import ParquetFile
@@ -144,8 +144,8 @@ def read_parquet(
         Whether to verify page checksums.
     on_error : {"raise", "skip"}
         What to do about damage: raise, or skip it. ``"skip"`` drops rows that are damaged in any column, and columns
-        that would leave no rows; row labels stay those of the whole file. ``df.attrs["numparq.lost"]`` then lists
-        (file, row group, column, row range, reason). A damaged footer still raises.
+        that would leave no rows; row labels stay those of all rows, unless filtered. ``df.attrs["numparq.lost"]`` then
+        lists (file, row group, column, row range, reason). A damaged footer still raises.
     threads : int, optional
         Threads that decode; default: one for each core that this process may use.
     progress : bool, default False
@@ -214,6 +214,7 @@ def read_parquet(
         "variants": variants,
         "files": files,
         "verify_crc": verify_crc,
+        "on_error": on_error,
         "memory_limit": memory_limit,
         "threads": threads,
         "progress": progress,
@@ -221,9 +222,8 @@ def read_parquet(
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     with table:
-        if isinstance(table, ParquetFile):
-            return table.read(columns, filters, on_error=on_error, **chosen)
-        reject_single_file_options(table, on_error=on_error, external_files=external_files)
+        if external_files and not isinstance(table, ParquetFile):
+            reject_external_files(table)
         return table.read(columns, filters, **chosen)
 
 

@@ -185,6 +185,7 @@ class Dataset(ReadableTable, Reopenable):
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
+        on_error: str = "raise",
         memory_limit: int | None = None,
         threads: int | None = None,
         progress: bool = False,
@@ -195,7 +196,7 @@ class Dataset(ReadableTable, Reopenable):
         ----------
         columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `numparq.read_parquet`; rows and row groups count over all files.
-        dates, geometries, variants, files, verify_crc, memory_limit, threads, progress
+        dates, geometries, variants, files, verify_crc, on_error, memory_limit, threads, progress
             As in `numparq.read_parquet`.
 
         Returns
@@ -206,11 +207,28 @@ class Dataset(ReadableTable, Reopenable):
         """
         choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
 
+        limit = None if nrows is None else check_row_count(nrows, "nrows")
+        if on_error == "skip":
+            return self._retry_after_refresh(lambda: self._read_intact(columns, choices, limit))
+
         def read() -> pd.DataFrame:
             query = self._query(columns, choices)
-            return query.scan.read(query.file_selections, None if nrows is None else check_row_count(nrows, "nrows"))
+            return query.scan.read(query.file_selections, limit)
 
         return self._retry_after_refresh(read)
+
+    def _read_intact(self, columns: Columns, choices: ScanOptions, limit: int | None) -> pd.DataFrame:
+        from numparq.scan.recovery.skip_damaged import SkipDamaged
+
+        skip = SkipDamaged()
+
+        def attempt(wanted: Columns) -> pd.DataFrame:
+            query = DatasetQuery(self._contents, self._pruners, wanted, choices, skip)
+            return query.scan.read(query.file_selections, limit)
+
+        return skip.read_with_retries(
+            attempt, columns, lambda: list(dict.fromkeys([*self.schema.columns, *self.partition_keys]))
+        )
 
     @explain_unknown_arguments(READ_ADVICE)
     def iter_batches(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .dataset import Dataset
 
-__all__ = ["open_table", "reject_single_file_options"]
+__all__ = ["open_table", "reject_external_files"]
 
 
 def open_table(
@@ -76,18 +76,9 @@ def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> Pa
         raise
 
 
-# Options of a single file that datasets lack: default, and advice for the error message.
-_SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
-    "on_error": ("raise", "read the files one by one"),
-    "external_files": (False, "leave it out, since all files of a dataset are opened anyway"),
-}
-
-
-def reject_single_file_options(dataset: Dataset, **arguments: Any) -> None:
-    """Raise UnsupportedError for an option that only a single file has."""
-    for name, value in arguments.items():
-        default, advice = _SINGLE_FILE_OPTIONS[name]
-        if value != default:
-            if dataset.partition_keys and len(dataset.files) == 1:
-                advice = "partitioning=None reads its only file without partition columns"
-            raise UnsupportedError(f"{name}={value!r} needs a single file, but the path is a dataset; {advice}")
+def reject_external_files(dataset: Dataset) -> None:
+    """Raise UnsupportedError: only a single file has sibling files of column chunks."""
+    advice = "leave it out, since all files of a dataset are opened anyway"
+    if dataset.partition_keys and len(dataset.files) == 1:
+        advice = "partitioning=None reads its only file without partition columns"
+    raise UnsupportedError(f"external_files=True needs a single file, but the path is a dataset; {advice}")

@@ -37,6 +37,8 @@ class NestedLeaf:
         Values in order, without null slots, in one array or several.
     row_group : int
         Ordinal of their row group; -1 after concatenation.
+    file : str or None
+        Name of their file, if there are several.
     """
 
     definition: np.ndarray | None
@@ -44,6 +46,7 @@ class NestedLeaf:
     num_entries: int
     values: Any
     row_group: int
+    file: str | None = None
 
 
 class LevelDecoder:

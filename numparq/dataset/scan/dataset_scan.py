@@ -38,6 +38,7 @@ from .shared_memory import SharedMemory, concat_columns, merge_category_orders
 if TYPE_CHECKING:
     from numparq.plan.read_plan import ReadPlan
     from numparq.scan.file_rows import FileRowReader
+    from numparq.scan.recovery.skip_damaged import SkipDamaged
 
 __all__ = ["DatasetScan", "DecodedRows"]
 
@@ -72,23 +73,20 @@ class DecodedRows(NamedTuple):
 class DatasetScan:
     """A read of many files.
 
-    Parameters
-    ----------
-    schema : DatasetSchema
-        That of all files.
-    table : DatasetColumns
-        The columns of the read.
-    files : sequence of FileSelection
-        All that any part of the read may be of: they settle the dtypes.
-    choices : ScanOptions
-        What else is asked for.
+    `files` are all that any part of the read may be of: they decide the dtypes. With `skip`, damage is skipped.
     """
 
     def __init__(
-        self, schema: DatasetSchema, table: DatasetColumns, files: Sequence[FileSelection], choices: ScanOptions
+        self,
+        schema: DatasetSchema,
+        table: DatasetColumns,
+        files: Sequence[FileSelection],
+        choices: ScanOptions,
+        skip: SkipDamaged | None = None,
     ) -> None:
         self.table = table
         self._choices = choices
+        self._skip = skip
         limit = choices.memory_limit
         self._scratch_limit = None if limit is None else scratch_limit(limit, thread_count(choices.threads))
         columns = [table.selected[at] for at in table.stored_positions]
@@ -168,6 +166,7 @@ class DatasetScan:
                 wanted.slices,
                 wanted.predicate,
                 self._choices,
+                None if self._skip is None else self._skip.file_policy(wanted.file),
             )
 
     def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
@@ -181,9 +180,12 @@ class DatasetScan:
         rows = self._decoded(files, limit, types, null_counts if is_filtered else [])
         if self._choices.dtype_backend == "numpy":  # columns that were cast have schema-only types so far
             for at in (self.table.leaf_slices[position].start for position in self._apart):
-                if types[at].array_kind not in ("masked", "masked_floats"):
+                if at in rows.made_columns and types[at].array_kind not in ("masked", "masked_floats"):
                     rows.made_columns[at] = unmasked(rows.made_columns[at])
-        return self.to_frame(rows)
+        frame = self.to_frame(rows)
+        if self._skip is not None and not is_filtered and self._choices.explode is None:
+            self._skip.relabel(frame, self.table.metadata)
+        return frame
 
     def count(self, files: Sequence[FileSelection]) -> int:
         """Count the rows that `read` would give, without decoding more than what their conditions ask."""
@@ -226,9 +228,8 @@ class DatasetScan:
                 memory = SharedMemory(allocate_blocks(types, sum(counts), table.index_leaves))
                 starts = dict(zip(parts, np.cumsum([0, *counts]).tolist(), strict=False))
                 shared = _decode_shared(parts, memory, starts, each)
-                to_cast: dict[DatasetFileReader, dict[int, Any]] = {}
                 if self._apart:
-                    each(parts, lambda part: to_cast.update({part: part.decode_cast_columns()}))
+                    each(parts, lambda part: part.decode_cast_columns())
         except ParquetError:  # a LimitError is a MemoryError, too
             raise
         except MemoryError as error:
@@ -240,7 +241,14 @@ class DatasetScan:
         merge_category_orders(layout, in_order)
         if null_counts:
             table.restore_null_counts(buffers, null_counts)
-        made = self._made_alone(parts, [to_cast.get(part, {}) for part in parts], dtypes)
+        if self._skip is None:
+            arrays = [part.arrays_to_cast() for part in parts]
+        else:
+            files_of = [(part.rows, starts[part], part.leaf_positions()) for part in parts]
+            layout, buffers, kept = self._skip.drop_lost(table, layout, buffers, files_of, limit)
+            counts = [part.rows.num_rows for part in parts]
+            arrays = [part.arrays_to_cast(rows) for part, rows in zip(parts, kept, strict=True)]
+        made = self._made_alone(parts, arrays, dtypes)
         made |= table.partition_arrays([part.ordinal for part in parts], counts)
         return DecodedRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
 
@@ -279,10 +287,11 @@ class DatasetScan:
 
             yield each
 
-    @staticmethod
-    def _found(parts: list[DatasetFileReader], each: Callable[..., None], limit: int | None) -> list[DatasetFileReader]:
+    def _found(
+        self, parts: list[DatasetFileReader], each: Callable[..., None], limit: int | None
+    ) -> list[DatasetFileReader]:
         """Find the rows of all parts; with a limit, of as many as it takes."""
-        if limit is None:
+        if limit is None or self._skip is not None:  # only intact rows count, which decoding finds
             each(parts, lambda part: part.select(None))
             return parts
         found: list[DatasetFileReader] = []
@@ -300,6 +309,8 @@ class DatasetScan:
         """Cast the columns that each file has decoded apart to the dtypes of the table, and concatenate them."""
         made = {}
         for at in dtypes:
+            if self.table.labels[self.table.leaf_slices[at].start] is None:  # lost
+                continue
             arrays = [
                 cast_column(
                     arrays.get(at),

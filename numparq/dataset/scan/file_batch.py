@@ -150,7 +150,7 @@ class FileBatchReader:
                 made[which][wanted[column]].null_count += nulls
             for owner, array in self._split_by_file(job):
                 if isinstance(array, NestedLeaf):
-                    array.row_group = row_group
+                    array.row_group, array.file = row_group, self.parts[owner].name
                 made[owner][place].arrays.append(array)
         for column, status in failed.items():
             with error_context(column=self.parts[0].rows.leaves[column].name):

@@ -17,6 +17,7 @@ from numparq.errors import ParquetError, error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.plan.row_ranges import RowRanges
 from numparq.scan.file_rows import FileRowReader
 from numparq.scan.memory import MemoryEstimate, virtual_row_bytes
 from numparq.scan.options import ScanOptions
@@ -32,6 +33,7 @@ from .shared_memory import FileMemory, SharedMemory
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
     from numparq.scan.predicate import ScanPredicate
+    from numparq.scan.recovery.file_policy import SkipDamagedFile
 
 __all__ = ["DatasetFileReader"]
 
@@ -60,6 +62,8 @@ class DatasetFileReader:
         What they have to satisfy.
     choices : ScanOptions
         What else is asked for.
+    policy : SkipDamagedFile, optional
+        Error policy of the file; by default damage raises.
 
     Attributes
     ----------
@@ -77,6 +81,7 @@ class DatasetFileReader:
         slices: Sequence[RowSlice],
         condition: ScanPredicate | None,
         choices: ScanOptions,
+        policy: SkipDamagedFile | None = None,
     ) -> None:
         self.file = file
         self.ordinal = ordinal
@@ -94,9 +99,8 @@ class DatasetFileReader:
         self._num_leaves = [len(projection_of([there[at]]).leaves) for at in self._apart]
         alone = [there[at] for at in self._apart]
         self._alone = ProjectedColumns(file, projection_of(alone), choices) if alone else None
-        self.rows = FileRowReader(
-            file, projection_of([*(there[at] for at in shared), *alone]).leaves, slices, condition
-        )
+        leaves = projection_of([*(there[at] for at in shared), *alone]).leaves
+        self.rows = FileRowReader(file, leaves, slices, condition, policy)
 
     @property
     def name(self) -> str:
@@ -190,6 +194,10 @@ class DatasetFileReader:
             if not self.rows.num_rows:  # only the categories of its row group count
                 wanted = {at: place for at, place in wanted.items() if view.targets[at].entry_type is not None}
             found = self._decode(view, wanted, first) if wanted else []
+        for column in found:
+            for piece in column.arrays:
+                if isinstance(piece, NestedLeaf):
+                    piece.file = self.name
         self.set_decoded(self._places, view.targets)
         if self._alone is None:
             self.rows.finish_progress()
@@ -207,17 +215,39 @@ class DatasetFileReader:
         leaves, count = self._table.leaves, self.rows.num_rows
         return {place: _nulls(view, at, leaves[place], first, count) for at, place in enumerate(places)}
 
-    def decode_cast_columns(self) -> dict[int, Any]:
-        """Decode the columns that the file casts on its own, to one array each, by position in the table."""
+    def leaf_positions(self) -> dict[int, Sequence[int]]:
+        """Return the positions of the file's leaves, by the table's leaf, or by the first one of a cast column."""
+        found: dict[int, Sequence[int]] = {place: [at] for at, place in enumerate(self._places)}
+        first = len(self._places)
+        for at, count in zip(self._apart, self._num_leaves, strict=True):
+            found[self._table.leaf_slices[at].start] = range(first, first + count)
+            first += count
+        return found
+
+    def decode_cast_columns(self) -> None:
+        """Decode the columns that the file casts on its own into memory of their own."""
+        if self._alone is None:
+            return
+        first = len(self._places)
+        with error_context(file=self.name):
+            layout = allocate_blocks([*[_NOTHING] * first, *self.output_types[first:]], self.rows.num_rows)
+            buffers = self._decode(layout, range(first, len(layout.targets)))
+            self._to_cast = layout, buffers
+            self.rows.finish_progress()
+
+    def arrays_to_cast(self, kept: RowRanges | None = None) -> dict[int, Any]:
+        """Return the columns that `decode_cast_columns` decoded, the rows `kept` of each, by position in the table."""
         if self._alone is None:
             return {}
         first = len(self._places)
-        targets = self.output_types[first:]
         with error_context(file=self.name):
-            layout = allocate_blocks([*[_NOTHING] * first, *targets], self.rows.num_rows)
-            buffers = self._decode(layout, range(first, len(layout.targets)))[first:]
-            self.rows.finish_progress()
-            return dict(zip(self._apart, self._alone.to_arrays(targets, buffers, self.rows.num_rows), strict=True))
+            layout, buffers = self._to_cast
+            if kept is not None:
+                from numparq.scan.recovery.lost_rows import drop_lost_rows
+
+                layout, buffers = drop_lost_rows(layout, buffers, self.rows.leaves, kept, range(first))
+            arrays = self._alone.to_arrays(layout.targets[first:], buffers[first:], layout.num_rows)
+            return dict(zip(self._apart, arrays, strict=True))
 
     def _decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from numparq.scan.options import ScanOptions, select_row_slices
 from .dataset_scan import DatasetScan
 from .file_selection import FileSelection
 from .projected_columns import DatasetColumns, project_columns
+
+if TYPE_CHECKING:
+    from numparq.scan.recovery.skip_damaged import SkipDamaged
 
 __all__ = ["DatasetQuery"]
 
@@ -42,7 +45,12 @@ class DatasetQuery:
     """
 
     def __init__(
-        self, snapshot: DatasetSnapshot, pruners: Sequence[FilePruner], columns: Any, options: ScanOptions
+        self,
+        snapshot: DatasetSnapshot,
+        pruners: Sequence[FilePruner],
+        columns: Any,
+        options: ScanOptions,
+        skip: SkipDamaged | None = None,
     ) -> None:
         self._contents = snapshot
         self._pruners = pruners
@@ -52,7 +60,7 @@ class DatasetQuery:
         schema, table, asked = self._merge_and_bind(ordinals, columns)
         files = self._select_rows(ordinals, asked)
         self.schema = schema
-        self.scan = DatasetScan(schema, table, files, options)  # of all files: dtypes must not depend on literals
+        self.scan = DatasetScan(schema, table, files, options, skip)  # of all files: dtypes must not depend on literals
         self.file_selections = [file for file in files if not file.matches_nothing]
         self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self._asked = asked

@@ -27,23 +27,13 @@ if TYPE_CHECKING:
 
     from numparq.scan.file_rows import FileRowReader
 
-__all__ = ["DecodedFile", "SkipDamaged"]
+__all__ = ["SkipDamaged"]
 
 _NO_ROWS = np.empty((0, 2), np.int64)
 
 
-class DecodedFile(NamedTuple):
-    """Decoded rows of a file in a frame.
-
-    Attributes
-    ----------
-    rows : FileRowReader
-        Its rows, decoded with the policy of the file.
-    first : int
-        Output row of the first of them.
-    positions : mapping of int to sequence of int, or None
-        Positions of the file's leaves by that of the frame's leaf; None if they are the same.
-    """
+class _DecodedFile(NamedTuple):
+    """Decoded rows of a file in a frame, `first` its first output row; parameters of `SkipDamaged.drop_lost`."""
 
     rows: FileRowReader
     first: int
@@ -139,38 +129,41 @@ class SkipDamaged:
         columns: ProjectedColumns,
         layout: BlockLayout,
         buffers: list[DecodedColumn],
-        files: Sequence[DecodedFile],
+        decoded: Sequence[tuple[FileRowReader, int, Mapping[int, Sequence[int]] | None]],
         limit: int | None = None,
     ) -> tuple[BlockLayout, list[DecodedColumn], list[RowRanges]]:
         """Return the layout and the columns without lost rows, and the rows that each file keeps, counted in it.
 
-        Columns are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
-        With a predicate, only rows that satisfy it are kept, at most `limit`.
+        `decoded` has of each file its rows, the output row of the first, and the positions of its leaves by that of the
+        frame's leaf (None: they are the same). Only rows that satisfy the predicates are kept, at most `limit`. Columns
+        are tried in the order of lost rows, fewest first; a column that would leave no intact row is dropped.
         """
+        files = [_DecodedFile(*file) for file in decoded]
         self._report = [lost for file in files for lost in file.policy.report()]
-        self._intact, is_filtered = None, any(file.policy.matching is not None for file in files)
-        if not is_filtered and not any(file.policy.losses for file in files):
-            return layout, buffers, [RowRanges.all(file.rows.num_rows) for file in files]
+        self._num_rows = layout.num_rows
         dropped, kept = _choose_intact(columns, files)
-        if is_filtered and limit is not None and kept.count > limit:
+        if limit is not None and kept.count > limit:
             kept = kept.select(RowRanges.all(limit))
-        layout, buffers = drop_lost_rows(layout, buffers, columns.leaves, kept, dropped)
-        columns.labels = [None if position in dropped else label for position, label in enumerate(columns.labels)]
-        columns.nested = [column for column in columns.nested if column.leaf_slice.start not in dropped]
-        if not is_filtered:
-            self._intact, self._num_rows = kept, sum(file.rows.num_rows for file in files)
+        self._intact = kept if dropped or kept.count < self._num_rows else None
+        if self._intact is not None:
+            layout, buffers = drop_lost_rows(layout, buffers, columns.leaves, kept, dropped)
+            columns.labels = [None if position in dropped else label for position, label in enumerate(columns.labels)]
+            columns.nested = [column for column in columns.nested if column.leaf_slice.start not in dropped]
         return layout, buffers, [file.keep(kept) for file in files]
 
     def relabel(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
-        """Set the row labels that a read without losses has; filtered rows are numbered anew."""
+        """Set the row labels that a read without losses has."""
         if self._intact is not None and _is_range(frame.index):
             labels = row_index(metadata, [], self._num_rows)
             whole = self._intact.count == self._num_rows
             frame.index = labels if whole else labels.take(self._intact.indices())
 
 
-def _choose_intact(columns: ProjectedColumns, files: Sequence[DecodedFile]) -> tuple[set[int], RowRanges]:
+def _choose_intact(columns: ProjectedColumns, files: Sequence[_DecodedFile]) -> tuple[set[int], RowRanges]:
     """Return the positions of leaves to drop, and the output rows to keep."""
+    matching = RowRanges(np.concatenate([_NO_ROWS, *(file.matching.bounds for file in files)]))
+    if not any(file.policy.losses for file in files):
+        return set(), matching
     nested = {
         column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in columns.nested
     }
@@ -184,7 +177,6 @@ def _choose_intact(columns: ProjectedColumns, files: Sequence[DecodedFile]) -> t
     def lost_rows(leaves: Sequence[int]) -> RowRanges:
         return RowRanges(np.concatenate([_NO_ROWS, *(file.lost_rows(leaves).bounds for file in files)]))
 
-    matching = RowRanges(np.concatenate([_NO_ROWS, *(file.matching.bounds for file in files)]))
     dropped, kept = choose_columns([lost_rows(leaves) for leaves in shown], matching - lost_rows(sorted(exploded)))
     return {leaf for column in dropped for leaf in shown[column]}, kept
 

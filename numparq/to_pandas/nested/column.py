@@ -194,6 +194,8 @@ class NestedOutput:
                 assemble(self.column.type, {leaf.index: piece for leaf, piece in leaves})
             except InvalidFileError:
                 error.where["row_group"] = pieces[0].row_group
+                if pieces[0].file is not None:
+                    error.where["file"] = pieces[0].file
                 break
         return error
 
