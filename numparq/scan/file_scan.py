@@ -115,7 +115,7 @@ class FileScan:
                 self._file.check_unchanged()  # page tables of an earlier read may have chosen the rows
                 columns.restore_null_counts(buffers, null_counts)
             if skip is not None:
-                layout, buffers, _ = skip.drop_lost(columns, layout, buffers, [(rows, 0, None)], limit)
+                layout, buffers, _ = skip.drop_lost(columns, layout, buffers, [(rows, 0, None)], choices.nrows)
             frame = columns.to_frame(layout, buffers, self._virtual(rows) if columns.virtual else ())
             if skip is not None and self._condition is None and choices.explode is None:
                 skip.relabel(frame, columns.metadata)
