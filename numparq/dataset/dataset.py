@@ -252,6 +252,7 @@ class Dataset(ReadableTable, Reopenable):
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
+        on_error: str = "raise",
         threads: int | None = None,
     ) -> Batches:
         """Read columns and rows in batches, within bounded memory.
@@ -262,7 +263,7 @@ class Dataset(ReadableTable, Reopenable):
             As in `read`.
         dates, geometries, variants, files, verify_crc, threads
             As in `read`.
-        batch_rows, batch_bytes, memory_limit
+        batch_rows, batch_bytes, memory_limit, on_error
             As in `ParquetFile.iter_batches`. A batch may hold the rows of several small files.
 
         Returns
@@ -297,11 +298,18 @@ class Dataset(ReadableTable, Reopenable):
         choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
 
+        skip = None
+        if on_error == "skip":
+            from numparq.scan.recovery.skip_damaged import SkipDamagedRows
+
+            skip = SkipDamagedRows()
+
         def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:
-            query = self._query(columns, chosen)
+            query = DatasetQuery(self._contents, self._pruners, columns, chosen, skip)
             return query.scan, query.file_selections
 
-        return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes)))
+        lost = None if skip is None else skip.lost
+        return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes), lost))
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.

@@ -153,6 +153,7 @@ class ParquetFile(ReadableTable, OpenFile):
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
+        on_error: str = "raise",
         threads: int | None = None,
     ) -> Batches:
         """Read columns and rows batch by batch, in bounded memory.
@@ -163,6 +164,8 @@ class ParquetFile(ReadableTable, OpenFile):
             As in `numparq.read_parquet`.
         dates, geometries, variants, files, verify_crc, threads
             As in `numparq.read_parquet`.
+        on_error : {"raise", "skip"}
+            ``"skip"`` drops rows that are damaged in any column; `Batches.lost` lists them.
         batch_rows : int, optional
             Rows of a batch. The last batch has fewer, as may a batch before the categories of a column change. Default:
             65,536, or fewer if memory requires it.
@@ -204,8 +207,13 @@ class ParquetFile(ReadableTable, OpenFile):
 
         choices = ScanOptions.from_arguments(locals())
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
+        skip = None
+        if on_error == "skip":
+            from numparq.scan.recovery.skip_damaged import SkipDamagedRows
+
+            skip = SkipDamagedRows()
         with error_context(file=self.source.name):
-            return Batches(FileUnitReader(self, columns, choices, sizes))
+            return Batches(FileUnitReader(self, columns, choices, sizes, skip), None if skip is None else skip.lost)
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.

@@ -140,7 +140,7 @@ class FilterColumns:
         leaf = self._leaves[position]
         target = stored_output_type(leaf)
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
-        return target if has_codes else plain_output_type(leaf)
+        return target if has_codes or target.storage != "dictionary" else plain_output_type(leaf)
 
 
 def column_vector(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
 from numparq.format.schema import Leaf
-from numparq.scan.memory import check_memory_limit, scratch_limit
+from numparq.scan.memory import check_memory_limit, decoded_bytes, scratch_limit
 from numparq.scan.options import ScanOptions
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.numbers import unmasked
@@ -42,26 +42,14 @@ if TYPE_CHECKING:
 
 __all__ = ["DatasetScan", "DecodedRows"]
 
+_Unit = TypeVar("_Unit")
+
 # Files on an object store that are read side by side: what they wait for is mostly answers.
 SIDE_BY_SIDE = 16
 
 
 class DecodedRows(NamedTuple):
-    """Rows of many files, decoded.
-
-    Attributes
-    ----------
-    num_rows : int
-        How many.
-    layout : BlockLayout
-        The memory of the table's leaves.
-    buffers : list of DecodedColumn
-        What these were decoded to.
-    virtual : dict of str to array
-        The virtual columns.
-    made_columns : dict of int to array
-        Columns that were made otherwise, by the position of their first leaf.
-    """
+    """Rows of many files, decoded; `made_columns` are finished arrays by the position of their first leaf."""
 
     num_rows: int
     layout: BlockLayout
@@ -209,6 +197,23 @@ class DatasetScan:
         """
         null_counts = [int(may) or None for may in self.may_be_null]
         return self._decoded(files, limit, self.output_types, null_counts)
+
+    def read_unit(
+        self, files: Sequence[FileSelection], limit: int | None, convert: Callable[[DecodedRows], _Unit]
+    ) -> tuple[int, int, _Unit]:
+        """Decode and convert rows as one part of a stream; return their number, their bytes as decoded, and the result.
+
+        Damage that the policy skips is a reason to do it again.
+        """
+
+        def attempt() -> tuple[int, int, _Unit]:
+            rows = self.decode(files, limit)
+            return rows.num_rows, decoded_bytes(rows.layout, rows.buffers), convert(rows)
+
+        if self._skip is None:
+            return attempt()
+        groups = {one.file.source.name: [rows.row_group for rows in one.slices] for one in files}
+        return self._skip.read_unit(attempt, groups)
 
     def _decoded(
         self,

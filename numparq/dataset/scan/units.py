@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import UnsupportedError
-from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory, virtual_row_bytes
+from numparq.scan.memory import MemoryEstimate, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.stream.batches import RangeLabels, drop_range_index
 from numparq.scan.stream.page_locations import PageLocator
@@ -27,6 +27,8 @@ __all__ = ["DatasetUnitReader"]
 
 # Of columns that are made of what is not in files: of partitions, and of what a file lacks.
 _MADE_BYTES = 16
+
+_Unit = TypeVar("_Unit")
 
 Begin = Callable[[ScanOptions], tuple[DatasetScan, list[FileSelection]]]
 
@@ -88,26 +90,26 @@ class DatasetUnitReader:
         )
         self._read.set_shares(shares.threads, shares.scratch_limit)
 
-    def _units(self) -> Iterator[DecodedRows]:
-        """Decode one unit after the other; at least one, though it may be without rows."""
+    def _units(self, convert: Callable[[DecodedRows], _Unit]) -> Iterator[_Unit]:
+        """Decode and convert one unit after the other; at least one, though it may be without rows."""
         left, nothing = self._limit, True
         for files, estimate in self._plan_units():
             release_free_memory()
             for wanted in files:
                 wanted.file.check_unchanged()
-            rows = self._read.decode(files, left)
-            if estimate and rows.num_rows == sum(len(part) for wanted in files for part in wanted.slices):
-                self._inflation = max(1.0, decoded_bytes(rows.layout, rows.buffers) / estimate)
-            if rows.num_rows:
+            num_rows, num_bytes, unit = self._read.read_unit(files, left, convert)
+            if estimate and num_rows == sum(len(part) for wanted in files for part in wanted.slices):
+                self._inflation = max(1.0, num_bytes / estimate)
+            if num_rows:
                 nothing = False
-                yield rows
+                yield unit
             if left is not None:
-                left -= rows.num_rows
+                left -= num_rows
                 if left <= 0:
                     break
-            del rows
+            del unit
         if nothing:
-            yield self._read.decode([])
+            yield convert(self._read.decode([]))
 
     def _plan_units(self) -> Iterator[tuple[list[FileSelection], float]]:
         """Give the files, and parts of them, that make a unit, and what their rows are estimated to take."""
@@ -134,9 +136,7 @@ class DatasetUnitReader:
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Give the rows of each unit as a frame, its RangeIndex from 0 where it has no other; at least one frame."""
-        for rows in self._units():
-            yield self._read.to_frame(rows)
-            del rows
+        yield from self._units(self._read.to_frame)
 
     # --- Arrow -------------------------------------------------------------------------------------------------------
 
@@ -160,8 +160,9 @@ class DatasetUnitReader:
 
     def tables(self) -> Iterator[Any]:
         """Give the rows of each unit as a pyarrow.Table."""
-        for rows in self._units():
-            yield self._arrow.to_table(
+        builder = self._arrow
+        yield from self._units(
+            lambda rows: builder.to_table(
                 rows.layout.targets, rows.buffers, rows.num_rows, rows.virtual, rows.made_columns
             )
-            del rows
+        )

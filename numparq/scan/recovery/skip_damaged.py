@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from numparq.scan.file_rows import FileRowReader
 
-__all__ = ["SkipDamaged"]
+__all__ = ["SkipDamaged", "SkipDamagedRows"]
 
 _NO_ROWS = np.empty((0, 2), np.int64)
+_Unit = TypeVar("_Unit")
 
 
 class _DecodedFile(NamedTuple):
@@ -66,10 +67,11 @@ class _DecodedFile(NamedTuple):
 class SkipDamaged:
     """Error policy that skips damage and reports it: a failed column chunk is decoded again, page by page.
 
-    If no page is to blame, the read restarts without that chunk or column.
+    If no page is to blame, the read restarts without that chunk or column. `lost` grows from unit to unit of a stream.
     """
 
     def __init__(self) -> None:
+        self.lost: list[Lost] = []
         self._report: list[Lost] = []
         self._intact: RowRanges | None = None
         self._num_rows = 0
@@ -124,6 +126,34 @@ class SkipDamaged:
             self._damaged_columns[name] = without_frames(error)
         return [name for name in wanted if name not in guilty]
 
+    def read_unit(self, attempt: Callable[[], _Unit], row_groups: Mapping[str, Collection[int]]) -> _Unit:
+        """Return what `attempt` reads; retry without damaged chunks of the unit, whose row groups are given by file."""
+        while True:
+            try:
+                unit = attempt()
+            except (LimitError, SchemaError):
+                raise
+            except ParquetError as error:
+                if not self._drop_chunks(without_frames(error), row_groups):
+                    raise
+                continue
+            self.lost.extend(self._report)
+            return unit
+
+    def _drop_chunks(self, error: ParquetError, row_groups: Mapping[str, Collection[int]]) -> bool:
+        """Record the chunk of an error; if it names none, all chunks of its column. Return whether there are any."""
+        leaf, row_group, file = (error.where.get(name) for name in ("column", "row_group", "file"))
+        named = {file: [row_group]} if isinstance(file, str) and isinstance(row_group, int) else row_groups
+        is_new = False
+        if not isinstance(leaf, str):
+            return is_new
+        for name, groups in named.items():
+            damaged = self._damaged_chunks.setdefault(name, {})
+            for group in groups:
+                is_new = is_new or (group, leaf) not in damaged
+                damaged.setdefault((group, leaf), error)
+        return is_new
+
     def drop_lost(
         self,
         columns: ProjectedColumns,
@@ -141,7 +171,7 @@ class SkipDamaged:
         files = [_DecodedFile(*file) for file in decoded]
         self._report = [lost for file in files for lost in file.policy.report()]
         self._num_rows = layout.num_rows
-        dropped, kept = _choose_intact(columns, files)
+        dropped, kept = self._choose_intact(columns, files)
         if limit is not None and kept.count > limit:
             kept = kept.select(RowRanges.all(limit))
         self._intact = kept if dropped or kept.count < self._num_rows else None
@@ -151,6 +181,26 @@ class SkipDamaged:
             columns.nested = [column for column in columns.nested if column.leaf_slice.start not in dropped]
         return layout, buffers, [file.keep(kept) for file in files]
 
+    def _choose_intact(self, columns: ProjectedColumns, files: Sequence[_DecodedFile]) -> tuple[set[int], RowRanges]:
+        """Return the positions of leaves to drop, and the output rows to keep."""
+        matching = _unite(file.matching for file in files)
+        if not any(file.policy.losses for file in files):
+            return set(), matching
+        nested = {column.leaf_slice.start: column.leaf_slice.stop for column in columns.nested}
+        shown = [
+            range(position, nested.get(position, position + 1))
+            for position, label in enumerate(columns.labels)
+            if label is not None
+        ]
+        exploded = sorted(set(range(len(columns.labels))).difference(*shown))
+        lost = [_unite(file.lost_rows(leaves) for file in files) for leaves in (exploded, *shown)]
+        dropped, kept = self._choose_columns(lost[1:], matching - lost[0])
+        return {leaf for column in dropped for leaf in shown[column]}, kept
+
+    def _choose_columns(self, lost_rows: Sequence[RowRanges], kept: RowRanges) -> tuple[list[int], RowRanges]:
+        """Return the columns to drop, by position, and the rows of `kept` that are intact in all others."""
+        return choose_columns(lost_rows, kept)
+
     def relabel(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
         """Set the row labels that a read without losses has."""
         if self._intact is not None and _is_range(frame.index):
@@ -159,26 +209,15 @@ class SkipDamaged:
             frame.index = labels if whole else labels.take(self._intact.indices())
 
 
-def _choose_intact(columns: ProjectedColumns, files: Sequence[_DecodedFile]) -> tuple[set[int], RowRanges]:
-    """Return the positions of leaves to drop, and the output rows to keep."""
-    matching = RowRanges(np.concatenate([_NO_ROWS, *(file.matching.bounds for file in files)]))
-    if not any(file.policy.losses for file in files):
-        return set(), matching
-    nested = {
-        column.leaf_slice.start: range(column.leaf_slice.start, column.leaf_slice.stop) for column in columns.nested
-    }
-    shown = [
-        nested.get(position, range(position, position + 1))
-        for position, label in enumerate(columns.labels)
-        if label is not None
-    ]
-    exploded = set(range(len(columns.labels))).difference(*shown)
+class SkipDamagedRows(SkipDamaged):
+    """The policy of a read in units, all of the same columns: no column is dropped for its losses."""
 
-    def lost_rows(leaves: Sequence[int]) -> RowRanges:
-        return RowRanges(np.concatenate([_NO_ROWS, *(file.lost_rows(leaves).bounds for file in files)]))
+    def _choose_columns(self, lost_rows: Sequence[RowRanges], kept: RowRanges) -> tuple[list[int], RowRanges]:
+        return [], kept - _unite(lost_rows)
 
-    dropped, kept = choose_columns([lost_rows(leaves) for leaves in shown], matching - lost_rows(sorted(exploded)))
-    return {leaf for column in dropped for leaf in shown[column]}, kept
+
+def _unite(rows: Iterable[RowRanges]) -> RowRanges:
+    return RowRanges(np.concatenate([_NO_ROWS, *(some.bounds for some in rows)]))
 
 
 def _take_slices(slices: RowSlices, kept: RowRanges) -> RowSlices:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.scan.projected_columns import ProjectedColumns
+    from numparq.scan.recovery.losses import Lost
 
 __all__ = ["ArrowUnitReader", "Batches", "RangeLabels", "ReadAhead", "UnitReader", "drop_range_index"]
 
@@ -145,6 +146,14 @@ class Batches:
     ----------
     units : UnitReader
         Reader of the table.
+    lost : list of Lost, optional
+        List to which the reader appends, with ``on_error="skip"``.
+
+    Attributes
+    ----------
+    lost : list of Lost
+        With ``on_error="skip"``, what the rows read so far have lost, as in ``df.attrs["numparq.lost"]`` of one read;
+        rows may be read ahead of the batches.
 
     Notes
     -----
@@ -166,7 +175,8 @@ class Batches:
     [4] 4
     """
 
-    def __init__(self, units: UnitReader) -> None:
+    def __init__(self, units: UnitReader, lost: list[Lost] | None = None) -> None:
+        self.lost: list[Lost] = [] if lost is None else lost
         self._units: UnitReader | None = units
         self._frames: Iterator[pd.DataFrame] | None = None
         self._source: Any = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.scan.predicate import ScanPredicate
+    from numparq.scan.recovery.skip_damaged import SkipDamaged
 
     from .arrow_tables import ArrowTableBuilder
 
 __all__ = ["FileUnitReader"]
+
+_Unit = TypeVar("_Unit")
 
 
 class FileUnitReader:
@@ -52,6 +55,8 @@ class FileUnitReader:
         What else is asked for; ``nrows`` counts rows that satisfy the filters.
     sizes : BatchSize
         How large units are.
+    skip : SkipDamaged, optional
+        Error policy; by default damage raises.
 
     Attributes
     ----------
@@ -61,7 +66,15 @@ class FileUnitReader:
         Of rows without an index.
     """
 
-    def __init__(self, file: OpenFile, columns: Columns, options: ScanOptions, sizes: BatchSize) -> None:
+    def __init__(
+        self,
+        file: OpenFile,
+        columns: Columns,
+        options: ScanOptions,
+        sizes: BatchSize,
+        skip: SkipDamaged | None = None,
+    ) -> None:
+        self._skip = skip
         self._file = file
         self._asked = columns
         self._choices = options
@@ -107,17 +120,14 @@ class FileUnitReader:
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Give the rows of each unit as a frame, its RangeIndex from 0 where it has no other; at least one frame."""
-        shown = 0
-        for rows, layout, buffers in self._units():
-            columns = self._columns
-            if self._choices.explode is not None:  # which is taken apart for each frame anew
-                columns = self._project_columns()
-                columns.schema_only_types(self._may_be_null)
-            virtual = [(name, self._virtual(rows, name)) for name in columns.virtual]
-            frame = columns.to_frame(layout, buffers, virtual)
-            if rows.num_rows or not shown:
-                shown += 1
-                yield frame
+        yield from self._units(self._to_frame)
+
+    def _to_frame(self, rows: FileRowReader, layout: BlockLayout, buffers: list[DecodedColumn]) -> pd.DataFrame:
+        columns = self._columns
+        if self._choices.explode is not None:  # which is taken apart for each frame anew
+            columns = self._project_columns()
+            columns.schema_only_types(self._may_be_null)
+        return columns.to_frame(layout, buffers, [(name, self._virtual(rows, name)) for name in columns.virtual])
 
     # --- Arrow -------------------------------------------------------------------------------------------------------
 
@@ -125,7 +135,8 @@ class FileUnitReader:
         """Give the same rows as Arrow tables."""
         if self._choices.explode is not None:
             raise UnsupportedError("explode is not supported for Arrow streams yet; iterate over the DataFrames")
-        return FileUnitReader(self._file, self._asked, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
+        options = replace(self._choices, dtype_backend="pyarrow")
+        return FileUnitReader(self._file, self._asked, options, self._sizes, self._skip)
 
     @cached_property
     def _arrow(self) -> ArrowTableBuilder:
@@ -141,12 +152,14 @@ class FileUnitReader:
 
     def tables(self) -> Iterator[Any]:
         """Give the rows of each unit as a pyarrow.Table."""
-        for rows, layout, buffers in self._units():
-            virtual = {
-                name: self._file.source.name if name == "file" else rows.virtual_column(name)
-                for name in self._columns.virtual
-            }
-            yield self._arrow.to_table(layout.targets, buffers, rows.num_rows, virtual)
+        yield from self._units(self._to_table)
+
+    def _to_table(self, rows: FileRowReader, layout: BlockLayout, buffers: list[DecodedColumn]) -> Any:
+        virtual = {
+            name: self._file.source.name if name == "file" else rows.virtual_column(name)
+            for name in self._columns.virtual
+        }
+        return self._arrow.to_table(layout.targets, buffers, rows.num_rows, virtual)
 
     # --- what both are made of ---------------------------------------------------------------------------------------
 
@@ -155,23 +168,38 @@ class FileUnitReader:
             return default_string_array([self._file.source.name]).take(np.zeros(rows.num_rows, np.intp))
         return rows.virtual_column(name)
 
-    def _units(self) -> Iterator[tuple[FileRowReader, BlockLayout, list[DecodedColumn]]]:
-        """Decode one unit after the other."""
+    def _units(self, convert: Callable[..., _Unit]) -> Iterator[_Unit]:
+        """Decode and convert one unit after the other."""
         left = None if self._choices.nrows is None else check_row_count(self._choices.nrows, "nrows")
         nothing = True
         with error_context(file=self._file.source.name):
             for slices in self._division.units(self._file.check_unchanged):
-                rows, layout, buffers = self._decode(slices, left)
-                self._division.observe(rows.selections, decoded_bytes(layout, buffers))
+                rows, num_bytes, unit = self._read_unit(slices, left, convert)
+                self._division.observe(rows.selections, num_bytes)
                 if rows.num_rows or nothing:
                     nothing = False
-                    yield rows, layout, buffers
+                    yield unit
+                del unit
                 if self._condition and left is not None:
                     left -= rows.num_rows
                     if left <= 0:
                         return
             if nothing:
-                yield self._decode(self._no_rows(), left)
+                yield self._read_unit(self._no_rows(), left, convert)[2]
+
+    def _read_unit(
+        self, slices: Sequence[RowSlice], limit: int | None, convert: Callable[..., _Unit]
+    ) -> tuple[FileRowReader, int, _Unit]:
+        """Decode and convert rows; return them, their bytes as decoded, and the result."""
+
+        def attempt() -> tuple[FileRowReader, int, _Unit]:
+            with error_context(file=self._file.source.name):
+                rows, layout, buffers = self._decode(slices, limit)
+                return rows, decoded_bytes(layout, buffers), convert(rows, layout, buffers)
+
+        if self._skip is None:
+            return attempt()
+        return self._skip.read_unit(attempt, {self._file.source.name: [rows.row_group for rows in slices]})
 
     def _no_rows(self) -> list[RowSlice]:
         """Give what is decoded where there is no row: of our own files the categories, which a row group has."""
@@ -183,7 +211,8 @@ class FileUnitReader:
     ) -> tuple[FileRowReader, BlockLayout, list[DecodedColumn]]:
         release_free_memory()
         columns = self._columns
-        rows = FileRowReader(self._file, columns.leaves, slices, self._condition)
+        policy = None if self._skip is None else self._skip.file_policy(self._file)
+        rows = FileRowReader(self._file, columns.leaves, slices, self._condition, policy)
         with self._named(rows), WorkerPool(self._threads) as crew:
             rows.open(crew, self._choices.verify_crc, ThreadScratch(self._scratch_limit))
             with closing(rows):
@@ -191,6 +220,8 @@ class FileUnitReader:
                 layout = allocate_blocks(self._targets, rows.num_rows, columns.index_leaves)
                 wanted = range(len(self._targets))
                 buffers = rows.decode(layout, [at for at in wanted if rows.num_rows or self._targets[at].entry_type])
+        if self._skip is not None:
+            layout, buffers, _ = self._skip.drop_lost(columns, layout, buffers, [(rows, 0, None)], limit)
         return rows, layout, buffers
 
     @contextmanager

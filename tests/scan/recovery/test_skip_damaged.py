@@ -167,3 +167,67 @@ def test_chunk_of_an_unknown_codec_is_lost_in_its_file_only(tmp_path):
     found = numparq.read_parquet(tmp_path, on_error="skip")
     assert found["a"].tolist() == list(range(10))
     assert [(item.file[-9:], *item[1:4]) for item in found.attrs["numparq.lost"]] == [("1.parquet", 0, "a", (0, 10))]
+
+
+@pytest.mark.parametrize("options", ["all", "range", "row groups", "filter", "filter of elements", "exploded"])
+@pytest.mark.parametrize("leaf", ["small", "text", "kind", "list.list.element"])
+def test_batches_lose_rows_and_no_columns(tmp_path, whole, parts, leaf, options):
+    (tmp_path / "one.parquet").write_bytes(damage(whole, 1, leaf, 2))
+    (tmp_path / "many").mkdir()
+    for number, data in enumerate(parts):
+        (tmp_path / "many" / f"{number}.parquet").write_bytes(damage(data, 0, leaf, 2) if number == 1 else data)
+    chosen = {"dtype_backend": "numpy_nullable", **OPTIONS[options]}
+    expected, lost = read_skipping_damage(tmp_path / "one.parquet", **chosen)
+    for path in ("one.parquet", "many"):
+        with numparq.ParquetFile(tmp_path / path) if path != "many" else numparq.Dataset(tmp_path / path) as opened:
+            batches = opened.iter_batches(**chosen, on_error="skip", batch_rows=70)
+            frame = pd.concat(list(batches))
+            pd.testing.assert_frame_equal(frame.reset_index(drop=True), expected.reset_index(drop=True))
+            assert {item.column for item in batches.lost} == {item.column for item in lost}
+            if "explode" not in chosen:
+                arrow = opened.iter_batches(**chosen, on_error="skip", batch_rows=70).reader().read_all()
+                assert len(arrow) == len(expected)
+            if lost:
+                with pytest.raises(numparq.ParquetError):
+                    list(opened.iter_batches(**chosen))
+
+
+def test_batches_without_an_intact_row_keep_their_columns(tmp_path):
+    data = numparq.to_parquet(pd.DataFrame({"a": range(10), "s": ["x"] * 10}))
+    (tmp_path / "0.parquet").write_bytes(edit_footer(data, lambda footer: set_codec(footer, 0, 0)))
+    for opened in (numparq.ParquetFile(tmp_path / "0.parquet"), numparq.Dataset(tmp_path)):
+        with opened:
+            batches = opened.iter_batches(on_error="skip")
+            (frame,) = batches
+            assert list(frame) == ["a", "s"]
+            assert len(frame) == 0
+            assert [item[1:4] for item in batches.lost] == [(0, "a", (0, 10))]
+
+
+def test_column_that_cannot_be_built_loses_the_rows_of_its_unit(tmp_path, monkeypatch):
+    """An error that names no row group is one of all row groups of the unit."""
+    from numparq.errors import InvalidFileError
+    from numparq.scan.stream import file_units
+
+    to_frame = file_units.FileUnitReader._to_frame
+
+    def failing(self, rows, layout, buffers):
+        if rows.num_rows:
+            raise InvalidFileError("cannot be built", column="a")
+        return to_frame(self, rows, layout, buffers)
+
+    monkeypatch.setattr(file_units.FileUnitReader, "_to_frame", failing)
+    data = numparq.to_parquet(pd.DataFrame({"a": range(30), "b": 0}), row_group_size=10)
+    with numparq.ParquetFile(data) as file:
+        batches = file.iter_batches(on_error="skip")
+        assert [frame.shape for frame in batches] == [(0, 2)]
+        assert [(*item[1:4], item.reason) for item in batches.lost] == [
+            (group, "a", (10 * group, 10 * group + 10), "cannot be built") for group in range(3)
+        ]
+    monkeypatch.setattr(file_units.FileUnitReader, "_to_frame", lambda *_: fail())
+    with numparq.ParquetFile(data) as file, pytest.raises(InvalidFileError, match="cannot be read"):
+        next(file.iter_batches(on_error="skip"))
+
+
+def fail():
+    raise numparq.InvalidFileError("cannot be read", column="a")
