@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numparq.format.schema_node import SchemaNode
 
-__all__ = ["LeafValues", "SourceColumn"]
+__all__ = ["JoinableRows", "LeafValues", "SourceColumn"]
 
 
 @dataclass(slots=True)
@@ -46,10 +47,32 @@ class LeafValues:
     keep_dictionary: bool = False
 
 
+class JoinableRows(NamedTuple):
+    """Rows of a flat column that can be converted together with those of other columns.
+
+    Attributes
+    ----------
+    kind : hashable
+        Equal for columns that one call of `convert` takes.
+    slice_rows : callable
+        Returns the arrays of rows `start` to `stop` (exclusive), one or more.
+    convert : callable
+        Returns the leaf values of such arrays, one after another, without codes and levels.
+    """
+
+    kind: Hashable
+    slice_rows: Callable[[int, int], list[Any]]
+    convert: Callable[[list[Any]], LeafValues]
+
+
 class SourceColumn(Protocol):
-    """Top-level column to be written: its schema node, and its leaf values by row range."""
+    """Top-level column to be written: its schema node, and its leaf values by row range.
+
+    `joinable` is None unless it can be converted together with others.
+    """
 
     node: SchemaNode
+    joinable: JoinableRows | None
 
     def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the values of each leaf, in schema order, for rows `start` to `stop` (exclusive).

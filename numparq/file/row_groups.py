@@ -93,18 +93,21 @@ class WrittenRowGroups:
         self._has_column_index: list[bool] = []
         self._has_offset_index: list[bool] = []
         headers = _encode_headers(leaves, len(num_rows))
+        paths = [encode_field("ColumnMetaData", "path_in_schema", list(leaf.leaf.path)) for leaf in leaves]
         for group, rows in enumerate(num_rows):
             if alignment:
                 sink.write(bytes(-sink.position % alignment))
             start, uncompressed = sink.position, 0
-            for leaf in leaves:
-                uncompressed += self._write_chunk(sink, leaf, group, headers)
+            for leaf, path in zip(leaves, paths, strict=True):
+                uncompressed += self._write_chunk(sink, leaf, path, group, headers)
             self._groups.append(_Group(rows, start, uncompressed, sink.position - start))
         self._column_indexes = list(self._column_records.encode())
         self._offset_indexes = list(self._offset_records.encode())
         del self._column_records, self._offset_records
 
-    def _write_chunk(self, sink: Sink, leaf: EncodedLeaf, group: int, headers: dict[int, Iterator[memoryview]]) -> int:
+    def _write_chunk(
+        self, sink: Sink, leaf: EncodedLeaf, path: bytes, group: int, headers: dict[int, Iterator[memoryview]]
+    ) -> int:
         """Write the pages of a chunk, and add its metadata and indexes; return its bytes before compression."""
         chunk, position = leaf.chunks[group], sink.position
         parts: list[Any] = []
@@ -128,7 +131,7 @@ class WrittenRowGroups:
         else:
             for part in parts:
                 sink.write(part)
-        self._add_metadata(leaf, chunk, (uncompressed, end - position, start, position))
+        self._add_metadata(leaf, path, chunk, (uncompressed, end - position, start, position))
         first, last = chunk.first_page, chunk.first_page + len(chunk.pages)
         has_column_index = False
         if leaf.options.page_index:
@@ -142,7 +145,9 @@ class WrittenRowGroups:
         chunk.pages, chunk.dictionary = [], None
         return uncompressed
 
-    def _add_metadata(self, leaf: EncodedLeaf, chunk: EncodedChunk, places: tuple[int, int, int, int]) -> None:
+    def _add_metadata(
+        self, leaf: EncodedLeaf, path: bytes, chunk: EncodedChunk, places: tuple[int, int, int, int]
+    ) -> None:
         """Add the ColumnChunk; `places` are its bytes uncompressed and compressed, and where its pages begin."""
         uncompressed, compressed, first_data_page, position = places
         has_dictionary, options = chunk.dictionary is not None, leaf.options
@@ -153,7 +158,7 @@ class WrittenRowGroups:
             0,
             leaf.leaf.physical,
             *strings.add(encode_encodings(has_dictionary, chunk.encoding)),
-            *strings.add(leaf.path),
+            *strings.add(path),
             options.codec,
             chunk.num_values,
             uncompressed,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from numparq.column.leaf_values import SourceColumn
 from numparq.column.scratch import ThreadScratch
-from numparq.column.write.chunk import EncodedLeaf, LeafEncoder
+from numparq.column.write.chunk import EncodedLeaf
 from numparq.errors import ParquetError, SchemaError, error_context
 from numparq.file.pyarrow_arguments import WRITE_ADVICE
 from numparq.format.column_order import leaf_orders
 from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
-from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables, shred_table
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
@@ -32,24 +30,20 @@ from .append import extend_key_values, open_existing
 from .append_schema import check_columns
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
+from .encode_columns import ColumnEncoder
 from .writer_options import RowGroupSize, WriterOptions
 
 __all__ = ["ParquetWriter", "WriterContext"]
 
-_MIN_PARALLEL_ROWS = 4096
 _BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
 MAX_ALIGNMENT = 1 << 30
 
 
 class WriterContext:
-    """Worker pool, scratch buffers and progress bar of a writer; several writers may share them.
-
-    `calling_thread` is a pool of the calling thread only.
-    """
+    """Worker pool, scratch buffers and progress bar of a writer; several writers may share them."""
 
     def __init__(self, threads: int | None = None, progress: bool = False) -> None:
         self.pool = WorkerPool(thread_count(threads))
-        self.calling_thread = WorkerPool(1)
         self.scratch = ThreadScratch()
         self.progress = ProgressBar(progress, "writing")
 
@@ -164,9 +158,7 @@ class ParquetWriter(TransactionalWriter):
         self._metadata: dict[str, str | bytes] = {}
         self._fields: list[ArrowField] = []
         self._arrow_schema: str | None = None
-        self._encoders: list[LeafEncoder] = []
-        self._leaves_of: list[list[Leaf]] = []
-        self._order: list[int] = []  # of the columns, costly ones first
+        self._encoder: ColumnEncoder | None = None
         self._existing = open_existing(path, storage_options, filesystem) if append else None
         self._category_order = CategoryOrder(self._existing.name if self._existing else None)
         try:
@@ -231,11 +223,7 @@ class ParquetWriter(TransactionalWriter):
         footer = self._existing.footer if self._existing else None
         assembly = FileAssembler(self._sink, columns, __version__, orders, footer)
         options = self._options.resolve(assembly.leaves)
-        self._encoders = [LeafEncoder(*each) for each in zip(assembly.leaves, orders, options, strict=True)]
-        self._leaves_of = [[] for _ in columns]
-        for leaf in assembly.leaves:
-            self._leaves_of[leaf.column].append(leaf)
-        self._order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number]))
+        self._encoder = ColumnEncoder(assembly.leaves, orders, options, self._workshop.scratch)
         assembly.alignment = self._alignment
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
         self._check_category_order(shredded)
@@ -282,29 +270,17 @@ class ParquetWriter(TransactionalWriter):
             first += count
 
     def _encode(self, columns: Sequence[SourceColumn], bounds: Sequence[int]) -> list[EncodedLeaf]:
-        """Encode the row groups between consecutive bounds: a job for each column, the costly ones first."""
+        """Encode the row groups between consecutive bounds."""
         assert self._assembler is not None
+        assert self._encoder is not None
         group = self._assembler.num_row_groups if len(bounds) == 2 else None
-        start, stop = bounds[0], bounds[-1]
-        rows = [bound - start for bound in bounds]
-        encoded: list[EncodedLeaf | None] = [None] * len(self._assembler.leaves)
-
-        def encode(number: int) -> None:
-            column, scratch = columns[number], self._workshop.scratch.get()
-            with error_context(row_group=group, column=column.node.name):
-                for leaf, values in zip(self._leaves_of[number], column.read_leaves(start, stop), strict=True):
-                    encoded[leaf.index] = self._encoders[leaf.index].encode(values, rows, scratch)
-
-        # Small chunks are mostly Python code, where threads only contend for the GIL.
-        crew = self._workshop.pool if rows[1] >= _MIN_PARALLEL_ROWS else self._workshop.calling_thread
         try:
-            crew.run([partial(encode, number) for number in self._order])
+            return self._encoder.encode(columns, bounds, group, self._workshop.pool)
         except ParquetError:
             if group is None:  # again one by one, so that the error names the row group
                 for single in pairwise(bounds):
                     self._assembler.add_row_groups(self._encode(columns, single), [single[1] - single[0]])
             raise
-        return [leaf for leaf in encoded if leaf is not None]
 
     # --- footer and commit ------------------------------------------------------------------------------------------
 
@@ -388,8 +364,3 @@ def _check_key_values(metadata: object) -> dict[str, str | bytes]:
         if not isinstance(key, str) or not isinstance(value, (str, bytes)):
             raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, but has {key!r}: {value!r}")
     return dict(metadata)
-
-
-def _encoding_cost(node: SchemaNode) -> int:
-    """Rank columns by the cost of encoding: nested, then binary, then others."""
-    return 3 if node.children else 2 if node.physical == 6 else 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.leaf_values import LeafValues
+from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.format.arrow_type import ArrowType
 from numparq.types.parquet_type import parquet_type
 from numparq.types.pyarrow import type_from_pyarrow
@@ -37,7 +37,14 @@ def arrow_values(values: Any) -> ColumnValues:
     arrow_type = type_from_pyarrow(chunked.type)
     parquet_type(arrow_type)
     convert = _converter(arrow_type)
-    return ColumnValues(arrow_type, lambda start, stop: [_convert_chunks(_chunks(chunked, start, stop), convert)])
+    joinable = None
+    if convert is _string_leaf:
+        joinable = JoinableRows(
+            convert, lambda start, stop: _chunks(chunked, start, stop), lambda parts: _convert_chunks(parts, convert)
+        )
+    return ColumnValues(
+        arrow_type, lambda start, stop: [_convert_chunks(_chunks(chunked, start, stop), convert)], (), joinable
+    )
 
 
 def _convert_chunks(parts: list[Any], convert: Callable[[Any], LeafValues]) -> LeafValues:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from numparq.column.leaf_values import LeafValues
+from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.errors import error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField
@@ -36,6 +36,7 @@ class ColumnValues:
     type: ArrowType
     read_leaves: LeafSlicer
     children: tuple[tuple[str, ArrowType], ...] = ()
+    joinable: JoinableRows | None = None
 
     def node(self, name: str) -> SchemaNode:
         """Return the schema node of the column under a name."""
@@ -63,6 +64,7 @@ class FlatColumn:
     ) -> None:
         self.node = source.node(name) if node is None else node
         self.field = source.field(name) if field is None else field
+        self.joinable = source.joinable
         self._leaves = source.read_leaves
 
     def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
@@ -76,9 +78,14 @@ def flat_values(arrow_type: ArrowType, slice_rows: Callable[[int, int], np.ndarr
     return ColumnValues(arrow_type, lambda start, stop: [convert(slice_rows(start, stop))])
 
 
-def row_slicer(values: np.ndarray) -> Callable[[int, int], np.ndarray]:
-    """Return a function that slices rows of an array."""
-    return lambda start, stop: values[start:stop]
+def sliced_values(arrow_type: ArrowType, values: np.ndarray, convert: Convert) -> ColumnValues:
+    """Return the values of one leaf that lie in an array; `convert` returns the leaf values of a slice of it."""
+    joinable = JoinableRows(
+        (convert, values.dtype),
+        lambda start, stop: [values[start:stop]],
+        lambda parts: convert(np.concatenate(parts)),
+    )
+    return ColumnValues(arrow_type, lambda start, stop: [convert(values[start:stop])], (), joinable)
 
 
 def native_contiguous(values: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.column.leaf_values import JoinableRows, LeafValues, SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
 from numparq.format.key_values.pandas import column_entry, encode_document, label_entries
@@ -75,6 +75,8 @@ class ShreddedFrame:
 
 class _SlicedColumn:
     """A column from row `start` on."""
+
+    joinable: JoinableRows | None = None
 
     def __init__(self, column: SourceColumn, start: int) -> None:
         self.node = column.node

@@ -15,10 +15,9 @@ from .column_values import (
     ColumnValues,
     Convert,
     flat_object_values,
-    flat_values,
     native_contiguous,
     present_chunks,
-    row_slicer,
+    sliced_values,
     validity_bytes,
 )
 
@@ -78,7 +77,7 @@ def number_converter(dtype: np.dtype) -> tuple[ArrowType, Convert]:
 def numpy_number_values(values: np.ndarray) -> ColumnValues:
     """Return the values of a NumPy array of booleans, integers or floats."""
     arrow_type, convert = number_converter(values.dtype)
-    return flat_values(arrow_type, row_slicer(values), convert)
+    return sliced_values(arrow_type, values, convert)
 
 
 def masked_number_values(array: Any) -> ColumnValues:

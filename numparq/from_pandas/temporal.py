@@ -21,10 +21,9 @@ from .column_values import (
     ColumnValues,
     Convert,
     flat_object_values,
-    flat_values,
     native_contiguous,
     present_chunks,
-    row_slicer,
+    sliced_values,
     validity_bytes,
 )
 from .object_layout import date_layout, kernel_constants
@@ -82,10 +81,8 @@ def numpy_temporal_values(values: np.ndarray, timezone: str = "") -> ColumnValue
     if unit not in ("s", "ms", "us", "ns") or count != 1:
         raise SchemaError(f"a column of dtype {values.dtype} cannot be written: its unit must be s, ms, us or ns")
     if values.dtype.kind == "m":
-        return flat_values(ArrowType("duration", unit=unit), row_slicer(values), _tick_leaf)
-    return flat_values(
-        ArrowType("timestamp", unit=unit, timezone=timezone), row_slicer(values), timestamp_converter(unit)
-    )
+        return sliced_values(ArrowType("duration", unit=unit), values, _tick_leaf)
+    return sliced_values(ArrowType("timestamp", unit=unit, timezone=timezone), values, timestamp_converter(unit))
 
 
 def zoned_timestamp_values(array: Any) -> ColumnValues:
@@ -98,7 +95,7 @@ def period_values(array: Any) -> ColumnValues:
     """Return the values of a PeriodArray: its ordinals, like pandas' Arrow extension type."""
     metadata = json.dumps({"freq": array.freqstr})
     arrow_type = ArrowType("int", 64, extension="pandas.period", extension_metadata=metadata)
-    return flat_values(arrow_type, row_slicer(array.asi8), _tick_leaf)
+    return sliced_values(arrow_type, array.asi8, _tick_leaf)
 
 
 def date_objects(values: np.ndarray) -> ColumnValues:

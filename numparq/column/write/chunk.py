@@ -61,10 +61,9 @@ class EncodedChunk:
 
 @dataclass(slots=True)
 class EncodedLeaf:
-    """Column chunks of a leaf in consecutive row groups, and the statistics of all their pages; `path` is encoded."""
+    """Column chunks of a leaf in consecutive row groups, and the statistics of all their pages, among others."""
 
     leaf: Leaf
-    path: bytes
     options: ColumnOptions
     chunks: list[EncodedChunk]
     statistics: PageStatistics | None
@@ -72,16 +71,22 @@ class EncodedLeaf:
 
 
 class LeafEncoder:
-    """Encoder of a leaf column: what its type and options decide is decided once for the file."""
+    """Encoder of the leaf columns of one type: what it and the options decide is decided once for the file."""
 
     def __init__(self, leaf: Leaf, order: ColumnOrder, options: ColumnOptions) -> None:
         self._leaf, self._order, self._options = leaf, order, options
         self._pages = PageWriter(leaf, options)
-        self._path = encode_field("ColumnMetaData", "path_in_schema", list(leaf.path))
 
-    def encode(self, leaf_values: LeafValues, rows: Sequence[int], scratch: Scratch) -> EncodedLeaf:
-        """Encode the values of consecutive row groups; group g has the rows rows[g] to rows[g + 1] (exclusive)."""
-        options, writer = self._options, self._pages
+    def encode(
+        self, leaves: Sequence[Leaf], leaf_values: LeafValues, rows: Sequence[int], scratch: Scratch
+    ) -> list[EncodedLeaf]:
+        """Encode consecutive row groups of leaves, whose values follow each other.
+
+        Row group g of each has the rows rows[g] to rows[g + 1] (exclusive).
+        """
+        options, writer, groups = self._options, self._pages, len(rows) - 1
+        if len(leaves) > 1:
+            rows = [0, *(number * rows[-1] + row for number in range(len(leaves)) for row in rows[1:])]
         dense = drop_nulls(self._leaf, leaf_values, rows[-1])
         bounds = row_bounds(dense, np.array(rows))
         chosen = self._choose(dense, bounds, leaf_values.keep_dictionary)
@@ -106,7 +111,10 @@ class LeafEncoder:
             )
             for group, (first, last) in enumerate(pairwise(first_pages))
         ]
-        return EncodedLeaf(self._leaf, self._path, options, chunks, statistics, sizes)
+        return [
+            EncodedLeaf(leaf, options, chunks[first : first + groups], statistics, sizes)
+            for leaf, first in zip(leaves, range(0, len(chunks), groups), strict=True)
+        ]
 
     def _choose(self, dense: DenseLeaf, bounds: Bounds, is_whole: bool) -> ChosenEncodings:
         """Choose the encodings; `is_whole`: the first row group has to keep the dictionary, however large."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.leaf_values import LeafValues
+from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.column.nested.shred import UnshreddedArray, shred
 from numparq.errors import error_context
 from numparq.format.key_values.arrow import ArrowField
@@ -26,6 +26,8 @@ class ShreddedColumn:
 
     `slice_rows` returns rows `start` to `stop` (exclusive) as one or more consecutive nested arrays.
     """
+
+    joinable: JoinableRows | None = None
 
     def __init__(self, field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> None:
         self.field = field
