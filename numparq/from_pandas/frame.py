@@ -14,7 +14,7 @@ import pandas as pd
 from numparq.column.leaf_values import JoinableRows, LeafValues, SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
-from numparq.format.key_values.pandas import column_entry, encode_document, label_entries
+from numparq.format.key_values.pandas import DtypeEntry, column_entry, dtype_entry, encode_document, label_entries
 from numparq.format.key_values.pandas_dtypes import ATTRS_KEY
 from numparq.format.key_values.pandas_labels import add_label_note
 from numparq.format.key_values.python_values import value_to_json
@@ -104,18 +104,23 @@ def shred_frame(
         raise SchemaError(f"the schema names column {missing[0]!r}, which the DataFrame does not have")
     columns = [shred_column(part.name, part.values, given.columns.get(part.name)) for part in parts]
     fields = [field_of_column(column) for column in columns]
-    entries = [
-        add_label_note(column_entry(part.values, part.label, field), part.note)
-        for part, field in zip(parts, fields, strict=True)
-    ]
-    dtypes = {part.name: part.values.dtype for part in parts}
+    entries, dtypes = [], {}
+    described: dict[int, DtypeEntry] = {}  # by the identity of dtypes, which `dtypes` keeps alive
+    for part, arrow_field in zip(parts, fields, strict=True):
+        dtype = dtypes[part.name] = part.values.dtype
+        known = described.get(id(dtype))
+        if known is None:
+            known = described[id(dtype)] = dtype_entry(dtype)
+        entries.append(add_label_note(column_entry(known, part.label, arrow_field), part.note))
     ordered = {
         name: dtype.categories
         for name, dtype in dtypes.items()
         if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
     }
     spread = [level for level in levels if isinstance(level, str)] if isinstance(df.index, pd.MultiIndex) else []
-    inferred = frozenset(name for name, dtype in dtypes.items() if name in spread or dtype == np.dtype(object))
+    inferred = frozenset(
+        name for name, dtype in dtypes.items() if (isinstance(dtype, np.dtype) and dtype.kind == "O") or name in spread
+    )
     return ShreddedFrame(
         columns, len(df), fields, _key_value_metadata(df, levels, entries, index is not False), ordered, inferred
     )
@@ -132,16 +137,16 @@ def check_frame(df: object) -> None:
 
 
 def shred_column(name: str, values: Any, user_column: UserColumn | None = None) -> SourceColumn:
-    """Return the source column of a Series, Index or IndexLevel, of the user's type if given."""
+    """Return the source column of an array, Series, Index or IndexLevel, of the user's type if given."""
     with error_context(column=name):
         if user_column is not None and user_column.is_variant:
             from .nested.variant import variant_column
 
-            return variant_column(name, values.array, user_column)
+            return variant_column(name, _array(values), user_column)
         try:
             source = _column_values(values)
         except NestedValuesError:
-            return _nested_column(name, values.array, user_column)
+            return _nested_column(name, _array(values), user_column)
         if user_column is None:
             return FlatColumn(name, source)
         if user_column.is_flat and not source.children:
@@ -156,7 +161,11 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
 def _column_values(values: Any) -> ColumnValues:
     if isinstance(values, pd.RangeIndex):
         return _range_values(values)
-    return values.column_values(array_values) if isinstance(values, IndexLevel) else array_values(values.array)
+    return values.column_values(array_values) if isinstance(values, IndexLevel) else array_values(_array(values))
+
+
+def _array(values: Any) -> Any:
+    return values.array if isinstance(values, (pd.Series, pd.Index, IndexLevel)) else values
 
 
 def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceColumn:

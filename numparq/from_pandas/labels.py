@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +38,8 @@ def unique_names(labels: Sequence[Any]) -> list[str]:
     """
     wanted = [str(label_text(label)) for label in labels]
     taken, names = set(wanted), []
+    if len(taken) == len(wanted) and "".join(wanted).isascii():
+        return wanted
     seen: set[str] = set()
     for name in wanted:
         _check_unicode(name)
@@ -76,12 +77,13 @@ def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> st
     return f"__index_level_{number}__"
 
 
-@dataclass(frozen=True, slots=True)
-class FrameColumn:
+class FrameColumn(NamedTuple):
     """A column or index level of the frame that becomes a column of the file.
 
     Attributes
     ----------
+    values : array, Index or IndexLevel
+        Values of all rows.
     label : str or None
         Label in the frame, as text.
     note : tuple or None
@@ -149,11 +151,12 @@ def frame_columns(
 
     The entry is the level's column name, or the metadata of a RangeIndex that is not stored as a column.
     """
-    names = unique_names(list(df.columns))
+    labels = list(df.columns)
+    names = unique_names(labels)
     notes = label_notes(df.columns)
     parts = [
         FrameColumn(name, label_text(label), values, note)
-        for name, note, (label, values) in zip(names, notes, df.items(), strict=True)
+        for name, label, values, note in zip(names, labels, df._iter_column_arrays(), notes, strict=True)
     ]
     levels: list[Any] = []
     if index is False:
@@ -194,5 +197,5 @@ def select_by_schema(
         elif num_rows:
             raise SchemaError("the schema names a column that the DataFrame does not have", column=name)
         else:
-            found.append(FrameColumn(name, name, pd.Series([], dtype=object)))
+            found.append(FrameColumn(name, name, np.empty(0, object)))
     return found, [level for level in levels if isinstance(level, dict) or level in user_schema.columns]

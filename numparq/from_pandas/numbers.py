@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ def number_type(dtype: np.dtype) -> ArrowType:
     raise SchemaError(f"a column of dtype {dtype} cannot be written: Parquet has no such type")
 
 
+@lru_cache(maxsize=64)
 def number_converter(dtype: np.dtype) -> tuple[ArrowType, Convert]:
     """Return the Arrow type of a dtype, and a function from array to leaf values (no copy for 32 and 64 bits)."""
     arrow_type = number_type(dtype)

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -297,17 +297,33 @@ def _number_type(arrow_type: ArrowType) -> str:
     return f"{'u' if unsigned else ''}{arrow_type.kind}{arrow_type.bit_width}"
 
 
-def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, Any]:
-    """Return the ``columns`` entry of a column or index level, given its Series or Index."""
-    dtype = values.dtype
+class DtypeEntry(NamedTuple):
+    """What a dtype adds to a ``columns`` entry; `note` is part of the metadata."""
+
+    is_categorical: bool
+    numpy_type: str
+    metadata: dict[str, Any] | None
+    note: Any
+
+
+def dtype_entry(dtype: Any) -> DtypeEntry:
+    """Return what a dtype adds to a ``columns`` entry."""
     numpy_type, metadata = _dtype_entry(dtype)
     note = extra_dtype_json(dtype)
-    kind = "categorical" if isinstance(dtype, pd.CategoricalDtype) else pandas_type(field)
+    if note is not None:
+        numpy_type = _readable_numpy_type(numpy_type, dtype)
+        metadata = {**(metadata or {}), DTYPE_KEY: note}
+    return DtypeEntry(isinstance(dtype, pd.CategoricalDtype), numpy_type, metadata, note)
+
+
+def column_entry(dtype: DtypeEntry, name: str | None, field: ArrowField) -> dict[str, Any]:
+    """Return the ``columns`` entry of a column or index level."""
+    kind = "categorical" if dtype.is_categorical else pandas_type(field)
+    numpy_type, metadata = dtype.numpy_type, dtype.metadata
     if kind == "decimal":
         numpy_type, metadata = "object", {"precision": field.type.precision, "scale": field.type.scale}
-    if note is not None:
-        metadata = {**(metadata or {}), DTYPE_KEY: note}
-        numpy_type = _readable_numpy_type(numpy_type, dtype)
+        if dtype.note is not None:
+            metadata[DTYPE_KEY] = dtype.note
     return {
         "name": name,
         "field_name": field.name,
