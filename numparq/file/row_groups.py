@@ -10,7 +10,7 @@ from numparq.column.write.chunk import EncodedChunk, EncodedLeaf, encode_encodin
 from numparq.column.write.pages import EncodedPage
 from numparq.format.page_header import page_header_template
 from numparq.format.page_index import (
-    add_column_index,
+    ColumnIndexWriter,
     add_offset_index,
     column_index_template,
     offset_index_template,
@@ -92,25 +92,51 @@ class WrittenRowGroups:
         self._offset_records = StructRecords(offset_index_template())
         self._has_column_index: list[bool] = []
         self._has_offset_index: list[bool] = []
-        headers = _encode_headers(leaves, len(num_rows))
+        self._headers = _encode_headers(leaves, len(num_rows))
+        self._parts: list[Any] = []
         paths = [encode_field("ColumnMetaData", "path_in_schema", list(leaf.leaf.path)) for leaf in leaves]
+        indexes = self._index_writers(leaves)
         for group, rows in enumerate(num_rows):
             if alignment:
                 sink.write(bytes(-sink.position % alignment))
-            start, uncompressed = sink.position, 0
-            for leaf, path in zip(leaves, paths, strict=True):
-                uncompressed += self._write_chunk(sink, leaf, path, group, headers)
-            self._groups.append(_Group(rows, start, uncompressed, sink.position - start))
+            start = end = written = sink.position
+            uncompressed = 0
+            for leaf, path, index in zip(leaves, paths, indexes, strict=True):
+                size, end = self._add_chunk(leaf, path, index, group, end)
+                uncompressed += size
+                if end - written > _JOINED_BYTES:
+                    self._write_parts(sink, end - written)
+                    written = end
+            self._write_parts(sink, end - written)
+            self._groups.append(_Group(rows, start, uncompressed, end - start))
         self._column_indexes = list(self._column_records.encode())
         self._offset_indexes = list(self._offset_records.encode())
-        del self._column_records, self._offset_records
+        del self._column_records, self._offset_records, self._headers
 
-    def _write_chunk(
-        self, sink: Sink, leaf: EncodedLeaf, path: bytes, group: int, headers: dict[int, Iterator[memoryview]]
-    ) -> int:
-        """Write the pages of a chunk, and add its metadata and indexes; return its bytes before compression."""
-        chunk, position = leaf.chunks[group], sink.position
-        parts: list[Any] = []
+    def _index_writers(self, leaves: Sequence[EncodedLeaf]) -> list[ColumnIndexWriter | None]:
+        """Return the writer of each leaf's column indexes, one for leaves that share statistics."""
+        writers: dict[int, ColumnIndexWriter] = {}
+        found: list[ColumnIndexWriter | None] = []
+        for leaf in leaves:
+            statistics = leaf.statistics if leaf.options.page_index else None
+            if statistics is not None and id(statistics) not in writers:
+                writers[id(statistics)] = ColumnIndexWriter(self._column_records, statistics, leaf.sizes)
+            found.append(writers.get(id(statistics)))
+        return found
+
+    def _add_chunk(
+        self,
+        leaf: EncodedLeaf,
+        path: bytes,
+        index: ColumnIndexWriter | None,
+        group: int,
+        position: int,
+    ) -> tuple[int, int]:
+        """Add the pages of a chunk at a position, its metadata and indexes.
+
+        Returns its bytes before compression, and where it ends.
+        """
+        chunk, parts, headers = leaf.chunks[group], self._parts, self._headers
         locations: list[int] = []
         uncompressed, start = 0, position
         if chunk.dictionary is not None:
@@ -126,24 +152,25 @@ class WrittenRowGroups:
             locations += (end, size, row)
             end += size
             uncompressed += len(header) + page.uncompressed_size
-        if end - position <= _JOINED_BYTES:
-            sink.write(b"".join(parts))
-        else:
-            for part in parts:
-                sink.write(part)
         self._add_metadata(leaf, path, chunk, (uncompressed, end - position, start, position))
         first, last = chunk.first_page, chunk.first_page + len(chunk.pages)
-        has_column_index = False
+        self._has_column_index.append(index is not None and index.add(first, last))
+        self._has_offset_index.append(leaf.options.page_index)
         if leaf.options.page_index:
-            if leaf.statistics is not None:
-                has_column_index = add_column_index(self._column_records, leaf.statistics, leaf.sizes, first, last)
             counts = leaf.sizes.byte_array_bytes
             add_offset_index(self._offset_records, locations, None if counts is None else counts[first:last])
-        self._has_column_index.append(has_column_index)
-        self._has_offset_index.append(leaf.options.page_index)
         self._bloom_filters.append(chunk.bloom_filter)
         chunk.pages, chunk.dictionary = [], None
-        return uncompressed
+        return uncompressed, end
+
+    def _write_parts(self, sink: Sink, size: int) -> None:
+        """Write the pages that were added, small ones in one piece."""
+        if size <= 2 * _JOINED_BYTES:
+            sink.write(b"".join(self._parts))
+        else:
+            for part in self._parts:
+                sink.write(part)
+        self._parts.clear()
 
     def _add_metadata(
         self, leaf: EncodedLeaf, path: bytes, chunk: EncodedChunk, places: tuple[int, int, int, int]

@@ -32,8 +32,8 @@ __all__ = [
     "UNKNOWN",
     "UNORDERED",
     "ColumnIndex",
+    "ColumnIndexWriter",
     "OffsetIndex",
-    "add_column_index",
     "add_offset_index",
     "boundary_order",
     "column_index_template",
@@ -57,7 +57,7 @@ _MAX_CACHED_PAGES = 4
 
 @lru_cache(maxsize=1)
 def column_index_template() -> StructTemplate:
-    """Return the template of the records of `add_column_index`."""
+    """Return the template of the records of `ColumnIndexWriter`."""
     return StructTemplate(
         "ColumnIndex",
         (
@@ -89,34 +89,48 @@ def add_offset_index(records: StructRecords, locations: Sequence[int], byte_coun
     records.words += _list_words(None if byte_counts is None else byte_counts.tolist(), records.items)
 
 
-def add_column_index(
-    records: StructRecords, pages: PageStatistics, sizes: PageSizeStatistics, first: int, last: int
-) -> bool:
-    """Add the ColumnIndex of pages `first` to `last` (exclusive), unless the column chunk can have none.
+class ColumnIndexWriter:
+    """Adds the ColumnIndex structs of consecutive column chunks to records; their lists lie together."""
 
-    That is a type without order, a page of only NaNs under the type's order, or a maximum that cannot be cut.
-    """
-    bounds, count = pages.bounds, last - first
-    if bounds.order.kind == "none":
-        return False
-    lows, highs = pages.min_values[first:last], pages.max_values[first:last]
-    num_values = bounds.num_values[first:last]
-    if (None in lows or None in highs) and any(
-        (low is None or high is None) and values for low, high, values in zip(lows, highs, num_values, strict=True)
-    ):
-        return False
-    words, items = records.words, records.items
-    words += _list_words([not values for values in num_values], items)
-    for bound in (lows, highs):
-        words += (len(items), count)
-        for value in bound:
-            items += records.strings.add(value or b"")
-    words.append(ASCENDING if count == 1 else boundary_order(bounds.order, *_present(lows, highs)))
-    words += _list_words(pages.null_counts[first:last], items)
-    for histograms in (sizes.repetition_histograms, sizes.definition_histograms):
-        words += _list_words(None if histograms is None else histograms[first:last].reshape(-1).tolist(), items)
-    words += _list_words(None if bounds.nan_counts is None else bounds.nan_counts[first:last], items)
-    return True
+    def __init__(self, records: StructRecords, pages: PageStatistics, sizes: PageSizeStatistics) -> None:
+        bounds, items, strings = pages.bounds, records.items, records.strings
+        self._words, self._order, self._pages = records.words, bounds.order, pages
+        self._is_unknown = [  # a page of only NaNs under the type's order, or a maximum that cannot be cut
+            bool(values) and (low is None or high is None)
+            for low, high, values in zip(pages.min_values, pages.max_values, bounds.num_values, strict=True)
+        ]
+        self._has_none = bounds.order.kind == "none"
+        # For each list of the struct but the boundary order: its first item, and the items of a page.
+        self._lists: list[tuple[int, int]] = []
+        self._add([not values for values in bounds.num_values], items, 1)
+        for bound in (pages.min_values, pages.max_values):
+            self._add([word for value in bound for word in strings.add(value or b"")], items, 2)
+        self._add(pages.null_counts, items, 1)
+        for histograms in (sizes.repetition_histograms, sizes.definition_histograms):
+            width = 0 if histograms is None else histograms.shape[1]
+            self._add(None if histograms is None else histograms.reshape(-1).tolist(), items, width)
+        self._add(bounds.nan_counts, items, 1)
+
+    def _add(self, values: Sequence[int] | None, items: list[int], width: int) -> None:
+        self._lists.append((ABSENT, 0) if values is None else (len(items), width))
+        items += values or ()
+
+    def add(self, first: int, last: int) -> bool:
+        """Add the ColumnIndex of pages `first` to `last` (exclusive), unless the column chunk can have none.
+
+        That is a type without order, or a page with values but without a bound.
+        """
+        count = last - first
+        if self._has_none or (self._is_unknown[first] if count == 1 else any(self._is_unknown[first:last])):
+            return False
+        nulls, (lows, _), (highs, _), *others = self._lists
+        order, pages = ASCENDING, self._pages
+        if count > 1:
+            order = boundary_order(self._order, *_present(pages.min_values[first:last], pages.max_values[first:last]))
+        self._words += (nulls[0] + first, count, lows + 2 * first, count, highs + 2 * first, count, order)
+        for start, width in others:
+            self._words += (start + first * width, count * width) if width else (ABSENT, 0)
+        return True
 
 
 def _list_words(values: Sequence[int] | None, items: list[int]) -> tuple[int, int]:

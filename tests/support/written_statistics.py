@@ -8,7 +8,7 @@ import numpy as np
 
 from numparq.format.page_bounds import DEFAULT_TRUNCATE_LENGTH, PageBounds
 from numparq.format.page_index import (
-    add_column_index,
+    ColumnIndexWriter,
     add_offset_index,
     column_index_template,
     offset_index_template,
@@ -63,7 +63,7 @@ def column_index(
 ) -> dict[str, Any] | None:
     """Return the ColumnIndex of a column chunk; None if it has none."""
     records, statistics = StructRecords(column_index_template()), PageStatistics(pages, null_counts, length)
-    if not add_column_index(records, statistics, sizes or PageSizeStatistics(), 0, len(pages.num_values)):
+    if not ColumnIndexWriter(records, statistics, sizes or PageSizeStatistics()).add(0, len(pages.num_values)):
         return None
     return read_back("ColumnIndex", next(records.encode()))
 
