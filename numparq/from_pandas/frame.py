@@ -14,8 +14,8 @@ import pandas as pd
 from numparq.column.leaf_values import JoinableRows, LeafValues, SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
-from numparq.format.key_values.pandas import DtypeEntry, column_entry, dtype_entry, encode_document, label_entries
-from numparq.format.key_values.pandas_dtypes import ATTRS_KEY
+from numparq.format.key_values.pandas import column_entry, encode_document, label_entries
+from numparq.format.key_values.pandas_dtypes import ATTRS_KEY, DtypeEntry, dtype_entry
 from numparq.format.key_values.pandas_labels import add_label_note
 from numparq.format.key_values.python_values import value_to_json
 from numparq.format.schema import OPTIONAL

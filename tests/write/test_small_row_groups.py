@@ -28,7 +28,7 @@ def count_calls(function: Any) -> int:
     return calls
 
 
-@pytest.mark.parametrize(("rows", "columns", "size", "limit"), [(50_000, 2, 500, 105), (500, 60, None, 320)])
+@pytest.mark.parametrize(("rows", "columns", "size", "limit"), [(50_000, 2, 500, 54), (500, 60, None, 135)])
 def test_few_calls_per_column_chunk(rows, columns, size, limit):
     frame = pd.DataFrame({f"c{number}": np.arange(rows) * number % 1000 for number in range(columns)})
     numparq.to_parquet(frame, row_group_size=size, threads=1)

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,13 @@ from .pandas_dtypes import (
     ATTRS_KEY,
     DTYPE_KEY,
     LABEL_KEY,
+    DtypeEntry,
     DtypeSpec,
     column_dtype_spec,
     dtype_from_name,
-    extra_dtype_json,
+    numpy_type_entry,
 )
 from .pandas_labels import add_level_note, label_from_json, label_note
-from .time_zones import portable_zone_name
 
 _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
@@ -297,25 +297,6 @@ def _number_type(arrow_type: ArrowType) -> str:
     return f"{'u' if unsigned else ''}{arrow_type.kind}{arrow_type.bit_width}"
 
 
-class DtypeEntry(NamedTuple):
-    """What a dtype adds to a ``columns`` entry; `note` is part of the metadata."""
-
-    is_categorical: bool
-    numpy_type: str
-    metadata: dict[str, Any] | None
-    note: Any
-
-
-def dtype_entry(dtype: Any) -> DtypeEntry:
-    """Return what a dtype adds to a ``columns`` entry."""
-    numpy_type, metadata = _dtype_entry(dtype)
-    note = extra_dtype_json(dtype)
-    if note is not None:
-        numpy_type = _readable_numpy_type(numpy_type, dtype)
-        metadata = {**(metadata or {}), DTYPE_KEY: note}
-    return DtypeEntry(isinstance(dtype, pd.CategoricalDtype), numpy_type, metadata, note)
-
-
 def column_entry(dtype: DtypeEntry, name: str | None, field: ArrowField) -> dict[str, Any]:
     """Return the ``columns`` entry of a column or index level."""
     kind = "categorical" if dtype.is_categorical else pandas_type(field)
@@ -333,31 +314,12 @@ def column_entry(dtype: DtypeEntry, name: str | None, field: ArrowField) -> dict
     }
 
 
-def _readable_numpy_type(numpy_type: str, dtype: Any) -> str:
-    """Return a name that pandas can parse; other readers would reject the file otherwise."""
-    try:
-        pd.api.types.pandas_dtype(numpy_type)
-    except (TypeError, ValueError, NotImplementedError):
-        return str(dtype.subtype) if isinstance(dtype, pd.SparseDtype) else "object"
-    return numpy_type
-
-
-def _dtype_entry(dtype: Any) -> tuple[str, dict[str, Any] | None]:
-    if isinstance(dtype, pd.CategoricalDtype):
-        size = len(dtype.categories)
-        codes = next((name for name in ("int8", "int16", "int32") if size <= np.iinfo(name).max), "int64")
-        return codes, {"num_categories": size, "ordered": bool(dtype.ordered)}
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return f"datetime64[{dtype.unit}]", {"timezone": portable_zone_name(dtype.tz)}
-    return str(dtype), None
-
-
 def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
     """Return the ``column_indexes`` of the column labels, one entry a level."""
     levels = columns.levels if isinstance(columns, pd.MultiIndex) else [columns]
     entries = []
     for level, name in zip(levels, columns.names, strict=True):
-        numpy_type, metadata = _dtype_entry(level.dtype)
+        numpy_type, metadata = numpy_type_entry(level.dtype)
         kind = _label_type(level)
         if "mixed" in kind:
             warnings.warn(

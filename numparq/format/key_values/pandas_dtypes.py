@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from .time_zones import is_zone_name, time_zone_from_text, time_zone_to_text
+from .time_zones import is_zone_name, portable_zone_name, time_zone_from_text, time_zone_to_text
 
 DTYPE_KEY = "numparq"
 LABEL_KEY = "numparq_label"
@@ -90,6 +90,45 @@ def extra_dtype_json(dtype: Any) -> Any:
         key = getattr(dtype.tz, "key", "UTC" if str(dtype.tz) == "UTC" else None)
         return None if note["zone"] == key else note
     return None if isinstance(note, str) else note
+
+
+class DtypeEntry(NamedTuple):
+    """A dtype's part of a ``columns`` entry; `note` is part of the metadata."""
+
+    is_categorical: bool
+    numpy_type: str
+    metadata: dict[str, Any] | None
+    note: Any
+
+
+def dtype_entry(dtype: Any) -> DtypeEntry:
+    """Return a dtype's part of a ``columns`` entry."""
+    numpy_type, metadata = numpy_type_entry(dtype)
+    note = extra_dtype_json(dtype)
+    if note is not None:
+        numpy_type = _readable_numpy_type(numpy_type, dtype)
+        metadata = {**(metadata or {}), DTYPE_KEY: note}
+    return DtypeEntry(isinstance(dtype, pd.CategoricalDtype), numpy_type, metadata, note)
+
+
+def _readable_numpy_type(numpy_type: str, dtype: Any) -> str:
+    """Return a name that pandas can parse; other readers would reject the file otherwise."""
+    try:
+        pd.api.types.pandas_dtype(numpy_type)
+    except (TypeError, ValueError, NotImplementedError):
+        return str(dtype.subtype) if isinstance(dtype, pd.SparseDtype) else "object"
+    return numpy_type
+
+
+def numpy_type_entry(dtype: Any) -> tuple[str, dict[str, Any] | None]:
+    """Return the ``numpy_type`` and the ``metadata`` of a dtype, as pyarrow writes them."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        size = len(dtype.categories)
+        codes = next((name for name in ("int8", "int16", "int32") if size <= np.iinfo(name).max), "int64")
+        return codes, {"num_categories": size, "ordered": bool(dtype.ordered)}
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return f"datetime64[{dtype.unit}]", {"timezone": portable_zone_name(dtype.tz)}
+    return str(dtype), None
 
 
 # --- read ------------------------------------------------------------------------------------------------------------

@@ -114,13 +114,6 @@ class ColumnProfiler:
         part.paged, part.pages = len(told), sum(sum(pages.values()) for pages in told)
         part.dictionary_pages = sum(map(count_dictionary_pages, told))
         part.page_encodings = name_encodings(sum(told, Counter()))
-        part.with_dictionary = int(self._has_dictionary().sum())
-        part.only_dictionary = sum(map(has_only_dictionary, self._page_counts))
-
-    def _has_dictionary(self) -> np.ndarray:
-        at = self._leaf.index
-        dictionary, data = self._facts["dictionary_page"][:, at], self._facts["data_page"][:, at]
-        return (dictionary > 0) & (dictionary < data)
 
     # --- statistics -------------------------------------------------------------------------------------------------
 

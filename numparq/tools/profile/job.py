@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from numparq.dataset.discover.files import DatasetListing, list_files
-from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.discover.open_files import open_files_unless_empty
 from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.prune.pruners import select_files
@@ -49,11 +49,13 @@ def path_matches(path: tuple[str, ...], name: str | tuple[str, ...]) -> bool:
 class ProfileTask:
     """Picklable part of a profile: some files, which any process can profile.
 
-    `first` is the ordinal of the first file in the dataset; `filesystem` None is the local one.
+    `first` is the ordinal of the first file in the dataset; `filesystem` None is the local one. A file of zero bytes is
+    no part of the dataset, unless it is one of `named_paths`.
     """
 
     first: int
     files: tuple[DataFile, ...]
+    named_paths: frozenset[str]
     filesystem: Any
     columns: tuple[str | tuple[str, ...], ...] | None
     options: ProfileOptions
@@ -72,19 +74,21 @@ class ProfileTask:
         return merge_profiles(parts)
 
     def _open_files(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
-        """Yield each file, opened together if possible, else one by one, or a failed partial profile."""
+        """Yield each file that is not empty, opened together if possible, else one by one, or its failed profile."""
         try:
-            opened: Sequence[OpenFile | None] = self._open_all(places)
+            opened: Sequence[OpenFile | PartialProfile | None] = self._open_all(places)
         except (ParquetError, OSError):
-            opened = [None] * len(places)
+            opened = list(map(self._open_one, places))
         for place, file in zip(places, opened, strict=True):
-            yield place, self._open_one(place) if file is None else file
+            if file is not None:
+                yield place, file
 
-    def _open_all(self, places: Sequence[int]) -> list[OpenFile]:
+    def _open_all(self, places: Sequence[int]) -> list[OpenFile | None]:
         files = [self.files[place] for place in places]
-        return open_files(DatasetListing(files, filesystem=self.filesystem), files)  # type: ignore[arg-type]
+        listing = DatasetListing(files, filesystem=self.filesystem, named_paths=self.named_paths)  # type: ignore[arg-type]
+        return open_files_unless_empty(listing, files)
 
-    def _open_one(self, place: int) -> OpenFile | PartialProfile:
+    def _open_one(self, place: int) -> OpenFile | PartialProfile | None:
         try:
             return self._open_all([place])[0]
         except (ParquetError, OSError) as error:
@@ -205,6 +209,8 @@ class ProfileJob:
         Selected partition columns.
     key_positions : tuple of int
         Position of each partition column in `DataFile.values`.
+    named_paths : frozenset of str
+        Files given by name, which must not be empty.
     filesystem : fsspec or pyarrow file system, or None
         File system of the files; None for the local one.
     columns : tuple of (str or tuple of str), or None
@@ -219,6 +225,7 @@ class ProfileJob:
     files: Sequence[DataFile]
     keys: tuple[str, ...]
     key_positions: tuple[int, ...]
+    named_paths: frozenset[str]
     filesystem: Any
     columns: tuple[str | tuple[str, ...], ...] | None
     options: ProfileOptions
@@ -257,7 +264,8 @@ class ProfileJob:
         keys = tuple(key for key in listing.keys if wanted is None or key in wanted)
         places = tuple(map(listing.keys.index, keys))
         how = ProfileOptions(data, verify_crc, threads)
-        return cls(_describe_path(path), files, keys, places, listing.filesystem, wanted, how, strict)
+        named = frozenset(file.path for file in files) if listing.is_single_file else listing.named_paths
+        return cls(_describe_path(path), files, keys, places, named, listing.filesystem, wanted, how, strict)
 
     @property
     def num_files(self) -> int:
@@ -279,19 +287,16 @@ class ProfileJob:
         """
         count = max(min(parts, self.num_files), 1)
         edges = [self.num_files * at // count for at in range(count + 1)]
-        return [
-            ProfileTask(
-                start, self._absolute_paths(start, stop), self.filesystem, self.columns, self.options, self.strict
-            )
-            for start, stop in pairwise(edges)
-        ]
+        return [self._task(start, stop) for start, stop in pairwise(edges)]
 
-    def _absolute_paths(self, start: int, stop: int) -> tuple[DataFile, ...]:
-        """Return files with absolute paths, which a process with another working directory finds."""
-        files = self.files[start:stop]
-        if self.filesystem is not None:
-            return tuple(files)
-        return tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
+    def _task(self, start: int, stop: int) -> ProfileTask:
+        """Return a task with absolute paths, which a process with another working directory finds."""
+        files = tuple(self.files[start:stop])
+        absolute = files
+        if self.filesystem is None:
+            absolute = tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
+        named = frozenset(to.path for file, to in zip(files, absolute, strict=True) if file.path in self.named_paths)
+        return ProfileTask(start, absolute, named, self.filesystem, self.columns, self.options, self.strict)
 
     def profile(self, parts: Sequence[PartialProfile]) -> Profile:
         """Build the profile of the dataset.
@@ -316,7 +321,7 @@ class ProfileJob:
         for at in part.files:
             known = self.files[at].values
             values[at] = tuple(known[place] for place in self.key_positions)
-        return build_profile(self.path, self.num_files, part, self.keys, values)
+        return build_profile(self.path, len({*part.files, *part.troubled}), part, self.keys, values)
 
     def _check(self, part: PartialProfile) -> None:
         if not part.files:

@@ -146,8 +146,6 @@ class PartialColumnProfile:
         Number of data pages, as far as footers record it.
     nulls_unknown, nans_unknown : int
         Values of chunks whose null or NaN count is unknown.
-    only_dictionary : int
-        Chunks that are dictionary-encoded throughout.
     read : int
         Chunks whose data was read.
     pages, dictionary_pages, paged : int
@@ -187,8 +185,6 @@ class PartialColumnProfile:
     with_column_index: int = 0
     with_offset_index: int = 0
     with_bloom: int = 0
-    with_dictionary: int = 0
-    only_dictionary: int = 0
     read: int = 0
     bloom_bytes: int = 0
     pages: int = 0

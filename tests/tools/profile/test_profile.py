@@ -399,6 +399,22 @@ def test_damaged_files_are_counted_and_reported(tmp_path: Path) -> None:
         profile_files(tmp_path, strict=True)
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_files_of_zero_bytes_are_no_part_of_the_dataset(tmp_path: Path, damaged: bool) -> None:
+    numparq.to_parquet(pd.DataFrame({"a": [1, 2]}), tmp_path / "1.parquet")
+    for name in ("0.parquet", "2.parquet"):
+        (tmp_path / name).touch()
+    if damaged:
+        (tmp_path / "3.parquet").write_bytes(b"nothing of the sort")
+    found = profile_files(tmp_path)
+    assert (found.num_files, found.num_rows, found.damaged_files) == (1 + damaged, 2, damaged)
+    assert found.smallest_file > 0
+    named = profile_files([tmp_path / "1.parquet", tmp_path / "0.parquet"])
+    assert (named.num_files, named.damaged_files) == (2, 1)
+    with pytest.raises(InvalidFileError, match=r"0 bytes.*2\.parquet"):
+        profile_files(tmp_path / "2.parquet", strict=True)
+
+
 def test_damaged_pages_are_reported_with_their_location(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     numparq.to_parquet(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [1, 2, 3]}), path, compression=None)
