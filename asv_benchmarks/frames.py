@@ -8,6 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
+from asv_benchmarks import tables
 from asv_benchmarks.workloads import WORKLOADS, DataFile
 
 Codec = Literal["snappy", "zstd"]
@@ -27,12 +28,15 @@ class FrameToWrite:
         What it is written with.
     dtype_backend : str or None
         As of `pandas.read_parquet`; None stands for NumPy's dtypes and ``str``.
+    row_group_size : int or None
+        Rows of a row group; None: the writer's default.
     """
 
     name: str
     file: DataFile
     codec: Codec = "snappy"
     dtype_backend: str | None = None
+    row_group_size: int | None = None
 
     def load(self, path: Path) -> pd.DataFrame:
         """Load the frame from its file at `path`."""
@@ -71,6 +75,8 @@ FRAMES: dict[str, FrameToWrite] = {
         FrameToWrite("strings-few", _file("strings-few")),
         FrameToWrite("strings-distinct", _file("strings-distinct")),
         FrameToWrite("wide", _file("wide-whole")),
+        FrameToWrite("wide-mixed", DataFile("wide-mixed", tables.wide_mixed, 1_000, {"compression": "snappy"})),
+        FrameToWrite("row-groups-1k", _file("strings-few"), row_group_size=1_000),
     )
 }
 """All frames by name, in the order in which they are run."""

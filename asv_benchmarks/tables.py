@@ -187,6 +187,20 @@ def wide(rng: np.random.Generator, size: int) -> pa.Table:
     return pa.table({f"c{index:04}": values[index] for index in range(size)})
 
 
+def wide_mixed(rng: np.random.Generator, size: int) -> pa.Table:
+    """Return `size` columns of 100 rows: integers, floats without and with nulls, names, times and booleans in turn."""
+    rows = 100
+    makers = (
+        lambda: rng.integers(0, 1000, rows),
+        lambda: rng.random(rows),
+        lambda: pa.array(rng.random(rows), mask=rng.random(rows) < 0.1),
+        lambda: make.choice(rng, rows, make.CITIES),
+        lambda: pa.array(rng.integers(0, 10**15, rows), pa.timestamp("us")),
+        lambda: rng.random(rows) < 0.5,
+    )
+    return pa.table({f"c{index:04}": makers[index % len(makers)]() for index in range(size)})
+
+
 def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
     """Return one int64 column of growing keys."""
     return pa.table({"key": make.growing_keys(rng, size)})

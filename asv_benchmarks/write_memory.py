@@ -63,10 +63,10 @@ def measure_here(name: str, kind: FrameToWrite, source: Path, target: Path, thre
     except ReaderUnavailable as reason:
         return WritePeak(failure=str(reason))
     frame = kind.load(source)
-    failure = attempt_write(writer, frame.head(WARM_UP_ROWS), target, kind.codec)
+    failure = attempt_write(writer, frame.head(WARM_UP_ROWS), target, kind)
     target.unlink(missing_ok=True)
     meter = PeakMeter()
-    failure = failure or attempt_write(writer, frame, target, kind.codec)
+    failure = failure or attempt_write(writer, frame, target, kind)
     over = meter.peak()
     if failure is not None:
         return WritePeak(failure=failure)

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from asv_benchmarks.environment import CLOCK
-from asv_benchmarks.frames import Codec, FrameToWrite
+from asv_benchmarks.frames import FrameToWrite
 from asv_benchmarks.timing import MIN_SECONDS, Outcome, describe, difference, take_turns
 from asv_benchmarks.writers import Writer
 
@@ -25,10 +25,10 @@ class Written(Outcome):
     size: int | None = None
 
 
-def attempt_write(writer: Writer, frame: pd.DataFrame, path: Path, codec: Codec) -> str | None:
+def attempt_write(writer: Writer, frame: pd.DataFrame, path: Path, kind: FrameToWrite) -> str | None:
     """Write once; return the failure, or None."""
     try:
-        writer.write(frame, path, codec)
+        writer.write(frame, path, kind.codec, kind.row_group_size)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # polars' panics are no Exceptions
@@ -64,7 +64,7 @@ def warm_up(writers: Sequence[Writer], kind: FrameToWrite, frame: pd.DataFrame, 
     """
     outcomes = {}
     for writer in writers:
-        outcome = outcomes[writer.name] = Written(failure=attempt_write(writer, frame, path, kind.codec))
+        outcome = outcomes[writer.name] = Written(failure=attempt_write(writer, frame, path, kind))
         if outcome.failure is None:
             outcome.size = path.stat().st_size
             if writer.name == "numparq":
@@ -82,11 +82,11 @@ def _difference_read_back(kind: FrameToWrite, frame: pd.DataFrame, path: Path) -
         return describe(error)
 
 
-def _timed(frame: pd.DataFrame, codec: Codec, path: Path, writer: Writer, outcome: Outcome) -> None:
+def _timed(frame: pd.DataFrame, kind: FrameToWrite, path: Path, writer: Writer, outcome: Outcome) -> None:
     """Add one time to `outcome`; the file is removed at once, so that the disk is idle later."""
     gc.collect()
     start = CLOCK()
-    outcome.failure = attempt_write(writer, frame, path, codec)
+    outcome.failure = attempt_write(writer, frame, path, kind)
     outcome.times.append(CLOCK() - start)
     path.unlink(missing_ok=True)
 
@@ -123,5 +123,5 @@ def race_writers(
     with tempfile.TemporaryDirectory(prefix="written-", dir=folder) as written:
         path = Path(written, "frame.parquet")
         outcomes = warm_up(writers, kind, frame, path)
-        take_turns(writers, outcomes, partial(_timed, frame, kind.codec, path), repeat, min_seconds)
+        take_turns(writers, outcomes, partial(_timed, frame, kind, path), repeat, min_seconds)
     return outcomes

@@ -11,14 +11,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
 from asv_benchmarks.frames import Codec
 from asv_benchmarks.readers import PEERS, ReaderUnavailable, available, limit_threads
 
-Write = Callable[[pd.DataFrame, Path, Codec], object]
-"""``write(frame, path, codec)``."""
+
+class Write(Protocol):
+    """``write(frame, path, codec)``; `rows` are those of a row group, by default the writer's own number."""
+
+    def __call__(self, frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> object: ...
+
 
 ZSTD_LEVEL = 1
 """The level for all; it is the default of pyarrow and of numparq, others have higher ones."""
@@ -29,7 +34,11 @@ def _numparq(threads: int) -> Write:
 
     if not hasattr(numparq, "to_parquet"):
         raise ReaderUnavailable("numparq has no to_parquet")
-    return lambda frame, path, codec: numparq.to_parquet(frame, path, codec, threads=threads)
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
+        numparq.to_parquet(frame, path, codec, row_group_size=rows, threads=threads)
+
+    return write
 
 
 def _pyarrow(threads: int) -> Write:
@@ -37,7 +46,11 @@ def _pyarrow(threads: int) -> Write:
 
     pa.set_cpu_count(threads)
     pa.set_io_thread_count(threads)
-    return lambda frame, path, codec: frame.to_parquet(path, engine="pyarrow", compression=codec)
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
+        frame.to_parquet(path, engine="pyarrow", compression=codec, row_group_size=rows)
+
+    return write
 
 
 def _polars(threads: int) -> Write:
@@ -46,9 +59,9 @@ def _polars(threads: int) -> Write:
     if pl.thread_pool_size() != threads:
         raise ReaderUnavailable(f"polars was imported with {pl.thread_pool_size()} threads")
 
-    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
         level = ZSTD_LEVEL if codec == "zstd" else None
-        pl.from_pandas(frame).write_parquet(path, compression=codec, compression_level=level)
+        pl.from_pandas(frame).write_parquet(path, compression=codec, compression_level=level, row_group_size=rows)
 
     return write
 
@@ -58,12 +71,14 @@ def _duckdb(threads: int) -> Write:
 
     connection = duckdb.connect(config={"threads": threads})
 
-    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
         target = str(path).replace("'", "''")
         level = f", COMPRESSION_LEVEL {ZSTD_LEVEL}" if codec == "zstd" else ""
+        groups = f", ROW_GROUP_SIZE {rows}" if rows else ""
+        options = f"FORMAT parquet, COMPRESSION {codec}{level}{groups}"
         connection.register("frame", frame)
         try:
-            connection.execute(f"COPY (SELECT * FROM frame) TO '{target}' (FORMAT parquet, COMPRESSION {codec}{level})")
+            connection.execute(f"COPY (SELECT * FROM frame) TO '{target}' ({options})")
         finally:
             connection.unregister("frame")
 
@@ -74,10 +89,11 @@ def _fastparquet(threads: int) -> Write:
     # It knows no threads of its own, and no dates as objects.
     import fastparquet
 
-    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
         args = {"level": ZSTD_LEVEL} if codec == "zstd" else {}
         compression = {"_default": {"type": codec.upper(), "args": args}}
-        fastparquet.write(str(path), frame, compression=compression)
+        groups = {"row_group_offsets": rows} if rows else {}
+        fastparquet.write(str(path), frame, compression=compression, **groups)
 
     return write
 
@@ -128,8 +144,8 @@ def synced(writer: Writer) -> Writer:
     if writer.name == "numparq":
         return writer
 
-    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
-        writer.write(frame, path, codec)
+    def write(frame: pd.DataFrame, path: Path, codec: Codec, rows: int | None = None) -> None:
+        writer.write(frame, path, codec, rows)
         with path.open("rb") as file:
             os.fsync(file.fileno())
 

@@ -28,19 +28,19 @@ class Write:
         self.write = load_writer("numparq", THREADS).write
         self.folder = tempfile.TemporaryDirectory(prefix="written-", dir=default_folder())
         self.path = Path(self.folder.name, "frame.parquet")
-        self.write(self.frame.head(1_000), self.path, self.kind.codec)
+        self.write(self.frame.head(1_000), self.path, self.kind.codec, self.kind.row_group_size)
 
     def teardown(self, name):
         self.folder.cleanup()
 
     def time_write(self, name):
-        self.write(self.frame, self.path, self.kind.codec)
+        self.write(self.frame, self.path, self.kind.codec, self.kind.row_group_size)
 
     def peakmem_write(self, name):
-        self.write(self.frame, self.path, self.kind.codec)
+        self.write(self.frame, self.path, self.kind.codec, self.kind.row_group_size)
 
     def track_bytes_written(self, name):
-        self.write(self.frame, self.path, self.kind.codec)
+        self.write(self.frame, self.path, self.kind.codec, self.kind.row_group_size)
         return self.path.stat().st_size
 
     track_bytes_written.unit = "bytes"
