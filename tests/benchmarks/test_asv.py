@@ -11,6 +11,7 @@ import pytest
 from asv_benchmarks.workloads import WORKLOADS
 from support.benchmarks import SCALE, needs_numparq
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -23,7 +24,6 @@ def test_asv_discovers_the_benchmarks():
     assert int(done.stdout) == len(WORKLOADS)
 
 
-@pytest.mark.slow
 @needs_numparq
 @pytest.mark.parametrize("name", ["small", "wide-three"])
 def test_asv_classes_run(monkeypatch, settings, name):
@@ -43,7 +43,6 @@ def test_asv_classes_run(monkeypatch, settings, name):
     subprocess.run([sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", check=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lineitem-zstd"])
 def test_asv_write_classes_run(monkeypatch, settings, name):
     monkeypatch.setenv("NUMPARQ_BENCH_DATA", str(settings.folder))

@@ -25,6 +25,8 @@ from asv_benchmarks.partitions.frames import PARTITIONED  # noqa: E402
 from asv_benchmarks.partitions.timing import race_writers  # noqa: E402
 from asv_benchmarks.report import console  # noqa: E402
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
+
 SCALE = 0.005
 THREADS = 2
 PEERS = ("pyarrow", "polars", "duckdb")
@@ -44,7 +46,6 @@ def roomy(task):
 # --- batches ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", BATCHED)
 def test_batch_readers_yield_the_same_rows(folder, name):
     contenders, _ = batching.load_batch_readers(PEERS, THREADS)
@@ -65,7 +66,6 @@ def test_batch_memory_limits(folder):
     assert not BatchPeak(11, 10).within_limit
 
 
-@pytest.mark.slow
 def test_wrong_batches_are_reported(folder):
     task = roomy(BATCHED["points"].task(folder, SCALE))
     honest = batching.load_batch_reader("pyarrow", THREADS)
@@ -128,7 +128,6 @@ def test_peak_beyond_the_limit_fails_the_run(folder, monkeypatch, capsys):
     assert batch_modes.compare_batch_memory(console(), settings)
 
 
-@pytest.mark.slow
 def test_batches_from_the_command_line(folder, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--batches", "--scale", str(SCALE), "--data", str(folder), "--repeat", "1", "--json", str(out)]
@@ -144,7 +143,6 @@ def test_batches_from_the_command_line(folder, tmp_path, capsys):
 # --- partitions -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTITIONED)
 def test_partition_writers_write_the_frame(folder, name):
     kind = PARTITIONED[name]
@@ -176,7 +174,6 @@ def test_wrong_partitions_are_reported(folder):
     assert len(synced) == 100
 
 
-@pytest.mark.slow
 def test_partitions_from_the_command_line(folder, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--partitions", "--scale", str(SCALE), "--data", str(folder), "--repeat", "1", "--json", str(out)]
@@ -189,7 +186,6 @@ def test_partitions_from_the_command_line(folder, tmp_path, capsys):
         peers.main(["--partitions", "--memory"])
 
 
-@pytest.mark.slow
 @needs_proc
 def test_asv_classes_run(folder):
     code = """if True:

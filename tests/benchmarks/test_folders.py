@@ -15,6 +15,8 @@ from asv_benchmarks.queries.folders import FOLDER, ONE_PARTITION, in_any_file, w
 from asv_benchmarks.queries.queries import QUERIES  # noqa: E402
 from asv_benchmarks.queries.task import IoCounts, QueryOutcome  # noqa: E402
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
+
 SCALE = 0.01
 
 
@@ -98,7 +100,6 @@ def test_requests_goal(data):
     assert goal.judge(task, QueryOutcome({})) == goals.UNKNOWN
 
 
-@pytest.mark.slow
 def test_folder_query_from_the_command_line(data, folder, capsys, monkeypatch):
     monkeypatch.setattr(ObjectStore.__init__, "__defaults__", (0.001, 1e9))
     common = ["--scale", str(SCALE), "--data", str(data), "--repeat", "1", "--peers", "pyarrow"]

@@ -30,6 +30,8 @@ from asv_benchmarks.ratios import Best, best_peer  # noqa: E402
 from asv_benchmarks.report import console  # noqa: E402
 from asv_benchmarks.timing import Outcome  # noqa: E402
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
+
 SCALE = 0.001
 THREADS = 2
 PEERS = ("pyarrow", "polars", "duckdb")
@@ -68,7 +70,6 @@ def fast(task):
     return task if task.store is None else replace(task, store=ObjectStore(latency=0.0, bandwidth=1e12))
 
 
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", QUERIES)
 def test_query_readers_agree(folder, contenders, name):
     query = QUERIES[name]
@@ -88,7 +89,6 @@ def test_query_readers_agree(folder, contenders, name):
     assert all(len(outcome.times) == 1 for outcome in answers.outcomes.values() if not outcome.failure)
 
 
-@pytest.mark.quick_cases(1)
 @needs_filters
 @pytest.mark.parametrize("name", QUERIES)
 def test_numparq_agrees_with_a_peer(folder, name):
@@ -294,7 +294,6 @@ def test_object_store_requests(tmp_path):
     assert round_trips(store.requests) == 6
 
 
-@pytest.mark.slow
 def test_queries_from_the_command_line(folder, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out.json"
     monkeypatch.setattr(
@@ -343,7 +342,6 @@ def test_failing_numparq_fails_the_run(folder, monkeypatch, capsys):
     assert "duckdb: left out, not installed" in shown
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measured through Linux' /proc")
 def test_memory_of_one_query(folder, tmp_path, capsys):
     peak = measure("half", "pyarrow", folder, 0.01, THREADS)
@@ -356,9 +354,8 @@ def test_memory_of_one_query(folder, tmp_path, capsys):
     assert json.loads(out.read_text())["results"]["wide-three-20"].keys() == {"numparq", "pyarrow", "dataset"}
 
 
-@pytest.mark.slow
 @needs_filters
-@pytest.mark.parametrize("name", ["wide-three-20", "point", pytest.param("partition", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["wide-three-20", "point", "partition"])
 def test_asv_classes_run(folder, name):
     code = """if True:
         import inspect, sys

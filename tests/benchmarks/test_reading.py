@@ -19,10 +19,11 @@ from asv_benchmarks.workloads import WORKLOADS, DataFile, select_workloads
 from asv_benchmarks.writers import load_writer
 from support.benchmarks import NUMPARQ_READY, SCALE, THREADS, encodings, frame_of, made, needs_numparq
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
+
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_runs(settings, readers, name):
     path, columns = made(settings, name)
@@ -139,7 +140,6 @@ def test_unknown_names_are_refused():
         peers.main(["--peers", "nonsense"])
 
 
-@pytest.mark.slow
 def test_command_line_writes_json(tmp_path, capsys):
     out = tmp_path / "out.json"
     arguments = ["--only", "small", "--scale", str(SCALE), "--repeat", "1", "--peers", "pyarrow"]
@@ -186,7 +186,6 @@ def test_startup_of_a_failing_process(monkeypatch, tmp_path):
     assert outcomes["bad"].best is None
 
 
-@pytest.mark.slow
 @needs_numparq
 def test_memory_mode(settings, capsys):
     few = compare_reads.Settings(**{**vars(settings), "workloads": (WORKLOADS["wide-three"],), "peers": ("pyarrow",)})

@@ -15,8 +15,9 @@ from asv_benchmarks.write_timing import race_writers
 from asv_benchmarks.writers import Writer, load_writer, synced
 from support.benchmarks import SCALE, THREADS, encodings, frame_of, made, raced
 
+pytestmark = pytest.mark.slow  # of the benchmarks, not of numparq
 
-@pytest.mark.quick_cases(1)
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_frame_is_written(settings, writers, name):
     outcomes = raced(writers, settings, name)
@@ -62,7 +63,6 @@ def test_memory_of_one_write(settings):
     assert write_memory.measure_write("nonsense", kind, source, settings.folder, THREADS).failure
 
 
-@pytest.mark.slow
 def test_writing_from_the_command_line(settings, tmp_path, capsys):
     out = tmp_path / "out.json"
     common = ["--write", "--only", "numbers", "--scale", str(SCALE), "--peers", "pyarrow", "--data"]

@@ -89,6 +89,7 @@ def test_statistics_never_prune_matching_rows(name, data):
         assert all(expected), found
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.quick_cases(5)
 @EVERY_KIND
 def test_statistics_prune_some_containers(name):

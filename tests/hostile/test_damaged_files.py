@@ -73,6 +73,7 @@ def tasks_of(folder: Path, names: list[str], **how: int) -> list[dict]:
     return tasks
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
 def test_truncated_and_flipped_files(tmp_path, names):
@@ -87,6 +88,7 @@ def test_wrong_metadata(tmp_path, names):
     attack(tmp_path, tasks_of(tmp_path, names, seed=1, lies=12))
 
 
+@pytest.mark.slow
 def test_damaged_pandas_metadata_and_arrow_schema(tmp_path):
     wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=5, arrow=30)
     attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=5, pandas=100)])
@@ -199,6 +201,7 @@ def conformance_tasks(folder: Path, most: int, **how: int) -> list[dict]:
     return [{"name": path.name, "path": str(path), **how} for path in small]
 
 
+@pytest.mark.slow
 def test_damaged_conformance_files(tmp_path, parquet_testing):
     attack(tmp_path, conformance_tasks(parquet_testing, SMALL, cuts=2, seed=3, count=6))
 

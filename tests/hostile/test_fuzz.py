@@ -28,6 +28,7 @@ def run_target(target, folder, seed, count):
     assert len(report.outcomes) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_fuzz_cases(target, tmp_path):
@@ -80,6 +81,7 @@ def test_thrift_trees_round_trip():
         assert thrift.encode_struct(tree) == footer
 
 
+@pytest.mark.slow
 def test_cases_are_reproducible():
     for target in TARGETS:
         make = target_of(target).case

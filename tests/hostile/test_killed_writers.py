@@ -121,6 +121,7 @@ def test_killed_append(tmp_path):
             os.remove(name)
 
 
+@pytest.mark.slow
 def test_killed_write(tmp_path):
     path = tmp_path / "a.parquet"
     numparq.to_parquet(frame(0), path)

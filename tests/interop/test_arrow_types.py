@@ -56,6 +56,7 @@ def test_null_fixed_size_lists_of_nested_values(element):
     assert in_fork(read) == 0
 
 
+@pytest.mark.slow
 @forking
 def test_random_types():
     assert in_fork(lambda: check_reads(0, 30)) == 0

@@ -51,6 +51,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("fpp", "count", "with_ndv"),
     # Counts that fill the filter's size, so that the rate is near the requested one. In small filters the spread over

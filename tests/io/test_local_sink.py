@@ -311,6 +311,7 @@ def is_whole(data: bytes) -> bool:
     return data == b"old" or (len(data) == 8 * 300_000 and data == data[:1] * len(data))
 
 
+@pytest.mark.slow
 @POSIX
 def test_kill_leaves_old_or_new_file(tmp_path):
     path = tmp_path / "a"

@@ -359,6 +359,7 @@ def attempt(engine, case, chunk, request, places, seed) -> DecodeOutcome:
     return found
 
 
+@pytest.mark.quick_cases(1)
 @engines
 def test_cut_at_every_byte(engine):
     """Data pages end at any byte."""

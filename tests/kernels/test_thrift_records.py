@@ -234,6 +234,7 @@ def test_cut_at_every_byte(engine):
 
 
 @pytest.mark.quick_cases(1)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("times", [1, 4, 30])
 def test_flipped_bits(engine, times):
     rng = random.Random(times)

@@ -81,6 +81,7 @@ def without_sizes(lines: list[str]) -> list[str]:
     return [SIZES.sub(" bytes", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_readme_examples_with_fewer_rows(rides: None) -> None:
     pytest.importorskip("fsspec")
     num_python = len(blocks("python"))

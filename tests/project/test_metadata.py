@@ -46,6 +46,7 @@ def imported() -> set[str]:
     return found - set(sys.stdlib_module_names) - {"numparq", "pyspark_numparq"}
 
 
+@pytest.mark.slow
 def test_every_dependency_is_imported_and_every_import_declared():
     required = distributions(PROJECT["dependencies"])
     optional = set().union(*(distributions(PROJECT["optional-dependencies"][extra]) for extra in EXTRAS))

@@ -237,6 +237,7 @@ def random_file(rng: np.random.Generator, kind: str) -> bytes:
     return parts.data()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_vectorized_statistics_match_one_by_one(kind):
     rng = np.random.default_rng(5)

@@ -31,6 +31,7 @@ def test_random_filtered_reads(part):
         check_seed(seed, OWN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", ["polars", "duckdb"])
 def test_files_of_other_writers(writer):
     pytest.importorskip(writer)
@@ -38,6 +39,7 @@ def test_files_of_other_writers(writer):
         check_seed(seed, (writer,))
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(3))
 def test_weakened_statistics(part):
@@ -45,6 +47,7 @@ def test_weakened_statistics(part):
         check_seed(seed, OWN, forging=True)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("name", [*LEGAL, *BUGGY])
 def test_each_forgery(name):

@@ -68,6 +68,7 @@ def test_conformance_files_lose_nothing(parquet_testing) -> None:
     assert num_read >= 40
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("damage", ["body", "header", "dictionary", "schema"])
 def test_frame_with_losses_is_freed_at_once(damage: str) -> None:
     """The errors behind the losses do not keep it alive until the garbage collector runs."""
@@ -138,6 +139,7 @@ def test_unknown_page_type_loses_the_rest_of_the_chunk(leaf: str, version: str, 
         assert not frame.size
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_other_backends(backend: str) -> None:
     data = written_file()

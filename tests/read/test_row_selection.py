@@ -112,6 +112,7 @@ def test_dictionary_fallback():
         assert_selection(data, rng, **options)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -129,6 +130,7 @@ def test_pyarrow_files(codec, version, dictionary):
     assert_selection(data, np.random.default_rng(8), repetitions=2, dtype_backend="numpy_nullable")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_pyarrow_encodings(version):
@@ -156,6 +158,7 @@ def test_files_without_offset_indexes():
     assert_selection(data, np.random.default_rng(10))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("statistics", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
@@ -199,6 +202,7 @@ def test_required_columns():
         assert_selection(data, np.random.default_rng(11), dtype_backend="numpy_nullable")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])

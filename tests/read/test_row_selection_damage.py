@@ -285,6 +285,7 @@ def by_headers(data):
     return change
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("make", [data_page, data_page_v2_of], ids=["v1", "v2"])
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("located", [False, True])

@@ -159,6 +159,7 @@ def test_huge_chunk_is_split_between_threads(monkeypatch, column, nulls):
 
 
 @pytest.mark.quick_cases(1)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("compression", ["none", "zstd"])
 def test_chunks_larger_than_a_window(tmp_path, compression):
     """Windows have their real size, as in reads of large files."""
@@ -256,6 +257,7 @@ def test_chunk_metadata_is_parsed_once(data, monkeypatch):
     assert len(reads) == len(set(reads)) == len(groups) * len(columns)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(2)
 def test_many_files_opened_by_many_threads(data, expected):
     """Schemas, metadata and selections are read concurrently."""

@@ -123,6 +123,7 @@ def test_writers_are_neither_copied_nor_pickled(tmp_path: Path, kind: str):
     writer.abort()
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", ["file", "dataset", "task"])

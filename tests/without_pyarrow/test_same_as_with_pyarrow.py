@@ -99,6 +99,7 @@ def answers(tmp_path_factory):
     return folder, json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_frames_match_those_with_pyarrow(answers):
     folder, got = answers
     wrong = {}

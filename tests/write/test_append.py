@@ -125,6 +125,7 @@ for number in range(first, first + 5):
 """
 
 
+@pytest.mark.slow
 def test_concurrent_appends_lose_nothing(tmp_path: Path):
     path = str(tmp_path / "a.parquet")
     numparq.to_parquet(pd.DataFrame({"a": np.full(10, -1)}), path, index=False)

@@ -113,6 +113,7 @@ def test_attrs_round_trip(attrs):
     assert write_and_read(frame).attrs == attrs
 
 
+@pytest.mark.quick_cases(95)
 @pytest.mark.parametrize("name", [*COLUMNS, *LABELS])
 def test_pyarrow_reads_the_same_shape(name):
     if name in COLUMNS:

@@ -143,6 +143,7 @@ def test_fixed_length_values():
 
 
 @pytest.mark.quick_cases(1)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"row_range": (70_000, 70_010)}], ids=str)
 def test_windows_and_large_strings(options):
     """Several windows of the file; strings larger than a batch before a page."""

@@ -105,6 +105,7 @@ def test_killed_write_is_atomic(tmp_path, kind, finish):
     assert step > 10
 
 
+@pytest.mark.slow
 def test_killed_recovery_can_be_repeated(tmp_path):
     step, killed = 0, True
     while killed:

@@ -100,7 +100,8 @@ def _has_files(folder: Path) -> bool:
     return any(path.suffix == ".parquet" or path.name.startswith("_numparq") for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [2, 40])
 def test_killed_replacements_leave_one_whole_write(tmp_path, times):
     rng = random.Random(times)
     process = start(REPLACE, tmp_path, 0)

@@ -226,6 +226,7 @@ def test_unsampled_file_with_other_columns_raises(tmp_path, odd, word):
         assert read_splits(split_table(tmp_path, plan_files=100, schema=schema))["a"].tolist() == [1] * 130
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize(

@@ -197,6 +197,7 @@ def read_in_other_process(reader, splits, tmp_path):
     return (*pickle.loads(response.read_bytes()), done.stdout.strip())
 
 
+@pytest.mark.slow
 def test_other_process_reads_same_rows(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     days = RuntimeFilter("id", low=100, high=3500)

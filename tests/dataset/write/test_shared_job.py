@@ -156,6 +156,7 @@ def worker(job: SharedJob, task: int, queue: multiprocessing.Queue) -> None:
     queue.put(writer.message)
 
 
+@pytest.mark.slow
 def test_tasks_in_other_processes(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     context = multiprocessing.get_context("spawn")

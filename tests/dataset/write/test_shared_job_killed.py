@@ -150,6 +150,7 @@ def test_killed_commit_is_finished_by_another_process(tmp_path, outlives, stride
     assert step > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["commit", "abort"])
 def test_killed_tasks_are_retried(tmp_path, ends):
     fill(tmp_path)

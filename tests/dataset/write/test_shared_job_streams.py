@@ -140,6 +140,7 @@ def test_damaged_mark_is_an_error(location):
 # --- killed processes -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.skipif(os.name != "posix", reason="uses POSIX signals and locks")
 @pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

@@ -38,6 +38,7 @@ def test_importing_the_kernels_imports_nothing_else(warm):
     assert warm.run(program)[0] == "[]"
 
 
+@pytest.mark.slow
 def test_two_processes_start_on_an_empty_cache(project):
     both = [project.start(), project.start()]
     outputs = [finish(process) for process in both]
@@ -112,6 +113,7 @@ def test_code_writable_by_others_is_not_loaded(warm):
     assert "other users can write" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])
 def test_dispatcher_gives_equal_results(project, settings):
@@ -139,6 +141,7 @@ load.load_object = refuse
 """
 
 
+@pytest.mark.slow
 def test_dispatcher_replaces_objects_that_cannot_be_loaded(warm):
     output, errors = warm.run(BROKEN_LOADER + RUN)
     assert output == "8 30 -7 dispatcher True False"
@@ -195,11 +198,13 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), kernels.same(4))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forks_while_another_thread_loads(warm):
     assert warm.run(FORKS)[0] == "{0}"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fork_while_another_thread_compiles(project):
     assert project.run(FORK_AT_FIRST_USE)[0] == "3 4"
@@ -226,11 +231,13 @@ def test_concurrent_first_use(warm):
     assert warm.run(THREADS)[0] == "True"
 
 
+@pytest.mark.slow
 def test_parallel_build(project):
     assert project.run(NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object True False"
     assert project.run(NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object False False"
 
 
+@pytest.mark.slow
 def test_failed_build_workers_fall_back_to_local_compilation(project):
     broken = "import numparq.kernels.compile.parallel_build as workers\nworkers._PROGRAM = 'print(1)'\n"
     assert project.run(broken + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object True False"
@@ -241,11 +248,13 @@ def test_failed_build_workers_fall_back_to_local_compilation(project):
     assert project.run(nowhere + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 3 -7 object True False"
 
 
+@pytest.mark.slow
 def test_warmup_fills_the_cache(project):
     assert project.run("from numparq.kernels import warmup; print(warmup())")[0] == "object"
     assert project.run()[0] == "8 30 -7 object False False"
 
 
+@pytest.mark.slow
 def test_package_in_a_zip_file(project):
     shutil.make_archive(str(project.root / "package"), "zip", project.root, "numparq")
     shutil.rmtree(project.root / "numparq")

@@ -69,6 +69,7 @@ def content(project):
     return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in project.place.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("prelude", ["", LOCKLESS], ids=["locks", "no locks"])
 def test_many_processes_start_on_an_empty_cache(project, prelude):
@@ -94,6 +95,7 @@ def test_read_only_cache_is_loaded(warm):
     assert content(warm) == before
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("exists", [False, True])
 def test_read_only_cache_without_the_entry(project, exists):
@@ -111,6 +113,7 @@ def test_read_only_cache_without_the_entry(project, exists):
     assert not exists or content(project) == before
 
 
+@pytest.mark.slow
 def test_full_disk(project):
     full = READ_ONLY.replace("EROFS", "ENOSPC").replace('"tempfile.mkstemp"', '"none"').replace('"open", ', "")
     output, errors = project.run(full + RUN)
@@ -126,6 +129,7 @@ def test_objects_built_by_root_are_loaded_by_others(warm):
     assert warm.run(other + READ_ONLY + RUN) == (LOADED, "")
 
 
+@pytest.mark.slow
 def test_preload_loads_cached_groups_and_the_reading_group(project):
     assert project.run(PRELOAD) == ("['reading'] True", "")
     assert project.run(PRELOAD) == ("['reading'] False", "")
@@ -138,6 +142,7 @@ def test_preload_without_objects(project, mode):
     assert project.run(PRELOAD, NUMPARQ_KERNELS=mode)[0].startswith("['reading'] ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_processes_inherit_preloaded_kernels(warm):
     assert warm.run(FORKED) == ("[1, 2, 3]", "")

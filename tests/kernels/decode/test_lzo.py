@@ -43,6 +43,7 @@ def test_oracle_agrees_with_lzallright(engine):
         assert lzo.decompress(packed, len(data)) == data == decompress(engine, packed, len(data), number)
 
 
+@pytest.mark.quick_cases(1)
 def test_blocks_of_random_instructions(engine):
     rng = np.random.default_rng(1)
     for number in range(engine.size(300)):
@@ -96,6 +97,7 @@ def test_cut_at_every_byte(engine):
             assert decompress(engine, stream + more, 2 * len(data), number) == BAD_COMPRESSED_DATA
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(1)
 def test_damaged_bytes(engine):
     rng = np.random.default_rng(5)

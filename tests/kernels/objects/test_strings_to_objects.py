@@ -120,6 +120,7 @@ def test_offsets_outside_the_data(mode, offsets):
             make(np.array(offsets), np.zeros(8, np.uint8), None, None)
 
 
+@pytest.mark.quick_cases(1)
 def test_reference_counts(mode):
     class Missing:
         gone = 0

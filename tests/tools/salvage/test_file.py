@@ -225,6 +225,7 @@ def with_checkpoints(groups, every):
     return data, footer_ends
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("every", [1, 2])
 def test_truncated_near_checkpoints(tmp_path, every):
     """Row groups after the last checkpoint are found by their pages; its footer has the columns."""
@@ -411,6 +412,7 @@ def test_missing_magic_number_is_restored(tmp_path):
     assert report.lost == []
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(3))
 def test_flipped_bytes_never_change_rows(tmp_path, part):
     """With checksums, saved rows equal the written ones or are missing."""

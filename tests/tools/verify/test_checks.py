@@ -387,6 +387,7 @@ def test_encrypted_files(parquet_testing):
 # --- hostile files ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(4))
 def test_flipped_bytes_are_reported(part):
     """Any damage gives a list of deviations; damage in checksummed pages is always found."""
