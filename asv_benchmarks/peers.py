@@ -23,6 +23,7 @@ from asv_benchmarks.queries import compare as query_modes
 from asv_benchmarks.queries.queries import QUERIES
 from asv_benchmarks.readers import PEERS, limit_threads, peers_named
 from asv_benchmarks.spark import compare as spark_modes
+from asv_benchmarks.spark import first_query
 from asv_benchmarks.spark.queries import QUERIES as SPARK_QUERIES
 from asv_benchmarks.workloads import WORKLOADS, select_workloads
 
@@ -45,7 +46,7 @@ WRITING = {"times": compare_writes.compare_writing, "memory": compare_writes.com
 QUERYING = {"times": query_modes.compare_queries, "memory": query_modes.compare_query_memory}
 BATCHING = {"times": batch_modes.compare_batches, "memory": batch_modes.compare_batch_memory}
 PARTITIONING = {"times": partition_modes.compare_partitioned}
-ON_SPARK = {"times": spark_modes.compare_on_spark}
+ON_SPARK = {"times": spark_modes.compare_on_spark, "startup": first_query.compare_first_queries}
 
 SUBJECTS = {
     "read": Subject("workloads", WORKLOADS, READING),
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="mode",
         action="store_const",
         const="startup",
-        help="wall time of fresh processes, with a warm and an empty kernel cache",
+        help="wall time of fresh processes, with a warm and an empty kernel cache; with --spark, first queries",
     )
     which.add_argument("--list", dest="mode", action="store_const", const="list", help="print the workloads' names")
     subject = parser.add_mutually_exclusive_group()
@@ -109,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="subject",
         action="store_const",
         const="spark",
-        help="reading on Spark, beside Spark's own reader: times, goals (wants Java 17)",
+        help="reading and writing on Spark, beside Spark itself: times, goals, or --startup (wants Java 17)",
     )
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")

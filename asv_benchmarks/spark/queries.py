@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -128,6 +129,60 @@ def summed_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
     return _sums(spark.read.parquet(path).select(*SUMMED))
 
 
+# --- rows counted -----------------------------------------------------------------------------------------------------
+
+
+def _row_count(count: int) -> pd.DataFrame:
+    return pd.DataFrame({"rows": [count]})
+
+
+def counted_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Count the rows of a DataFrame of `numparq.spark.read`."""
+    return _row_count(numparq.spark.read(spark, path).count())
+
+
+def counted_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Count the rows of Spark's reader."""
+    return _row_count(spark.read.parquet(path).count())
+
+
+def counted_by_source(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Count the rows of the data source without columns."""
+    return _row_count(spark.read.format("numparq").option("columns", "").load(path).count())
+
+
+def counted_in_sql_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Count in SQL, over a view of rows without columns."""
+    numparq.spark.read(spark, path, []).createOrReplaceTempView("counted")
+    return _row_count(spark.sql("select count(*) from counted").first()[0])
+
+
+def counted_in_sql_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Count in SQL, over a view of Spark's reader."""
+    spark.read.parquet(path).createOrReplaceTempView("counted")
+    return _row_count(spark.sql("select count(*) from counted").first()[0])
+
+
+# --- rows written -----------------------------------------------------------------------------------------------------
+
+
+def _written(write: Callable[[Any, str], None], spark: Any, path: str) -> pd.DataFrame:
+    """Write the rows of Spark's reader to a new folder, and count what is there by its footers."""
+    with TemporaryDirectory() as folder:
+        write(spark.read.parquet(path), f"{folder}/written")
+        return _row_count(numparq.Dataset(f"{folder}/written").num_rows)
+
+
+def written_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Write by the data source."""
+    return _written(lambda rows, folder: rows.write.format("numparq").mode("append").save(folder), spark, path)
+
+
+def written_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    """Write by Spark's writer."""
+    return _written(lambda rows, folder: rows.write.parquet(folder), spark, path)
+
+
 # --- look-ups ---------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +232,21 @@ QUERIES: dict[str, SparkQuery] = {
         ),
         SparkQuery(
             "sums", TRIPS, {"numparq": summed_by_numparq, "native": summed_natively}, (Faster(1.0, ("native",)),)
+        ),
+        SparkQuery(
+            "count",
+            TRIPS,
+            {"numparq": counted_by_numparq, "native": counted_natively, "data source": counted_by_source},
+            (Faster(1.0, ("native",)),),
+        ),
+        SparkQuery(
+            "count-sql",
+            TRIPS,
+            {"numparq": counted_in_sql_by_numparq, "native": counted_in_sql_natively},
+            (Faster(1.0, ("native",)),),
+        ),
+        SparkQuery(
+            "write", TRIPS, {"numparq": written_by_numparq, "native": written_natively}, (Faster(1.0, ("native",)),)
         ),
         _look_up("look-up", "id"),
         _look_up("look-up-bloom", "key"),

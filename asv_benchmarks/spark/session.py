@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SETTINGS = {
     "spark.driver.memory": "3g",
@@ -20,7 +23,7 @@ SETTINGS = {
 
 @contextmanager
 def session(threads: int) -> Iterator[Any]:
-    """Start Spark, and stop it in the end.
+    """Start Spark as `numparq.spark.configure` has it, and stop it in the end.
 
     Parameters
     ----------
@@ -31,16 +34,30 @@ def session(threads: int) -> Iterator[Any]:
     ------
     pyspark.sql.SparkSession
     """
-    from pyspark.sql import SparkSession
-
     import numparq
 
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("numparq's benchmarks")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = numparq.spark.configure(builder).getOrCreate()
+    spark = numparq.spark.configure(_builder(threads)).getOrCreate()
     numparq.spark.register(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def plain_session(threads: int) -> Iterator[Any]:
+    """Start Spark with its own settings; as `session` otherwise."""
+    spark = _builder(threads).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _builder(threads: int) -> SparkSession.Builder:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("numparq's benchmarks")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder

@@ -29,6 +29,9 @@ def test_spark_queries_agree(tmp_path):
     assert {name: sorted(ways) for name, ways in results.items()} == {
         "aggregate": ["large batches", "native", "numparq"],
         "sums": ["native", "numparq"],
+        "count": ["data source", "native", "numparq"],
+        "count-sql": ["native", "numparq"],
+        "write": ["native", "numparq"],
         "look-up": ["native", "numparq"],
         "look-up-bloom": ["native", "numparq"],
     }
