@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -13,7 +13,10 @@ import numparq
 from asv_benchmarks.queries.goals import Faster
 from asv_benchmarks.spark.folders import KEYED, TRIPS, Spread, key_of
 
-Way = Callable[[Any, str, int], pd.DataFrame]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Way = Callable[["SparkSession", str, int], pd.DataFrame]
 """``way(spark, path, num_rows)`` gives the answer, on the driver."""
 
 LARGE_BATCHES = 200_000  # rows: Spark's own default, 10,000, costs it most of the time where columns are few
@@ -79,12 +82,12 @@ def _final(parts: Any) -> pd.DataFrame:
     ).toPandas()
 
 
-def aggregated_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def aggregated_by_numparq(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Aggregate splits in the workers."""
     return _final(numparq.spark.map_pandas(spark, path, _partial(), PARTIAL))
 
 
-def aggregated_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def aggregated_natively(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Aggregate with Spark's reader and mapInPandas."""
     partial = _partial()
 
@@ -98,7 +101,7 @@ def aggregated_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
 def with_large_batches(way: Way) -> Way:
     """Return the way with larger batches from Spark."""
 
-    def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    def done(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
         name = "spark.sql.execution.arrow.maxRecordsPerBatch"
         before = spark.conf.get(name)
         spark.conf.set(name, LARGE_BATCHES)
@@ -119,12 +122,12 @@ def _sums(table: Any) -> pd.DataFrame:
     return table.selectExpr(*(f"round(sum({name}), 3)" for name in SUMMED)).toPandas()
 
 
-def summed_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def summed_by_numparq(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Sum over the data source."""
     return _sums(numparq.spark.read(spark, path, columns=SUMMED))
 
 
-def summed_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def summed_natively(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Sum over Spark's reader."""
     return _sums(spark.read.parquet(path).select(*SUMMED))
 
@@ -136,28 +139,28 @@ def _row_count(count: int) -> pd.DataFrame:
     return pd.DataFrame({"rows": [count]})
 
 
-def counted_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def counted_by_numparq(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Count the rows of a DataFrame of `numparq.spark.read`."""
     return _row_count(numparq.spark.read(spark, path).count())
 
 
-def counted_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def counted_natively(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Count the rows of Spark's reader."""
     return _row_count(spark.read.parquet(path).count())
 
 
-def counted_by_source(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def counted_by_source(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Count the rows of the data source without columns."""
     return _row_count(spark.read.format("numparq").option("columns", "").load(path).count())
 
 
-def counted_in_sql_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def counted_in_sql_by_numparq(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Count in SQL, over a view of rows without columns."""
     numparq.spark.read(spark, path, []).createOrReplaceTempView("counted")
     return _row_count(spark.sql("select count(*) from counted").first()[0])
 
 
-def counted_in_sql_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def counted_in_sql_natively(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Count in SQL, over a view of Spark's reader."""
     spark.read.parquet(path).createOrReplaceTempView("counted")
     return _row_count(spark.sql("select count(*) from counted").first()[0])
@@ -166,19 +169,19 @@ def counted_in_sql_natively(spark: Any, path: str, num_rows: int) -> pd.DataFram
 # --- rows written -----------------------------------------------------------------------------------------------------
 
 
-def _written(write: Callable[[Any, str], None], spark: Any, path: str) -> pd.DataFrame:
+def _written(write: Callable[[Any, str], None], spark: SparkSession, path: str) -> pd.DataFrame:
     """Write the rows of Spark's reader to a new folder, and count what is there by its footers."""
     with TemporaryDirectory() as folder:
         write(spark.read.parquet(path), f"{folder}/written")
         return _row_count(numparq.Dataset(f"{folder}/written").num_rows)
 
 
-def written_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def written_by_numparq(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Write by the data source."""
     return _written(lambda rows, folder: rows.write.format("numparq").mode("append").save(folder), spark, path)
 
 
-def written_natively(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+def written_natively(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
     """Write by Spark's writer."""
     return _written(lambda rows, folder: rows.write.parquet(folder), spark, path)
 
@@ -197,7 +200,7 @@ def _wanted(column: str, num_rows: int) -> int:
 def looked_up_by_numparq(column: str) -> Way:
     """Return a look-up through the data source."""
 
-    def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    def done(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
         return numparq.spark.read(spark, path, filters=numparq.col(column) == _wanted(column, num_rows)).toPandas()
 
     return done
@@ -206,7 +209,7 @@ def looked_up_by_numparq(column: str) -> Way:
 def looked_up_natively(column: str) -> Way:
     """Return a look-up through Spark's reader, which uses statistics, page indexes and Bloom filters too."""
 
-    def done(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
+    def done(spark: SparkSession, path: str, num_rows: int) -> pd.DataFrame:
         return spark.read.parquet(path).where(f"{column} = {_wanted(column, num_rows)}").toPandas()
 
     return done
