@@ -32,7 +32,7 @@ def sink(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     finally:
         spark.conf.unset(COMPACT)
     assert sorted(path.name for path in (root / "out/_spark_metadata").glob("*.compact")) == ["1.compact", "3.compact"]
-    numparq.to_parquet(pd.DataFrame({"a": [-1]}), root / "out/p=x y0/orphan.parquet")
+    numparq.to_parquet(pd.DataFrame({"a": [-1]}), root / "out/p=x y0/orphan.parquet", table_format="parquet")
     return root / "out"
 
 
