@@ -211,15 +211,24 @@ class WrittenRowGroups:
     def write_page_indexes(self, sink: Sink) -> None:
         """Write column indexes and offset indexes of one row group after the other, and note where they are."""
         column_indexes, offset_indexes = iter(self._column_indexes), iter(self._offset_indexes)
-        column_places, offset_places = [], []
+        column_places: list[tuple[int, int]] = []
+        offset_places: list[tuple[int, int]] = []
+        parts: list[memoryview] = []
+        position = sink.position
         for first in range(0, len(self._has_offset_index), max(self._num_leaves, 1)):
             group = slice(first, first + self._num_leaves)
-            column_places += [
-                _write(sink, next(column_indexes) if has else None) for has in self._has_column_index[group]
-            ]
-            offset_places += [
-                _write(sink, next(offset_indexes) if has else None) for has in self._has_offset_index[group]
-            ]
+            for structs, places, flags in (
+                (column_indexes, column_places, self._has_column_index),
+                (offset_indexes, offset_places, self._has_offset_index),
+            ):
+                for has in flags[group]:
+                    if not has:
+                        places.append((ABSENT, ABSENT))
+                        continue
+                    parts.append(next(structs))
+                    places.append((position, len(parts[-1])))
+                    position += len(parts[-1])
+        sink.write(b"".join(parts))
         self._set_locations("column_index_offset", column_places)
         self._set_locations("offset_index_offset", offset_places)
         self._column_indexes, self._offset_indexes = [], []

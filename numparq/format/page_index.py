@@ -79,14 +79,14 @@ def offset_index_template() -> StructTemplate:
     return StructTemplate("OffsetIndex", ("page_locations", "unencoded_byte_array_data_bytes"))
 
 
-def add_offset_index(records: StructRecords, locations: Sequence[int], byte_counts: np.ndarray | None) -> None:
+def add_offset_index(records: StructRecords, locations: Sequence[int], byte_counts: Sequence[int] | None) -> None:
     """Add an OffsetIndex.
 
     `locations` has offset, size in bytes (header included) and first row of each data page, one page after another.
     """
     records.words += (len(records.items), len(locations) // 3)
     records.items += locations
-    records.words += _list_words(None if byte_counts is None else byte_counts.tolist(), records.items)
+    records.words += _list_words(byte_counts, records.items)
 
 
 class ColumnIndexWriter:

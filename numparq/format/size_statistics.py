@@ -25,13 +25,13 @@ class PageSizeStatistics:
     ----------
     definition_histograms, repetition_histograms : int64, (num_pages, max level + 1), or None
         Level histograms. None for definition levels up to 1 (the null count suffices) and maximum repetition level 0.
-    byte_array_bytes : int64, (num_pages,), or None
+    byte_array_bytes : list of int, or None
         Bytes of BYTE_ARRAY values, without nulls and lengths.
     """
 
     definition_histograms: np.ndarray | None = None
     repetition_histograms: np.ndarray | None = None
-    byte_array_bytes: np.ndarray | None = None
+    byte_array_bytes: list[int] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -63,9 +63,10 @@ def compute_page_sizes(
         if leaf.max_repetition_level > 0 and repetition is not None:
             found.repetition_histograms = _histograms(repetition, level_bounds, leaf.max_repetition_level + 1)
     if leaf.physical == BYTE_ARRAY and starts is not None and ends is not None:
-        found.byte_array_bytes = np.empty(len(bounds) - 1, np.int64)
+        sums = np.empty(len(bounds) - 1, np.int64)
         coded = (_EMPTY4, 0) if codes is None else (codes, len(starts))
-        statistics_kernels.sum_bytes_by_page(starts, ends, *coded, bounds, len(bounds) - 1, found.byte_array_bytes)
+        statistics_kernels.sum_bytes_by_page(starts, ends, *coded, bounds, len(sums), sums)
+        found.byte_array_bytes = sums.tolist()
     return found
 
 
@@ -85,7 +86,7 @@ def size_words(sizes: PageSizeStatistics, first: int, last: int, items: list[int
     if sizes.is_empty:
         return NO_SIZES
     counts = sizes.byte_array_bytes
-    words = [ABSENT if counts is None else int(counts[first:last].sum())]
+    words = [ABSENT if counts is None else sum(counts[first:last])]
     for histograms in (sizes.repetition_histograms, sizes.definition_histograms):
         if histograms is None:
             words += (ABSENT, 0)

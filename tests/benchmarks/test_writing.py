@@ -33,8 +33,8 @@ def test_every_frame_is_written(settings, writers, name):
 def test_wrong_written_file_is_reported(settings):
     honest = load_writer("pyarrow", THREADS)
     wrong = lambda frame: frame.assign(id=frame["id"] + 1)  # noqa: E731
-    wrong_writer = Writer("numparq", "0", lambda frame, path, codec: honest.write(wrong(frame), path, codec))
-    short = Writer("short", "0", lambda frame, path, codec: honest.write(frame.head(3), path, codec))
+    wrong_writer = Writer("numparq", "0", lambda frame, *others: honest.write(wrong(frame), *others))
+    short = Writer("short", "0", lambda frame, *others: honest.write(frame.head(3), *others))
     kind = FrameToWrite("small", WORKLOADS["small"].file)
     frame = kind.load(made(settings, "small")[0])
     outcomes = race_writers([wrong_writer, short], kind, frame, settings.folder, repeat=1, min_seconds=0.0)

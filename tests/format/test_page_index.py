@@ -35,7 +35,7 @@ from support.written_statistics import column_index, offset_index, read_back, si
 
 
 def test_column_index():
-    sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
+    sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), [3, 0, 9])
     found = column_index(float_bounds("type", [1.0, NAN], [], [2.0]), [0, 5, 1], sizes)
     assert found == {
         "null_pages": [False, True, False],
@@ -55,7 +55,7 @@ def test_column_index():
 
 
 def test_offset_index():
-    found = offset_index([(4, 86, 0), (90, 20, 7)], np.array([3, 4]))
+    found = offset_index([(4, 86, 0), (90, 20, 7)], [3, 4])
     assert found == {
         "page_locations": [
             {"offset": 4, "compressed_page_size": 86, "first_row_index": 0},

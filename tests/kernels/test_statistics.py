@@ -232,7 +232,7 @@ def test_page_sizes_and_level_histograms(engine):
         leaf, bounds, levels, definition=definition, repetition=repetition, **places
     )
     pairs = list(pairwise(bounds))
-    assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
+    assert sizes.byte_array_bytes == [len(b"".join(values[start:stop])) for start, stop in pairs]
     for found, stored_levels, most in (
         (sizes.definition_histograms, definition, 3),
         (sizes.repetition_histograms, repetition, 2),
@@ -242,7 +242,7 @@ def test_page_sizes_and_level_histograms(engine):
     codes = rng.integers(0, len(values), len(values)).astype("i4")
     sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
     assert sizes.definition_histograms is sizes.repetition_histograms is None
-    assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
+    assert sizes.byte_array_bytes == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
 
 
 def test_redundant_size_statistics_are_omitted():
@@ -287,9 +287,7 @@ def test_any_page_sizes_and_histograms(values, levels, data):
                 found = size_statistics.compute_page_sizes(
                     about, bounds, at, definition=np.array(levels, np.uint8), **places, **extra
                 )
-                assert found.byte_array_bytes.tolist() == [
-                    len(b"".join(whole[a:b])) for a, b in pairwise(bounds.tolist())
-                ]
+                assert found.byte_array_bytes == [len(b"".join(whole[a:b])) for a, b in pairwise(bounds.tolist())]
                 counted = [levels[a:b] for a, b in pairwise(at.tolist())]
                 assert found.definition_histograms.tolist() == [
                     [page.count(level) for level in range(4)] for page in counted

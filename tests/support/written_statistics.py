@@ -68,7 +68,7 @@ def column_index(
     return read_back("ColumnIndex", next(records.encode()))
 
 
-def offset_index(locations: list[tuple[int, int, int]], byte_counts: np.ndarray | None = None) -> dict[str, Any]:
+def offset_index(locations: list[tuple[int, int, int]], byte_counts: list[int] | None = None) -> dict[str, Any]:
     """Return the OffsetIndex of pages with offset, size and first row."""
     records = StructRecords(offset_index_template())
     add_offset_index(records, [word for page in locations for word in page], byte_counts)
