@@ -238,6 +238,8 @@ def can_encode(encoding: int, physical: int) -> bool:
 def _num_bytes(values: DenseValues, first: int, last: int) -> int:
     assert values.starts is not None
     assert values.ends is not None
+    if first == last:
+        return 0
     return int((values.ends[first:last] - values.starts[first:last]).sum())
 
 

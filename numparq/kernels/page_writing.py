@@ -35,10 +35,10 @@ BINARY_VALUES, BIT_VALUES = 0, -1
 def table_bits(room):
     """Return log2 of a hash table's size for `room` entries: a crowded table costs more than a large one."""
     most = 18
-    while (np.int64(1) << most) < 2 * room:
+    while (1 << most) < 2 * room:
         most += 1
     bits = 4
-    while bits < most and (np.int64(1) << bits) < 8 * room:
+    while bits < most and (1 << bits) < 8 * room:
         bits += 1
     return bits
 
@@ -46,7 +46,7 @@ def table_bits(room):
 @helper
 def clear_table(table, bits):
     """Set the ``1 << bits`` slots of a hash table to 0."""
-    for slot in range(np.int64(1) << bits):
+    for slot in range(1 << bits):
         table[slot] = 0
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,54 +41,57 @@ class Dictionaries:
     counts: list[int]
 
 
-def build_dictionaries(values: DenseValues, bounds: np.ndarray, page_size: int) -> Dictionaries:
-    """Index the values of each chunk: bounds[c] to bounds[c + 1] (exclusive), entries of at most `page_size` bytes."""
-    codes, counts = np.empty(values.count, np.int32), np.empty(len(bounds) - 1, np.int64)
-    index = _index_fixed if values.starts is None else _index_binary
-    entries = index(values, bounds, page_size, codes, counts)
-    ends = np.cumsum(np.maximum(counts, 0))
-    return Dictionaries(codes, entries, [0, *ends[:-1].tolist()], counts.tolist())
+def build_dictionaries(values: DenseValues, bounds: np.ndarray, sizes: Sequence[int], page_size: int) -> Dictionaries:
+    """Index the values of each chunk: bounds[c] to bounds[c + 1] (exclusive), sizes[c] of them.
+
+    The entries of a chunk take at most `page_size` bytes.
+    """
+    limit = page_size // (values.width or 4)
+    rooms = [max(min(size, limit), 1) for size in sizes]
+    codes, counts = np.empty(values.count, np.int32), np.empty(len(sizes), np.int64)
+    table = np.empty(1 << table_bits(max(rooms)), np.int32)  # type: ignore[no-untyped-call]
+    outputs = _Outputs(bounds, page_size, rooms, table, codes, counts)
+    entries = (_index_fixed if values.starts is None else _index_binary)(values, outputs)
+    found = counts.tolist()
+    firsts = [0, *accumulate(max(count, 0) for count in found)]
+    return Dictionaries(codes, entries(firsts[-1]), firsts[:-1], found)
 
 
 _PROBE = (PROBE_COUNT, int(PROBE_COUNT * MAX_NEW_SHARE))
 
 
-def _rooms(bounds: np.ndarray, limit: int) -> tuple[int, int]:
-    """Return the most entries of a chunk, and of all, given those that fit in a page."""
-    rooms = np.maximum(np.minimum(np.diff(bounds), limit), 1)
-    return int(rooms.max()), int(rooms.sum())
+class _Outputs(NamedTuple):
+    """Chunks to index, the most entries of each, and what the kernels write to."""
+
+    bounds: np.ndarray
+    page_size: int
+    rooms: list[int]
+    table: np.ndarray
+    codes: np.ndarray
+    counts: np.ndarray
 
 
-def _hash_table(room: int) -> np.ndarray:
-    """Return a hash table for chunks of at most `room` entries."""
-    return np.empty(1 << table_bits(room), np.int32)  # type: ignore[no-untyped-call]
-
-
-def _index_fixed(
-    values: DenseValues, bounds: np.ndarray, page_size: int, codes: np.ndarray, counts: np.ndarray
-) -> DenseValues:
-    room, total = _rooms(bounds, page_size // values.width)
-    table = _hash_table(room)
-    entries = np.empty(total * values.width // values.data.itemsize, values.data.dtype)
+def _index_fixed(values: DenseValues, out: _Outputs) -> Callable[[int], DenseValues]:
+    """Index values of fixed size; return a function from the number of all entries to these."""
+    items = values.width // values.data.itemsize
+    entries = np.empty(sum(out.rooms) * items, values.data.dtype)
+    chunks = (out.bounds, len(out.rooms), out.page_size, out.table)
     writing_kernels.index_fixed_chunks(
-        values.raw, values.width, bounds, len(counts), page_size, table, *_PROBE, entries.view("u1"), codes, counts
+        values.raw, values.width, *chunks, *_PROBE, entries.view("u1"), out.codes, out.counts
     )
-    found = int(np.maximum(counts, 0).sum())
-    used = found * values.width // values.data.itemsize
-    return DenseValues(values.physical, values.width, found, entries[:used].copy())
+    return lambda count: DenseValues(values.physical, values.width, count, entries[: count * items].copy())
 
 
-def _index_binary(
-    values: DenseValues, bounds: np.ndarray, page_size: int, codes: np.ndarray, counts: np.ndarray
-) -> DenseValues:
-    assert values.starts is not None
-    assert values.ends is not None
-    room, total = _rooms(bounds, page_size // 4)
-    firsts, known = np.empty(total, np.int32), np.empty(ENTRY_FIELDS * room, np.int64)
-    table = _hash_table(room)
-    places = (values.data, len(values.data), values.starts, values.ends)
+def _index_binary(values: DenseValues, out: _Outputs) -> Callable[[int], DenseValues]:
+    """Index binary values, as `_index_fixed` does."""
+    starts, ends = values.starts, values.ends
+    assert starts is not None
+    assert ends is not None
+    firsts, known = np.empty(sum(out.rooms), np.int32), np.empty(ENTRY_FIELDS * max(out.rooms), np.int64)
+    chunks = (out.bounds, len(out.rooms), out.page_size, out.table, known)
     writing_kernels.index_binary_chunks(
-        *places, bounds, len(counts), page_size, table, known, *_PROBE, firsts, codes, counts
+        values.data, len(values.data), starts, ends, *chunks, *_PROBE, firsts, out.codes, out.counts
     )
-    firsts = firsts[: int(np.maximum(counts, 0).sum())]
-    return DenseValues(values.physical, 0, len(firsts), values.data, values.starts[firsts], values.ends[firsts])
+    return lambda count: DenseValues(
+        values.physical, 0, count, values.data, starts[firsts[:count]], ends[firsts[:count]]
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -82,8 +82,10 @@ def keep_first_dictionary(chosen: ChosenEncodings, dense: DenseLeaf, num_values:
 def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOptions) -> ChosenEncodings:
     """Choose the encoding of each chunk of values bounds[c] to bounds[c + 1] (exclusive), by sizes."""
     values = dense.values if dense.codes is None else gather_values(dense.values, dense.codes)
-    given, physical, counts = options.encoding, values.physical, np.diff(bounds).tolist()
-    plain = _plain_sizes(values, bounds)
+    given, physical = options.encoding, values.physical
+    ends = bounds.tolist()
+    counts = [last - first for first, last in pairwise(ends)]
+    plain = _plain_sizes(values, ends, counts)
     encodings = [PLAIN if given is None or given == RLE_DICTIONARY else given] * len(counts)
     if given is not None and given != RLE_DICTIONARY:
         return ChosenEncodings(encodings, values, plain, None)
@@ -91,16 +93,17 @@ def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOption
         if options.data_page_version == 2:  # old readers know no other encoding in V1 pages
             encodings = [RLE] * len(counts)
         return ChosenEncodings(encodings, values, plain, None)
-    deltas = _delta_sizes(values, bounds, counts)
+    deltas = _delta_sizes(values, ends, counts)
     for chunk, size in enumerate(deltas):
         if size < MAX_DELTA_TO_PLAIN * plain[chunk]:
             encodings[chunk] = DELTA_BINARY_PACKED
     if not options.use_dictionary and given is None:
         return ChosenEncodings(encodings, values, plain, None)
-    found = build_dictionaries(values, bounds, options.dictionary_page_size)
-    entry_sizes = _plain_sizes(found.entries, np.cumsum([0, *(max(each, 0) for each in found.counts)]))
-    for chunk, (count, entries, size) in enumerate(zip(counts, found.counts, entry_sizes, strict=True)):
-        bits = count * index_bit_width(max(entries, 0))
+    found = build_dictionaries(values, bounds, counts, options.dictionary_page_size)
+    num_entries = [max(each, 0) for each in found.counts]
+    entry_sizes = _plain_sizes(found.entries, [*found.firsts, found.entries.count], num_entries)
+    for chunk, (count, entries, size) in enumerate(zip(counts, num_entries, entry_sizes, strict=True)):
+        bits = count * index_bit_width(entries)
         is_smaller = entries > 0 and size + (bits + 7) // 8 <= MAX_DICTIONARY_TO_PLAIN * plain[chunk]
         by_delta = given is None and bool(deltas) and deltas[chunk] < MAX_DELTA_TO_DICTIONARY * (bits // 8 + size)
         if is_smaller and not by_delta:
@@ -108,29 +111,26 @@ def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOption
     return ChosenEncodings(encodings, values, plain, found if RLE_DICTIONARY in encodings else None)
 
 
-def _plain_sizes(values: DenseValues, bounds: np.ndarray) -> list[int]:
+def _plain_sizes(values: DenseValues, bounds: list[int], counts: list[int]) -> list[int]:
     """Return the bytes of each chunk's values in PLAIN encoding."""
-    counts = np.diff(bounds)
     if values.starts is not None and values.ends is not None:
         ends = np.zeros(values.count + 1, np.int64)
         np.cumsum(values.ends - values.starts, out=ends[1:])
-        counts = np.diff(ends[bounds]) + 4 * counts
-    elif values.physical == BOOLEAN:
-        counts = (counts + 7) // 8
-    else:
-        counts *= values.width
-    sizes: list[int] = counts.tolist()
-    return sizes
+        places = ends[bounds].tolist()
+        return [last - first + 4 * count for (first, last), count in zip(pairwise(places), counts, strict=True)]
+    if values.physical == BOOLEAN:
+        return [(count + 7) // 8 for count in counts]
+    return [count * values.width for count in counts]
 
 
-def _delta_sizes(values: DenseValues, bounds: np.ndarray, counts: list[int]) -> list[float]:
+def _delta_sizes(values: DenseValues, bounds: list[int], counts: list[int]) -> list[float]:
     """Estimate the bytes of DELTA_BINARY_PACKED of each chunk from samples; empty if the type has no such encoding."""
     measure = _MEASURES.get(values.physical)
     if measure is None:
         return []
     samples = SAMPLES * SAMPLE_SIZE
     ranges: list[int] = []
-    for first, count in zip(bounds.tolist(), counts, strict=False):
+    for first, count in zip(bounds, counts, strict=False):
         if count <= samples:
             ranges += (first, first + count)
         else:

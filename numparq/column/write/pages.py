@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,29 +84,29 @@ class PageWriter:
         self, dense: DenseLeaf, chosen: ChosenEncodings, bounds: Bounds, first_pages: Sequence[int], scratch: Scratch
     ) -> list[EncodedPage]:
         """Encode the data pages of consecutive column chunks."""
-        values, dictionaries, counts = chosen.values, chosen.dictionaries, np.diff(first_pages)
+        values, dictionaries = chosen.values, chosen.dictionaries
         table = np.empty((len(bounds.rows) - 1, W_FIELDS), np.int64)
         table[:, W_FIRST_ENTRY], table[:, W_LAST_ENTRY] = bounds.entries[:-1], bounds.entries[1:]
         table[:, W_FIRST_VALUE], table[:, W_LAST_VALUE] = bounds.values[:-1], bounds.values[1:]
-        table[:, W_ENCODING] = np.repeat(chosen.encodings, counts)
+        table[:, W_ENCODING] = _repeat_by_page(chosen.encodings, first_pages)
         if dictionaries is not None:
-            table[:, W_BIT_WIDTH] = np.repeat([index_bit_width(each) for each in dictionaries.counts], counts)
+            table[:, W_BIT_WIDTH] = _repeat_by_page(map(index_bit_width, dictionaries.counts), first_pages)
         encoders = [encoder_for(values.physical, encoding) for encoding in set(chosen.encodings)]
         levels = *_levels(dense.repetition, self._max_levels[0]), *_levels(dense.definition, self._max_levels[1])
         source = _source(values, None if dictionaries is None else dictionaries.codes)
-        num_rows, pages = np.diff(bounds.rows).tolist(), []
-        for first, last in _batches(table, encoders, values):
-            out = scratch.buffer("page", _room(table[first:last], encoders, values, self._max_levels))
+        pages: list[EncodedPage] = []
+        for first, last, room in _batches(table, encoders, values, self._max_levels):
+            out = scratch.buffer("page", room)
             writing_kernels.encode_pages(table.reshape(-1), first, last, self._version, *levels, *source, out)
             if encoders[0].write is not None:  # a batch of one page
                 place = table[first].tolist()
                 table[first, W_END] = encoders[0].write(
                     values, place[W_FIRST_VALUE], place[W_LAST_VALUE], out, place[W_LEVELS_END]
                 )
-            pages += self._finish(table[first:last].tolist(), num_rows[first:last], out)
+            pages += self._finish(table[first:last].tolist(), bounds.rows[first : last + 1], out)
         return pages
 
-    def _finish_v1(self, table: list[list[int]], num_rows: list[int], out: np.ndarray) -> list[EncodedPage]:
+    def _finish_v1(self, table: list[list[int]], rows: np.ndarray, out: np.ndarray) -> list[EncodedPage]:
         """Compress data pages V1: levels and values together."""
         pages, start, compress = [], 0, self._compress
         for first, last, _, _, encoding, _, _, _, end in table:
@@ -115,10 +116,10 @@ class PageWriter:
             start = end
         return pages
 
-    def _finish_v2(self, table: list[list[int]], num_rows: list[int], out: np.ndarray) -> list[EncodedPage]:
+    def _finish_v2(self, table: list[list[int]], rows: np.ndarray, out: np.ndarray) -> list[EncodedPage]:
         """Compress data pages V2: levels are never compressed, values only if that makes them smaller."""
         pages, start = [], 0
-        for place, rows in zip(table, num_rows, strict=True):
+        for place, num_rows in zip(table, np.diff(rows).tolist(), strict=True):
             first, last, first_value, last_value, encoding, _, repetition_end, levels_end, end = place
             body: Any = out[start:end].tobytes()
             shrinks = False
@@ -127,7 +128,7 @@ class PageWriter:
                 shrinks = len(packed) < end - levels_end
                 body = b"".join((body[: levels_end - start], packed)) if shrinks else body
             entries = last - first
-            fields = (entries, entries - (last_value - first_value), rows, encoding)
+            fields = (entries, entries - (last_value - first_value), num_rows, encoding)
             level_bytes = (levels_end - repetition_end, repetition_end - start)
             pages.append(self._page(DATA_PAGE_V2, body, end - start, *fields, *level_bytes, shrinks))
             start = end
@@ -147,8 +148,8 @@ class PageWriter:
         table = np.zeros((len(distinct), W_FIELDS), np.int64)
         table[:, W_FIRST_VALUE : W_LAST_VALUE + 1] = distinct
         pages: dict[tuple[int, int] | None, EncodedPage | None] = {None: None}
-        for first, last in _batches(table, encoders, values):
-            out = scratch.buffer("page", _room(table[first:last], encoders, values, (0, 0)))
+        for first, last, room in _batches(table, encoders, values, (0, 0)):
+            out = scratch.buffer("page", room)
             writing_kernels.encode_pages(table.reshape(-1), first, last, 1, *_NO_LEVELS, *_NO_LEVELS, *source, out)
             start = 0
             for place, end in zip(distinct[first:last], table[first:last, W_END].tolist(), strict=True):
@@ -177,6 +178,13 @@ def _levels(levels: np.ndarray | None, maximum: int) -> tuple[np.ndarray, int]:
     return (_EMPTY1, -maximum) if levels is None else (levels, maximum)
 
 
+def _repeat_by_page(values: Iterable[int], first_pages: Sequence[int]) -> list[int]:
+    """Return the value of each page's chunk."""
+    return [
+        value for value, (first, last) in zip(values, pairwise(first_pages), strict=True) for _ in range(first, last)
+    ]
+
+
 def _source(values: DenseValues, codes: np.ndarray | None) -> tuple[Any, ...]:
     """Return values and codes as `encode_pages` takes them."""
     width = BIT_VALUES if values.physical == BOOLEAN else values.width
@@ -192,13 +200,20 @@ def _source(values: DenseValues, codes: np.ndarray | None) -> tuple[Any, ...]:
     )
 
 
-def _batches(table: np.ndarray, encoders: Sequence[Encoder], values: DenseValues) -> list[tuple[int, int]]:
-    """Return the first and the exclusive last page of each batch, encoded in one call."""
+def _batches(
+    table: np.ndarray, encoders: Sequence[Encoder], values: DenseValues, max_levels: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the first and the exclusive last page of each batch, encoded in one call, and the bytes that it needs."""
     pages, step = len(table), 1
     if all(encoder.write is None for encoder in encoders):
-        size = _room(table, encoders, values, (0, 0))
-        step = pages if size <= _BATCH_BYTES else max(pages * _BATCH_BYTES // size, 1)
-    return [(first, min(first + step, pages)) for first in range(0, pages, step)]
+        room = _room(table, encoders, values, max_levels)
+        if room <= _BATCH_BYTES:
+            yield 0, pages, room
+            return
+        step = max(pages * _BATCH_BYTES // room, 1)
+    for first in range(0, pages, step):
+        last = min(first + step, pages)
+        yield first, last, _room(table[first:last], encoders, values, max_levels)
 
 
 def _room(table: np.ndarray, encoders: Sequence[Encoder], values: DenseValues, max_levels: Sequence[int]) -> int:
