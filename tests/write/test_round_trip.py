@@ -282,9 +282,9 @@ def test_later_values_beyond_the_first_dtype_are_not_lost():
     ],
 )
 def test_invalid_dtype_metadata_is_ignored(note, monkeypatch):
-    from numparq.format.key_values import pandas
+    from numparq.format.key_values import pandas_dtypes
 
-    monkeypatch.setattr(pandas, "extra_dtype_json", lambda dtype: note)
+    monkeypatch.setattr(pandas_dtypes, "extra_dtype_json", lambda dtype: note)
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
     assert write_and_read(frame).isna().sum().tolist() == [0, 1]
 
