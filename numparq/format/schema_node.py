@@ -127,13 +127,13 @@ def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
     return found
 
 
-def to_schema_elements(columns: Iterable[SchemaNode], name: str = "schema") -> list[dict[str, Any]]:
+def to_schema_elements(columns: Iterable[SchemaNode]) -> list[dict[str, Any]]:
     """Return the schema elements of a schema, the root first and depth first, as dicts for `encode_struct`.
 
     Older readers get a converted type too, also for local times. SchemaError names an invalid node's column.
     """
     columns = tuple(columns)
-    elements: list[dict[str, Any]] = [{"name": name, "num_children": len(columns)}]
+    elements: list[dict[str, Any]] = [{"name": "schema", "num_children": len(columns)}]
     to_come: list[tuple[tuple[str, ...], SchemaNode]]
     to_come = [((column.name,), column) for column in reversed(columns)]
     while to_come:

@@ -87,7 +87,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "delta_writing": {
         "encodings.byte_stream_split": ("encode_byte_stream_split",),
-        "encodings.delta_binary_packed": ("encode_delta4", "encode_delta8", "delta_sizes4", "delta_sizes8"),
+        "encodings.delta_binary_packed": ("delta_sizes4", "delta_sizes8"),
         "encodings.delta_byte_arrays": ("encode_delta_length", "encode_delta_byte_array"),
     },
     "alp_writing": {"encodings.alp": ("encode_alp4", "encode_alp8")},

@@ -46,10 +46,10 @@ def check_flag(value: object, name: str) -> bool:
     return bool(value)
 
 
-def check_list(value: object, name: str, items: str = "names", one: str = "column") -> list[Any]:
+def check_list(value: object, name: str, items: str = "names") -> list[Any]:
     """Return an argument that lists `items`; TypeError for a single string or anything that is no list."""
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} must be a list of {items}, not {value!r}; use [{value!r}] for one {one}")
+        raise TypeError(f"{name} must be a list of {items}, not {value!r}; use [{value!r}] for one column")
     if not isinstance(value, Iterable):
         raise TypeError(f"{name} must be a list of {items}, not {value!r}")
     return list(value)

@@ -74,8 +74,6 @@ TESTS = {
     "gather_fixed": KernelTests("kernels/test_page_values.test_gather_any_codes"),
     "gather_i8": KernelTests("kernels/test_page_values.test_gather_any_codes"),
     "encode_byte_stream_split": KernelTests("kernels/encodings/test_byte_stream_split.test_any_values"),
-    "encode_delta4": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
-    "encode_delta8": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
     "delta_sizes4": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
     "delta_sizes8": KernelTests("kernels/encodings/test_delta_binary_packed.test_any_numbers"),
     "encode_delta_length": KernelTests("kernels/encodings/test_delta_byte_arrays.test_any_strings"),

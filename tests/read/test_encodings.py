@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
-from numparq.kernels import delta_writing_kernels
+from numparq.kernels import delta_writing_kernels, writing_kernels
 from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
 from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
 from support.compare import (
@@ -38,6 +38,7 @@ from support.files.builder import (
     encode_plain,
     extended_idl,
 )
+from support.kernels.page_encoding import encode_delta
 from support.oracles import delta
 
 pa = pytest.importorskip("pyarrow")
@@ -273,8 +274,8 @@ def test_pyarrow_reads_encoded_pages():
     ]
     small = numbers.astype("i4")
     ends_at = [
-        kernels.encode_delta4(small, 0, 1000, out[0], 0),
-        kernels.encode_delta8(numbers, 0, 1000, out[1], 0),
+        encode_delta(writing_kernels, small, 0, 1000, out[0]),
+        encode_delta(writing_kernels, numbers, 0, 1000, out[1]),
         kernels.encode_delta_length(octets, starts, ends, 0, 1000, lengths, out[2], 0),
         kernels.encode_delta_byte_array(octets, starts, ends, 0, 1000, lengths, others, out[3], 0),
         kernels.encode_byte_stream_split(numbers.view("u1"), 8, 0, 1000, out[4], 0),

@@ -159,7 +159,7 @@ def read_deltas(data, pos, end, max_values, size, room, out, out_pos):
 
 
 def max_delta_bytes(count: int, size: int) -> int:
-    """Return the most bytes that `encode_delta4` or `encode_delta8` touch for `count` values of `size` bytes."""
+    """Return the most bytes that `encode_deltas` touches for `count` values of `size` bytes."""
     header = 4 * _LONGEST_VARINT
     return header + (count // BLOCK + 1) * (_LONGEST_VARINT + _MINIBLOCKS + BLOCK * size) + 8
 
@@ -238,7 +238,10 @@ def pack_miniblock(values, first, last, shift, min_delta, width, out, pos):
 
 @helper
 def encode_deltas(values, start, stop, shift, out, pos):
-    """Encode values `start` to `stop`; return the new position."""
+    """Encode values `start` to `stop` as DELTA_BINARY_PACKED; return the new position.
+
+    `out` has `max_delta_bytes` bytes from `pos` on. `shift` is 32 for INT32, 0 for INT64.
+    """
     count = stop - start
     pos = write_varint(np.uint64(BLOCK), out, pos)
     pos = write_varint(np.uint64(_MINIBLOCKS), out, pos)
@@ -278,28 +281,13 @@ def deltas_size(values, start, stop, shift):
 
 @helper
 def encode_deltas4(values, start, stop, out, pos):
-    """Encode INT32 values as `encode_delta4` does, for lengths in other encodings."""
+    """Encode INT32 values, such as lengths in other encodings."""
     return encode_deltas(values, start, stop, 32, out, pos)
-
-
-@kernel("i4 x x u1 x")
-def encode_delta4(values, start, stop, out, pos):
-    """Encode INT32 values `start` to `stop` as DELTA_BINARY_PACKED; return the new position.
-
-    `out` has `max_delta_bytes` bytes from `pos` on.
-    """
-    return encode_deltas4(values, start, stop, out, pos)
-
-
-@kernel("i8 x x u1 x")
-def encode_delta8(values, start, stop, out, pos):
-    """Encode INT64 values `start` to `stop` as DELTA_BINARY_PACKED, as `encode_delta4` does."""
-    return encode_deltas(values, start, stop, 0, out, pos)
 
 
 @kernel("i4 i8 x i8")
 def delta_sizes4(values, ranges, count, out):
-    """Write the bytes that `encode_delta4` would write of each range of values: pairs of first and exclusive last."""
+    """Write the bytes that `encode_deltas` would write of ranges of int32 values: pairs of first and exclusive last."""
     for i in range(count):
         out[i] = deltas_size(values, ranges[2 * i], ranges[2 * i + 1], 32)
     return 0
@@ -307,7 +295,7 @@ def delta_sizes4(values, ranges, count, out):
 
 @kernel("i8 i8 x i8")
 def delta_sizes8(values, ranges, count, out):
-    """Write the bytes that `encode_delta8` would write of each range of values, as `delta_sizes4` does."""
+    """Write the bytes that `encode_deltas` would write of each range of int64 values, as `delta_sizes4` does."""
     for i in range(count):
         out[i] = deltas_size(values, ranges[2 * i], ranges[2 * i + 1], 0)
     return 0

@@ -20,7 +20,6 @@ from .shredded_types import shredded_type
 from .shredding import MISSING, ShreddedVariants, binary_values, check_variant_group
 
 __all__ = [
-    "VARIANT_FORMS",
     "MetadataDictionaries",
     "VariantBytesBuilder",
     "VariantColumns",
@@ -29,8 +28,6 @@ __all__ = [
 ]
 
 _MAX_CACHED = 4096  # dictionaries cached at once
-
-VARIANT_FORMS = ("values", "bytes")
 
 
 class MetadataDictionaries:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files_unless_empty
@@ -27,8 +27,6 @@ from numparq.typing import StorageOptions
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
 __all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
-
-_KeyValues: TypeAlias = tuple[tuple[str, bytes], ...]
 
 _FILES_AT_ONCE = 1024  # files open together while their footers are read
 

@@ -47,8 +47,6 @@ class ChunkEnd:
         Codecs in which all its pages decode, the most likely first.
     is_certain : bool
         Whether all of these codecs decode to the same values.
-    must_end : bool
-        Whether the next page cannot belong to the chunk.
     """
 
     end_page: int
@@ -56,7 +54,6 @@ class ChunkEnd:
     num_values: int
     codecs: tuple[int, ...]
     is_certain: bool
-    must_end: bool
 
 
 @dataclass
@@ -115,7 +112,7 @@ class ChunkEndFinder:
         page = pages[self._page]
         is_first = self._page == self.start
         if not is_first and (page.header["type"] == DICTIONARY_PAGE or self._page in self.walk.chunk_boundaries):
-            self._finish()
+            self._is_done = True
             return
         taken = self._decode_page(page)
         if taken is None:
@@ -128,15 +125,7 @@ class ChunkEndFinder:
         if taken.repetition_levels is not None and taken.num_entries and taken.repetition_levels[0] and self.ends:
             self.ends.pop()  # the last row continues: not an end
         codecs = tuple(reading.codec for reading in self._trials)
-        self.ends.append(ChunkEnd(self._page, self._rows, self._values, codecs, self._is_certain, False))
-
-    def _finish(self) -> None:
-        self._is_done = True
-        if self.ends:
-            last = self.ends.pop()
-            self.ends.append(
-                ChunkEnd(last.end_page, last.num_rows, last.num_values, last.codecs, last.is_certain, True)
-            )
+        self.ends.append(ChunkEnd(self._page, self._rows, self._values, codecs, self._is_certain))
 
     def _decode_page(self, page: StoredPage) -> PageValues | None:
         """Decode a page with all remaining codecs; None if it cannot belong to the chunk."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
 from support.kernels.engines import ENGINES, engines
 from support.kernels.guarded_buffers import GuardedBuffer
+from support.kernels.page_encoding import encode_delta
 from support.kernels.strategies import COUNTS, random_numbers
 from support.oracles import delta
 
@@ -18,8 +19,7 @@ def check_numbers(engine, values: np.ndarray, bits: int, start: int, stop: int, 
     size, count = bits // 8, stop - start
     place = int(rng.integers(0, 9))
     room = GuardedBuffer(rng, place + max_delta_bytes(count, size))
-    name = f"encode_delta{size}"
-    end = getattr(engine, name)(values, start, stop, room.array, place)
+    end = place + encode_delta(engine, values, start, stop, room.array[place:])
     room.check()
     numbers = values[start:stop].tolist()
     written = room.array[place:end].tobytes()
