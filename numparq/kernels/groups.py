@@ -25,9 +25,10 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "encodings.dictionary": (),
         "encodings.hybrid_rle": (),
         "encodings.plain": (),
-        "selection.binary_pages": ("take_binary_pages",),
-        "selection.fixed_pages": ("take_fixed_pages",),
-        "selection.fused_read": ("fused_read_fixed", "fused_read_binary"),
+        "selection.binary_pages": ("read_binary_rows",),
+        "selection.fixed_pages": ("read_fixed_rows",),
+        "selection.lazy_pages": (),
+        "selection.rows": (),
         "thrift.records": ("read_thrift_struct", "read_thrift_structs"),
         "thrift.wire": (),
     },
@@ -39,7 +40,6 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "selecting": {
         "selection.rows": (
-            "select_pages_of_ranges",
             "take_fixed_ranges",
             "count_bytes_of_ranges",
             "take_binary_ranges",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numparq.column.jobs.schedule import JobScheduler
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.row_selection import SelectedRows
+from numparq.column.read.row_selection import RowSlices
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
 
@@ -45,16 +45,16 @@ class RaiseOnDamage:
         chunk_tables: ChunkTables,
         leaves: Sequence[Leaf],
         memory: ReplaceableMemory,
-        slices: SelectedRows,
+        slices: RowSlices,
     ) -> JobScheduler:
         """Make what makes the jobs: that for rows here and there where some are so."""
-        if not isinstance(slices, list):
+        if slices.selections is None:
             return JobScheduler(context, chunk_tables, leaves, memory)
         from numparq.column.jobs.schedule_selection import SelectionScheduler
 
         return SelectionScheduler(context, chunk_tables, leaves, memory)
 
     @staticmethod
-    def select(rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
+    def select(rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Find the rows to decode."""
         return rows.filter_slices(output_types, limit)

@@ -13,7 +13,7 @@ from numparq.column.jobs.schedule import decode_columns
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import MAX_GAP_BYTES, ReadContext
 from numparq.column.read.output import ReplaceableMemory
-from numparq.column.read.row_selection import SLICE_GROUP, RowSlice, RowSlices, SelectedRows, move_rows
+from numparq.column.read.row_selection import SLICE_GROUP, RowSlice, RowSlices
 from numparq.column.scratch import ThreadScratch
 from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
@@ -64,7 +64,7 @@ class FileRowReader:
 
     Attributes
     ----------
-    selections : RowSlices or list of RowSelection
+    selections : RowSlices
         Rows selected by position; after `select` those that satisfy the predicate.
     chunk_tables : ChunkTables
         Column chunks of the projected leaves, followed by those of the other filter leaves.
@@ -86,7 +86,7 @@ class FileRowReader:
         self.policy = policy or RaiseOnDamage()
         self._all_leaves = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
         self._slices = RowSlices.of(slices)
-        self.selections: SelectedRows = self._slices
+        self.selections: RowSlices = self._slices
         self.chunk_tables: ChunkTables = self.policy.chunk_tables(
             file.footer, self._all_leaves, self._slices.row_groups, file.footer_start, file.multi_file_source
         )
@@ -111,8 +111,7 @@ class FileRowReader:
     @property
     def num_rows(self) -> int:
         """Number of rows."""
-        rows = self.selections
-        return sum(map(len, rows)) if isinstance(rows, list) else rows.num_rows
+        return self.selections.num_rows
 
     def plan(self) -> ReadPlan:
         """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
@@ -168,7 +167,7 @@ class FileRowReader:
         if damage is skipped.
         """
         are_whole = (
-            isinstance(self.policy, RaiseOnDamage) and self.predicate is None and not isinstance(self.selections, list)
+            isinstance(self.policy, RaiseOnDamage) and self.predicate is None and self.selections.selections is None
         )
         if not are_whole or self.file.multi_file_source is not None or not self.num_rows:
             return None
@@ -199,7 +198,7 @@ class FileRowReader:
         """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
         self.selections = self.policy.select(self, output_types, limit)
 
-    def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> SelectedRows:
+    def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Return the rows that satisfy the predicate, at most `limit`."""
         slices, count = self._slices, self._slices.num_rows
         of_groups = self.file.footer.row_group_num_rows[slices.table[:, SLICE_GROUP]]
@@ -208,7 +207,7 @@ class FileRowReader:
             return slices
         builder = self._selection_builder(output_types)
         found = builder.select([rows for rows in slices if rows.start < rows.stop], self.context, self._ahead, limit)
-        return found or RowSlices.single(slices[0].row_group, 0, 0)
+        return RowSlices.of_selections(found) if found else RowSlices.single(slices.row_groups[0], 0, 0)
 
     def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
         from .select_rows import RowSelectionBuilder
@@ -220,7 +219,7 @@ class FileRowReader:
 
         The first row goes to row `first` of `memory`.
         """
-        slices = move_rows(self.selections, first) if first else self.selections
+        slices = self.selections.move(first)
         context, tables, leaves = self.context, self.chunk_tables, self._leaves
         maker = self.policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
         found = decode_columns(maker, memory, self._decode_rounds(slices), wanted)
@@ -233,14 +232,14 @@ class FileRowReader:
                 found[at] = DecodedColumn(memory.values[at], memory.validity[at])
         return [*map(found.__getitem__, range(len(leaves)))]
 
-    def _decode_rounds(self, slices: SelectedRows) -> Callable[[], Iterator[SelectedRows]]:
+    def _decode_rounds(self, slices: RowSlices) -> Callable[[], Iterator[RowSlices]]:
         """Return an iterator factory of the rows decoded together: all, or one selection after the other if remote."""
         if not self._ahead.is_remote:
             return lambda: iter([slices])
         columns = range(len(self._leaves))
 
-        def turns() -> Iterator[SelectedRows]:
-            self._ahead.schedule([selection_byte_ranges(part, self.chunk_tables, columns) for part in slices])
+        def turns() -> Iterator[RowSlices]:
+            self._ahead.schedule([selection_byte_ranges(part, self.chunk_tables, columns) for part in slices.parts])
             for turn in range(len(slices)):
                 with self._ahead.batch(turn):
                     yield slices[turn : turn + 1]
@@ -253,7 +252,7 @@ class FileRowReader:
         counts: Any = self.file.footer.row_group_num_rows
         starts = np.cumsum(counts) - counts
         place = 0
-        for rows in self.selections:
+        for rows in self.selections.parts:
             numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.row_indices()
             values[place : place + len(rows)] = numbers
             place += len(rows)

@@ -141,7 +141,7 @@ class FileScan:
                 self._check_memory_to_find(rows, memory_limit)
             rows.select(targets, limit)
             if memory_limit is not None:
-                self._check_memory(self._columns.leaves, targets, rows.selections, memory_limit)
+                self._check_memory(self._columns.leaves, targets, rows.selections.parts, memory_limit)
             count = rows.num_rows
             layout = allocate_blocks(targets, count, self._columns.index_leaves)
             return layout, rows.decode(layout, range(len(targets)) if count else _categorical_columns(targets))
@@ -153,7 +153,7 @@ class FileScan:
     def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
         if self._condition is not None:
-            largest = sorted(rows.selections, key=len)[-thread_count(self._choices.threads) :]
+            largest = sorted(rows.selections.parts, key=len)[-thread_count(self._choices.threads) :]
             asked = self._condition.leaves
             self._check_memory(asked, [choose_output_type(leaf, null_count=1) for leaf in asked], largest, limit)
 

@@ -16,7 +16,7 @@ from numparq.column.jobs.schedule_selection import SelectionScheduler
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.row_selection import RowSelection, RowSlices, SelectedRows
+from numparq.column.read.row_selection import RowSelection, RowSlices
 from numparq.column.read.take import dictionary_decode
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError, UnsupportedError
@@ -128,7 +128,7 @@ class FilterColumns:
         for place in positions:
             memory.reallocate(place, self._output_type(place, group.ordinal))
         context, tables, leaves = self._context, self._tables, self._leaves
-        selected: SelectedRows = [RowSelection(group.ordinal, rows, 0, group.chunks)]
+        selected = RowSlices.of_selections([RowSelection(group.ordinal, rows, 0, group.chunks)])
         if rows.count == group.num_rows:
             selected = RowSlices.single(group.ordinal, 0, group.num_rows)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)

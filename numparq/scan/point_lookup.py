@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from numparq.column.buffers import DecodedColumn
+from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.read.chunk_selection import ChunkSelection
 from numparq.column.read.chunk_table import chunk_template
-from numparq.column.read.fused_read import FusedRead
+from numparq.column.read.decode import is_utf8
+from numparq.column.read.decompress import verify_crcs
+from numparq.column.read.dictionary import EMPTY_DICTIONARY
 from numparq.column.read.output import FixedOutput, fixed_output, output_item
+from numparq.column.read.page_walk import read_located_pages, split_locations
+from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlices
 from numparq.column.scratch import Scratch, borrow_scratch, return_scratch
 from numparq.errors import ParquetError, UnsupportedError
@@ -21,7 +26,18 @@ from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import INT32, INT64
 from numparq.format.writer_quirks import page_quirks
 from numparq.io.source import Source
-from numparq.kernels.tables import C_ITEM_SIZE, C_OUT, C_VALIDITY, COPY, L_ROW
+from numparq.kernels.enums import BIT_PACKED
+from numparq.kernels.tables import (
+    ARRAY_FILLERS,
+    C_ITEM_SIZE,
+    C_NULL_COUNT,
+    C_OUT,
+    C_QUIRKS,
+    C_VALIDITY,
+    COPY,
+    L_ROW,
+    PADDED_PAGES,
+)
 from numparq.prune.lookup import MAX_CHUNKS, KeyPageFinder, KeyRowRange
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks, assemble
 from numparq.types.output_type import OutputType
@@ -40,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["PointLookup", "point_lookup"]
 
 _MOST_KEPT = 64
+_HARMLESS_QUIRKS = PADDED_PAGES | ARRAY_FILLERS
 _INTEGERS = frozenset({int, *(np.dtype(f"{sign}{size}").type for sign in "iu" for size in (1, 2, 4, 8))})
 _DTYPES: dict[int, np.dtype[Any]] = {INT32: np.dtype("i4"), INT64: np.dtype("i8")}
 
@@ -120,12 +137,52 @@ class _PreparedOnSecondUse:
 
 
 class _LookupContext(NamedTuple):
-    """As `numparq.column.read.context.FusedReadContext`, of a read that is done in one thread."""
+    """Source, buffers and checks of a read that is done in one thread."""
 
     source: Source
     scratch: Scratch
     verify_crc: bool
     bit_packed: int
+
+
+class _RowRun:
+    """A run of rows of a flat column chunk, and the locations of its pages; None of its methods: others read it."""
+
+    def __init__(self, reading: _LookupContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> None:
+        self._reading = reading
+        self._chunks = chunk.reshape(1, -1).copy()
+        self._located = located
+        self._rows = ChunkSelection(np.array([[start, stop]]), None)
+
+    def read_fixed(self, output: FixedOutput) -> int | None:
+        """Decode values to C_OUT and C_VALIDITY of the chunk; return the null count."""
+        return self._read(lambda pages: self._rows.read_fixed(pages, output, None, self._reading.scratch))
+
+    def read_strings(self, utf8: bool) -> BinaryArray | None:
+        """Return strings of pages without a dictionary."""
+        strings = self._rows.allocate_strings(0)
+        nulls = self._read(
+            lambda pages: self._rows.read_binary(pages, EMPTY_DICTIONARY, strings, self._reading.scratch)
+        )
+        if nulls is None or (utf8 and not is_utf8(strings)):
+            return None
+        if not nulls:
+            strings.validity = None
+        return strings
+
+    def _read(self, decode: Callable[[Pages], None]) -> int | None:
+        reading = self._reading
+        if reading.bit_packed != BIT_PACKED or self._chunks[0, C_QUIRKS] & ~_HARMLESS_QUIRKS:
+            return None
+        try:
+            for part in split_locations(self._located):
+                pages = read_located_pages(reading.source, self._chunks, part, True, reading.scratch)
+                if reading.verify_crc:
+                    verify_crcs(pages)
+                decode(pages)
+        except (PageFailure, ParquetError):
+            return None
+        return int(self._chunks[0, C_NULL_COUNT]) if self._rows.num_decoded == self._rows.count else None
 
 
 class _LookupChunks(NamedTuple):
@@ -254,9 +311,7 @@ class PointLookup:
         found = []
         for group, start, stop in rows:
             located = group.chunks[self._place].page_table_in_range(start, stop)
-            run = FusedRead.prepare_run(reading, self._chunks_of(group.ordinal).asked, located, start, stop)
-            if run is None:
-                return None
+            run = _RowRun(reading, self._chunks_of(group.ordinal).asked, located, start, stop)
             count, scratch = stop - start, reading.scratch
             values, validity = scratch.buffer("asked 0", count * 8), scratch.buffer("asked validity 0", count)
             nulls = run.read_fixed(FixedOutput(values, validity))
@@ -306,11 +361,9 @@ class PointLookup:
         if is_fixed:
             chunk[C_OUT] = output_item(layout, position, out) * chunk[C_ITEM_SIZE]
         located = group.chunks[position].page_table_in_range(start, stop)
-        if not is_fixed and not FusedRead.can_read_strings(located, stop - start):
+        if not is_fixed and located[0, L_ROW] < 0:
             return False
-        run = FusedRead.prepare_run(reading, chunk, located, start, stop)
-        if run is None:
-            return False
+        run = _RowRun(reading, chunk, located, start, stop)
         if is_fixed:
             nulls = run.read_fixed(fixed_output(layout, position))
         else:

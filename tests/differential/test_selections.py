@@ -20,7 +20,7 @@ from support.row_selection import small_read_sizes
 
 QUICK_PARTS, SLOW_PARTS = 5, 8
 BACKENDS = {"nullable": "numpy_nullable", "pyarrow": "pyarrow"}
-TINY = {"WINDOW_BYTES": 300, "BATCH_BYTES": 200, "MIN_RUN_BYTES": 100, "MAX_COALESCED_BYTES": 225, "GROUP_ROWS": 40}
+TINY = {"WINDOW_BYTES": 300, "BATCH_BYTES": 200, "MIN_RUN_BYTES": 100, "MAX_COALESCED_BYTES": 225}
 
 
 def read_options(case):

@@ -123,7 +123,6 @@ TESTS = {
     "match_any_element": KernelTests("kernels/test_predicates.test_match_any_element"),
     "mask_to_ranges": KernelTests("kernels/test_predicates.test_mask_to_ranges"),
     "crc32c": KernelTests("kernels/test_checksums_crc32c.test_any_bytes"),
-    "select_pages_of_ranges": KernelTests("kernels/selection/test_rows.test_select_pages_of_ranges"),
     "take_fixed_ranges": KernelTests("kernels/selection/test_rows.test_take_fixed_ranges"),
     "count_bytes_of_ranges": KernelTests("kernels/selection/test_rows.test_take_binary_ranges"),
     "take_binary_ranges": KernelTests("kernels/selection/test_rows.test_take_binary_ranges"),
@@ -131,23 +130,15 @@ TESTS = {
     "take_fixed_indices": KernelTests("kernels/selection/test_rows.test_take_fixed_indices"),
     "count_bytes_of_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
     "take_binary_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
-    "take_fixed_pages": KernelTests(
+    "read_fixed_rows": KernelTests(
         "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
     ),
-    "take_binary_pages": KernelTests(
+    "read_binary_rows": KernelTests(
         "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
     ),
     "scan_pages_at": KernelTests(
         "kernels/decode/test_page_headers_indexed.test_located_pages",
         "kernels/decode/test_page_headers_indexed.test_truncated_located_pages",
-    ),
-    "fused_read_fixed": KernelTests(
-        "kernels/selection/test_fused_read.test_any_run_of_rows",
-        "kernels/selection/test_fused_read.test_cut_at_every_byte",
-    ),
-    "fused_read_binary": KernelTests(
-        "kernels/selection/test_fused_read.test_any_run_of_rows",
-        "kernels/selection/test_fused_read.test_truncated_strings",
     ),
     "coalesce_ranges": KernelTests("io/test_coalesce.test_coalesce_kernels_equal_reference"),
 }
@@ -166,10 +157,8 @@ PARSERS = {
     "transcode_alp_pages",
     "decompress_lzo",
     "scan_pages_at",
-    "take_fixed_pages",
-    "take_binary_pages",
-    "fused_read_fixed",
-    "fused_read_binary",
+    "read_fixed_rows",
+    "read_binary_rows",
 }
 
 

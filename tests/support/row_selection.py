@@ -31,7 +31,7 @@ from support.files.forged_metadata import FileParts
 # How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
 # by these, changed or not; None: as a whole.
 Change = Callable[[int, int, np.ndarray | None], np.ndarray | None]
-SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "GROUP_ROWS", "MIN_ROWS_PER_JOB", "MIN_SHARE_BYTES")
+SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "MIN_ROWS_PER_JOB", "MIN_SHARE_BYTES")
 
 
 @contextmanager
@@ -157,11 +157,11 @@ def random_rows(rng: np.random.Generator, num_rows: int) -> np.ndarray:
 
 SMALL = (
     {},
-    {"WINDOW_BYTES": 1, "GROUP_ROWS": 1, "MIN_ROWS_PER_JOB": 1},
-    {"WINDOW_BYTES": 300, "GROUP_ROWS": 40, "SPARSE_RATIO": 1},
-    {"GROUP_ROWS": 25, "MIN_ROWS_PER_JOB": 7, "BATCH_BYTES": 64},
-    {"WINDOW_BYTES": 900, "MIN_RUN_BYTES": 100, "SPARSE_RATIO": 1},
-    {"BATCH_BYTES": 500, "SPARSE_RATIO": 2},
+    {"WINDOW_BYTES": 1, "MIN_ROWS_PER_JOB": 1},
+    {"WINDOW_BYTES": 300},
+    {"MIN_ROWS_PER_JOB": 7, "BATCH_BYTES": 64},
+    {"WINDOW_BYTES": 900, "MIN_RUN_BYTES": 100},
+    {"BATCH_BYTES": 500},
 )
 
 

@@ -83,8 +83,10 @@ class DecodeJob:
             if pages is None:
                 return
             pages = self._prune_pages(pages)
-            with self.page_error_context(pages):
+            try:
                 self.context.check_pages(self.row_groups, self.columns, pages)
+            except PageFailure as failure:
+                raise self.page_error(pages, failure) from None
             yield pages
             if self.context.progress is not None:
                 self.context.progress.advance(len(pages.raw))
@@ -102,11 +104,15 @@ class DecodeJob:
         """Turn a PageFailure into the ParquetError that says where."""
         try:
             yield
-        except PageFailure as failure:
-            error = failure.error
-            raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
-        except LimitError as error:
-            raise self._locate_limit(error, pages) from None
+        except (PageFailure, LimitError) as failure:
+            raise self.page_error(pages, failure) from None
+
+    def page_error(self, pages: Pages, failure: PageFailure | LimitError) -> Exception:
+        """Return the error that says where pages failed."""
+        if isinstance(failure, LimitError):
+            return self._locate_limit(failure, pages)
+        error = failure.error
+        return self._add_location(error, pages.add_page_to_error(error, failure.page))
 
     def _locate_limit(self, error: LimitError, pages: Pages) -> ParquetError:
         """Add the chunk of a scratch buffer's error, if all pages are of one."""

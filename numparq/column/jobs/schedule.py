@@ -96,7 +96,7 @@ class JobScheduler:
         chunks = self._tables.chunk_table(self._template(columns.tolist()), columns, slices)
         total = int((chunks[:, C_END] - chunks[:, C_START]).sum())
         share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
-        if np.count_nonzero(chunks[:, C_QUIRKS] & PREFIX_CARRYOVER):  # pages only go one after the other
+        if np.bitwise_or.reduce(chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:  # pages only go one after the other
             share = max(share, total)
         fixed = self._fixed_columns(columns.tolist())
         made = list(self._fixed_jobs(fixed, columns, chunks, slices, share)) if fixed.places else []
@@ -106,13 +106,16 @@ class JobScheduler:
 
     def _decodable(self, wanted: Collection[int]) -> list[int]:
         """Return the columns that pages are read of."""
-        targets = self._memory.targets
-        return [column for column in wanted if targets[column].storage != "null" or targets[column].nested]
+        targets, found = self._memory.targets, []
+        for column in wanted:
+            if targets[column].storage != "null" or targets[column].nested:
+                found.append(column)
+        return found
 
     def _template(self, columns: Sequence[int]) -> np.ndarray:
         """Make the chunk table of what is the same of some columns in every row group."""
         targets = self._memory.targets
-        return chunk_template([self.leaves[column] for column in columns], [targets[column] for column in columns])
+        return chunk_template([*map(self.leaves.__getitem__, columns)], [*map(targets.__getitem__, columns)])
 
     def run(self, jobs: Sequence[DecodeJob]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
@@ -272,7 +275,9 @@ def decode_columns(
     done: dict[int, DecodedColumn] = {}
     wanted: Collection[int] = columns
     while wanted:
-        made = {column: DecodedColumn(memory.values[column], memory.validity[column]) for column in wanted}
+        made: dict[int, DecodedColumn] = {}
+        for column in wanted:
+            made[column] = DecodedColumn(memory.values[column], memory.validity[column])
         failed: dict[int, int] = {}
         null_counts = np.zeros(len(memory.targets), np.int64)
         for rows in row_batches():

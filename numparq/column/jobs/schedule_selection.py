@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from numparq.column.read.chunk_selection import ChunkSelection
 from numparq.column.read.output import fixed_output, output_item
 from numparq.column.read.row_selection import (
     RowSelection,
     RowSlice,
     RowSlices,
-    SelectedRows,
     selected_page_locations,
 )
 from numparq.kernels.tables import (
@@ -43,7 +43,7 @@ MIN_ROWS_PER_JOB = 64 << 10
 class SelectionScheduler(JobScheduler):
     """Makes the jobs that decode rows here and there; parameters as of `JobScheduler`."""
 
-    def build_jobs(self, slices: SelectedRows, wanted: Collection[int]) -> list[DecodeJob]:
+    def build_jobs(self, slices: RowSlices, wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all the rows wanted.
 
         Raises
@@ -51,21 +51,19 @@ class SelectionScheduler(JobScheduler):
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        if not isinstance(slices, list):
+        if slices.selections is None:
             return super().build_jobs(slices, wanted)
         columns = self._decodable(wanted)
         if not columns:
             return []
-        hulls = np.array(
-            [(part.row_group, part.row_ranges.starts[0], part.row_ranges.stop, part.out) for part in slices], np.int64
-        )
-        table = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), RowSlices(hulls))
+        hulls = slices.table
+        table = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), slices)
         made: list[DecodeJob] = []
         threads = self._context.pool.threads
         parts = -(-JOBS_PER_THREAD * threads // (len(slices) * len(columns))) if threads > 1 else 1
         whole: list[int] = []  # row groups, one after the other, of which all rows of the same columns are decoded
         before: list[int] = []
-        for number, part in enumerate(slices):
+        for number, part in enumerate(slices.selections):
             left, jobs = self._part_jobs(columns, table[number * len(columns) :], part, parts)
             if whole and left != before:
                 made.extend(super().build_jobs(RowSlices(hulls[whole]), before))
@@ -147,10 +145,10 @@ class SelectionScheduler(JobScheduler):
             if is_located
             else None
         )
-        common: dict[str, Any] = {"row_ranges": rows.row_ranges.bounds, "mask": rows.mask, "locations": located}
         place: tuple[Any, ...] = (self._context, [rows.row_group], [column], chunk, False)
         if target.nested:
             return self._nested_rows(column, target, chunk, rows, located)
+        common: dict[str, Any] = {"selected": ChunkSelection(rows.row_ranges.bounds, rows.mask), "locations": located}
         block, values = memory.block_of[column], memory.values[column]
         if block is not None or values is not None:
             chunk[0, C_OUT] = output_item(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
@@ -180,6 +178,6 @@ class SelectionScheduler(JobScheduler):
             target=target,
             rows=whole,
             num_rows=decoded.count,
-            row_ranges=wanted.positions_in(decoded).bounds,
+            selected=ChunkSelection(wanted.positions_in(decoded).bounds, None),
             locations=located,
         )

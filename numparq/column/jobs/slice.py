@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -175,19 +174,13 @@ class FixedJob(DecodeJob):
         is_left = np.asarray(self.columns)[owners] != column
         return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[is_left]))
 
-    @contextmanager
-    def page_error_context(self, pages: Pages) -> Iterator[None]:
-        """Turn a PageFailure into the ParquetError that says where, or into what asks for another target."""
-        try:
-            yield
-        except PageFailure as failure:
+    def page_error(self, pages: Pages, failure: PageFailure | LimitError) -> Exception:
+        """Return the error that says where pages failed, or what asks for another target."""
+        if isinstance(failure, PageFailure) and failure.status in RETRY_STATUSES:
             chunk = int(pages.pages[failure.page, P_CHUNK])
-            if failure.status in RETRY_STATUSES and not self._is_final(pages, chunk, failure.status):
-                raise OutputTypeRetry(chunk, failure.status) from None
-            error = failure.error
-            raise self._add_location(error, pages.add_page_to_error(error, failure.page)) from None
-        except LimitError as error:
-            raise self._locate_limit(error, pages) from None
+            if not self._is_final(pages, chunk, failure.status):
+                return OutputTypeRetry(chunk, failure.status)
+        return super().page_error(pages, failure)
 
     @staticmethod
     def _is_final(pages: Pages, chunk: int, status: int) -> bool:

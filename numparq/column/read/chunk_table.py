@@ -125,7 +125,7 @@ class ChunkTables:
         self._ends = np.full(self._starts.shape, end, np.int64)
         self._files = (
             self._find_external_chunks(footer, end, files)
-            if np.count_nonzero(self._metadata["has_file_path"])
+            if np.logical_or.reduce(self._metadata["has_file_path"], axis=None)
             else None
         )
         if self._starts.size:
@@ -190,7 +190,7 @@ class ChunkTables:
 
     def _check(self) -> None:
         for failed, kind, message in self._checks():
-            if np.count_nonzero(failed):
+            if np.logical_or.reduce(failed, axis=None):
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -19,29 +18,9 @@ from .decompress import verify_crcs
 from .page_walk import PageWalk
 from .pages import Pages
 
-__all__ = ["FusedReadContext", "ReadContext"]
+__all__ = ["ReadContext"]
 
 MAX_GAP_BYTES = 32 << 10
-
-
-class FusedReadContext(Protocol):
-    """What is asked of a `ReadContext`."""
-
-    @property
-    def source(self) -> Source:
-        """The file."""
-
-    @property
-    def scratch(self) -> Scratch:
-        """The buffers of the calling thread."""
-
-    @property
-    def verify_crc(self) -> bool:
-        """Whether pages with a CRC are held against it."""
-
-    @property
-    def bit_packed(self) -> int:
-        """How this writer's levels in the encoding BIT_PACKED lie."""
 
 
 @dataclass(eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from numparq.compression.codecs import decompressor
 from numparq.errors import ParquetError
 from numparq.kernels import kernels
-from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
 from numparq.kernels.tables import (
     B_FIRST,
     B_SNAPPY,
@@ -38,7 +37,9 @@ BATCH_BYTES = 2 << 20
 def verify_crcs(pages: Pages) -> None:
     """Check the CRC-32 of every page that has one (over the stored bytes, without the header); raise PageFailure."""
     state = np.zeros(1, np.int64)
-    check_page(kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state), state)
+    status = kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state)
+    if status < 0:
+        raise PageFailure(int(state[0]), status)
 
 
 class PageBatches:
@@ -48,8 +49,8 @@ class PageBatches:
 
     Attributes
     ----------
-    batches : list of (int, int, bool)
-        First page, exclusive last page, and whether our Snappy kernel decompresses them all in one call.
+    batches : list of (int, int, int)
+        First page, exclusive last page, and 1 if our Snappy kernel decompresses them all in one call.
     decompressed, dictionary : int
         Bytes of the largest batch decompressed, and of all dictionaries converted.
     values, item : int
@@ -68,8 +69,10 @@ class PageBatches:
             batches.reshape(-1),
             totals,
         )
-        rows = batches[: check_page(status, totals) + 1].tolist()
-        self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in pairwise(rows)]
+        if status < 0:
+            raise PageFailure(int(totals[T_PAGE]), status)
+        firsts = batches[: status + 1, B_FIRST].tolist()
+        self.batches = list(zip(firsts[:-1], firsts[1:], batches[:status, B_SNAPPY].tolist(), strict=True))
         numbers = totals.tolist()
         self.decompressed: int = numbers[T_DECOMPRESSED]
         self.dictionary: int = numbers[T_DICTIONARY]
@@ -77,7 +80,7 @@ class PageBatches:
         self.item: int = numbers[T_ITEM]
 
 
-def decompress_pages(pages: Pages, batch: tuple[int, int, bool], out: np.ndarray) -> None:
+def decompress_pages(pages: Pages, batch: tuple[int, int, int], out: np.ndarray) -> None:
     """Decompress the pages of a batch into a scratch buffer, each to its P_SCRATCH.
 
     Raises PageFailure for damaged data or an unsupported codec.

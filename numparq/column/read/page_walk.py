@@ -39,7 +39,7 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .pages import Pages
 
-__all__ = ["IndexedPageWalk", "count_page_bytes", "fetch_pages"]
+__all__ = ["count_page_bytes", "read_located_pages", "split_locations"]
 
 # Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
 WINDOW_BYTES = 4 << 20
@@ -74,9 +74,8 @@ class PageWalk:
         self.state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
         self._whole = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # of which chunks every page is wanted
-        if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:  # then what counts is whether there are any bytes
-            self._slots = self._slots.copy()
-            self._slots[_IS_COMPRESSED] = self._slots[_UNCOMPRESSED_SIZE]
+        if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
+            self._slots = always_compressed_slots(self._slots)
         self._record = np.zeros(words, np.int64)
         self._stack = np.zeros(STACK_WORDS, np.int64)
         self._stack[S_TOP] = self._stack[S_ROOM] = words
@@ -206,80 +205,73 @@ def _fetch_window(source: Source, position: int, length: int, carried: np.ndarra
     return raw
 
 
-class IndexedPageWalk(PageWalk):
-    """Fetches pages of one column chunk by their places.
+class _HeaderTables:
+    """Tables of the kernel that reads page headers; one set a thread."""
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    chunks : int64 array, (1, CHUNK_FIELDS)
-        The chunk table.
-    locations : int64 array, (pages, LOCATED_FIELDS)
-        The pages, as `located_pages` gives them.
-    is_flat : bool
-        Whether a page has as many values as rows.
-    fetched : (uint8 array, int64 array), optional
-        What `fetch_pages` gave of all of them, and their places in it, where that has been done.
+    __slots__ = ("record", "slots", "stack", "state", "table")
+
+    def __init__(self) -> None:
+        self.table, self.slots, words = page_header_layout()
+        self.record = np.zeros(words, np.int64)
+        self.stack = np.zeros(STACK_WORDS, np.int64)
+        self.stack[S_TOP] = self.stack[S_ROOM] = words
+        self.state = np.zeros(1, np.int64)
+
+
+def split_locations(locations: np.ndarray) -> list[np.ndarray]:
+    """Split page locations, int64 (pages, LOCATION_FIELDS), into parts of at most a window's bytes each."""
+    sizes = (locations[:, L_END] - locations[:, L_START]).cumsum()
+    found: list[np.ndarray] = []
+    first = before = 0
+    while first < len(sizes):
+        last = max(int(sizes.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
+        before = int(sizes[last - 1])
+        found.append(locations[first:last])
+        first = last
+    return found
+
+
+def read_located_pages(
+    source: Source, chunks: np.ndarray, locations: np.ndarray, is_flat: bool, scratch: Scratch
+) -> Pages:
+    """Fetch pages of one column chunk by their locations, and read their headers.
+
+    The bytes last until the thread fetches again. `is_flat`: a page has as many values as rows. ParquetError for
+    headers that break the format, or are not those of pages at these locations.
     """
+    locations = locations.copy()
+    raw = fetch_pages(source, locations, scratch)
+    tables: _HeaderTables | None = scratch.kernel_tables.get(_HeaderTables)
+    if tables is None:
+        tables = scratch.kernel_tables[_HeaderTables] = _HeaderTables()
+    slots = tables.slots
+    if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
+        slots = always_compressed_slots(slots)
+    chunks[0, C_DICTIONARY_PAGE] = -1
+    pages = np.empty((len(locations), PAGE_FIELDS), np.int64)
+    status = kernels.scan_pages_at(
+        raw,
+        locations.reshape(-1),
+        len(locations),
+        int(is_flat),
+        chunks.reshape(-1),
+        pages.reshape(-1),
+        tables.table,
+        slots,
+        tables.record,
+        tables.stack,
+        tables.state,
+    )
+    if status < 0:
+        check_status(status, page=int(locations[int(tables.state[0]), L_IN_CHUNK]))
+    return Pages(raw, chunks, pages)
 
-    def __init__(
-        self,
-        source: Source,
-        chunks: np.ndarray,
-        locations: np.ndarray,
-        is_flat: bool,
-        fetched: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> None:
-        super().__init__(source, chunks)
-        self._located = locations
-        self._at_hand = fetched
-        self._is_flat = is_flat
-        chunks[0, C_DICTIONARY_PAGE] = -1
 
-    def windows(self, scratch: Scratch) -> Iterator[Pages]:
-        """Fetch the pages, some at a time, and read their headers; a window's bytes last until the next one.
-
-        Raises
-        ------
-        ParquetError
-            For headers that break the format, or are not those of the pages that the offset index tells of.
-        """
-        if self._at_hand is not None:
-            raw, located = self._at_hand
-            yield Pages(raw, self.chunks, self._headers(raw, located))
-            return
-        sizes = (self._located[:, L_END] - self._located[:, L_START]).cumsum()
-        first = before = 0
-        while first < len(sizes):
-            last = max(int(sizes.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
-            before = int(sizes[last - 1])
-            located = self._located[first:last].copy()
-            raw = fetch_pages(self._source, located, scratch)
-            yield Pages(raw, self.chunks, self._headers(raw, located))
-            first = last
-
-    def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:
-        """Read the headers of pages into a page table."""
-        count = len(located)
-        table = np.empty((count, PAGE_FIELDS), np.int64)
-        state = np.zeros(1, np.int64)
-        status = kernels.scan_pages_at(
-            raw,
-            located.reshape(-1),
-            count,
-            int(self._is_flat),
-            self.chunks.reshape(-1),
-            table.reshape(-1),
-            self._table,
-            self._slots,
-            self._record,
-            self._stack,
-            state,
-        )
-        if status < 0:
-            check_status(status, page=int(located[int(state[0]), L_IN_CHUNK]))
-        return table
+def always_compressed_slots(slots: np.ndarray) -> np.ndarray:
+    """Return the slots of page headers where a page is compressed if it has any bytes."""
+    slots = slots.copy()
+    slots[_IS_COMPRESSED] = slots[_UNCOMPRESSED_SIZE]
+    return slots
 
 
 def count_page_bytes(located: np.ndarray) -> int:
@@ -305,15 +297,15 @@ def fetch_pages(source: Source, locations: np.ndarray, scratch: Scratch) -> np.n
         With SLACK behind; it lasts until the thread fetches again.
     """
     starts, ends = locations[:, L_START], locations[:, L_END]
-    runs = _coalesce(starts.tolist(), ends.tolist())
-    if len(runs) == 1:
-        start, stop = runs[0]
+    if not np.logical_or.reduce(starts[1:] != ends[:-1]):
+        start, stop = int(starts[0]), int(ends[-1])
         raw = source.view(start, stop - start, SLACK)
         if raw is None:
             raw = scratch.buffer("raw", stop - start)
             source.read_into(start, raw[: stop - start])
         locations[:, : L_END + 1] -= start
         return raw
+    runs = _coalesce(starts.tolist(), ends.tolist())
     length = sum(stop - start for start, stop in runs)
     raw = scratch.buffer("raw", length)
     position = 0

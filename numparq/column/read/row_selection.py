@@ -13,7 +13,7 @@ import numpy as np
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["RowSelection", "RowSlices", "SelectedRows", "move_rows", "selected_page_locations"]
+__all__ = ["RowSelection", "RowSlices", "selected_page_locations"]
 
 # Columns of the table of `RowSlices`.
 SLICE_GROUP, SLICE_START, SLICE_STOP, SLICE_OUT = range(4)
@@ -44,62 +44,6 @@ class RowSlice:
     def row_indices(self) -> np.ndarray:
         """Give the numbers of the rows within the row group, int64."""
         return np.arange(self.start, self.stop)
-
-
-class RowSlices(Sequence[RowSlice]):
-    """Row slices in a table, int64 (slices, 4), which is not changed: one object for any number of row groups."""
-
-    __slots__ = ("_slices", "table")
-
-    def __init__(self, table: np.ndarray) -> None:
-        self.table = table
-        self._slices: list[RowSlice] | None = None
-
-    @classmethod
-    def of(cls, slices: Sequence[RowSlice]) -> RowSlices:
-        """Return slices as such a sequence."""
-        if type(slices) is cls:
-            return slices
-        rows = [(part.row_group, part.start, part.stop, part.out) for part in slices]
-        return cls(np.array(rows, np.int64).reshape(-1, 4))
-
-    @classmethod
-    def single(cls, row_group: int, start: int, stop: int) -> RowSlices:
-        """Return rows of one row group, the first of which is the first output row."""
-        return cls(np.array([[row_group, start, stop, 0]], np.int64))
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows."""
-        return int(np.add.reduce(self.table[:, SLICE_STOP] - self.table[:, SLICE_START]))
-
-    @property
-    def row_groups(self) -> list[int]:
-        """Row group of each slice."""
-        groups: list[int] = self.table[:, SLICE_GROUP].tolist()
-        return groups
-
-    def move(self, rows: int) -> RowSlices:
-        """Return the slices with their output `rows` rows further on."""
-        return RowSlices(self.table + np.array([0, 0, 0, rows])) if rows else self
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    @overload
-    def __getitem__(self, item: int) -> RowSlice: ...
-    @overload
-    def __getitem__(self, item: slice) -> RowSlices: ...
-    def __getitem__(self, item: int | slice) -> RowSlice | RowSlices:
-        return RowSlices(self.table[item]) if isinstance(item, slice) else self._to_list()[item]
-
-    def __iter__(self) -> Iterator[RowSlice]:
-        return iter(self._to_list())
-
-    def _to_list(self) -> list[RowSlice]:
-        if self._slices is None:
-            self._slices = list(starmap(RowSlice, self.table.tolist()))
-        return self._slices
 
 
 @dataclass(frozen=True)
@@ -161,14 +105,89 @@ class RowSelection:
         return found
 
 
-SelectedRows = RowSlices | list[RowSelection]
+class RowSlices(Sequence[RowSlice]):
+    """Rows of row groups in a table, which is not changed: one object for any number of row groups.
 
+    Attributes
+    ----------
+    table : int64 array, (row groups, 4)
+        Row group, first row, exclusive end, and output row of the first selected one.
+    selections : list of RowSelection or None
+        The rows of each between its first and its last; None: all of them.
+    """
 
-def move_rows(rows: SelectedRows, distance: int) -> SelectedRows:
-    """Return selected rows with their output `distance` rows further on."""
-    if not isinstance(rows, list):
-        return rows.move(distance)
-    return [replace(part, out=part.out + distance) for part in rows] if distance else rows
+    __slots__ = ("_slices", "selections", "table")
+
+    def __init__(self, table: np.ndarray, selections: list[RowSelection] | None = None) -> None:
+        self.table = table
+        self.selections = selections
+        self._slices: list[RowSlice] | None = None
+
+    @classmethod
+    def of(cls, slices: Sequence[RowSlice]) -> RowSlices:
+        """Return slices as such a sequence."""
+        if isinstance(slices, RowSlices):
+            return slices
+        rows = [(part.row_group, part.start, part.stop, part.out) for part in slices]
+        return cls(np.array(rows, np.int64).reshape(-1, 4))
+
+    @classmethod
+    def of_selections(cls, selections: list[RowSelection]) -> RowSlices:
+        """Return row selections, at least one, as such a sequence."""
+        rows = [(part.row_group, part.row_ranges.starts[0], part.row_ranges.stop, part.out) for part in selections]
+        return cls(np.array(rows, np.int64), selections)
+
+    @classmethod
+    def single(cls, row_group: int, start: int, stop: int) -> RowSlices:
+        """Return rows of one row group, the first of which is the first output row."""
+        return cls(np.array([[row_group, start, stop, 0]], np.int64))
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        if self.selections is not None:
+            return sum(map(len, self.selections))
+        return int(np.add.reduce(self.table[:, SLICE_STOP] - self.table[:, SLICE_START]))
+
+    @property
+    def row_groups(self) -> list[int]:
+        """Row group of each slice."""
+        groups: list[int] = self.table[:, SLICE_GROUP].tolist()
+        return groups
+
+    def move(self, rows: int) -> RowSlices:
+        """Return the slices with their output `rows` rows further on."""
+        if not rows:
+            return self
+        selections = (
+            None if self.selections is None else [replace(part, out=part.out + rows) for part in self.selections]
+        )
+        return RowSlices(self.table + np.array([0, 0, 0, rows]), selections)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def parts(self) -> Sequence[RowSlice | RowSelection]:
+        """The selection of each row group, or all its rows."""
+        return self._to_list() if self.selections is None else self.selections
+
+    @overload
+    def __getitem__(self, item: int) -> RowSlice: ...
+    @overload
+    def __getitem__(self, item: slice) -> RowSlices: ...
+    def __getitem__(self, item: int | slice) -> RowSlice | RowSlices:
+        if isinstance(item, slice):
+            return RowSlices(self.table[item], None if self.selections is None else self.selections[item])
+        return self._to_list()[item]
+
+    def __iter__(self) -> Iterator[RowSlice]:
+        return iter(self._to_list())
+
+    def _to_list(self) -> list[RowSlice]:
+        if self._slices is None:
+            self._slices = list(starmap(RowSlice, self.table.tolist()))
+        return self._slices
 
 
 def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,7 +37,7 @@ from numparq.kernels.tables import (
 )
 
 from .decompress import BATCH_BYTES
-from .pages import Pages, check_page
+from .pages import PageFailure, Pages, check_page
 
 # (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
 Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
@@ -62,41 +62,49 @@ class DecodablePages:
 
 
 def transcode(
-    pages: Pages, batch: tuple[int, int, bool], decompressed: np.ndarray, scratch: Scratch
-) -> Iterator[DecodablePages]:
-    """Yield the pages of a decompressed batch, in order, in encodings that the decoders read.
+    pages: Pages, batch: tuple[int, int, int], decompressed: np.ndarray, scratch: Scratch
+) -> Iterable[DecodablePages]:
+    """Return the pages of a decompressed batch, in order, in encodings that the decoders read.
 
     The page table is not changed; an item's buffer is reused for the next one. Raises PageFailure.
     """
     first, last, _ = batch
-    if (pages.chunks[:, C_QUIRKS] & PREFIX_CARRYOVER).any():
-        yield from transcode_with_carryover(pages, first, last, decompressed, scratch)
-    else:
-        yield from transcode_pages(pages, first, last, decompressed, scratch)
+    if np.bitwise_or.reduce(pages.chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:
+        return transcode_with_carryover(pages, first, last, decompressed, scratch)
+    if are_decodable(pages, first, last):
+        return [DecodablePages(pages.pages, first, last, decompressed)]
+    return _transcode_runs(pages, first, last, decompressed, scratch)
 
 
 def are_decodable(pages: Pages, first: int, last: int) -> bool:
     """Whether pages need no transcoding: decoders read, or reject, them as they are."""
     encodings = pages.pages[first:last, P_ENCODING]
-    return not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any()
+    return not np.logical_or.reduce((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY))
 
 
-def transcode_pages(
+def _transcode_runs(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
-    """Transcode as `transcode` does, for pages without prefixes carried over."""
-    if are_decodable(pages, first, last):
-        yield DecodablePages(pages.pages, first, last, decompressed)
-        return
+    """Yield pages without prefixes carried over, as many at a time as fit the buffer."""
     makers = _transcoders(pages, first, last)
     edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # a copy: the pages may be decoded again
+    room, state = BATCH_BYTES, np.zeros(STATE_FIELDS, np.int64)
     for start, stop in pairwise(edges):
         if makers[start - first] == NO_TRANSCODER:
             yield DecodablePages(pages.pages, start, stop, decompressed)
-        else:
-            make = _transcode_alp if makers[start - first] == ALP_TRANSCODER else transcode_delta
-            yield from _transcode_run(rewritten, start, stop, decompressed, scratch, make)
+            continue
+        make = _transcode_alp if makers[start - first] == ALP_TRANSCODER else transcode_delta
+        while start < stop:
+            out = scratch.buffer("plain", room)
+            status = make(rewritten, start, stop, decompressed, scratch, out, state)
+            if status == NEED_ROOM:
+                room = int(state[STATE_NEEDED])
+                continue
+            if status < 0:
+                raise PageFailure(int(state[0]), status)
+            yield DecodablePages(rewritten.pages, start, status, out)
+            start = status
 
 
 def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
@@ -104,31 +112,18 @@ def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
     table = pages.pages[first:last]
     types = pages.chunks[table[:, P_CHUNK], C_TYPE]
     data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
-    return np.where(data, TRANSCODERS[table[:, P_ENCODING].clip(0, len(TRANSCODERS) - 1), types], NO_TRANSCODER)
-
-
-def _transcode_run(
-    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, make: Transcoder
-) -> Iterator[DecodablePages]:
-    """Transcode as many pages at a time as fit the buffer; rewrites their rows of the page table."""
-    room = BATCH_BYTES
-    state = np.zeros(STATE_FIELDS, np.int64)
-    while first < last:
-        out = scratch.buffer("plain", room)
-        status = make(pages, first, last, decompressed, scratch, out, state)
-        if status == NEED_ROOM:
-            room = int(state[STATE_NEEDED])
-            continue
-        done = check_page(status, state)
-        yield DecodablePages(pages.pages, first, done, out)
-        first = done
+    encodings = np.minimum(np.maximum(table[:, P_ENCODING], 0), len(TRANSCODERS) - 1)
+    found: np.ndarray = TRANSCODERS[encodings, types] * data  # NO_TRANSCODER is 0
+    return found
 
 
 def transcode_delta(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
     """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
-    lengths = scratch.buffer("lengths", 8 * _max_strings(pages, first, last))
+    table = pages.pages[first:last]
+    has_lengths = (table[:, P_ENCODING] == DELTA_LENGTH_BYTE_ARRAY) | (table[:, P_ENCODING] == DELTA_BYTE_ARRAY)
+    lengths = scratch.buffer("lengths", 8 * int(np.maximum.reduce(table[has_lengths, P_NUM_VALUES], initial=0)))
     return delta_kernels.transcode_delta_pages(
         pages.chunks.reshape(-1),
         pages.pages.reshape(-1),
@@ -159,14 +154,6 @@ def _transcode_alp(
     )
 
 
-def _max_strings(pages: Pages, first: int, last: int) -> int:
-    """Return the largest number of strings in a DELTA-encoded page."""
-    table = pages.pages[first:last]
-    encodings = table[:, P_ENCODING]
-    strings = (encodings == DELTA_LENGTH_BYTE_ARRAY) | (encodings == DELTA_BYTE_ARRAY)
-    return int(table[strings, P_NUM_VALUES].max(initial=0))
-
-
 def transcode_with_carryover(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
@@ -189,7 +176,7 @@ def transcode_with_carryover(
             if wanted:
                 yield part
         elif wanted:
-            yield from transcode_pages(pages, number, number + 1, decompressed, scratch)
+            yield from _transcode_runs(pages, number, number + 1, decompressed, scratch)
 
 
 def _has_carryover(page: np.ndarray, chunk: np.ndarray) -> bool:

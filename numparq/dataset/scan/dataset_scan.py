@@ -262,7 +262,7 @@ class DatasetScan:
         limit = self._choices.memory_limit
         if limit is not None:
             check_memory_limit(
-                [(part.memory_estimate(self.table.virtual), part.rows.selections) for part in parts],
+                [(part.memory_estimate(self.table.virtual), part.rows.selections.parts) for part in parts],
                 thread_count(self._choices.threads),
                 limit,
             )

@@ -184,6 +184,118 @@ def decode_binary_dictionaries(chunks, pages, first, last, raw, scratch, offsets
     return 0
 
 
+@helper
+def decode_binary_values(
+    chunks,
+    chunk,
+    encoding,
+    data,
+    present,
+    skip,
+    wanted,
+    levels,
+    start,
+    count,
+    entry_offsets,
+    entries,
+    indices,
+    offsets,
+    row,
+    out,
+    room,
+    state,
+):
+    """Decode the values of a page into `count` rows; return the end of the bytes written, or a status."""
+    if encoding == PLAIN:
+        return decode_plain_rows(
+            chunks, chunk, data, present, skip, wanted, levels, start, count, offsets, row, out, room, state
+        )
+    if encoding != PLAIN_DICTIONARY and encoding != RLE_DICTIONARY:
+        return UNSUPPORTED_ENCODING
+    return decode_indexed_rows(
+        chunks,
+        chunk,
+        data,
+        present,
+        skip,
+        wanted,
+        levels,
+        start,
+        count,
+        entry_offsets,
+        entries,
+        indices,
+        offsets,
+        row,
+        out,
+        room,
+        state,
+    )
+
+
+@helper
+def decode_binary_page(
+    chunks,
+    chunk,
+    pages,
+    page,
+    raw,
+    scratch,
+    entry_offsets,
+    entries,
+    indices,
+    levels,
+    validity,
+    offsets,
+    row,
+    out,
+    room,
+    state,
+):
+    """Decode the rows of a data page from output row `row` on; return the nulls among them, or a status."""
+    start, stop = rows_in_range(chunks, chunk, pages, page)
+    if start >= stop:
+        return 0
+    status = find_sections(chunks, chunk, pages, page, raw, scratch, state)
+    if status < 0:
+        return status
+    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
+    if present < 0:
+        return present
+    optional = present < pages[page + P_NUM_VALUES]
+    skip = count_valid(levels, 0, start) if optional else start
+    count = stop - start
+    wanted = count_valid(levels, start, count) if optional else count
+    written = decode_binary_values(
+        chunks,
+        chunk,
+        pages[page + P_ENCODING],
+        scratch if pages[page + P_IS_COMPRESSED] else raw,
+        present,
+        skip,
+        wanted,
+        levels,
+        start,
+        count,
+        entry_offsets,
+        entries,
+        indices,
+        offsets,
+        row,
+        out,
+        room,
+        state,
+    )
+    if written < 0:
+        return written
+    state[STATE_BYTES] = written
+    if optional:
+        copy_bytes(validity, row, levels, start, count)
+    else:
+        fill_bytes(validity, row, 1, count)
+    return count - wanted
+
+
 @kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
 def decode_binary_pages(
     chunks,
@@ -213,54 +325,26 @@ def decode_binary_pages(
             continue
         state[STATE_PAGE] = number
         chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
-        start, stop = rows_in_range(chunks, chunk, pages, page)
-        if start >= stop:
-            continue
-        status = find_sections(chunks, chunk, pages, page, raw, scratch, state)
-        if status < 0:
-            return status
-        present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
-        if present < 0:
-            return present
-        optional = present < pages[page + P_NUM_VALUES]
-        skip = count_valid(levels, 0, start) if optional else start
-        count = stop - start
-        wanted = count_valid(levels, start, count) if optional else count
-        row = chunks[chunk + C_VALIDITY] + pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
-        data = scratch if pages[page + P_IS_COMPRESSED] else raw
-        encoding = pages[page + P_ENCODING]
-        if encoding == PLAIN:
-            written = decode_plain_rows(
-                chunks, chunk, data, present, skip, wanted, levels, start, count, offsets, row, out, room, state
-            )
-        elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
-            written = decode_indexed_rows(
-                chunks,
-                chunk,
-                data,
-                present,
-                skip,
-                wanted,
-                levels,
-                start,
-                count,
-                entry_offsets,
-                entries,
-                indices,
-                offsets,
-                row,
-                out,
-                room,
-                state,
-            )
-        else:
-            return UNSUPPORTED_ENCODING
-        if written < 0:
-            return written
-        state[STATE_BYTES] = written
-        chunks[chunk + C_NULL_COUNT] += count - wanted
-        if optional:
-            copy_bytes(validity, row, levels, start, count)
-        else:
-            fill_bytes(validity, row, 1, count)
+        row = chunks[chunk + C_VALIDITY] + max(pages[page + P_ROW] - chunks[chunk + C_ROW_START], 0)
+        nulls = decode_binary_page(
+            chunks,
+            chunk,
+            pages,
+            page,
+            raw,
+            scratch,
+            entry_offsets,
+            entries,
+            indices,
+            levels,
+            validity,
+            offsets,
+            row,
+            out,
+            room,
+            state,
+        )
+        if nulls < 0:
+            return nulls
+        chunks[chunk + C_NULL_COUNT] += nulls
     return 0

@@ -200,21 +200,29 @@ def decompress_snappy(data, pos, end, out, out_pos, out_end):
     return min(pos, 0)
 
 
+@helper
+def decompress_snappy_page(pages, page, raw, scratch):
+    """Decompress the value section of a page, if it is compressed, to its P_SCRATCH; return 0 or a status.
+
+    Level sections of V2 pages are not compressed.
+    """
+    if pages[page + P_IS_COMPRESSED] == 0:
+        return 0
+    levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+    start = pages[page + P_BODY] + levels
+    end = pages[page + P_BODY] + pages[page + P_COMPRESSED]
+    target = pages[page + P_SCRATCH]
+    return decompress_snappy(raw, start, end, scratch, target, target + pages[page + P_UNCOMPRESSED] - levels)
+
+
 @kernel("i8 x x u1 u1 i8")
 def decompress_snappy_pages(pages, first, last, raw, scratch, state):
     """Decompress the value sections of pages `first` to `last` (exclusive) into the scratch buffer.
 
-    Return 0, or a status with the page in ``state[0]``. Level sections of V2 pages are not compressed.
+    Return 0, or a status with the page in ``state[0]``.
     """
     for number in range(first, last):
-        page = number * PAGE_FIELDS
-        if pages[page + P_IS_COMPRESSED] == 0:
-            continue
-        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
-        start = pages[page + P_BODY] + levels
-        end = pages[page + P_BODY] + pages[page + P_COMPRESSED]
-        target = pages[page + P_SCRATCH]
-        status = decompress_snappy(raw, start, end, scratch, target, target + pages[page + P_UNCOMPRESSED] - levels)
+        status = decompress_snappy_page(pages, number * PAGE_FIELDS, raw, scratch)
         if status < 0:
             state[0] = number
             return status

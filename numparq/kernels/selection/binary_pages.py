@@ -1,31 +1,45 @@
-"""PLAIN byte arrays of selected rows, copied from data pages."""
+"""BYTE_ARRAY values of selected rows, decoded from data pages."""
 
 from __future__ import annotations
 
-from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+import numpy as np
+
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE, decode_binary_page
 from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
+from numparq.kernels.decode.snappy import decompress_snappy_page
+from numparq.kernels.encodings.dictionary import index_width
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_indices
 from numparq.kernels.encodings.plain import copy_string
-from numparq.kernels.enums import PLAIN
+from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.memory import load32, store8
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COMPRESSED_DATA, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.status import BAD_COMPRESSED_DATA, BAD_COUNT, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels.tables import (
+    C_DICTIONARY,
+    C_DICTIONARY_SIZE,
     C_NULL_COUNT,
-    CHUNK_FIELDS,
-    P_CHUNK,
+    C_ROW_START,
+    C_ROW_STOP,
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
     PAGE_FIELDS,
 )
 
+from .fixed_pages import take_indices
 from .lazy_pages import (
     STATE_DECOMPRESSED,
+    STATE_FIRST,
+    STATE_LAST,
     STATE_TAKEN,
-    count_selected_rows,
+    WHOLE_PAGE,
     decompress_up_to,
     find_value_indices,
+    is_sparse,
     open_page,
+    select_page_rows,
 )
 
 # Bytes that are decompressed at once: where a string ends only the lengths before it tell.
@@ -63,8 +77,8 @@ def skip_plain_run(data, pos, end, count):
 
 
 @helper
-def take_page_binary(chunks, chunk, pages, page, raw, scratch, state, present, values, taken, here, offsets, out, room):
-    """Copy the wanted ones of a page's PLAIN strings; the bytes written up to, or a status."""
+def take_plain_strings(chunks, pages, page, raw, scratch, present, values, count, offsets, row, out, room, state):
+    """Copy the PLAIN strings of `count` rows of a page; return the end of the bytes written, or a status."""
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     pos = state[VALUES_POS]
     end = state[VALUES_END]
@@ -72,8 +86,8 @@ def take_page_binary(chunks, chunk, pages, page, raw, scratch, state, present, v
     value = 0
     if 4 * present > end - pos:
         return TRUNCATED
-    for i in range(taken, taken + here):
-        offsets[i + 1] = written
+    for i in range(count):
+        offsets[row + i + 1] = written
         if values[i] < 0:
             continue
         left = values[i] - value
@@ -92,15 +106,110 @@ def take_page_binary(chunks, chunk, pages, page, raw, scratch, state, present, v
             return NEED_ROOM
         copy_string(out, written, data, pos + 4, length)
         written += length
-        offsets[i + 1] = written
+        offsets[row + i + 1] = written
         pos += 4 + length
         value = values[i] + 1
-    status = check_values_end(chunks, chunk, pos, end) if value == present and present > 0 else 0
+    status = check_values_end(chunks, 0, pos, end) if value == present and present > 0 else 0
     return written if status == 0 else status
 
 
-@kernel("i8 i8 x x u1 u1 x u1 i4 x i8 u1 i8 u1 x i8")
-def take_binary_pages(
+@helper
+def find_page_indices(chunks, pages, page, data, present, values, count, indices, places, state):
+    """Write the dictionary indices of `count` rows of a decompressed page to `places`; return 0 or a status."""
+    pos = state[VALUES_POS]
+    end = state[VALUES_END]
+    width = index_width(chunks, 0, data, pos, end, present)
+    if width < 0 or present == 0:
+        return min(width, 0)
+    limit = chunks[C_DICTIONARY_SIZE]
+    if is_sparse(pages, page, count):
+        pos = take_indices(data, pos + 1, end, present, width, limit, values, count, places)
+        return check_values_end(chunks, 0, pos, end)
+    pos = decode_hybrid_indices(data, pos + 1, end, present, width, limit, indices, 0)
+    if pos >= 0:
+        for i in range(count):
+            if values[i] >= 0:
+                places[i] = load32(indices, values[i] << 2)
+    return check_values_end(chunks, 0, pos, end)
+
+
+@helper
+def take_indexed_strings(chunks, values, count, places, entry_offsets, entries, offsets, row, out, room, state):
+    """Copy the dictionary strings at `places`; return the end of the bytes written, or NEED_ROOM."""
+    base = chunks[C_DICTIONARY]
+    written = state[STATE_BYTES]
+    needed = written
+    for i in range(count):
+        if values[i] >= 0:
+            entry = np.uint64(base + places[i])
+            needed += entry_offsets[entry + np.uint64(1)] - entry_offsets[entry]
+    state[STATE_NEEDED] = needed
+    if needed > room:
+        return NEED_ROOM
+    for i in range(count):
+        if values[i] >= 0:
+            entry = np.uint64(base + places[i])
+            length = entry_offsets[entry + np.uint64(1)] - entry_offsets[entry]
+            copy_string(out, written, entries, entry_offsets[entry], length)
+            written += length
+        offsets[row + i + 1] = written
+    return written
+
+
+@helper
+def take_page_strings(
+    chunks,
+    pages,
+    page,
+    raw,
+    scratch,
+    is_stored,
+    entry_offsets,
+    entries,
+    indices,
+    levels,
+    count,
+    places,
+    values,
+    validity,
+    offsets,
+    row,
+    out,
+    room,
+    state,
+):
+    """Copy the strings of `count` rows of a page one by one; return the nulls among them, or a status."""
+    present = open_page(chunks, 0, pages, page, raw, scratch, is_stored, levels, state)
+    if present < 0:
+        return present
+    optional = present < pages[page + P_NUM_VALUES]
+    nulls = find_value_indices(places, count, state[STATE_FIRST] - pages[page + P_ROW], levels, optional, values)
+    encoding = pages[page + P_ENCODING]
+    if encoding == PLAIN:
+        written = take_plain_strings(
+            chunks, pages, page, raw, scratch, present, values, count, offsets, row, out, room, state
+        )
+    elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
+        if decompress_up_to(pages, page, raw, scratch, state, WHOLE_PAGE) < 0:
+            return BAD_COMPRESSED_DATA
+        data = scratch if pages[page + P_IS_COMPRESSED] else raw
+        written = find_page_indices(chunks, pages, page, data, present, values, count, indices, places, state)
+        if written == 0:
+            written = take_indexed_strings(
+                chunks, values, count, places, entry_offsets, entries, offsets, row, out, room, state
+            )
+    else:
+        return UNSUPPORTED_ENCODING
+    if written < 0:
+        return written
+    state[STATE_BYTES] = written
+    for i in range(count):
+        store8(validity, row + i, 0 if values[i] < 0 else 1)
+    return nulls
+
+
+@kernel("i8 i8 x x u1 u1 x i8 u1 u1 u1 i8 x u1 x i4 i8 u1 i8 u1 x x i8")
+def read_binary_rows(
     chunks,
     pages,
     first,
@@ -108,60 +217,89 @@ def take_binary_pages(
     raw,
     scratch,
     is_stored,
+    entry_offsets,
+    entries,
+    indices,
     levels,
+    bounds,
+    num_ranges,
+    mask,
+    mask_row,
     places,
-    count,
     values,
     validity,
     offsets,
     out,
     room,
+    limit,
     state,
 ):
-    """Copy the strings of some rows of PLAIN data pages, one behind the other.
+    """Decode at most `limit` selected strings of data pages `first` to `last` (exclusive) of one chunk.
 
-    Parameters
-    ----------
-    chunks, pages, first, last, raw, scratch, is_stored, levels, places, count, values
-        As for `take_fixed_pages`.
-    validity : uint8, `count`
-        Written for optional columns.
-    offsets, out, room
-        As for `decode_binary_pages`; a row each place.
-    state : int64, STATE_FIELDS
-        As for `take_fixed_pages`; item STATE_BYTES is the number of bytes written, before and after.
-
-    Returns
-    -------
-    int
-        0, or a negative status. NEED_ROOM: call again from the page of STATE_PAGE on, with room for at least
-        STATE_NEEDED bytes.
+    Return 0, or a status with the page in ``state[0]``. NEED_ROOM: resume at that page, with STATE_NEEDED bytes.
     """
+    # Parameters are those of `read_fixed_rows` and `decode_binary_pages`.
+    start, stop = chunks[C_ROW_START], chunks[C_ROW_STOP]
+    status = 0
     for number in range(first, last):
         state[STATE_PAGE] = number
         page = number * PAGE_FIELDS
-        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
-        taken = state[STATE_TAKEN]
-        here, shift = count_selected_rows(chunks, chunk, pages, page, places, count, taken)
-        if here <= 0:
-            if here < 0:
-                return here
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
             continue
-        if pages[page + P_ENCODING] != PLAIN:
-            return UNSUPPORTED_ENCODING
-        present = open_page(chunks, chunk, pages, page, raw, scratch, is_stored, levels, state)
-        if present < 0:
-            return present
-        optional = present < pages[page + P_NUM_VALUES]
-        nulls = find_value_indices(places, taken, here, shift, levels, optional, values)
-        written = take_page_binary(
-            chunks, chunk, pages, page, raw, scratch, state, present, values, taken, here, offsets, out, room
-        )
-        if written < 0:
-            return written
-        for i in range(taken, taken + here):
-            store8(validity, i, 0 if values[i] < 0 else 1)
-        chunks[chunk + C_NULL_COUNT] += nulls
-        state[STATE_BYTES] = written
-        state[STATE_TAKEN] = taken + here
-    return 0
+        count = select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, state)
+        if count == 0:
+            continue
+        row = state[STATE_TAKEN]
+        chunks[C_ROW_START] = state[STATE_FIRST]
+        chunks[C_ROW_STOP] = state[STATE_LAST]
+        if count > limit - row:
+            status = BAD_COUNT
+        elif is_sparse(pages, page, count) or count < state[STATE_LAST] - state[STATE_FIRST]:
+            status = take_page_strings(
+                chunks,
+                pages,
+                page,
+                raw,
+                scratch,
+                is_stored,
+                entry_offsets,
+                entries,
+                indices,
+                levels,
+                count,
+                places,
+                values,
+                validity,
+                offsets,
+                row,
+                out,
+                room,
+                state,
+            )
+        else:
+            status = decompress_snappy_page(pages, page, raw, scratch) if is_stored else 0
+            if status >= 0:
+                status = decode_binary_page(
+                    chunks,
+                    0,
+                    pages,
+                    page,
+                    raw,
+                    scratch,
+                    entry_offsets,
+                    entries,
+                    indices,
+                    levels,
+                    validity,
+                    offsets,
+                    row,
+                    out,
+                    room,
+                    state,
+                )
+        if status < 0:
+            break
+        chunks[C_NULL_COUNT] += status
+        state[STATE_TAKEN] = row + count
+    chunks[C_ROW_START], chunks[C_ROW_STOP] = start, stop
+    return min(status, 0)

@@ -6,16 +6,18 @@ import numpy as np
 
 from numparq.kernels.decode.binary_pages import STATE_PAGE
 from numparq.kernels.decode.casts import cast_values
-from numparq.kernels.decode.fixed_pages import check_fixed_size
+from numparq.kernels.decode.fixed_pages import check_fixed_size, decode_fixed_dictionary, decode_page
 from numparq.kernels.decode.pad_nulls import fill_nulls
 from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
+from numparq.kernels.decode.snappy import decompress_snappy_page
 from numparq.kernels.encodings.dictionary import index_width
 from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header, run_values
-from numparq.kernels.enums import PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from numparq.kernels.memory import copy_bytes, load32, load64, store8, store32, store64
+from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.memory import copy_bytes, load8, load32, load64, store8, store32, store64
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import (
     BAD_COMPRESSED_DATA,
+    BAD_COUNT,
     INDEX_OUT_OF_RANGE,
     NO_DICTIONARY,
     NULL_FOUND,
@@ -28,29 +30,40 @@ from numparq.kernels.tables import (
     C_DICTIONARY_SIZE,
     C_FILL,
     C_ITEM_SIZE,
+    C_MAX_DEFINITION,
     C_NULL_COUNT,
     C_NULLS,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
     C_TYPE_LENGTH,
-    CHUNK_FIELDS,
+    C_VALIDITY,
     CODES,
+    NULLS_FILL,
     NULLS_MASK,
     NULLS_RAISE,
-    P_CHUNK,
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
     PAGE_FIELDS,
 )
 
 from .lazy_pages import (
+    STATE_FIRST,
+    STATE_LAST,
     STATE_TAKEN,
     WHOLE_PAGE,
-    count_selected_rows,
     decompress_up_to,
     find_value_indices,
     has_nulls,
+    is_sparse,
     open_page,
+    select_page_rows,
 )
+from .rows import take_fixed_indices
 
 
 @helper
@@ -65,19 +78,15 @@ def take_entry(dictionary, place, item, out, target):
 
 
 @helper
-def take_dictionary_values(
-    data, pos, end, count, width, dictionary, base, limit, item, values, taken, here, out, out_pos
-):
-    """Look up those of a page's `count` indices that are wanted, passing over the others run by run.
+def take_indices(data, pos, end, count, width, limit, values, wanted, places):
+    """Write those of a page's `count` dictionary indices that are wanted to `places`, passing over the others by run.
 
-    Return the end position of all `count` indices, or a status.
-
-    Parameters are those of `gather_indices`, and of `take_plain`.
+    `values` has the ordinals of the `wanted` ones, -1 for a null. Return the end of all `count` indices, or a status.
     """
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     done = 0
-    i = taken
+    i = 0
     while done < count:
         pos, header = read_run_header(data, pos, end)
         if pos < 0:
@@ -89,14 +98,14 @@ def take_dictionary_values(
         if length > end - pos:
             return TRUNCATED
         index = 0 if header & 1 else load_partial(data, pos, size)
-        while i < taken + here and values[i] < done + run:
+        while i < wanted and values[i] < done + run:
             if values[i] >= 0:
                 if header & 1:
                     bit = (pos << 3) + (values[i] - done) * width
                     index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
                 if index >= limit:
                     return INDEX_OUT_OF_RANGE
-                take_entry(dictionary, base + index * item, item, out, out_pos + i * item)
+                places[i] = index
             i += 1
         pos += (header >> 1) * width if header & 1 else size
         done += run
@@ -104,77 +113,190 @@ def take_dictionary_values(
 
 
 @helper
-def take_plain(data, pos, conversion, stored, item, values, taken, here, out, out_pos):
-    """Convert those of a page's PLAIN values that are wanted; 0 or a status.
-
-    Parameters
-    ----------
-    data, pos, conversion, stored, item
-        The values: where the first one lies, and as in `cast_values`.
-    values, taken, here
-        As in `find_value_indices`.
-    out, out_pos
-        Where the value of the very first place goes.
-    """
-    for i in range(taken, taken + here):
+def take_dictionary_values(chunks, data, state, present, dictionary, values, count, places, out, target):
+    """Write the dictionary values of `count` rows of a decompressed page; return 0 or a status."""
+    pos = state[VALUES_POS]
+    end = state[VALUES_END]
+    width = index_width(chunks, 0, data, pos, end, present)
+    if width < 0 or present == 0:
+        return min(width, 0)
+    item = chunks[C_ITEM_SIZE]
+    pos = take_indices(data, pos + 1, end, present, width, chunks[C_DICTIONARY_SIZE], values, count, places)
+    if pos < 0:
+        return pos
+    for i in range(count):
         if values[i] >= 0:
-            status = cast_values(data, pos + values[i] * stored, 1, conversion, stored, item, out, out_pos + i * item)
-            if status < 0:
-                return status
-    return 0
+            take_entry(dictionary, chunks[C_DICTIONARY] + places[i] * item, item, out, target + i * item)
+    return check_values_end(chunks, 0, pos, end)
 
 
 @helper
-def take_page_values(
-    chunks, chunk, pages, page, raw, scratch, state, present, dictionary, values, taken, here, out, out_pos
-):
-    """Take the wanted values of a page; 0 or a status."""
+def take_page_values(chunks, pages, page, raw, scratch, state, present, dictionary, values, count, places, out, target):
+    """Write the values of `count` rows of a page from `target` on, casted; return 0 or a status."""
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
-    pos = state[VALUES_POS]
-    end = state[VALUES_END]
-    item = chunks[chunk + C_ITEM_SIZE]
-    stored = chunks[chunk + C_TYPE_LENGTH]
     encoding = pages[page + P_ENCODING]
     if encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
         if decompress_up_to(pages, page, raw, scratch, state, WHOLE_PAGE) < 0:
             return BAD_COMPRESSED_DATA
-        width = index_width(chunks, chunk, data, pos, end, present)
-        if width < 0 or present == 0:
-            return min(width, 0)
-        base = chunks[chunk + C_DICTIONARY]
-        limit = chunks[chunk + C_DICTIONARY_SIZE]
-        pos = take_dictionary_values(
-            data, pos + 1, end, present, width, dictionary, base, limit, item, values, taken, here, out, out_pos
-        )
-        return check_values_end(chunks, chunk, pos, end)
-    if chunks[chunk + C_CAST] == CODES:
+        return take_dictionary_values(chunks, data, state, present, dictionary, values, count, places, out, target)
+    conversion = chunks[C_CAST]
+    if conversion == CODES:
         return NO_DICTIONARY
     if encoding != PLAIN:
         return UNSUPPORTED_ENCODING
-    status = check_fixed_size(chunks, chunk, pos, end, present)
+    pos = state[VALUES_POS]
+    status = check_fixed_size(chunks, 0, pos, state[VALUES_END], present)
     if status < 0:
         return status
-    last = taken + here - 1
-    while last > taken and values[last] < 0:
+    item = chunks[C_ITEM_SIZE]
+    stored = chunks[C_TYPE_LENGTH]
+    last = count - 1
+    while last > 0 and values[last] < 0:
         last -= 1
     if decompress_up_to(pages, page, raw, scratch, state, pos + (values[last] + 1) * stored) < 0:
         return BAD_COMPRESSED_DATA
-    return take_plain(data, pos, chunks[chunk + C_CAST], stored, item, values, taken, here, out, out_pos)
+    for i in range(last + 1):
+        if values[i] >= 0 and status >= 0:
+            status = cast_values(data, pos + values[i] * stored, 1, conversion, stored, item, out, target + i * item)
+    return status
 
 
 @helper
-def write_nulls(values, taken, here, item, fill, out, out_pos, keeps, mask, row):
-    """Write what stands for the nulls among wanted values and, if they are kept (`keeps`), the validity of all."""
-    for i in range(taken, taken + here):
-        if values[i] < 0:
-            fill_nulls(1, item, fill, out, out_pos + i * item)
-        if keeps:
-            store8(mask, row + i, 0 if values[i] < 0 else 1)
-    return 0
+def take_page_rows(
+    chunks, pages, page, raw, scratch, is_stored, dictionary, levels, count, places, values, mask, out, state
+):
+    """Write `count` rows of a page one by one; return the nulls among them, or a status."""
+    present = open_page(chunks, 0, pages, page, raw, scratch, is_stored, levels, state)
+    if present < 0:
+        return present
+    optional = present < pages[page + P_NUM_VALUES]
+    if optional and chunks[C_NULLS] == NULLS_RAISE and has_nulls(chunks, 0, pages, page, levels):
+        return NULL_FOUND
+    nulls = find_value_indices(places, count, state[STATE_FIRST] - pages[page + P_ROW], levels, optional, values)
+    target = chunks[C_OUT]
+    if nulls < count:
+        status = take_page_values(
+            chunks, pages, page, raw, scratch, state, present, dictionary, values, count, places, out, target
+        )
+        if status < 0:
+            return status
+    item = chunks[C_ITEM_SIZE]
+    keeps = chunks[C_NULLS] == NULLS_MASK
+    if nulls > 0 or keeps:
+        for i in range(count):
+            if values[i] < 0:
+                fill_nulls(1, item, chunks[C_FILL], out, target + i * item)
+            if keeps:
+                store8(mask, chunks[C_VALIDITY] + i, 0 if values[i] < 0 else 1)
+    return nulls
 
 
-@kernel("i8 i8 x x u1 u1 x u1 u1 i4 x i8 u1 x u1 x i8")
-def take_fixed_pages(
+@helper
+def gather_page_rows(
+    chunks,
+    pages,
+    page,
+    raw,
+    scratch,
+    dictionary,
+    dense,
+    levels,
+    count,
+    places,
+    rows,
+    rows_mask,
+    mask,
+    out,
+    state,
+):
+    """Decode the rows around the selected ones into `rows`, their validity behind, and gather; return as above."""
+    target = chunks[C_OUT]
+    row = chunks[C_VALIDITY]
+    policy = chunks[C_NULLS]
+    chunks[C_OUT] = 0
+    chunks[C_VALIDITY] = rows_mask
+    if policy == NULLS_FILL and chunks[C_MAX_DEFINITION] > 0:
+        chunks[C_NULLS] = NULLS_MASK  # filled as well, and then nulls can be counted
+    nulls = decode_page(chunks, 0, pages, page, raw, scratch, dictionary, dense, levels, rows, rows, state)
+    chunks[C_NULLS] = policy
+    if nulls < 0:
+        return nulls
+    take_fixed_indices(rows, chunks[C_ITEM_SIZE], places, count, out, target)
+    if policy == NULLS_MASK:
+        for i in range(count):
+            store8(mask, row + i, load8(rows, rows_mask + places[i]))
+    if nulls == 0:
+        return 0
+    nulls = count
+    for i in range(count):
+        nulls -= load8(rows, rows_mask + places[i])
+    return nulls
+
+
+@helper
+def read_page_rows(
+    chunks,
+    pages,
+    page,
+    raw,
+    scratch,
+    is_stored,
+    dictionary,
+    dense,
+    levels,
+    count,
+    places,
+    values,
+    rows,
+    rows_mask,
+    mask,
+    out,
+    state,
+):
+    """Write `count` selected rows of a page to C_OUT and C_VALIDITY; return the nulls among them, or a status."""
+    if is_sparse(pages, page, count) and chunks[C_TYPE] != BOOLEAN:
+        return take_page_rows(
+            chunks,
+            pages,
+            page,
+            raw,
+            scratch,
+            is_stored,
+            dictionary,
+            levels,
+            count,
+            places,
+            values,
+            mask,
+            out,
+            state,
+        )
+    status = decompress_snappy_page(pages, page, raw, scratch) if is_stored else 0
+    if status < 0:
+        return status
+    if count == state[STATE_LAST] - state[STATE_FIRST]:
+        return decode_page(chunks, 0, pages, page, raw, scratch, dictionary, dense, levels, mask, out, state)
+    return gather_page_rows(
+        chunks,
+        pages,
+        page,
+        raw,
+        scratch,
+        dictionary,
+        dense,
+        levels,
+        count,
+        places,
+        rows,
+        rows_mask,
+        mask,
+        out,
+        state,
+    )
+
+
+@kernel("i8 i8 x x u1 u1 x u1 u1 u1 i8 x u1 x i4 i8 u1 x u1 u1 x i8")
+def read_fixed_rows(
     chunks,
     pages,
     first,
@@ -183,68 +305,71 @@ def take_fixed_pages(
     scratch,
     is_stored,
     dictionary,
+    dense,
     levels,
-    places,
-    count,
-    values,
+    bounds,
+    num_ranges,
     mask,
-    row,
+    mask_row,
+    places,
+    values,
+    rows,
+    rows_mask,
+    out_mask,
     out,
-    out_pos,
+    limit,
     state,
 ):
-    """Decode the values of some rows of data pages into the output, one behind the other.
+    """Decode at most `limit` selected rows of pages `first` to `last` (exclusive) of one chunk, one behind the other.
 
-    Parameters
-    ----------
-    chunks, pages, first, last, raw, scratch, dictionary, mask, out
-        As for `decode_fixed_pages`; no dictionary pages, and no BOOLEAN values. The C_MASK of a chunk is the place of
-        its first wanted row.
-    is_stored : int
-        Whether pages that are compressed (in Snappy then) are so still; they are decompressed as far as need be.
-    levels : uint8
-        Room for the largest page's levels.
-    places, count : int32
-        The places of the rows to be taken, in order.
-    values : int64
-        Room for `count` numbers.
-    row, out_pos : int
-        The positions in `mask` and `out` of the first of all the places.
-    state : int64, STATE_FIELDS
-        Item STATE_PAGE is the page that a negative status is about; of STATE_TAKEN places the values are taken already.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
+    Return 0, or a status with the page in ``state[0]``; STATE_TAKEN counts the rows, before and after.
     """
+    # Selected are the rows of `num_ranges` ranges (first, exclusive last), or those of the one range that have a 1 in
+    # `mask`, which begins at row `mask_row` (-1: none). C_OUT and C_VALIDITY are the places of the very first row.
+    # `is_stored`: pages that are compressed are so still, in Snappy; they are decompressed as far as need be.
+    # The largest page's values fit in `dense`, stored or casted, and in `rows` with their validity from `rows_mask` on;
+    # levels, `places` and `values` have an item for each.
+    start, stop, target, row = chunks[C_ROW_START], chunks[C_ROW_STOP], chunks[C_OUT], chunks[C_VALIDITY]
+    status = 0
     for number in range(first, last):
         state[STATE_PAGE] = number
         page = number * PAGE_FIELDS
-        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
-        taken = state[STATE_TAKEN]
-        here, shift = count_selected_rows(chunks, chunk, pages, page, places, count, taken)
-        if here <= 0:
-            if here < 0:
-                return here
-            continue
-        present = open_page(chunks, chunk, pages, page, raw, scratch, is_stored, levels, state)
-        if present < 0:
-            return present
-        optional = present < pages[page + P_NUM_VALUES]
-        if optional and chunks[chunk + C_NULLS] == NULLS_RAISE and has_nulls(chunks, chunk, pages, page, levels):
-            return NULL_FOUND
-        nulls = find_value_indices(places, taken, here, shift, levels, optional, values)
-        if nulls < here:
-            status = take_page_values(
-                chunks, chunk, pages, page, raw, scratch, state, present, dictionary, values, taken, here, out, out_pos
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
+            status = decompress_snappy_page(pages, page, raw, scratch) if is_stored else 0
+            if status >= 0:
+                status = decode_fixed_dictionary(chunks, 0, pages, page, raw, scratch, dictionary)
+            count = 0
+        else:
+            count = select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, state)
+            if count > limit - state[STATE_TAKEN]:
+                status = BAD_COUNT
+        if count > 0 and status >= 0:
+            chunks[C_ROW_START] = state[STATE_FIRST]
+            chunks[C_ROW_STOP] = state[STATE_LAST]
+            chunks[C_OUT] = target + state[STATE_TAKEN] * chunks[C_ITEM_SIZE]
+            chunks[C_VALIDITY] = row + state[STATE_TAKEN]
+            status = read_page_rows(
+                chunks,
+                pages,
+                page,
+                raw,
+                scratch,
+                is_stored,
+                dictionary,
+                dense,
+                levels,
+                count,
+                places,
+                values,
+                rows,
+                rows_mask,
+                out_mask,
+                out,
+                state,
             )
-            if status < 0:
-                return status
-        keeps = chunks[chunk + C_NULLS] == NULLS_MASK
-        if nulls > 0 or keeps:
-            item = chunks[chunk + C_ITEM_SIZE]
-            write_nulls(values, taken, here, item, chunks[chunk + C_FILL], out, out_pos, keeps, mask, row)
-        chunks[chunk + C_NULL_COUNT] += nulls
-        state[STATE_TAKEN] = taken + here
-    return 0
+            chunks[C_NULL_COUNT] += max(status, 0)
+            state[STATE_TAKEN] += count
+        if status < 0:
+            break
+    chunks[C_ROW_START], chunks[C_ROW_STOP], chunks[C_OUT], chunks[C_VALIDITY] = start, stop, target, row
+    return min(status, 0)

@@ -5,28 +5,28 @@ from __future__ import annotations
 from numparq.kernels.decode.pad_nulls import count_valid
 from numparq.kernels.decode.page_sections import VALUES_POS, decode_page_validity, find_sections, rows_in_range
 from numparq.kernels.decode.snappy import decompress_snappy_until, read_snappy_preamble
-from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.memory import load8
 from numparq.kernels.registry import helper
-from numparq.kernels.status import BAD_COMPRESSED_DATA, BAD_COUNT
+from numparq.kernels.status import BAD_COMPRESSED_DATA
 from numparq.kernels.tables import (
-    C_ROW_START,
-    C_VALIDITY,
     P_BODY,
     P_COMPRESSED,
     P_DEFINITION_BYTES,
     P_IS_COMPRESSED,
+    P_NUM_VALUES,
     P_REPETITION_BYTES,
     P_ROW,
     P_SCRATCH,
-    P_TYPE,
     P_UNCOMPRESSED,
 )
 
-# Items of `state`, besides those of `binary` and `fixed`: of how many places the values are taken; of the page at hand,
-# where its next compressed bytes are, and up to where it is decompressed.
+# Items of `state`, besides those of `decode`: rows written; next compressed bytes of the page at hand, and up to where
+# it is decompressed; first range that does not end before it; rows of the row group around its selected ones.
 STATE_TAKEN, STATE_SOURCE, STATE_DECOMPRESSED = 3, 8, 9
-STATE_FIELDS = 10
+STATE_RANGE, STATE_FIRST, STATE_LAST = 10, 11, 12
+STATE_FIELDS = 13
+
+SPARSE_RATIO = 8  # rows are taken one by one where one in so many of a page is selected, or fewer
 
 WHOLE_PAGE = 1 << 62  # all of a page: beyond its end
 
@@ -87,40 +87,83 @@ def open_page(chunks, chunk, pages, page, raw, scratch, is_stored, levels, state
     return decode_page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
 
 
-# --- which values -----------------------------------------------------------------------------------------------------
+# --- which rows and values --------------------------------------------------------------------------------------------
 
 
 @helper
-def count_selected_rows(chunks, chunk, pages, page, indices, count, taken):
-    """Find the wanted places that are in a page: (how many, what is to be added to a place to give its row there).
+def is_sparse(pages, page, count):
+    """Whether `count` selected rows of a page are better taken one by one."""
+    return count * SPARSE_RATIO <= pages[page + P_NUM_VALUES]
 
-    BAD_COUNT where there is one that neither this page nor one before it has.
+
+@helper
+def select_by_mask(first, last, mask, mask_row, places, state):
+    """Return how many rows of a page, `first` to `last` in the row group, a mask selects; see `select_page_rows`."""
+    while first < last and load8(mask, first - mask_row) == 0:
+        first += 1
+    while first < last and load8(mask, last - 1 - mask_row) == 0:
+        last -= 1
+    count = 0
+    for row in range(last - first):
+        places[count] = row
+        count += load8(mask, first - mask_row + row)
+    state[STATE_FIRST] = first
+    state[STATE_LAST] = last
+    return count
+
+
+@helper
+def select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, state):
+    """Return how many rows of a page are selected, and set STATE_FIRST and STATE_LAST (exclusive) around them.
+
+    `places` are the rows from STATE_FIRST on: not written if all rows between are selected, and not few.
     """
-    start, stop = rows_in_range(chunks, chunk, pages, page)
-    if start >= stop or taken >= count or pages[page + P_TYPE] == DICTIONARY_PAGE:
-        return 0, 0
-    base = chunks[chunk + C_VALIDITY] + pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
-    if indices[taken] < base:
-        return BAD_COUNT, 0
-    last = taken
-    while last < count and indices[last] < base + stop - start:
-        last += 1
-    return last - taken, start - base
+    begin = pages[page + P_ROW]
+    end = begin + pages[page + P_NUM_VALUES]
+    current = state[STATE_RANGE]
+    while current < num_ranges and bounds[2 * current + 1] <= begin:
+        current += 1
+    state[STATE_RANGE] = current
+    if current >= num_ranges or bounds[2 * current] >= end:
+        return 0
+    first = max(bounds[2 * current], begin)
+    if mask_row >= 0:
+        return select_by_mask(first, min(bounds[2 * current + 1], end), mask, mask_row, places, state)
+    count = 0
+    last = first
+    stop = current
+    while stop < num_ranges and bounds[2 * stop] < end:
+        last = min(bounds[2 * stop + 1], end)
+        count += last - max(bounds[2 * stop], begin)
+        stop += 1
+    state[STATE_FIRST] = first
+    state[STATE_LAST] = last
+    if count == last - first and not is_sparse(pages, page, count):
+        return count
+    found = 0
+    for item in range(current, stop):
+        for row in range(max(bounds[2 * item], begin), min(bounds[2 * item + 1], end)):
+            places[found] = row - first
+            found += 1
+    return count
 
 
 @helper
-def find_value_indices(indices, taken, count_here, shift, levels, optional, values):
-    """Write which of a page's values each wanted row has, -1 for a null; gives the number of nulls."""
+def find_value_indices(places, count, shift, levels, optional, values):
+    """Write which of a page's values each of `count` rows has, -1 for a null; return the number of nulls.
+
+    A row of the page is a place and `shift`.
+    """
     if not optional:
-        for i in range(taken, taken + count_here):
-            values[i] = indices[i] + shift
+        for i in range(count):
+            values[i] = places[i] + shift
         return 0
     nulls = 0
     row = 0
     present = 0
-    for i in range(taken, taken + count_here):
-        present += count_valid(levels, row, indices[i] + shift - row)
-        row = indices[i] + shift
+    for i in range(count):
+        present += count_valid(levels, row, places[i] + shift - row)
+        row = places[i] + shift
         if load8(levels, row):
             values[i] = present
         else:

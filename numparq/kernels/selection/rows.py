@@ -1,77 +1,9 @@
-"""Rows of a selection: the pages that hold them, and values taken by ranges or indices."""
+"""Values of decoded arrays, taken by ranges or indices."""
 
 from __future__ import annotations
 
 from numparq.kernels.memory import copy16, copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.tables import P_NUM_VALUES, P_ROW, PAGE_FIELDS
-
-# --- rows of pages ---------------------------------------------------------------------------------------------------
-K_PAGE = 0  # the page's row in the page table
-K_START = 1  # the first row wanted of it
-K_STOP = 2  # the row behind the last one wanted
-K_FIELDS = 3
-# Items of the `state` of select_pages: pages kept, rows from the first to the last wanted one of each page together.
-SELECTED_PAGES, SELECTED_ROWS = 0, 1
-
-
-@kernel("i8 x x i8 x i8 i8 i8")
-def select_pages_of_ranges(pages, first, last, bounds, num_ranges, selected_pages, ranges, state):
-    """Find the pages that hold wanted rows, and where these lie among what is decoded of the pages.
-
-    Of each page everything from its first wanted row to its last is decoded, one page behind the other.
-
-    Parameters
-    ----------
-    pages, first, last
-        The page table, and the rows of it: the data pages of a flat chunk, in order.
-    bounds, num_ranges
-        The rows wanted: of each range the first row, and the one behind the last; in order, apart.
-    selected_pages : int64, (last - first) * K_FIELDS
-        The pages that hold some.
-    ranges : int64, 2 * (num_ranges + last - first)
-        Where runs of wanted rows begin in what is decoded, and how long they are; in order.
-    state : int64, 2
-        Items SELECTED_...
-
-    Returns
-    -------
-    int
-        The number of runs.
-    """
-    count = 0
-    rows = 0
-    found = 0
-    current = 0
-    for number in range(first, last):
-        page = number * PAGE_FIELDS
-        begin = pages[page + P_ROW]
-        end = begin + pages[page + P_NUM_VALUES]
-        while current < num_ranges and bounds[2 * current + 1] <= begin:
-            current += 1
-        if current >= num_ranges:
-            break
-        if bounds[2 * current] >= end:
-            continue
-        start = max(bounds[2 * current], begin)
-        stop = start
-        inner = current
-        while inner < num_ranges and bounds[2 * inner] < end:
-            low = max(bounds[2 * inner], begin)
-            stop = min(bounds[2 * inner + 1], end)
-            ranges[2 * found] = rows + low - start
-            ranges[2 * found + 1] = stop - low
-            found += 1
-            inner += 1
-        selected_pages[count * K_FIELDS + K_PAGE] = number
-        selected_pages[count * K_FIELDS + K_START] = start
-        selected_pages[count * K_FIELDS + K_STOP] = stop
-        count += 1
-        rows += stop - start
-    state[SELECTED_PAGES] = count
-    state[SELECTED_ROWS] = rows
-    return found
-
 
 # --- values taken ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numparq.column.jobs.schedule import decode_columns
-from numparq.column.read.row_selection import RowSlice, RowSlices, SelectedRows
+from numparq.column.read.row_selection import RowSlice, RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
 from numparq.expr.evaluate import evaluate
@@ -63,7 +63,7 @@ class SkipDamagedFile:
         tables: TolerantChunkTables,
         leaves: Sequence[Leaf],
         memory: OutputMemory,
-        slices: SelectedRows,
+        slices: RowSlices,
     ) -> TolerantJobMaker:
         """Build the job scheduler."""
         return TolerantJobMaker(context, tables, memory, self.losses)
@@ -72,14 +72,13 @@ class SkipDamagedFile:
         """List the losses."""
         return self.losses.to_list([leaf.name for leaf in self._tables.leaves])
 
-    def select(self, rows: FileRowReader, targets: Sequence[OutputType], limit: int | None) -> SelectedRows:
+    def select(self, rows: FileRowReader, targets: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Return the rows selected by position, in row groups with a match; `matching` has those that match.
 
         A lost value cannot be tested, so its row does not match.
         """
         bound = None if rows.predicate is None else rows.predicate.current()
         slices = rows.selections
-        assert isinstance(slices, RowSlices)
         if bound is None or not len(slices):
             return slices
         found: list[RowSlice] = []

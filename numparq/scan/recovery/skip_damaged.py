@@ -49,7 +49,7 @@ class _DecodedFile(NamedTuple):
     def lost_rows(self, leaves: Sequence[int]) -> RowRanges:
         """Return the output rows with a loss in leaves of the frame."""
         own = leaves if self.positions is None else [at for leaf in leaves for at in self.positions.get(leaf, ())]
-        return self.policy.losses.lost_rows(self.rows.selections, own).shift(self.first)  # type: ignore[arg-type]
+        return self.policy.losses.lost_rows(self.rows.selections, own).shift(self.first)
 
     @property
     def matching(self) -> RowRanges:
@@ -60,7 +60,7 @@ class _DecodedFile(NamedTuple):
     def keep(self, kept: RowRanges) -> RowRanges:
         """Select the output rows in `kept`; return those of the file, from 0."""
         own = kept.clip(self.first, self.first + self.rows.num_rows).shift(-self.first)
-        self.rows.selections = _take_slices(self.rows.selections, own)  # type: ignore[arg-type]
+        self.rows.selections = _take_slices(self.rows.selections, own)
         return own
 
 

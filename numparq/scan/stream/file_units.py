@@ -175,7 +175,7 @@ class FileUnitReader:
         with error_context(file=self._file.source.name):
             for slices in self._division.units(self._file.check_unchanged):
                 rows, num_bytes, unit = self._read_unit(slices, left, convert)
-                self._division.observe(rows.selections, num_bytes)
+                self._division.observe(rows.selections.parts, num_bytes)
                 if rows.num_rows or nothing:
                     nothing = False
                     yield unit

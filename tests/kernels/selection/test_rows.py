@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numparq.kernels import tables as t
-from numparq.kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer, random_bytes, with_slack
 from support.kernels.strategies import SEEDS
@@ -24,75 +22,6 @@ def disjoint_ranges(steps, start=0):
         ranges.append((start + gap, start + gap + length))
         start += gap + length
     return ranges
-
-
-def select(engine, pages, ranges, first=0, seed=0):
-    """Run `select_pages_of_ranges` over a page table with `first` other pages before, and one after."""
-    rng = np.random.default_rng(seed)
-    table = rng.integers(-(1 << 60), 1 << 60, (first + len(pages) + 1, t.PAGE_FIELDS))
-    for row, (start, count) in zip(table[first:], pages, strict=False):
-        row[t.P_ROW], row[t.P_NUM_VALUES] = start, count
-    kept = GuardedBuffer(rng, len(pages) * K_FIELDS, "i8")
-    spans, state = GuardedBuffer(rng, 2 * (len(ranges) + len(pages)), "i8"), GuardedBuffer(rng, 2, "i8")
-    bounds = np.array(ranges, np.int64).reshape(-1)
-    found = engine.select_pages_of_ranges(
-        table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array, spans.array, state.array
-    )
-    for buffer in (kept, spans, state):
-        buffer.check()
-    rows = kept.array.reshape(-1, K_FIELDS)[: state.array[SELECTED_PAGES], [K_PAGE, K_START, K_STOP]]
-    runs = [tuple(run) for run in spans.array[: 2 * found].reshape(-1, 2).tolist()]
-    return [(page - first, start, stop) for page, start, stop in rows.tolist()], runs, int(state.array[SELECTED_ROWS])
-
-
-def check_select(pages, ranges, first=0):
-    kept, places, rows = row_selection.select_pages(pages, ranges)
-    for engine in ENGINES:
-        got, runs, decoded = select(engine, pages, ranges, first)
-        assert got == kept
-        assert decoded == rows
-        assert [place for start, count in runs for place in range(start, start + count)] == [at for at, _ in places]
-        assert sum(count == 0 for _, count in runs) == sum(start == stop for _, start, stop in kept)
-        assert len(runs) <= len(ranges) + len(pages)
-
-
-@given(
-    sizes=st.lists(st.integers(0, 12), max_size=12),
-    begin=st.integers(0, 9),
-    steps=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 14)), max_size=12),
-    first=st.integers(0, 3),
-    gaps=st.booleans(),
-)
-def test_select_pages_of_ranges(sizes, begin, steps, first, gaps):
-    """Pages of any number of rows, adjacent or with gaps; ranges in and around them."""
-    starts = begin + np.cumsum([0, *sizes])[:-1] + (np.arange(len(sizes)) * 3 if gaps else 0)
-    check_select(list(zip(starts.tolist(), sizes, strict=True)), disjoint_ranges(steps), first)
-
-
-def test_no_pages_and_no_rows():
-    beside = [(5, 5)], [(0, 5), (10, 12)]
-    for pages, ranges in (([], []), ([], [(0, 9)]), ([(0, 5)], []), ([(0, 0)], [(0, 3)]), beside):
-        check_select(pages, ranges)
-        for engine in ENGINES:
-            assert select(engine, pages, ranges) == ([], [], 0)
-    check_select([(0, 4), (4, 0), (4, 0), (4, 5), (9, 0)], [(2, 6), (8, 9)])
-
-
-def test_rows_beyond_32_bits():
-    start = 1 << 40
-    kept, runs, rows = [(1, start + 3, start + 9)], [(0, 2), (5, 1)], 6
-    for engine in ENGINES:
-        found = select(engine, [(0, start), (start, 10)], [(start + 3, start + 5), (start + 8, start + 9)])
-        assert found == (kept, runs, rows)
-        whole = select(engine, [(0, start), (start, start)], [(0, 2 * start)])
-        assert whole == ([(0, 0, start), (1, start, 2 * start)], [(0, start), (start, start)], 2 * start)
-
-
-def test_ranges_over_many_pages():
-    pages = [(10 * number, 10) for number in range(50)]
-    check_select(pages, [(5, 495)])
-    check_select(pages, [(0, 500)])
-    check_select(pages, [(row, row + 1) for row in range(0, 500, 2)])
 
 
 def take_items(engine, items, size, spans, place, seed=0):

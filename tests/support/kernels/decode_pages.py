@@ -175,7 +175,7 @@ def decode_binary(
 
 
 def _decode_binary(run: ChunkDecode, room: int | None) -> DecodeOutcome:
-    entries = _decode_entries(run) if run.failure is None else None
+    entries = decode_entries(run) if run.failure is None else None
     if entries is None:
         return run.finish() or DecodeOutcome(-1)
     count = run.request.stop - run.request.start
@@ -240,7 +240,7 @@ def _decode_batch(
         out = more
 
 
-def _decode_entries(run: ChunkDecode) -> tuple[np.ndarray, np.ndarray] | None:
+def decode_entries(run: ChunkDecode) -> tuple[np.ndarray, np.ndarray] | None:
     """Decode the dictionary page, which comes first if present; None if invalid."""
     page = run.pages[0]
     if page[t.P_TYPE] != enums.DICTIONARY_PAGE:

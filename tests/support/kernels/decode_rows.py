@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numparq.kernels import enums, tables
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.decode import page_sections
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
+from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_RANGE, STATE_TAKEN
 from numparq.kernels.status import NEED_ROOM
 from support.oracles import row_selection
 from support.oracles.pages import Chunk
-from support.oracles.plain import BOOLEAN, BYTE_ARRAY, ColumnType
+from support.oracles.plain import BYTE_ARRAY, ColumnType
 
 from .chunk_tables import DecodeRequest, page_table
-from .decode_pages import ChunkDecode, DecodeOutcome
+from .decode_pages import ChunkDecode, DecodeOutcome, decode_entries
 from .engines import Engine
 from .value_cases import CASES, ValueCase
 
@@ -25,7 +24,7 @@ from .value_cases import CASES, ValueCase
 def take_rows(
     engine: Engine, chunk: Chunk, request: DecodeRequest, places: Sequence[int], stored: bool, seed: int = 1
 ) -> DecodeOutcome:
-    """Take some of the rows asked for of a chunk, which has no BOOLEAN values.
+    """Read some of the rows asked for of a chunk.
 
     Parameters
     ----------
@@ -33,76 +32,67 @@ def take_rows(
         The rows, counted from ``request.start``, in order.
     stored : bool
         Whether the kernels decompress pages of Snappy themselves; then all are in PLAIN or have dictionary indices.
-
-    Returns
-    -------
-    Outcome
-        With a status of None where there are too few rows.
     """
     table = page_table(chunk)
-    make = _take_strings if chunk.column.physical == enums.BYTE_ARRAY else _take_fixed
+    make = _read_strings if chunk.column.physical == enums.BYTE_ARRAY and request.conversion != t.CODES else _read_fixed
     outcomes = [
-        make(ChunkDecode(engine, chunk, table, request, 2 * seed + again), np.array(places, np.int32), stored)
+        make(ChunkDecode(engine, chunk, table, request, 2 * seed + again), _Rows(request, places, seed), stored)
         for again in range(2)
     ]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
 
+class _Rows:
+    """Rows as ranges, those that touch together or not, or as a mask."""
+
+    def __init__(self, request: DecodeRequest, places: Sequence[int], seed: int) -> None:
+        rows = np.array(places, np.int64) + request.start
+        self.count = len(rows)
+        self.mask, self.mask_row = np.empty(0, np.uint8), -1
+        if seed % 3 == 0 and len(rows):
+            before = seed % 2  # the range may begin and end with rows that are not selected
+            first, last = max(int(rows[0]) - before, 0), int(rows[-1]) + 1 + before
+            self.mask, self.mask_row = np.zeros(last - first, np.uint8), first
+            self.mask[rows - first] = 1
+            self.bounds = np.array([first, last], np.int64)
+            return
+        edges = np.flatnonzero(np.diff(rows) != 1) + 1
+        firsts = rows[np.append(0, edges)] if len(rows) else rows
+        lasts = rows[np.append(edges - 1, len(rows) - 1)] + 1 if len(rows) else rows
+        self.bounds = np.stack([firsts, lasts], 1).reshape(-1)
+
+    @property
+    def arguments(self) -> tuple[np.ndarray, int, np.ndarray, int]:
+        """The selection, as the kernels take it."""
+        return self.bounds, len(self.bounds) // 2, self.mask, self.mask_row
+
+
 def _parts(run: ChunkDecode, stored: bool) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield the data pages as `decode_pages` does, or as stored."""
-    if not stored:
-        for first, last, decompressed in run.parts():
-            first += int(first == 0 and run.pages[0, tables.P_TYPE] == enums.DICTIONARY_PAGE)
-            yield first, last, decompressed
-        return
-    for first, last in run.batches:
-        first += int(first == 0 and run.pages[0, tables.P_TYPE] == enums.DICTIONARY_PAGE)
-        yield first, last, run.decompressed
+    """Yield the pages as `decode_pages` does, or as stored."""
+    if stored:
+        yield from ((first, last, run.decompressed) for first, last in run.batches)
+    else:
+        yield from run.parts()
 
 
-def _dictionary(run: ChunkDecode) -> np.ndarray:
-    """Decode the dictionary page, if present."""
-    dictionary, state = run.buffer(run.dictionary_bytes + tables.SLACK), run.buffer(page_sections.STATE_FIELDS, "i8")
-    nothing = np.empty(0, np.uint8)
-    if run.pages[0, tables.P_TYPE] == enums.DICTIONARY_PAGE and run.decompress(0, 1):
-        status = run.engine.decode_fixed_pages(
-            run.chunks,
-            run.pages.reshape(-1),
-            0,
-            1,
-            run.raw,
-            run.decompressed,
-            dictionary,
-            nothing,
-            nothing,
-            nothing,
-            nothing,
-            state,
-        )
-        if status < 0:
-            run.failure = DecodeOutcome(status, 0)
-    return dictionary
-
-
-def _take_fixed(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeOutcome:
+def _read_fixed(run: ChunkDecode, selected: _Rows, stored: bool) -> DecodeOutcome:
     if run.failure is not None:
         return run.finish() or run.failure
-    dictionary, item, count = _dictionary(run), run.request.item, len(places)
-    if run.failure is not None:
-        return run.finish() or run.failure
+    item, count = run.request.item, selected.count
     before = int(run.rng.integers(0, 4))
-    has_mask = run.request.nulls == tables.NULLS_MASK  # else there is none that could be written to
+    has_mask = run.request.nulls == t.NULLS_MASK  # else there is none that could be written to
     out, mask = run.buffer((before + count) * item), run.buffer((before + count) * has_mask)
     untouched = out[: before * item].copy()
-    levels, values, state = (
-        run.buffer(run.values + tables.SLACK),
-        run.buffer(count, "i8"),
-        run.buffer(STATE_FIELDS, "i8"),
-    )
-    state[STATE_TAKEN] = 0
+    run.chunks[t.C_OUT], run.chunks[t.C_VALIDITY] = before * item, before
+    placed = run.chunks.copy()
+    dictionary, size = run.buffer(run.dictionary_bytes + t.SLACK), run.values * run.item
+    dense, levels = run.buffer(size + t.SLACK), run.buffer(run.values + t.SLACK)
+    rows = run.buffer(size + 2 * t.SLACK + run.values)
+    places, values, state = run.buffer(run.values, "i4"), run.buffer(run.values, "i8"), run.buffer(STATE_FIELDS, "i8")
+    state[[STATE_TAKEN, STATE_RANGE]] = 0
     for first, last, decompressed in _parts(run, stored):
-        status = run.engine.take_fixed_pages(
+        status = run.engine.read_fixed_rows(
             run.chunks,
             run.pages.reshape(-1),
             first,
@@ -111,14 +101,16 @@ def _take_fixed(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeOut
             decompressed,
             int(stored),
             dictionary,
+            dense,
             levels,
+            *selected.arguments,
             places,
-            count,
             values,
+            rows,
+            size + t.SLACK,
             mask,
-            before,
             out,
-            before * item,
+            count,
             state,
         )
         if status < 0:
@@ -127,29 +119,29 @@ def _take_fixed(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeOut
     failure = run.finish()
     if failure is not None:
         return failure
+    for name in (t.C_OUT, t.C_VALIDITY, t.C_ROW_START, t.C_ROW_STOP, t.C_NULLS):
+        assert run.chunks[name] == placed[name]
     assert (out[: before * item] == untouched).all()
     assert state[STATE_TAKEN] == count
     data = out[before * item :].tobytes()
-    rows = tuple(data[i * item : (i + 1) * item] for i in range(count))
+    taken = tuple(data[i * item : (i + 1) * item] for i in range(count))
     kept = mask[before:].tobytes() if has_mask else b""
-    return DecodeOutcome(0, -1, rows, kept, int(run.chunks[tables.C_NULL_COUNT]))
+    return DecodeOutcome(0, -1, taken, kept, int(run.chunks[t.C_NULL_COUNT]))
 
 
-def _take_strings(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeOutcome:
-    if run.failure is not None:
-        return run.finish() or run.failure
-    count = len(places)
-    levels, values, state = (
-        run.buffer(run.values + tables.SLACK),
-        run.buffer(count, "i8"),
-        run.buffer(STATE_FIELDS, "i8"),
-    )
+def _read_strings(run: ChunkDecode, selected: _Rows, stored: bool) -> DecodeOutcome:
+    entries = decode_entries(run) if run.failure is None else None
+    if entries is None:
+        return run.finish() or DecodeOutcome(-1)
+    count = selected.count
+    indices, levels = run.buffer(4 * run.values + t.SLACK), run.buffer(run.values + t.SLACK)
+    places, values, state = run.buffer(run.values, "i4"), run.buffer(run.values, "i8"), run.buffer(STATE_FIELDS, "i8")
     offsets, validity = run.buffer(count + 1, "i8"), run.buffer(count)
-    offsets[0] = state[STATE_BYTES] = state[STATE_TAKEN] = 0
-    out = run.buffer(int(run.rng.integers(0, 50)) + tables.SLACK)
+    state[[STATE_TAKEN, STATE_RANGE, STATE_BYTES]] = offsets[0] = 0
+    out = run.buffer(int(run.rng.integers(0, 50)) + t.SLACK)
     for first, last, decompressed in _parts(run, stored):
         while True:
-            status = run.engine.take_binary_pages(
+            status = run.engine.read_binary_rows(
                 run.chunks,
                 run.pages.reshape(-1),
                 first,
@@ -157,21 +149,24 @@ def _take_strings(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeO
                 run.raw,
                 decompressed,
                 int(stored),
+                *entries,
+                indices,
                 levels,
+                *selected.arguments,
                 places,
-                count,
                 values,
                 validity,
                 offsets,
                 out,
-                len(out) - tables.SLACK,
+                len(out) - t.SLACK,
+                count,
                 state,
             )
             if status != NEED_ROOM:
                 break
             first, used = int(state[STATE_PAGE]), int(state[STATE_BYTES])
-            assert state[STATE_NEEDED] > len(out) - tables.SLACK
-            grown = run.buffer(int(state[STATE_NEEDED]) + int(run.rng.integers(0, 50)) + tables.SLACK)
+            assert state[STATE_NEEDED] > len(out) - t.SLACK
+            grown = run.buffer(int(state[STATE_NEEDED]) + int(run.rng.integers(0, 50)) + t.SLACK)
             grown[:used] = out[:used]
             out = grown
         if status < 0:
@@ -185,11 +180,11 @@ def _take_strings(run: ChunkDecode, places: np.ndarray, stored: bool) -> DecodeO
     assert ends[-1] == state[STATE_BYTES]
     assert ends == sorted(ends)
     rows = tuple(data[a:b] if valid else None for a, b, valid in zip(ends, ends[1:], validity.tolist(), strict=False))
-    return DecodeOutcome(0, -1, rows, validity.tobytes(), int(run.chunks[tables.C_NULL_COUNT]))
+    return DecodeOutcome(0, -1, rows, validity.tobytes(), int(run.chunks[t.C_NULL_COUNT]))
 
 
 STRINGS = ValueCase(ColumnType(BYTE_ARRAY), t.COPY, 0)
-TAKEN = [case for case in CASES if case.column.physical != BOOLEAN] + [STRINGS]
+TAKEN = [*CASES, STRINGS]
 
 
 def expected_rows(case: ValueCase, chunk: Chunk, request: DecodeRequest, places) -> DecodeOutcome:

@@ -1,0 +1,218 @@
+"""Selected rows of a column chunk, decoded from its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from numparq.column.buffers import BinaryArray
+from numparq.column.scratch import Scratch, allocate
+from numparq.kernels import kernels
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
+from numparq.kernels.status import NEED_ROOM
+from numparq.kernels.tables import P_ROW, SLACK
+
+from .decode import grow_buffer
+from .decompress import PageBatches, decompress_pages
+from .output import NO_MASK, FixedOutput
+from .pages import PageFailure, Pages
+from .transcode import DecodablePages, are_decodable, transcode
+
+__all__ = ["ChunkSelection", "find_page_of_invalid_row"]
+
+MIN_STRING_BYTES = 64 << 10  # room for strings, which are copied if there is too little
+
+
+class ChunkSelection:
+    """Selected rows of one column chunk, and how many of them are decoded.
+
+    Parameters
+    ----------
+    row_ranges : int64 array, (ranges, 2)
+        Rows of the row group (exclusive ends), in order, apart.
+    mask : uint8 array or None
+        1 for each row of the only range that is selected, 0 for the others; None: all are.
+
+    Attributes
+    ----------
+    count : int
+        Number of selected rows.
+    state : int64 array
+        The kernels'.
+    """
+
+    __slots__ = ("_bounds", "_mask", "_mask_row", "count", "row_ranges", "state")
+
+    def __init__(self, row_ranges: np.ndarray, mask: np.ndarray | None) -> None:
+        self.row_ranges = row_ranges
+        self._bounds = np.ascontiguousarray(row_ranges).reshape(-1)
+        self.state = np.zeros(STATE_FIELDS, np.int64)
+        if mask is None:
+            self._mask, self._mask_row = NO_MASK, -1
+            self.count = int(np.add.reduce(row_ranges[:, 1] - row_ranges[:, 0]))
+        else:
+            self._mask, self._mask_row = mask, int(row_ranges[0, 0])
+            self.count = int(np.count_nonzero(mask))
+
+    @property
+    def num_decoded(self) -> int:
+        """Number of rows decoded so far."""
+        return int(self.state[STATE_TAKEN])
+
+    def restart(self) -> None:
+        """Begin with the first row again."""
+        self.state[:] = 0
+
+    def allocate_strings(self, size_hint: int) -> BinaryArray:
+        """Return memory for the rows as strings, which take about `size_hint` bytes."""
+        room = max(size_hint + size_hint // 16, MIN_STRING_BYTES)
+        strings = BinaryArray(allocate(self.count + 1, "i8"), allocate(room + SLACK), allocate(self.count))
+        strings.offsets[0] = 0
+        return strings
+
+    def row_index(self, place: int) -> int:
+        """Return the row of the row group that is selected as number `place`."""
+        ranges = self.row_ranges
+        if self._mask_row >= 0:
+            return self._mask_row + int(self._mask.nonzero()[0][place])
+        before = (ranges[:, 1] - ranges[:, 0]).cumsum()
+        which = int(before.searchsorted(place, side="right"))
+        return int(ranges[which, 1] - before[which]) + place
+
+    def read_fixed(self, pages: Pages, output: FixedOutput, entries: np.ndarray | None, scratch: Scratch) -> None:
+        """Decode the selected rows of pages into the output, behind those before; nulls are counted in the chunk table.
+
+        `entries` are of the chunk's dictionary, in the output's type; None: the pages have it. Raises PageFailure.
+        """
+        placement = PageBatches(pages)
+        if entries is None:
+            entries = scratch.buffer("dictionary", placement.dictionary)
+        work = _work_memory(placement, scratch)
+        decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
+        for batch in placement.batches:
+            parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
+            for part in parts:
+                status = kernels.read_fixed_rows(
+                    pages.chunks.reshape(-1),
+                    part.table.reshape(-1),
+                    part.first,
+                    part.last,
+                    pages.raw,
+                    part.decompressed,
+                    is_stored,
+                    entries,
+                    work.dense,
+                    work.levels,
+                    self._bounds,
+                    len(self.row_ranges),
+                    self._mask,
+                    self._mask_row,
+                    work.places,
+                    work.values,
+                    work.rows,
+                    work.rows_mask,
+                    output.mask,
+                    output.out,
+                    self.count,
+                    self.state,
+                )
+                if status < 0:
+                    raise PageFailure(int(self.state[STATE_PAGE]), status)
+
+    def read_binary(self, pages: Pages, dictionary: BinaryArray, strings: BinaryArray, scratch: Scratch) -> None:
+        """Decode the selected rows of pages into `strings`, behind those before; replaces its data if it is too small.
+
+        `strings` has room for all selected rows, and validity. Null counts go to the chunk table. Raises PageFailure.
+        """
+        assert strings.validity is not None
+        placement = PageBatches(pages)
+        work = _work_memory(placement, scratch)
+        decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
+        for batch in placement.batches:
+            parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
+            for part in parts:
+                first, status = part.first, NEED_ROOM
+                while status == NEED_ROOM:
+                    status = kernels.read_binary_rows(
+                        pages.chunks.reshape(-1),
+                        part.table.reshape(-1),
+                        first,
+                        part.last,
+                        pages.raw,
+                        part.decompressed,
+                        is_stored,
+                        dictionary.offsets,
+                        dictionary.data,
+                        work.dense,
+                        work.levels,
+                        self._bounds,
+                        len(self.row_ranges),
+                        self._mask,
+                        self._mask_row,
+                        work.places,
+                        work.values,
+                        strings.validity,
+                        strings.offsets,
+                        strings.data,
+                        len(strings.data) - SLACK,
+                        self.count,
+                        self.state,
+                    )
+                    if status == NEED_ROOM:
+                        first, used = int(self.state[STATE_PAGE]), int(self.state[STATE_BYTES])
+                        strings.data = grow_buffer(strings.data, used, int(self.state[STATE_NEEDED]))
+                if status < 0:
+                    raise PageFailure(int(self.state[STATE_PAGE]), status)
+
+
+class _WorkMemory:
+    """Memory of the kernels for the values of one page, in one buffer: `dense` has room for int32 indices, too."""
+
+    __slots__ = ("count", "dense", "item", "levels", "places", "rows", "rows_mask", "values")
+
+    def __init__(self, count: int, item: int, scratch: Scratch) -> None:
+        self.count, self.item = count, item
+        sizes = [count * item, count * item + SLACK + count, count, 4 * count, 8 * count]
+        edges = [0, *accumulate((size + 2 * SLACK - 1) & -SLACK for size in sizes)]
+        memory = scratch.buffer("selected rows", edges[-1])
+        parts = [memory[start:stop] for start, stop in pairwise(edges)]
+        self.dense, self.rows, self.levels = parts[:3]
+        self.rows_mask = count * item + SLACK
+        self.places, self.values = parts[3].view(np.int32), parts[4].view(np.int64)
+
+
+def _work_memory(placement: PageBatches, scratch: Scratch) -> _WorkMemory:
+    """Return this thread's memory for pages, larger than before if need be."""
+    found: _WorkMemory | None = scratch.kernel_tables.get(_WorkMemory)
+    count, item = placement.values, max(placement.item, 4)
+    if found is None or found.count < count or found.item < item:
+        if found is not None:
+            count, item = max(found.count, count), max(found.item, item)
+        found = scratch.kernel_tables[_WorkMemory] = _WorkMemory(count, item, scratch)
+    return found
+
+
+def _open_batch(
+    pages: Pages, batch: tuple[int, int, int], decompressed: np.ndarray, scratch: Scratch
+) -> tuple[Iterable[DecodablePages], int]:
+    """Return the pages of a batch, and 1 if the kernels decompress them, as far as they have to be."""
+    first, last, by_kernel = batch
+    if by_kernel and are_decodable(pages, first, last):
+        return [DecodablePages(pages.pages, first, last, decompressed)], 1
+    decompress_pages(pages, batch, decompressed)
+    return transcode(pages, batch, decompressed, scratch), 0
+
+
+def find_page_of_invalid_row(strings: BinaryArray, first: int, last: int, rows: ChunkSelection, pages: Pages) -> int:
+    """Return the page of the first of the rows `first` to `last` (exclusive) that is not valid UTF-8."""
+    while last - first > 1:
+        middle = (first + last) // 2
+        if kernels.check_utf8(strings.offsets[first : middle + 1], middle - first, strings.data) < 0:
+            last = middle
+        else:
+            first = middle
+    place = int(pages.pages[:, P_ROW].searchsorted(rows.row_index(first), side="right"))
+    return max(place - 1, 0)
