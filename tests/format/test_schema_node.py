@@ -181,8 +181,8 @@ def test_elements_are_in_depth_first_order():
         "d", children=(leaf(INT32, name="x"), SchemaNode("e", REPEATED, children=(leaf(FLOAT, name="y", field_id=7),)))
     )
     columns = [leaf(INT64, repetition=REQUIRED, field_id=0), deep, leaf(BOOLEAN, name="a")]
-    elements = to_schema_elements(columns, "root")
-    assert [element["name"] for element in elements] == ["root", "a", "d", "x", "e", "y", "a"]
+    elements = to_schema_elements(columns)
+    assert [element["name"] for element in elements] == ["schema", "a", "d", "x", "e", "y", "a"]
     assert [element.get("num_children") for element in elements] == [3, None, 2, None, 1, None, None]
     assert [element.get("field_id") for element in elements] == [None, 0, None, None, None, 7, None]
     assert "repetition_type" not in elements[0]
