@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import numparq
 from numparq import ParquetFile
 from numparq.column.jobs import schedule_selection  # noqa: F401  loaded late, and has sizes of its own
-from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.column.read.row_selection import RowSelection, RowSlices
 from numparq.format.open_file import OpenFile
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
@@ -70,19 +70,24 @@ def page_locations(data: bytes) -> dict[tuple[int, int], np.ndarray]:
     return found
 
 
-class _GivenRows(RaiseOnDamage):
-    """Reads the given rows."""
+class _GivenRows:
+    """Selects the given rows."""
 
-    def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change, masked: bool) -> None:
+    def __init__(
+        self, data: bytes, file: OpenFile, rows: Mapping[int, RowRanges], change: Change, masked: bool
+    ) -> None:
+        self.file = file
+        self.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
         self._rows = rows
         self._masked = masked
         self._change = change
         self._locations = page_locations(data)
 
-    def select(self, read: Any, output_types: Any, limit: Any) -> list[RowSelection | RowSlice]:  # type: ignore[override]
+    def select(self, read: Any, output_types: Any, limit: Any) -> RowSlices:
+        """Return the rows, as `RaiseOnDamage` does."""
         leaves = self.leaves
         plan = ReadPlanner(self.file, leaves, read.chunk_tables).plan_rows(self._rows)
-        found: list[RowSelection | RowSlice] = []
+        found: list[RowSelection] = []
         out = 0
         for group in plan.row_groups:
             wanted = self._rows[group.ordinal]
@@ -93,7 +98,7 @@ class _GivenRows(RaiseOnDamage):
                 ]
                 found.append(self._wanted(group.ordinal, wanted, out, chunks))
                 out += wanted.count
-        return found or [RowSlice(0, 0, 0, 0)]
+        return RowSlices.of_selections(found) if found else RowSlices.single(0, 0, 0)
 
     def _wanted(self, row_group: int, rows: RowRanges, out: int, chunks: list[ChunkPages]) -> RowSelection:
         if not self._masked:
@@ -116,11 +121,10 @@ def read_rows(
     file = OpenFile(data)
     try:
         wanted = {group: RowRanges.from_indices(np.asarray(some, np.int64)) for group, some in rows.items()}
-        chosen = _GivenRows(data, wanted, change, masked)
-        chosen.file = file
-        chosen.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
+        chosen = _GivenRows(data, file, wanted, change, masked)
         options["dtype_backend"] = options.get("dtype_backend") or "numpy"
-        return FileScan(file, None, ScanOptions(**options)).to_frame(chosen)
+        with mock.patch.object(RaiseOnDamage, "select", chosen.select):
+            return FileScan(file, None, ScanOptions(**options)).to_frame()
     finally:
         file.close()
 
