@@ -40,18 +40,6 @@ from .dense_values import DenseValues
 
 __all__ = ["ENCODING_PHYSICAL_TYPES"]
 
-# Encoding -> physical types (Encodings.md). Decoders reject pages of other types.
-TRANSCODED_TYPES = {
-    DELTA_BINARY_PACKED: (INT32, INT64),
-    DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,),
-    DELTA_BYTE_ARRAY: (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
-    BYTE_STREAM_SPLIT: (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY),
-    ALP: (FLOAT, DOUBLE),
-}
-# (encoding, physical type) -> kernels that transcode such a page to PLAIN.
-NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER = 0, 1, 2
-TRANSCODERS = np.zeros((ALP + 2, FIXED_LEN_BYTE_ARRAY + 1), np.int64)
-
 ENCODING_NAMES = {
     "PLAIN": PLAIN,
     "RLE": RLE,
@@ -182,31 +170,22 @@ ENCODERS: dict[tuple[int, int], Encoder] = {
     (ALP, DOUBLE): Encoder(_alp_room, _write_alp8),
 }
 
-_ALP = 10
-_ALL_PHYSICAL_TYPES = tuple(range(BOOLEAN, FIXED_LEN_BYTE_ARRAY + 1))
-ENCODING_PHYSICAL_TYPES: dict[int, tuple[int, ...]] = {
-    PLAIN: _ALL_PHYSICAL_TYPES,
-    PLAIN_DICTIONARY: _ALL_PHYSICAL_TYPES,
-    RLE_DICTIONARY: _ALL_PHYSICAL_TYPES,
-    RLE: (BOOLEAN,),
-    DELTA_BINARY_PACKED: (INT32, INT64),
-    DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,),
-    DELTA_BYTE_ARRAY: (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
-    BYTE_STREAM_SPLIT: (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY),
-    _ALP: (FLOAT, DOUBLE),
-}
+
+def _physical_types() -> dict[int, tuple[int, ...]]:
+    """Return the physical types of each encoding."""
+    found: dict[int, tuple[int, ...]] = {}
+    for encoding, physical in ENCODERS:
+        found[encoding] = (*found.get(encoding, ()), physical)
+    return found | {PLAIN_DICTIONARY: found[PLAIN], RLE_DICTIONARY: found[PLAIN]}
 
 
-for _encoding, _physical in TRANSCODED_TYPES.items():
-    TRANSCODERS[_encoding, _physical] = ALP_TRANSCODER if _encoding == ALP else DELTA_TRANSCODER
-
-
-def uses_delta_kernels(encoding: int, physical: int) -> bool:
-    """Whether the delta kernels transcode fixed-size values of this encoding to PLAIN."""
-    return (
-        encoding < len(TRANSCODERS)
-        and encoding != DELTA_BYTE_ARRAY
-        and TRANSCODERS[encoding, physical] == DELTA_TRANSCODER
+ENCODING_PHYSICAL_TYPES = _physical_types()
+# (encoding, physical type) -> kernels that transcode such a page to PLAIN; the last row is for unknown encodings.
+NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER = 0, 1, 2
+TRANSCODERS = np.zeros((max(ENCODING_PHYSICAL_TYPES) + 2, FIXED_LEN_BYTE_ARRAY + 1), np.int64)
+for _encoding in ENCODING_PHYSICAL_TYPES.keys() - {PLAIN, RLE, PLAIN_DICTIONARY, RLE_DICTIONARY}:
+    TRANSCODERS[_encoding, ENCODING_PHYSICAL_TYPES[_encoding]] = (
+        ALP_TRANSCODER if _encoding == ALP else DELTA_TRANSCODER
     )
 
 
