@@ -59,6 +59,9 @@ class KeyDomain:
     high: Any
     type: ArrowType
 
+    def __hash__(self) -> int:
+        return hash((self.kind, self.width, self.low))  # cheap, and distinct for nearly all domains
+
     @property
     def is_float(self) -> bool:
         """Whether values may be NaN."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -224,43 +224,6 @@ class ReadPlan:
 
     def __iter__(self) -> Iterator[RowGroupPlan]:
         return iter(self.row_groups)
-
-    def by_row_group(self, rows: RowRanges) -> dict[int, RowRanges]:
-        """Split row ranges by row group, as `narrow` takes them.
-
-        Parameters
-        ----------
-        rows : RowRanges
-            Rows counted over all row groups of the plan; rows beyond the last one are ignored.
-
-        Returns
-        -------
-        dict of int to RowRanges
-            Rows within each row group, by its ordinal.
-        """
-        found, start = {}, 0
-        for group in self.row_groups:
-            found[group.ordinal] = rows.clip(start, start + group.num_rows).shift(-start)
-            start += group.num_rows
-        return found
-
-    def project(self, columns: Sequence[str]) -> ReadPlan:
-        """Return the plan for some of the columns.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Leaf columns to keep, in their new order.
-
-        Returns
-        -------
-        ReadPlan
-            Without cuts, since these count the bytes of all columns.
-        """
-        place_of = {column: place for place, column in enumerate(self.columns)}
-        places = [place_of[column] for column in columns]
-        groups = [replace(group, chunks=tuple(group.chunks[place] for place in places)) for group in self.row_groups]
-        return ReadPlan(tuple(columns), tuple(groups))
 
     # --- byte ranges -------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,11 @@ class _DictionaryRequest(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Key of the decoded dictionary in the file's entry of the cache."""
+        return "dictionary", self.row_group, self.leaf
+
 
 class DictionaryPruner:
     """Prunes the row groups of a file by dictionaries; `leaves` are the columns of `tables`, in order."""
@@ -127,21 +132,37 @@ class DictionaryPruner:
 
     def _gone(self, part: Expression, asked: Sequence[list[_DictionaryRequest]]) -> list[int]:
         """Fetch dictionaries; return the row groups in which they refute the conjunct."""
+        entry = self._file.entry
         every = [one for group in asked for one in group]
-        if not every:
-            return []
-        pieces = fetch_ranges(
-            self._file.source,
-            np.array([(one.start, one.stop - one.start) for one in every], np.int64),
-            self._file.coalescing,
-        )
-        leaves = {test.leaf.index: test.leaf for test in bound_predicates(part)}
+        loaded = self._load([one for one in every if one.key not in entry], part)
         known: dict[int, dict[int, ColumnVector]] = {}
-        for one, piece in zip(every, pieces, strict=True):
-            values = decode_dictionary(piece, one.row_group, one.place, leaves[one.leaf], self._tables)
+        for one in every:
+            values = loaded[one.key] if one.key in loaded else entry[one.key]
             if values is not None:
                 known.setdefault(one.row_group, {})[one.leaf] = values
         return [group for group, values in known.items() if not combine_bools(part, lambda test: _may(test, values))]  # noqa: B023
+
+    def _load(
+        self, missing: Sequence[_DictionaryRequest], part: Expression
+    ) -> dict[tuple[str, int, int], ColumnVector | None]:
+        """Fetch and decode dictionaries, and add them to the file's entry as far as there is room."""
+        loaded: dict[tuple[str, int, int], ColumnVector | None] = {}
+        if not missing:
+            return loaded
+        ranges = np.array([(one.start, one.stop - one.start) for one in missing], np.int64)
+        pieces = fetch_ranges(self._file.source, ranges, self._file.coalescing)
+        leaves = {test.leaf.index: test.leaf for test in bound_predicates(part)}
+        for one, piece in zip(missing, pieces, strict=True):
+            values = decode_dictionary(piece, one.row_group, one.place, leaves[one.leaf], self._tables)
+            loaded[one.key] = values
+            self._file.entry.put_dictionary(one.key, values, _num_bytes(values))
+        return loaded
+
+
+def _num_bytes(values: ColumnVector | None) -> int:
+    """Return the memory of a decoded dictionary, views counted as what they keep alive."""
+    arrays = () if values is None else (values.values, values.offsets)
+    return sum((array if array.base is None else array.base).nbytes for array in arrays if array is not None)
 
 
 def _is_of_values(predicate: Any) -> bool:

@@ -76,7 +76,15 @@ def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | No
 
 
 def is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> bool:
-    """Whether `encoding_stats` prove that all data pages of a chunk hold dictionary indices."""
+    """Whether `encoding_stats` prove that all data pages of a chunk hold dictionary indices; kept with the footer."""
+    known = file.footer.cache.get_or_make("fully dictionary-encoded", dict[tuple[int, int], bool])
+    found: bool | None = known.get((row_group, leaf.index))
+    if found is None:
+        found = known[row_group, leaf.index] = _is_fully_dictionary_encoded(file, row_group, leaf)
+    return found
+
+
+def _is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> bool:
     try:
         chunk = file.footer.chunks.chunk_record(row_group, leaf.index).meta_data
     except ParquetError:

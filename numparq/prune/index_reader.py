@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,20 +64,18 @@ class PageIndexReader:
     def __init__(self, file: OpenFile, leaves: Iterable[Leaf], places: IndexLocations) -> None:
         self._file = file
         self._places = places
-        created_by = file.footer.created_by
         self._leaf_of = {leaf.index: leaf for leaf in leaves}
-        wrong = {leaf: writer_quirks.untrusted_statistics(created_by, self._leaf_of[leaf]) for leaf in self._leaf_of}
-        self._distrusted = {
-            what: {leaf for leaf, bugs in wrong.items() if bug in bugs} for what, bug in _DISTRUST.items()
-        }
+        self._bugs: dict[int, Collection[str]] = {}  # by leaf, of those asked for
 
     def chunks_with_index(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the chunks (ordinals of row group and leaf) with a trusted index by the footer; nothing is fetched."""
         return [chunk for chunk, _, _ in self._places.locate(what, self._trusted(what, chunks))]
 
     def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-        wrong = self._distrusted[what]
-        return [chunk for chunk in chunks if chunk[1] not in wrong] if wrong else chunks
+        bugs, created_by = self._bugs, self._file.footer.created_by
+        for leaf in {leaf for _, leaf in chunks}.difference(bugs):
+            bugs[leaf] = writer_quirks.untrusted_statistics(created_by, self._leaf_of[leaf])
+        return [chunk for chunk in chunks if _DISTRUST[what] not in bugs[chunk[1]]]
 
     def load(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch and decode the indexes that are not cached yet, all together; invalid ones become None.

@@ -176,6 +176,9 @@ def _of_all(
     statistics: Mapping[int, PruningStatistics],
     count: int,
 ) -> np.ndarray:
+    if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
+        return mask(bound, statistics[bound.leaf.index])
+
     def known(leaf: Leaf) -> PruningStatistics:
         found = statistics.get(leaf.index)
         return PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if found is None else found

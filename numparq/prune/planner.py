@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.expr.bound import conjuncts, describe, filter_leaves
@@ -155,9 +156,13 @@ class ReadPlanner:
         if isinstance(bound, Constant):
             return groups if bound.value else []
         runs = self._runs(bound, groups)
-        kept = containers_may_match(bound, runs, len(groups)).nonzero()[0]
-        left = [groups[place] for place in kept.tolist()]
-        self._answers(bound).update(_surely(bound, left, {leaf: some.take(kept) for leaf, some in runs.items()}))
+        may = containers_may_match(bound, runs, len(groups))
+        left = [*compress(groups, may.tolist())]
+        if len(groups) <= _FEW:  # those that cannot match are decided, too, in no more time
+            self._answers(bound).update(_surely(bound, groups, runs))
+        else:
+            kept = may.nonzero()[0]
+            self._answers(bound).update(_surely(bound, left, {leaf: some.take(kept) for leaf, some in runs.items()}))
         return left
 
     def plan_lookup(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:

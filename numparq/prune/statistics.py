@@ -144,9 +144,10 @@ class PruningStatistics:
 
         All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
         """
-        if domain not in self._intervals:  # may-match and must-match share them
-            self._intervals[domain] = self._compute_key_bounds(domain)
-        return self._intervals[domain]
+        found = self._intervals.get(domain)
+        if found is None:  # may-match and must-match share them
+            found = self._intervals[domain] = self._compute_key_bounds(domain)
+        return found
 
     def _compute_key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
         least, most = domain.low, domain.high - 1

@@ -82,9 +82,9 @@ class FileRowReader:
     ) -> None:
         self.file = file
         self._leaves = leaves
-        self.predicate = predicate or None
+        self.predicate = condition = predicate or None
         self.policy = policy or RaiseOnDamage()
-        self._all_leaves = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
+        self._all_leaves = leaves if condition is None else _add_filter_leaves(leaves, condition.leaves)
         self._slices = RowSlices.of(slices)
         self.selections: RowSlices = self._slices
         self.chunk_tables: ChunkTables = self.policy.chunk_tables(

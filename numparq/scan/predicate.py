@@ -23,15 +23,26 @@ __all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"
 
 
 class LeafArrowTypes:
-    """Arrow types of leaf columns by the file's ``ARROW:schema``, looked up on demand."""
+    """Schema of a file, and the Arrow types of its leaf columns by ``ARROW:schema``, looked up on demand."""
 
     def __init__(self, file: OpenFile) -> None:
-        self._file = file
+        self.schema = file.schema
+        self._hints = file.arrow_schema
+        self._known: dict[int, ArrowType | None] = {}
+
+    @classmethod
+    def for_file(cls, file: OpenFile) -> LeafArrowTypes:
+        """Return the types of a file, shared by all files with the same footer."""
+        if file.is_alias:
+            return cls(file)
+        return file.footer.cache.get_or_make(("Arrow types", file.calendar), lambda: cls(file))
 
     def get(self, index: int) -> ArrowType | None:
         """Return the Arrow type of a leaf by its ordinal; None for nested leaves and without a hint."""
-        leaf = self._file.schema.leaf(index)
-        return None if leaf.is_nested else self._file.arrow_schema.field_type(leaf.column)
+        if index not in self._known:
+            leaf = self.schema.leaf(index)
+            self._known[index] = None if leaf.is_nested else self._hints.field_type(leaf.column)
+        return self._known[index]
 
 
 def bind_filters(file: OpenFile, filters: Filters) -> Expression:
@@ -39,7 +50,8 @@ def bind_filters(file: OpenFile, filters: Filters) -> Expression:
 
     Raises SchemaError if a column does not exist, or a literal is not comparable with its values.
     """
-    return bind(as_expression(filters), file.schema, LeafArrowTypes(file))  # type: ignore[arg-type]
+    types = LeafArrowTypes.for_file(file)
+    return bind(as_expression(filters), types.schema, types)  # type: ignore[arg-type]
 
 
 class RuntimePredicate(Protocol):

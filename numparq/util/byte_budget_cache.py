@@ -14,6 +14,7 @@ __all__ = ["ByteBudgetCache", "CacheInfo", "CachedFile", "cache_info", "file_cac
 
 _DEFAULT_BYTES = 64 << 20
 _ENTRY_BYTES = 1 << 10  # an entry without values
+_DICTIONARY_SHARE = 4  # dictionaries take at most one in so many bytes of the budget in an entry, twice as much in all
 
 
 class CacheInfo(NamedTuple):
@@ -42,18 +43,28 @@ class CachedFile(dict[Hashable, Any]):
     Threads may share it: two that miss the same key both make its value.
     """
 
-    __slots__ = ("cache", "num_bytes")
+    __slots__ = ("cache", "dictionary_bytes", "num_bytes")
 
     def __init__(self, cache: ByteBudgetCache | None = None) -> None:
         super().__init__()
         self.cache = cache  # None: outside of the cache, or evicted
-        self.num_bytes = 0
+        self.num_bytes = self.dictionary_bytes = 0
 
     def put(self, values: Mapping[Any, Any], num_bytes: int) -> None:
         """Add values that take `num_bytes` together."""
         self.update(values)
         if self.cache is not None:
             self.cache.charge(self, num_bytes)
+
+    def put_dictionary(self, key: Hashable, value: object, num_bytes: int) -> None:
+        """Add a decoded dictionary, unless those of this file take too much."""
+        budget = _DEFAULT_BYTES if self.cache is None else self.cache.max_bytes
+        if self.dictionary_bytes + num_bytes <= budget // _DICTIONARY_SHARE:
+            self[key] = value
+            if self.cache is None:
+                self.dictionary_bytes += num_bytes
+            else:
+                self.cache.charge(self, num_bytes, num_bytes)
 
 
 class ByteBudgetCache:
@@ -66,7 +77,7 @@ class ByteBudgetCache:
         self.max_bytes = max_bytes
         self._lock = fork_safe_rlock()
         self._entries: OrderedDict[Hashable, CachedFile] = OrderedDict()
-        self._num_bytes = self._hits = self._misses = 0
+        self._num_bytes = self._dictionary_bytes = self._hits = self._misses = 0
 
     def entry(self, key: Hashable) -> CachedFile:
         """Return the entry of a file, an empty one if it has none."""
@@ -81,17 +92,21 @@ class ByteBudgetCache:
             self.charge(made, _ENTRY_BYTES)
             return made
 
-    def charge(self, entry: CachedFile, num_bytes: int) -> None:
-        """Count bytes that an entry has more than before; evict what exceeds the budget."""
+    def charge(self, entry: CachedFile, num_bytes: int, dictionary_bytes: int = 0) -> None:
+        """Count bytes that an entry has more than before, those of dictionaries among them; evict what exceeds."""
         with self._lock:
             if entry.cache is None:  # evicted since
                 return
             entry.num_bytes += num_bytes
+            entry.dictionary_bytes += dictionary_bytes
             self._num_bytes += num_bytes
-            while self._num_bytes > self.max_bytes:
+            self._dictionary_bytes += dictionary_bytes
+            most = 2 * self.max_bytes // _DICTIONARY_SHARE
+            while self._num_bytes > self.max_bytes or self._dictionary_bytes > most:
                 _, evicted = self._entries.popitem(last=False)
                 evicted.cache = None
                 self._num_bytes -= evicted.num_bytes
+                self._dictionary_bytes -= evicted.dictionary_bytes
 
     def info(self) -> CacheInfo:
         """Return the state of the cache."""
@@ -111,7 +126,7 @@ def file_cache() -> ByteBudgetCache:
 
 
 def cache_info() -> CacheInfo:
-    """Return the state of the cache that holds page indexes between reads.
+    """Return the state of the cache that holds page indexes and dictionaries between reads.
 
     Its budget is 64 MiB, or the bytes in the environment variable ``NUMPARQ_CACHE_BYTES``.
 

@@ -82,17 +82,6 @@ def test_byte_ranges_are_coalesced():
     assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().requests.shape == (0, 2)
 
 
-def test_project_columns():
-    plan = example().project(["b"])
-    assert (plan.columns, plan.num_bytes, plan.num_rows, plan.cuts) == (("b",), 300, 10, ())
-    assert example().project(["b", "a"]).project(["a", "b"]).row_groups == example().row_groups
-
-
-def test_file_rows_by_row_group():
-    found = WHOLE.by_row_group(RowRanges([(5, 8), (28, 33), (59, 99)]))
-    assert found == {0: RowRanges([(5, 8), (28, 30)]), 1: RowRanges([(0, 3), (29, 30)])}
-
-
 @st.composite
 def plans(draw):
     """Draw a plan of some row groups, and offset indexes for its chunks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.io import local_source
+from numparq.prune import dictionaries
+from numparq.util.byte_budget_cache import CachedFile
 from support.files.builder import from_bytes, with_footer
 from support.planned_file import ROWS, PlannedFile, pruning_steps
 
@@ -72,3 +76,59 @@ def test_false_encoding_stats_do_not_prune():
             stat.encoding = 8
         false_stats = PlannedFile(with_footer(data[: -8 - length], footer))
         assert false_stats.pruned(expression).num_rows == ROWS
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """Record the row groups of which a dictionary page is decoded to prune."""
+    found: list[int] = []
+    original = dictionaries.decode_dictionary
+
+    def counted(data, row_group, *others):
+        found.append(row_group)
+        return original(data, row_group, *others)
+
+    monkeypatch.setattr(dictionaries, "decode_dictionary", counted)
+    return found
+
+
+def write_words(path, word: str) -> None:
+    """Write a file whose strings `word0` to `word8` lie in every row group, where all bounds hold them."""
+    words = [f"{word}{row % 5 * 2}" for row in range(4000)]
+    with open(path, "wb") as file:  # in place: the inode stays
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table({"s": words, "n": np.random.default_rng(4).random(4000)}), file, row_group_size=2000)
+
+
+def num_rows(path, word: str) -> int:
+    return len(numparq.read_parquet(path, filters=col("s") == word))
+
+
+def test_dictionaries_of_an_unchanged_file_are_decoded_once(tmp_path, monkeypatch, decoded):
+    monkeypatch.setattr(local_source, "SETTLED_NS", 0)
+    write_words(tmp_path / "a", "x")
+    before = numparq.cache_info().num_bytes
+    assert (num_rows(tmp_path / "a", "x3"), num_rows(tmp_path / "a", "x4")) == (0, 800)
+    assert sorted(decoded) == [0, 1]
+    assert numparq.cache_info().num_bytes > before
+    assert (num_rows(tmp_path / "a", "x5"), num_rows(tmp_path / "a", "x6")) == (0, 800)
+    assert sorted(decoded) == [0, 1]
+
+
+@pytest.mark.parametrize("settled_ns", [0, local_source.SETTLED_NS])
+def test_dictionaries_of_a_replaced_file_are_decoded_anew(tmp_path, monkeypatch, decoded, settled_ns):
+    monkeypatch.setattr(local_source, "SETTLED_NS", settled_ns)
+    for word in ("x", "y", "x"):
+        write_words(tmp_path / "a", word)
+        os.utime(tmp_path / "a", ns=(1, 1))  # the time of change tells them apart
+        assert [num_rows(tmp_path / "a", f"{word}{number}") for number in (3, 4, 5)] == [0, 800, 0]
+        assert num_rows(tmp_path / "a", "y4" if word == "x" else "x4") == 0
+    assert len(decoded) >= 6
+
+
+def test_dictionaries_beyond_the_budget_are_decoded_again(tmp_path, monkeypatch, decoded):
+    monkeypatch.setattr(local_source, "SETTLED_NS", 0)
+    monkeypatch.setattr(CachedFile, "put_dictionary", lambda self, key, value, num_bytes: None)
+    write_words(tmp_path / "a", "x")
+    assert (num_rows(tmp_path / "a", "x3"), num_rows(tmp_path / "a", "x4")) == (0, 800)
+    assert sorted(decoded) == [0, 0, 1, 1]

@@ -129,10 +129,6 @@ def test_selected_rows_limit_the_plan():
     plan = planned.planner.locate_pages(plan, planned.leaves)
     assert all(chunk.is_indexed for chunk in plan[2].chunks)
     assert planned.pruned(col("k") == 2160, plan)[2].rows == RowRanges([(150, 200)])
-    part = planned.planner.locate_pages(
-        planned.planner.plan_rows({1: RowRanges([(1, 2)])}).project(["s", "k"]), planned.leaves
-    )
-    assert all(chunk.is_indexed for chunk in part[1].chunks)
 
 
 def test_constant_predicates():

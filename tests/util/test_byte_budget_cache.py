@@ -54,6 +54,24 @@ def test_entry_outside_of_the_cache_counts_nothing():
     assert entry.num_bytes == 0
 
 
+def test_dictionaries_take_a_quarter_of_the_budget_in_a_file_and_half_in_all():
+    cache = ByteBudgetCache(BUDGET)
+    entry = cache.entry("first")
+    entry.put_dictionary("small", 1, BUDGET // 5)
+    entry.put_dictionary("too much", 2, BUDGET // 5)
+    assert entry == {"small": 1}
+    for number in range(10):
+        cache.entry(number).put_dictionary("small", number, BUDGET // 5)
+        assert cache.info().num_bytes <= BUDGET // 2
+        assert cache.entry(number) == {"small": number}
+    assert cache.info().num_files == 2
+    assert entry.cache is None
+    outside = CachedFile()
+    for number in range(100):
+        outside.put_dictionary(number, number, 1 << 20)
+    assert len(outside) == 16
+
+
 @pytest.mark.parametrize(("value", "result"), [("", "67108864"), ("1000", "1000"), ("0", "0")])
 def test_budget_of_the_environment(value, result):
     command = "import numparq; print(numparq.cache_info().max_bytes)"
