@@ -199,11 +199,11 @@ class ChunkPages:
     def rows_in_pages(self, pages: ArrayLike) -> RowRanges:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
-        if pages.dtype != np.bool_:
-            pages = np.sort(pages.astype(np.intp))
+        pages = pages.nonzero()[0] if pages.dtype == np.bool_ else np.unique(pages.astype(np.intp))
         starts, stops = self.first_rows[pages], self.row_stops[pages]
-        is_one = len(starts) == 1 and stops[0] > starts[0]
-        return RowRanges.from_range(int(starts[0]), int(stops[0])) if is_one else RowRanges.from_sorted(starts, stops)
+        if len(pages) and pages[-1] - pages[0] == len(pages) - 1 and stops[-1] > starts[0]:  # without gaps
+            return RowRanges.from_range(int(starts[0]), int(stops[-1]))
+        return RowRanges.from_sorted(starts, stops)
 
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
         """Return the byte ranges to decode the given pages (ascending ordinals): int64, shape (n, 2), end exclusive.

@@ -343,9 +343,11 @@ class RowRanges:
         ValueError
             When a position is not below `count`.
         """
+        if len(self._bounds) == 1:
+            first, end = self._bounds[0].tolist()
+            inner._check_within(end - first)
+            return RowRanges._from_bounds(inner._bounds + first) if first else inner
         inner._check_within(self.count)
-        if len(self) == 1:
-            return RowRanges._from_bounds(inner._bounds + self.starts[0])
         return RowRanges._from_bounds(row_bounds.select(self._bounds, inner._bounds))
 
     def positions_in(self, outer: RowRanges) -> RowRanges:
@@ -371,7 +373,7 @@ class RowRanges:
         return RowRanges._from_bounds(row_bounds.positions_within(self._bounds, outer._bounds))
 
     def _check_within(self, num_rows: int) -> None:
-        if self.stop > num_rows:
+        if len(self._bounds) and self._bounds[-1, 1] > num_rows:
             raise ValueError(f"the rows end at {self.stop:,}, beyond the limit of {num_rows:,}")
 
     # --- container and value protocol --------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class LeafPageStatistics(NamedTuple):
                 continue
             some = mask[start : start + pages.num_pages]
             start += pages.num_pages
-            count = np.count_nonzero(some)
+            count: int = np.add.reduce(some)
             found.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
         return found
 

@@ -115,20 +115,19 @@ class DictionaryPruner:
                 found[leaf.index] = leaf, where
         if not _refutable(part, found):
             return []
-        saved, size = group.num_bytes, sum(stop - start for _, (start, stop) in found.values())
-        if _SHARE * size > saved or saved < (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK):
-            return []
-        sure = {
-            index: pair
-            for index, pair in found.items()
-            if is_fully_dictionary_encoded(self._file, group.ordinal, pair[0])
-        }
-        if not _refutable(part, sure):
-            return []
-        return [
+        requests = [
             _DictionaryRequest(group.ordinal, index, self._place_of[index], *where)
-            for index, (_, where) in sure.items()
+            for index, (leaf, where) in found.items()
+            if is_fully_dictionary_encoded(self._file, group.ordinal, leaf)
         ]
+        if len(requests) < len(found) and not _refutable(part, [one.leaf for one in requests]):
+            return []
+        missing = sum([one.stop - one.start for one in requests if one.key not in self._file.entry])
+        return requests if not missing or self._is_worth_fetching(group.num_bytes, missing) else []
+
+    def _is_worth_fetching(self, saved: int, num_bytes: int) -> bool:
+        """Whether dictionaries of so many bytes are fetched for the chance to save so many others."""
+        return _SHARE * num_bytes <= saved >= (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK)
 
     def _gone(self, part: Expression, asked: Sequence[list[_DictionaryRequest]]) -> list[int]:
         """Fetch dictionaries; return the row groups in which they refute the conjunct."""

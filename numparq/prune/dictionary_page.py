@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import filterfalse
 
 import numpy as np
 
@@ -60,14 +61,17 @@ def supports_dictionary(leaf: Leaf) -> bool:
 
 
 def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
-    """Return `data_page_offset` of a column's chunks by row group; empty if the footer is damaged."""
-    try:
-        words = file.footer.chunks.read_words(_page_offset_layout(), row_groups, [leaf.index] * len(row_groups))
-    except ParquetError:
-        return {}
-    return dict(
-        zip(row_groups, words[:, _page_offset_layout().slot("meta_data.data_page_offset")].tolist(), strict=True)
-    )
+    """Return `data_page_offset` of a column's chunks by row group, kept with the footer; without damaged chunks."""
+    known = file.footer.cache.get_or_make(("data page offsets", leaf.index), dict[int, int])
+    missing = [*filterfalse(known.__contains__, row_groups)]
+    if missing:
+        try:
+            words = file.footer.chunks.read_words(_page_offset_layout(), missing, [leaf.index] * len(missing))
+        except ParquetError:
+            return {}
+        offsets = words[:, _page_offset_layout().slot("meta_data.data_page_offset")]
+        known.update(zip(missing, offsets.tolist(), strict=True))
+    return known
 
 
 def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import filterfalse
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class IndexLocations:
 
     def load(self, chunks: Sequence[_Chunk]) -> None:
         """Look up chunks, as ordinals of row group and leaf, in one call."""
-        missing = [chunk for chunk in chunks if chunk not in self._known]
+        missing = [*filterfalse(self._known.__contains__, chunks)]
         if missing:
             found = _read_locations(self._footer, self._end, missing)
             self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
@@ -63,9 +64,12 @@ class IndexLocations:
         Indexes of external column chunks, or outside of the file's data, are left out.
         """
         self.load(chunks)
-        slot, known = 2 * _KINDS.index(what), self._known
-        words = ((chunk, known[chunk]) for chunk in chunks)
-        return [(chunk, found[slot], found[slot + 1]) for chunk, found in words if found[slot] != _NOWHERE]
+        slot, located = 2 * _KINDS.index(what), []
+        for chunk in chunks:
+            words = self._known[chunk]
+            if words[slot] != _NOWHERE:
+                located.append((chunk, words[slot], words[slot + 1]))
+        return located
 
 
 def _read_locations(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:

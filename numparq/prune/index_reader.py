@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +73,15 @@ class PageIndexReader:
         return [chunk for chunk, _, _ in self._places.locate(what, self._trusted(what, chunks))]
 
     def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-        bugs, created_by = self._bugs, self._file.footer.created_by
-        for leaf in {leaf for _, leaf in chunks}.difference(bugs):
-            bugs[leaf] = writer_quirks.untrusted_statistics(created_by, self._leaf_of[leaf])
-        return [chunk for chunk in chunks if _DISTRUST[what] not in bugs[chunk[1]]]
+        trusted, wrong = [], _DISTRUST[what]
+        for chunk in chunks:
+            bugs = self._bugs.get(chunk[1])
+            if bugs is None:
+                bugs = writer_quirks.untrusted_statistics(self._file.footer.created_by, self._leaf_of[chunk[1]])
+                self._bugs[chunk[1]] = bugs
+            if wrong not in bugs:
+                trusted.append(chunk)
+        return trusted
 
     def load(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch and decode the indexes that are not cached yet, all together; invalid ones become None.
@@ -83,14 +89,12 @@ class PageIndexReader:
         `wanted` maps COLUMN_INDEX or OFFSET_INDEX to chunks (ordinals of row group and leaf), each once.
         """
         entry, source = self._file.entry, self._file.source
-        missing = {what: [chunk for chunk in chunks if (what, *chunk) not in entry] for what, chunks in wanted.items()}
-        if not any(missing.values()):
-            return
-        located = [
-            (IndexKey(what, *chunk), start, length)
-            for what, chunks in missing.items()
-            for chunk, start, length in self._places.locate(what, self._trusted(what, chunks))
-        ]
+        located: list[tuple[IndexKey, int, int]] = []
+        for what, chunks in wanted.items():
+            missing = [*filterfalse(entry.__contains__, [(what, *chunk) for chunk in chunks])]
+            if missing:
+                places = self._places.locate(what, self._trusted(what, [(group, leaf) for _, group, leaf in missing]))
+                located += [(IndexKey(what, *chunk), start, length) for chunk, start, length in places]
         ranges = np.array([place for _, *place in located], np.int64).reshape(-1, 2)
         # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
         if not located or int(ranges[:, 1].sum()) > source.size:
@@ -110,7 +114,7 @@ class PageIndexReader:
             return []
         entry, walked = self._file.entry, []
         for row_group, leaf, whole in chunks:
-            keys = [IndexKey(kind, row_group, leaf) for kind in (OFFSET_INDEX, COLUMN_INDEX, _PAGE_HEADERS)]
+            keys = (OFFSET_INDEX, row_group, leaf), (COLUMN_INDEX, row_group, leaf), (_PAGE_HEADERS, row_group, leaf)
             if keys[0] not in entry and keys[2] not in entry and self._is_worth_a_walk(self._leaf_of[leaf], whole):
                 indexes: Sequence[Any] = walk_page_headers(self._file.source, whole) or ()
                 num_bytes = sum(map(_num_bytes, indexes))

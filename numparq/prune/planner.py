@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, filterfalse
 
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.expr.bound import conjuncts, describe, filter_leaves
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
-from numparq.format.schema import Leaf
+from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan, narrow, with_offset_indexes
 from numparq.plan.row_ranges import RowRanges
 
@@ -42,8 +42,8 @@ class ReadPlanner:
     # --- built on first use -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _names(self) -> list[str]:
-        return [leaf.name for leaf in self._leaves]
+    def _place_of(self) -> dict[int, int]:
+        return {leaf.index: place for place, leaf in enumerate(self._leaves)}
 
     @cached_property
     def _places(self) -> IndexLocations:
@@ -70,7 +70,7 @@ class ReadPlanner:
         """
         ordinals = list(rows)
         counts = [self._tables.num_rows(group) for group in ordinals]
-        plan = ReadPlan.from_chunks(self._names, counts, self._tables.chunks_as_pages(ordinals), ordinals)
+        plan = ReadPlan.from_chunks(self._tables.names, counts, self._tables.chunks_as_pages(ordinals), ordinals)
         partial = {
             group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
         }
@@ -81,9 +81,8 @@ class ReadPlanner:
 
         The offset indexes that are not cached are fetched together.
         """
-        places = [(place, leaf.index) for place, leaf in self._column_positions(plan, leaves)]
         partial = [group for group in plan.left if group.rows.count < group.num_rows]
-        return self._with_pages(plan, partial, places)
+        return self._with_pages(plan, partial, self._column_positions(leaves)) if partial else plan
 
     def _with_pages(self, plan: ReadPlan, groups: Sequence[RowGroupPlan], places: list[tuple[int, int]]) -> ReadPlan:
         """Return the plan with pages by offset index; `places` are positions in the plan and leaf ordinals."""
@@ -108,26 +107,24 @@ class ReadPlanner:
         }
         return with_offset_indexes(plan, found) if found else plan
 
-    def _column_positions(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> list[tuple[int, Leaf]]:
-        """Return the position of each leaf among the plan's columns; leaves without a column are left out."""
-        if plan.columns == tuple(self._names):
-            place_of = {leaf.index: place for place, leaf in enumerate(self._leaves)}
-        else:
-            places = {name: place for place, name in enumerate(plan.columns)}
-            named = zip(self._leaves, self._names, strict=True)
-            place_of = {leaf.index: places[name] for leaf, name in named if name in places}
-        return [(place_of[leaf.index], leaf) for leaf in leaves if leaf.index in place_of]
+    def _column_positions(self, leaves: Sequence[Leaf]) -> list[tuple[int, int]]:
+        """Return position among the columns and ordinal of each leaf."""
+        ordinals = [*map(leaf_ordinal, leaves)]
+        return [*zip(map(self._place_of.__getitem__, ordinals), ordinals, strict=True)]
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
     def fully_matched(self, plan: ReadPlan, bound: Expression) -> set[int]:
         """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
+        return self.filter_fully_matched([group.ordinal for group in plan.left], bound)
+
+    def filter_fully_matched(self, ordinals: Sequence[int], bound: Expression) -> set[int]:
+        """Return those of the row groups whose rows all match a bound expression, by statistics alone."""
         sure = self._answers(bound)
-        ordinals = [group.ordinal for group in plan.left]
-        missing = [ordinal for ordinal in ordinals if ordinal not in sure]
+        missing = [*filterfalse(sure.__contains__, ordinals)]
         if missing:
             sure.update(_surely(bound, missing, self._runs(bound, missing)))
-        return {ordinal for ordinal in ordinals if sure[ordinal]}
+        return {*filter(sure.get, ordinals)}
 
     def _answers(self, bound: Expression) -> dict[int, bool]:
         """Return the cached answers for a bound expression: by row group, whether all of its rows match."""
@@ -220,43 +217,44 @@ class ReadPlanner:
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, fully_matched: set[int]) -> ReadPlan:
-        asked = self._column_positions(plan, filter_leaves(bound))
+        asked = filter_leaves(bound)
         ordinals = self._load_page_indexes(plan, _undecided(plan, fully_matched), asked)
         if not ordinals:
             return plan
         groups = [plan[ordinal] for ordinal in ordinals]
-        pages = ColumnIndexPruner(self._file, self._indexes, groups, asked)
+        pages = ColumnIndexPruner(
+            self._file, self._indexes, groups, [(self._place_of[leaf.index], leaf) for leaf in asked]
+        )
         found = [(part, pages.may_match_rows(part)) for part in conjuncts(bound)]
         left = [group.rows for group in groups]
         for _, several in found:
             left = [rows & kept for rows, kept in zip(left, several, strict=True)]
         partial = [group for group, rows in zip(groups, left, strict=True) if rows and rows.count < group.rows.count]
-        every = [(place, leaf.index) for place, leaf in self._column_positions(plan, self._leaves)]
-        plan = self._with_pages(plan, partial, every)
-        level = self._indexes.origin(ordinals[0], asked[0][1].index)
+        plan = self._with_pages(plan, partial, self._column_positions(self._leaves))
+        level = self._indexes.origin(ordinals[0], asked[0].index)
         for part, several in found:
             plan = narrow(plan, dict(zip(ordinals, several, strict=True)), level, describe(part))
         return plan
 
-    def _load_page_indexes(self, plan: ReadPlan, groups: list[int], asked: list[tuple[int, Leaf]]) -> list[int]:
+    def _load_page_indexes(self, plan: ReadPlan, groups: list[int], asked: Sequence[Leaf]) -> list[int]:
         """Load the page indexes; return the row groups with page statistics of any filter column."""
-        chunks = [(group, leaf.index) for group in groups for _, leaf in asked]
+        chunks = [(group, leaf.index) for group in groups for leaf in asked]
         there = self._indexes.chunks_with_index(COLUMN_INDEX, chunks)
         useful = list(dict.fromkeys(group for group, _ in there))
         # If requests are slow, or chunks few, the offset indexes of all columns are loaded at once.
         at_once = self._file.source.is_remote or len(useful) * len(self._leaves) <= _FEW
-        leaves = self._leaves if at_once else [leaf for _, leaf in asked]
+        leaves = self._leaves if at_once else asked
         located = [(group, leaf.index) for group in useful for leaf in leaves]
         self._indexes.load({COLUMN_INDEX: there, OFFSET_INDEX: located})
         if len(there) < len(chunks):
             without = set(chunks).difference(there)
             found = self._indexes.walk_headers(
-                (group, leaf.index, plan[group].chunks[place])
+                (group, leaf.index, plan[group].chunks[self._place_of[leaf.index]])
                 for group in groups
-                for place, leaf in asked
+                for leaf in asked
                 if (group, leaf.index) in without
             )
-            useful = [group for group in groups if group in {*useful, *found}]
+            useful = [*filter({*useful, *found}.__contains__, groups)]
         return useful
 
 

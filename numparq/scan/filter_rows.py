@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,14 @@ from numparq.errors import error_context
 from numparq.expr.bound import filter_leaves
 from numparq.expr.evaluate import evaluate
 from numparq.expr.expression import And, Constant, Expression
+from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import all_of
-from numparq.format.schema import Leaf
+from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import OutputType
 
-from .filter_columns import FilterColumns, cacheable_values, leaf_positions
+from .filter_columns import FilterColumns, cacheable_values
 from .prefetch import ScanPrefetcher
 
 __all__ = ["FilteredRows", "RowFilter", "conjuncts"]
@@ -90,6 +91,7 @@ class RowFilter:
         self._leaves = leaves
         self._projected_types = projected_types
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
+        self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
 
     def filter_plan(
         self,
@@ -108,8 +110,12 @@ class RowFilter:
         turns = {group.ordinal: turn for turn, group in enumerate(plan.left)}
 
         def work(group: RowGroupPlan) -> None:
-            with error_context(row_group=group.ordinal), prefetcher.batch(turns[group.ordinal]):
-                found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
+            with error_context(row_group=group.ordinal):
+                if prefetcher.is_remote:
+                    with prefetcher.batch(turns[group.ordinal]):
+                        found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
+                else:
+                    found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
 
         for wave in self._waves(plan.left, limit):
             self._context.pool.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
@@ -136,39 +142,42 @@ class RowFilter:
                 break
             if isinstance(step, Constant):
                 continue
-            places = leaf_positions(self._leaves, filter_leaves(step))
-            values = self._filter_columns.decode(group, rows, list(places.values()))
+            places = [*map(self._place_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
+            values = self._filter_columns.decode(group, rows, places)
             answers = evaluate(step, values, rows.count)
-            taking: ValueSelection
-            if (
-                allow_mask
-                and step is parts[-1]
-                and len(rows) == 1
-                and _is_scattered(answers)
-                and len(answers) < MAX_MASK_ROWS
-            ):
+            known |= self._cacheable(places, values)
+            is_last = step is parts[-1] and allow_mask
+            if is_last and len(rows) == 1 and len(answers) < MAX_MASK_ROWS and _is_scattered(answers):
                 mask = answers.view(np.uint8)
-                taking = ValueIndices.from_mask(mask)
+                taking: ValueSelection = ValueIndices.from_mask(mask)
             else:
                 left = RowRanges.from_mask(answers)
                 taking = ValueRanges.from_ranges(left.bounds)
                 rows = rows.select(left)
             known = {place: some.take(taking) for place, some in known.items()}
-            for index, place in places.items():
-                some = (
-                    cacheable_values(self._leaves[place], values[index]) if place < len(self._projected_types) else None
-                )
-                if some is not None:
-                    known[place] = some.take(taking)
         for place, some in known.items():
             if isinstance(some, CachedBinary) and self._projected_types[place].storage != "dictionary":
                 known[place] = some.shrink()
         return FilteredRows(rows, known, mask)
 
+    def _cacheable(
+        self, places: Sequence[int], values: Mapping[int, ColumnVector]
+    ) -> dict[int, CachedFixed | CachedBinary]:
+        """Return the decoded values, by leaf ordinal, of the filter columns that are projected, too; uncopied."""
+        found: dict[int, CachedFixed | CachedBinary] = {}
+        for place in places:
+            if place < len(self._projected_types):
+                leaf = self._leaves[place]
+                some = cacheable_values(leaf, values[leaf.index])
+                if some is not None:
+                    found[place] = some
+        return found
+
 
 def _is_scattered(answers: np.ndarray) -> bool:
     """Whether the mask has too many runs for row ranges."""
-    return int(np.count_nonzero(answers[1:] != answers[:-1])) * MIN_ROWS_PER_RUN > len(answers)
+    changes: int = np.add.reduce(answers[1:] != answers[:-1])
+    return changes * MIN_ROWS_PER_RUN > len(answers)
 
 
 def conjuncts(bound: Expression) -> list[Expression]:

@@ -13,7 +13,7 @@ from numparq.errors import error_context
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan, narrow
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune.lookup import MAX_ROW_GROUPS
 from numparq.prune.planner import ReadPlanner
@@ -78,8 +78,7 @@ class RowSelectionBuilder:
             self._prefetch(plan, prefetcher, condition.leaves, decided)
         finder = RowFilter(context, self._tables, self._leaves, self._shown)
         found = finder.filter_plan(plan, lambda group: self._narrow(group, condition, bound), prefetcher, limit)
-        left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
-        plan = narrow(plan, left, "filter", repr(condition))
+        plan = ReadPlan(plan.columns, tuple([plan[ordinal].with_rows(some.rows) for ordinal, some in found.items()]))
         return _to_selections(self._planner.locate_pages(plan, self._leaves[: len(self._shown)]), slices, found, limit)
 
     def _point_lookup(
@@ -131,10 +130,10 @@ class RowSelectionBuilder:
         bound = predicate.current()
         if bound is None:
             return group, Constant(True)
-        plan = ReadPlan(tuple(leaf.name for leaf in self._leaves), (group,))
         if bound is not planned:  # a runtime filter has arrived since
-            plan = self._planner.prune(plan, bound)
-        return plan.row_groups[0], Constant(True) if self._planner.fully_matched(plan, bound) else bound
+            (group,) = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
+        is_decided = group.rows and self._planner.filter_fully_matched([group.ordinal], bound)
+        return group, Constant(True) if is_decided else bound
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
@@ -154,7 +153,9 @@ def _to_selections(
     out = 0
     groups = {group.ordinal: group for group in plan.row_groups}
     for part in slices:
-        group = groups[part.row_group]
+        group = groups.get(part.row_group)
+        if group is None:
+            continue
         known = found.get(part.row_group, _NOTHING)
         some = FilteredRows(group.rows, known.cached, known.mask)
         if some.rows and (some.rows.stop > part.stop or int(some.rows.starts[0]) < part.start):

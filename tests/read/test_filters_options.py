@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from numparq import Coalescing, ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
-from numparq.errors import ParquetError, UnsupportedError
+from numparq.errors import ParquetError
 from support.compare import write_by_pyarrow
 from support.files.forged_metadata import forge
 from support.filters.keyed_file import DATA, FRAME, GROUP, OPTIONS, filtered_frame, key, matching_row_numbers, x
@@ -157,10 +157,7 @@ def test_row_range_applies_before_filters_and_nrows_after():
     assert len(read_parquet(DATA, ["key"], keep, nrows=0)) == 0
 
 
-def test_on_error_skip_is_refused_with_filters():
-    """A lost value cannot be tested, so this is refused before anything is read."""
-    with pytest.raises(UnsupportedError, match="on_error='skip' does not support filters"):
-        read_parquet(DATA, ["value"], key == 8, on_error="skip")
+def test_damaged_filter_column_is_named():
     start, stop = file_regions(DATA)["page", 1, "key", 2]
     with pytest.raises(ParquetError, match="column 'key'"):
         read_parquet(_damaged(start, stop), ["value"], key == 500)

@@ -25,7 +25,6 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.prune import lookup
 from numparq.prune.column_indexes import ColumnIndexPruner
 from numparq.prune.lookup import LookupPlanner
-from numparq.scan.error_policy import RaiseOnDamage
 from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
 from numparq.scan.point_lookup import PointLookup
@@ -63,7 +62,7 @@ def read_by_scan(data, columns, filters, **how):
 
     def frame(file):
         with numparq.errors.error_context(file=file.source.name):
-            return FileScan(file, columns, ScanOptions(filters=filters, **how)).to_frame(RaiseOnDamage())
+            return FileScan(file, columns, ScanOptions(filters=filters, **how)).to_frame()
 
     return count_io(data, frame)
 
@@ -289,7 +288,7 @@ def test_every_scan_option_is_considered() -> None:
 
     assert ScanOptions.has_only_filters.fget(AccessRecorder())  # type: ignore[attr-defined]
     supported, irrelevant = (
-        {"filters", "dtype_backend", "dates", "verify_crc", "threads"},
+        {"filters", "dtype_backend", "dates", "verify_crc", "threads", "on_error"},  # the last by `ParquetFile.read`
         {"variants", "files", "progress"},
     )
     assert {entry.name for entry in fields(ScanOptions)} == accessed | supported | irrelevant

@@ -12,8 +12,7 @@ import numparq
 from numparq import col
 
 # Arguments and members that make no sense for many files, or for one.
-FILE_ARGUMENTS = {"explode", "row_groups", "on_error"}
-PLAN_ARGUMENTS = {"row_range", "nrows"}
+PLAN_ARGUMENTS = {"row_groups", "row_range", "nrows"}
 FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "file_bytes"}
 DATASET_MEMBERS = {"files", "partition_keys", "refresh", "single_source"}
 METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_arrow"]
@@ -23,7 +22,7 @@ METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_ar
 def test_methods_have_the_same_parameters(name):
     of_file = inspect.signature(getattr(numparq.ParquetFile, name)).parameters
     of_dataset = inspect.signature(getattr(numparq.Dataset, name)).parameters
-    extra = FILE_ARGUMENTS | (PLAN_ARGUMENTS if name == "plan" else set())
+    extra = PLAN_ARGUMENTS if name == "plan" else set()
     shared = {key: parameter for key, parameter in of_file.items() if key not in extra}
     assert list(shared.values()) == list(of_dataset.values())
 
