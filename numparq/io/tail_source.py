@@ -12,8 +12,6 @@ from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, 
 
 __all__ = ["TailSource"]
 
-_reading_local = fork_safe_lock()  # one for all local files, whose tails take microseconds
-
 
 class TailSource:
     """A source that holds the last `length` bytes of another in memory, read by one request at the first access.
@@ -30,7 +28,8 @@ class TailSource:
         self._bytes = data
         if data is not None:
             data.flags.writeable = False
-        self._reading = fork_safe_lock() if source.is_remote else _reading_local
+        # Threads may read a local file's tail twice, which costs less than the lock of each file.
+        self._reading = fork_safe_lock() if source.is_remote else None
         # Returns what changes when the file does; None if unknown.
         self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
         self.file_identity: Callable[[], object] = getattr(source, "file_identity", lambda: None)
@@ -53,15 +52,16 @@ class TailSource:
     def _tail(self) -> np.ndarray:
         """Return the tail and the readable bytes after it, read at the first call."""
         data = self._bytes
-        if data is None:
-            with self._reading:
+        if data is None and self._reading is None:
+            data = allocate_with_slack(self.size - self._start)
+            self._source.read_into(self._start, data[: self.size - self._start])
+            data.flags.writeable = False
+            self._bytes = data
+        elif data is None:
+            with self._reading:  # type: ignore[union-attr]
                 data = self._bytes
                 if data is None:
-                    if self.is_remote:
-                        (data,) = self._source.read_ranges([(self._start, self.size)])
-                    else:
-                        data = allocate_with_slack(self.size - self._start)
-                        self._source.read_into(self._start, data[: self.size - self._start])
+                    (data,) = self._source.read_ranges([(self._start, self.size)])
                     data.flags.writeable = False
                     self._bytes = data
         return data

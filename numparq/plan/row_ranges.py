@@ -343,11 +343,9 @@ class RowRanges:
         ValueError
             When a position is not below `count`.
         """
-        if len(self._bounds) == 1:
-            first, end = self._bounds[0].tolist()
-            inner._check_within(end - first)
-            return RowRanges._from_bounds(inner._bounds + first) if first else inner
         inner._check_within(self.count)
+        if len(self._bounds) == 1:
+            return RowRanges._from_bounds(inner._bounds + self._bounds[0, 0])
         return RowRanges._from_bounds(row_bounds.select(self._bounds, inner._bounds))
 
     def positions_in(self, outer: RowRanges) -> RowRanges:

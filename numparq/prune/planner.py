@@ -42,7 +42,7 @@ class ReadPlanner:
     # --- built on first use -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _place_of(self) -> dict[int, int]:
+    def _position_of(self) -> dict[int, int]:
         return {leaf.index: place for place, leaf in enumerate(self._leaves)}
 
     @cached_property
@@ -110,7 +110,7 @@ class ReadPlanner:
     def _column_positions(self, leaves: Sequence[Leaf]) -> list[tuple[int, int]]:
         """Return position among the columns and ordinal of each leaf."""
         ordinals = [*map(leaf_ordinal, leaves)]
-        return [*zip(map(self._place_of.__getitem__, ordinals), ordinals, strict=True)]
+        return [*zip(map(self._position_of.__getitem__, ordinals), ordinals, strict=True)]
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class ReadPlanner:
             return plan
         groups = [plan[ordinal] for ordinal in ordinals]
         pages = ColumnIndexPruner(
-            self._file, self._indexes, groups, [(self._place_of[leaf.index], leaf) for leaf in asked]
+            self._file, self._indexes, groups, [(self._position_of[leaf.index], leaf) for leaf in asked]
         )
         found = [(part, pages.may_match_rows(part)) for part in conjuncts(bound)]
         left = [group.rows for group in groups]
@@ -249,7 +249,7 @@ class ReadPlanner:
         if len(there) < len(chunks):
             without = set(chunks).difference(there)
             found = self._indexes.walk_headers(
-                (group, leaf.index, plan[group].chunks[self._place_of[leaf.index]])
+                (group, leaf.index, plan[group].chunks[self._position_of[leaf.index]])
                 for group in groups
                 for leaf in asked
                 if (group, leaf.index) in without

@@ -91,7 +91,7 @@ class RowFilter:
         self._leaves = leaves
         self._projected_types = projected_types
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
-        self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+        self._position_of = {leaf.index: place for place, leaf in enumerate(leaves)}
 
     def filter_plan(
         self,
@@ -142,7 +142,7 @@ class RowFilter:
                 break
             if isinstance(step, Constant):
                 continue
-            places = [*map(self._place_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
+            places = [*map(self._position_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
             values = self._filter_columns.decode(group, rows, places)
             answers = evaluate(step, values, rows.count)
             known |= self._cacheable(places, values)

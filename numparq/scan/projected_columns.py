@@ -120,10 +120,10 @@ class ProjectedColumns:
         self._file = file
         self._options = options
         if isinstance(projection, Projection):
-            key = "columns", type(self), tuple(projection.leaves)
             made = _PreparedColumns(projection, file.pandas_metadata)
-            # Subclasses choose other output types.
-            made.output_types = file.footer.cache.get_or_make(key, lambda: made.output_types)
+            if len(made.projection.leaves) <= _MAX_CACHED_COLUMNS:
+                key = "columns", type(self), tuple(projection.leaves)  # subclasses choose other output types
+                made.output_types = file.footer.cache.get_or_make(key, lambda: made.output_types)
             projection = made
         self._prepared, projection = projection, projection.projection
         self._projection = projection

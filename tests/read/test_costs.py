@@ -16,6 +16,7 @@ import pytest
 import numparq
 from numparq.cli import main
 from numparq.format.footer.file_metadata import KeyValues
+from numparq.prune.planner import ReadPlanner
 
 
 def _meta(path) -> None:
@@ -87,6 +88,30 @@ def test_calls_are_proportional(tmp_path, operation, sizes):
 def test_columns_that_are_not_read_cost_no_calls(tmp_path, name):
     few, many = (calls(NARROW[name], write(tmp_path / f"{columns}.parquet", 1, columns)) for columns in (1000, 3000))
     assert many < 1.05 * few
+
+
+def test_planning_of_a_filter_costs_no_calls_for_other_columns(tmp_path, monkeypatch):
+    """Columns without a filter have no part in pruning, however many are read."""
+    counts: list[int] = []
+    prune = ReadPlanner.prune_by_indexes
+
+    def counted(self, plan, bound):
+        calls: list[int] = []
+        sys.setprofile(lambda frame, event, argument: calls.append(1) if event == "call" else None)
+        try:
+            return prune(self, plan, bound)
+        finally:
+            sys.setprofile(None)
+            counts.append(len(calls))
+
+    monkeypatch.setattr(ReadPlanner, "prune_by_indexes", counted)
+    for columns in (100, 900):
+        path = write(tmp_path / f"{columns}.parquet", 2, columns)
+        assert numparq.read_parquet(path, filters="c0 == 5 or c1 == 5", threads=1)["c0"].tolist() == []
+        counts.clear()
+        assert len(numparq.read_parquet(path, filters=f"c0 > {5 * columns}", threads=1)) == 14
+        (many,) = counts
+        assert many < 450
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int64[pyarrow]"])
