@@ -22,7 +22,7 @@ from numparq.format.schema import Leaf
 
 from .match_columns import columns_may_match, columns_must_match
 from .match_one import may_match, must_match
-from .statistics import PruningStatistics, has_numeric_keys
+from .statistics import NUMERIC_KINDS, PruningStatistics
 
 __all__ = [
     "compare_prefixes",
@@ -55,10 +55,11 @@ def _may_in_list(predicate: ContainsPredicate, statistics: PruningStatistics) ->
 
 
 def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
-    if not has_numeric_keys(predicate.domain):
+    domain = predicate.domain
+    if domain.kind not in NUMERIC_KINDS:
         return _may_be_bytes(predicate, statistics)
-    found: np.ndarray = _overlap(predicate.ranges, *statistics.key_bounds(predicate.domain))
-    if predicate.domain.is_float:
+    found: np.ndarray = _overlap(predicate.ranges, *statistics.key_bounds(domain))
+    if domain.kind == "float":
         present = statistics.num_non_null(predicate.leaf)
         if predicate.matches_nan:
             found |= statistics.nan_counts != 0
@@ -91,11 +92,11 @@ def _never(predicate: ContainsPredicate | BloomPredicate, statistics: PruningSta
 
 
 def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
-    no_nulls = statistics.has_no_nulls(predicate.leaf)
-    if not has_numeric_keys(predicate.domain):
+    no_nulls, domain = statistics.has_no_nulls(predicate.leaf), predicate.domain
+    if domain.kind not in NUMERIC_KINDS:
         return _match_each(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
-    found = _cover(predicate.ranges, *statistics.key_bounds(predicate.domain))
-    if predicate.domain.is_float:
+    found = _cover(predicate.ranges, *statistics.key_bounds(domain))
+    if domain.kind == "float":
         present = statistics.num_non_null(predicate.leaf)
         all_nan = (statistics.nan_counts == present) & (present >= 0)
         found = np.where(all_nan, predicate.matches_nan, found & (predicate.matches_nan | (statistics.nan_counts == 0)))

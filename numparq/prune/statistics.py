@@ -30,6 +30,7 @@ __all__ = ["PruningStatistics", "column_order", "row_group_statistics", "valid_c
 
 _MOST_PARTS = 4
 _DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
+NUMERIC_KINDS = frozenset(_DTYPES)  # kinds of domains whose keys are numbers, as `PruningStatistics.key_bounds` needs
 
 _STATISTICS = "meta_data.statistics"
 
@@ -179,11 +180,6 @@ class PruningStatistics:
         if domain.is_float:
             keys = keys ^ ((keys >> (8 * width - 1)) & np.iinfo(keys.dtype).max)
         return (keys if keys.dtype == np.uint64 else keys.astype(np.int64)), there
-
-
-def has_numeric_keys(domain: KeyDomain) -> bool:
-    """Whether the sort keys of a domain are numbers, as `PruningStatistics.intervals` needs them."""
-    return domain.kind in _DTYPES
 
 
 def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:

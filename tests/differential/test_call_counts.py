@@ -14,9 +14,9 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 255,
     "all columns": 482,
-    "filter": 492,
-    "range": 554,
-    "isin": 781,
+    "filter": 486,
+    "range": 548,
+    "isin": 775,
     "look-up": 303,
     "row range": 452,
     "200 row groups": 268,

@@ -162,7 +162,7 @@ def test_row_groups_as_numpy_integers(data, whole):
 
 @pytest.mark.parametrize("groups", [[4], [-1], [0, 99], [2**70]], ids=str)
 def test_unknown_row_groups(data, groups):
-    with pytest.raises(ValueError, match=r"row group .* does not exist; the file has 4, counted from 0"):
+    with pytest.raises(ValueError, match=r"row group .* does not exist; there are 4, counted from 0"):
         read_parquet(data, row_groups=groups)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.schema import Leaf
-from numparq.prune.statistics import PruningStatistics, has_numeric_keys
+from numparq.prune.statistics import NUMERIC_KINDS, PruningStatistics
 
 from .value_kind import ValueKind, keys_to_floats
 
@@ -61,7 +61,7 @@ def trusted_key_bounds(statistics: PruningStatistics, leaf: Leaf, kind: ValueKin
     """
     if statistics.order.kind != domain.kind:
         return KeyBounds.unknown(kind, len(statistics))
-    bounds = _numeric_bounds if has_numeric_keys(domain) else _object_bounds
+    bounds = _numeric_bounds if domain.kind in NUMERIC_KINDS else _object_bounds
     found = bounds(statistics, kind, domain)
     if leaf.rebase is not None:  # reading moves values below
         found.known[found.lows < leaf.rebase.end] = False
