@@ -29,9 +29,6 @@ class ValueSelection(Protocol):
     def count(self) -> int:
         """How many values are taken."""
 
-    def to_indices(self) -> np.ndarray:
-        """Give the places of all values, int32."""
-
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """Copy items of `item` bytes of `source` to `out`, from byte `position` on; both uint8."""
 
@@ -66,13 +63,6 @@ class ValueRanges:
     def count(self) -> int:
         """How many values are taken."""
         return int(self.spans[:, 1].sum())
-
-    def to_indices(self) -> np.ndarray:
-        """As of `ValueSelection`."""
-        starts, lengths = self.spans[:, 0], self.spans[:, 1]
-        ends = np.cumsum(lengths)
-        indices: np.ndarray = np.arange(self.count) + np.repeat(starts - ends + lengths, lengths)
-        return indices.astype(np.int32)
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `ValueSelection`."""
@@ -110,10 +100,6 @@ class ValueIndices:
     def count(self) -> int:
         """How many values are taken."""
         return len(self.indices)
-
-    def to_indices(self) -> np.ndarray:
-        """As of `ValueSelection`."""
-        return self.indices
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `ValueSelection`."""
