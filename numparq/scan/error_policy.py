@@ -10,7 +10,7 @@ from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSlices
 from numparq.format.footer.file_metadata import Footer
-from numparq.format.schema import Leaf
+from numparq.format.schema import Leaf, leaf_ordinal
 
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
@@ -36,7 +36,7 @@ class RaiseOnDamage:
         """Make the tables of the chunks: those of few columns once, as far as they follow from the footer."""
         if files is not None or len(leaves) > _FEW:
             return ChunkTables(footer, leaves, row_groups, end, files)
-        key = ("tables", end, tuple(leaves), *row_groups)
+        key = ("tables", end, tuple(map(leaf_ordinal, leaves)), *row_groups)
         return footer.cache.get_or_make(key, lambda: ChunkTables(footer, leaves, row_groups, end))
 
     @staticmethod

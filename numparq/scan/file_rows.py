@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -160,20 +160,11 @@ class FileRowReader:
         return table
 
     @property
-    def joint_read_key(self) -> Hashable:
-        """Key that two files share if they can be decoded as one: their leaves and how pages are checked.
-
-        None with a predicate or a row selection, for external column chunks, Spark's legacy calendar, without rows, and
-        if damage is skipped.
-        """
-        are_whole = (
-            isinstance(self.policy, RaiseOnDamage) and self.predicate is None and self.selections.selections is None
-        )
-        if not are_whole or self.file.multi_file_source is not None or not self.num_rows:
-            return None
-        if any(leaf.rebase is not None for leaf in self._leaves):  # `decode` rebases
-            return None
-        return tuple(self._leaves), self.context.verify_crc, page_quirks(self.file.footer.created_by)
+    def has_whole_row_groups(self) -> bool:
+        """Whether rows are read as they are: not filtered, of this file, and damage raises."""
+        are_selected = self.predicate is not None or self.selections.selections is not None
+        is_plain = isinstance(self.policy, RaiseOnDamage) and self.file.multi_file_source is None
+        return is_plain and not are_selected and self.num_rows > 0
 
     def _num_chunk_bytes(self) -> int:
         """Return the bytes of all column chunks in the row groups read."""

@@ -24,7 +24,7 @@ from numparq.util.worker_pool import WorkerPool
 
 from .file_rows import FileRowReader
 from .memory import scratch_limit
-from .options import ScanOptions, select_row_slices
+from .options import ScanOptions, all_row_slices, select_row_slices
 from .projected_columns import project_columns
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from .recovery.skip_damaged import SkipDamaged
 
 __all__ = ["FileScan"]
-
-_MAX_CACHED_ROW_GROUPS = 4096  # row groups, of which slices are kept
 
 
 class FileScan:
@@ -70,8 +68,8 @@ class FileScan:
     def _select_row_slices(self, row_groups: Any, row_range: Any) -> RowSlices:
         """Choose rows by position."""
         footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
-        if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _MAX_CACHED_ROW_GROUPS:
-            return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
+        if row_groups is row_range is limit is None:
+            return all_row_slices(footer)
         return select_row_slices(footer.row_group_num_rows, row_groups, row_range, limit)
 
     def _bind_predicate(self) -> ScanPredicate | None:

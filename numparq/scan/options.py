@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlices
+from numparq.format.footer.file_metadata import Footer
 from numparq.typing import ColumnName, Filters, RowRange, RuntimeFilters
 from numparq.util.arguments import check_flag, check_list, check_row_count
 
 __all__ = ["ScanOptions"]
 
+_MAX_CACHED_ROW_GROUPS = 4096  # slices of more row groups are not cached
 _MAX_ROWS = 1 << 62  # what is beyond may not fit an int64
 _ALLOWED_VALUES = {
     "dates": ("objects", "datetime64"),
@@ -79,12 +81,20 @@ class ScanOptions:
         are_all = self.row_groups is None and self.row_range is None and self.nrows is None and self.explode is None
         as_they_are = self.categories is None and self.memory_limit is None and self.geometries == "wkb"
         nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
+        nothing_more = nothing_more and self.on_error == "raise"
         return are_all and as_they_are and nothing_more
 
     @property
     def categorical_names(self) -> set[str]:
         """Names of the columns to read as Categorical."""
         return set() if self.categories is None else set(check_list(self.categories, "categories"))
+
+
+def all_row_slices(footer: Footer) -> RowSlices:
+    """Return the slices of all rows of a file; cached unless there are many."""
+    if len(footer.row_group_num_rows) > _MAX_CACHED_ROW_GROUPS:
+        return select_row_slices(footer.row_group_num_rows)
+    return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
 
 
 def select_row_slices(

@@ -14,7 +14,7 @@ _KINDS = {
     stat.S_IFBLK: "a block device",
     stat.S_IFLNK: "a symbolic link",
 }
-_FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+OPEN_FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -22,7 +22,7 @@ def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
     """Open a regular file and return its descriptor (an `opener` of `open`); OSError at once for anything else."""
     with suppress(FileNotFoundError):  # checked before it is opened, too: that would wake the writer of a FIFO
         _check(path, os.stat(path, follow_symlinks=not flags & NO_FOLLOW))
-    descriptor = os.open(path, flags | _FLAGS, 0o666)
+    descriptor = os.open(path, flags | OPEN_FLAGS, 0o666)
     try:
         _check(path, os.fstat(descriptor))
     except OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -12,13 +12,10 @@ import numpy as np
 import pandas as pd
 
 from numparq.column.buffers import DecodedColumn
-from numparq.column.projection import NestedProjection
 from numparq.column.scratch import ThreadScratch
 from numparq.dataset.cast.columns import cast_column
-from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
-from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
-from numparq.format.schema import Leaf
+from numparq.errors import LimitError, ParquetError, UnsupportedError
 from numparq.scan.memory import check_memory_limit, decoded_bytes, scratch_limit
 from numparq.scan.options import ScanOptions
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
@@ -30,6 +27,7 @@ from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .file_batch import FileBatchReader, batch_small_files
+from .file_columns import FileColumns, can_be_missing
 from .file_reader import DatasetFileReader
 from .file_selection import FileSelection
 from .projected_columns import DatasetColumns
@@ -77,17 +75,18 @@ class DatasetScan:
         self._skip = skip
         limit = choices.memory_limit
         self._scratch_limit = None if limit is None else scratch_limit(limit, thread_count(choices.threads))
-        columns = [table.selected[at] for at in table.stored_positions]
-        self._matches: dict[int, dict[int, MappedColumn]] = {}
-        for wanted in files:
-            found = schema.map_columns(wanted.file, columns)
-            self._matches[wanted.ordinal] = dict(zip(table.stored_positions, found, strict=True))
+        stored = [table.selected[at] for at in table.stored_positions]
+        mappings = [schema.map_columns(wanted.file, stored) for wanted in files]  # one object for files of one schema
+        by_id = {id(mapping): mapping for mapping in mappings}
+        distinct = {key: dict(zip(table.stored_positions, mapping, strict=True)) for key, mapping in by_id.items()}
         self._apart = {
             at
-            for matches in self._matches.values()
-            for at, match in matches.items()
-            if not match.is_same and not (match.column is None and _can_be_missing(table.selected[at]))
+            for mapping in distinct.values()
+            for at, mapped in mapping.items()
+            if not mapped.is_same and not (mapped.column is None and can_be_missing(table.selected[at]))
         }
+        columns = {key: FileColumns(table, mapping, self._apart) for key, mapping in distinct.items()}
+        self._columns = {wanted.ordinal: columns[id(mapping)] for wanted, mapping in zip(files, mappings, strict=True)}
         if choices.explode is not None and len(table.selected) - 1 in self._apart:
             column = table.selected[-1].name
             raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
@@ -98,18 +97,30 @@ class DatasetScan:
     def may_be_null(self) -> list[bool]:
         """Whether each leaf of the table may be null in a file, by the footers."""
         found = [False] * len(self.table.leaves)
-        for wanted in self._files:
-            for place, answer in self._prepared(wanted).may_be_null().items():
-                found[place] = found[place] or bool(answer)
+        for columns, rows in self._rows_by_columns().items():
+            answers = list(map(any, zip(*(one.may_be_null for one in rows), strict=True)))
+            has_rows = any(one.num_rows for one in rows)
+            for place, answer in columns.table_answers(answers, True, has_rows).items():
+                found[place] = found[place] or answer
         return found
 
     @property
     def _null_counts(self) -> list[int | None]:
         """For each leaf of the table, 0 without nulls, 1 with nulls, and None if a file does not count them."""
         found: list[int | None] = [0] * len(self.table.leaves)
+        for columns, rows in self._rows_by_columns().items():
+            counts = zip(*(one.null_counts for one in rows), strict=True)
+            answers = [None if None in column else int(any(column)) for column in counts]
+            has_rows = any(one.num_rows for one in rows)
+            for place, count in columns.table_answers(answers, None, int(has_rows)).items():
+                found[place] = None if count is None or found[place] is None else found[place] or count
+        return found
+
+    def _rows_by_columns(self) -> dict[FileColumns, list[FileRowReader]]:
+        """Return the rows of all files, those with the same columns together."""
+        found: dict[FileColumns, list[FileRowReader]] = {}
         for wanted in self._files:
-            for place, count in self._prepared(wanted).null_counts().items():
-                found[place] = None if count is None or found[place] is None else int(bool(found[place] or count))
+            found.setdefault(self._columns[wanted.ordinal], []).append(self._prepared(wanted).rows)
         return found
 
     @cached_property
@@ -143,19 +154,13 @@ class DatasetScan:
         return self._ready.pop(wanted, None) or self._made(wanted)
 
     def _made(self, wanted: FileSelection) -> DatasetFileReader:
-        matches = self._matches[wanted.ordinal]
-        with error_context(file=wanted.file.source.name):
-            return DatasetFileReader(
-                wanted.file,
-                wanted.ordinal,
-                self.table,
-                matches,
-                self._apart,
-                wanted.slices,
-                wanted.predicate,
-                self._choices,
-                None if self._skip is None else self._skip.file_policy(wanted.file),
-            )
+        policy = None if self._skip is None else self._skip.file_policy(wanted.file)
+        try:
+            columns = self._columns[wanted.ordinal]
+            return DatasetFileReader(wanted, columns, self.table, self._choices, policy)
+        except ParquetError as error:
+            error.where.setdefault("file", wanted.file.source.name)
+            raise
 
     def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
         """Read the rows of some files into one frame, with the dtypes that one file of all these rows would have.
@@ -249,7 +254,7 @@ class DatasetScan:
         if self._skip is None:
             arrays = [part.arrays_to_cast() for part in parts]
         else:
-            files_of = [(part.rows, starts[part], part.leaf_positions()) for part in parts]
+            files_of = [(part.rows, starts[part], part.columns.leaf_positions()) for part in parts]
             layout, buffers, kept = self._skip.drop_lost(table, layout, buffers, files_of, limit)
             counts = [part.rows.num_rows for part in parts]
             arrays = [part.arrays_to_cast(rows) for part, rows in zip(parts, kept, strict=True)]
@@ -281,7 +286,7 @@ class DatasetScan:
             outer = stack.enter_context(WorkerPool(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
             for part in parts:
                 part.open(types, crew, local, progress)
-                stack.enter_context(closing(part.rows))
+            stack.callback(_close_all, parts)
 
             def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
                 if outer is not None:
@@ -319,7 +324,7 @@ class DatasetScan:
             arrays = [
                 cast_column(
                     arrays.get(at),
-                    self._matches[part.ordinal][at].column,
+                    part.columns.stored.get(at),
                     self.table.selected[at],
                     dtypes[at],
                     num_rows=part.rows.num_rows,
@@ -376,9 +381,9 @@ def _decode_shared(
     return found
 
 
-def _can_be_missing(column: Leaf | NestedProjection) -> bool:
-    """Whether a file without a column can have nulls in its memory: of a nested one, levels of 0."""
-    return isinstance(column, Leaf) or all(leaf.max_definition_level for leaf in column.leaves)
+def _close_all(parts: Sequence[DatasetFileReader]) -> None:
+    for part in parts:
+        part.close()
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -19,6 +19,8 @@ from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.row_selection import SLICE_GROUP, RowSlices
 from numparq.errors import ParquetError, error_context
 from numparq.io.local_source import BytesSource
+from numparq.io.small_files import SmallFileSource
+from numparq.io.source import Source
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START, SLACK
 from numparq.types.output_type import fallback_type
 
@@ -127,35 +129,42 @@ class FileBatchReader:
 
         Returns for each file what it adds to the table's leaves, by place.
         """
+        first = self.parts[0]
         made = [part.fill_missing(memory, at) for part, at in zip(self.parts, firsts, strict=True)]
-        view = self.parts[0].view(memory)
-        wanted = self.parts[0].outdated_leaves(view)
+        view = first.view(memory)
+        wanted = first.outdated_leaves(view)
         if not wanted:
             return made
-        for part, found in zip(self.parts, made, strict=True):
+        for part in self.parts:
             part.set_decoded(view.places, view.targets)
-            found.update({place: DecodedColumn() for place in wanted.values()})
+        made[0].update({place: DecodedColumn() for place in wanted.values()})
         try:
             jobs = self._run(view, wanted, firsts)
         except ParquetError as error:
             raise self._named(error) from None
         for part in self.parts:
-            part.rows.finish_progress()
+            part.finish_progress()
         failed: dict[int, int] = {}
         for job in jobs:
             failed.update(job.retries)
-            which, row_group = self._owners[job.row_groups[0]].tolist()
-            place = wanted[job.columns[0]]
-            for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                made[which][wanted[column]].null_count += nulls
-            for owner, array in self._split_by_file(job):
-                if isinstance(array, NestedLeaf):
-                    array.row_group, array.file = row_group, self.parts[owner].name
-                made[owner][place].arrays.append(array)
+            self._add_output(job, wanted, made)
         for column, status in failed.items():
-            with error_context(column=self.parts[0].rows.leaves[column].name):
+            with error_context(column=first.rows.leaves[column].name):
                 view.reallocate(column, fallback_type(view.targets[column], status))
         return made
+
+    def _add_output(self, job: DecodeJob, wanted: Mapping[int, int], made: Sequence[dict[int, DecodedColumn]]) -> None:
+        """Add what a job has decoded to the columns of each file; the first file has the null counts of all."""
+        for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
+            if nulls:
+                made[0][wanted[column]].null_count += nulls
+        if not job.arrays:
+            return
+        row_group, place = int(self._owners[job.row_groups[0], 1]), wanted[job.columns[0]]
+        for owner, array in self._split_by_file(job):
+            if isinstance(array, NestedLeaf):
+                array.row_group, array.file = row_group, self.parts[owner].name
+            made[owner].setdefault(place, DecodedColumn()).arrays.append(array)
 
     def _split_by_file(self, job: DecodeJob) -> Iterator[tuple[int, Any]]:
         """Yield the arrays of a job, with their file: a file's first dictionary has the order of its categories."""
@@ -176,10 +185,8 @@ class FileBatchReader:
 
     def _run(self, view: FileMemory, wanted: Collection[int], firsts: Sequence[int]) -> list[DecodeJob]:
         first = self.parts[0]
-        views = [part.file.source.view(0, part.file.source.size, 0) for part in self.parts]
-        data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
-        starts = list(accumulate((part.file.source.size for part in self.parts), initial=0))
-        context = first.rows.context_for(BytesSource(data))
+        data, starts = _bytes_of_files([part.file.source for part in self.parts])
+        context = first.opened_rows().context_for(BytesSource(data))
         tables = _BatchChunkTables([part.rows.chunk_tables for part in self.parts], starts, self._owners)
         maker = JobScheduler(context, tables, first.rows.leaves, view)  # type: ignore[arg-type]
         jobs = maker.build_jobs(self._slices(firsts), wanted)
@@ -199,3 +206,14 @@ class FileBatchReader:
             which, error.where["row_group"] = self._owners[number].tolist()
             error.where["file"] = self.parts[which].name
         return error
+
+
+def _bytes_of_files(sources: Sequence[Source]) -> tuple[np.ndarray, list[int]]:
+    """Return a buffer that holds all files, followed by SLACK readable bytes, and where each begins."""
+    buffer = sources[0].buffer if isinstance(sources[0], SmallFileSource) else None
+    starts = [source.start for source in sources if isinstance(source, SmallFileSource) and source.buffer is buffer]
+    if buffer is not None and len(starts) == len(sources):
+        return buffer, starts
+    views = [source.view(0, source.size, 0) for source in sources]
+    data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
+    return data, list(accumulate((source.size for source in sources), initial=0))

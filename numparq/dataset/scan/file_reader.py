@@ -3,67 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.column.nested.levels import NestedLeaf, concat_leaves
-from numparq.column.projection import projection_of
-from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import ThreadScratch
-from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.errors import ParquetError, error_context
 from numparq.format.arrow_type import ArrowType
-from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import page_quirks
+from numparq.io.small_files import SmallFileSource
 from numparq.plan.row_ranges import RowRanges
 from numparq.scan.file_rows import FileRowReader
 from numparq.scan.memory import MemoryEstimate, virtual_row_bytes
-from numparq.scan.options import ScanOptions
+from numparq.scan.options import ScanOptions, all_row_slices
 from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
+from .file_columns import FileColumns
+from .file_selection import FileSelection
 from .projected_columns import DatasetColumns
 from .shared_memory import FileMemory, SharedMemory
 
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
-    from numparq.scan.predicate import ScanPredicate
     from numparq.scan.recovery.file_policy import SkipDamagedFile
 
 __all__ = ["DatasetFileReader"]
 
-_Answer = TypeVar("_Answer")
 _NOTHING = OutputType("null", "nulls", ArrowType("null"))
 
 
 class DatasetFileReader:
-    """One file in a read of many; its methods are called in their order.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    ordinal : int
-        Which of the files it is, as the partitions count them.
-    table : DatasetColumns
-        The columns of the read.
-    matches : dict of int to MappedColumn
-        What the file has of the table's stored columns, by their positions.
-    apart : collection of int
-        The table's columns that each file makes for itself.
-    slices : sequence of RowSlice
-        The rows chosen by position, counted from 0.
-    condition : ScanPredicate or None
-        What they have to satisfy.
-    choices : ScanOptions
-        What else is asked for.
-    policy : SkipDamagedFile, optional
-        Error policy of the file; by default damage raises.
+    """One file in a read of many; its methods are called in their order. By default damage raises.
 
     Attributes
     ----------
@@ -73,85 +50,58 @@ class DatasetFileReader:
 
     def __init__(
         self,
-        file: OpenFile,
-        ordinal: int,
+        wanted: FileSelection,
+        columns: FileColumns,
         table: DatasetColumns,
-        matches: dict[int, MappedColumn],
-        apart: Collection[int],
-        slices: Sequence[RowSlice],
-        condition: ScanPredicate | None,
         choices: ScanOptions,
         policy: SkipDamagedFile | None = None,
     ) -> None:
-        self.file = file
-        self.ordinal = ordinal
+        self.file = file = wanted.file
+        self.ordinal = wanted.ordinal
+        self.name = file.source.name
+        self.columns = columns
         self._table = table
         self._choices = choices
-        there = {at: match.column for at, match in matches.items() if match.column is not None}
-        shared = [at for at in there if at not in apart]
-        self._places = [place for at in shared for place in _range(table.leaf_slices[at])]
-        self._apart = [at for at in there if at in apart]
-        self._missing = [at for at in matches if at not in there]
-        self._missing_places = [
-            place for at in self._missing if at not in apart for place in _range(table.leaf_slices[at])
-        ]
         self._decoded_as: dict[int, OutputType] = {}  # by place in the table
-        self._num_leaves = [len(projection_of([there[at]]).leaves) for at in self._apart]
-        alone = [there[at] for at in self._apart]
-        self._alone = ProjectedColumns(file, projection_of(alone), choices) if alone else None
-        leaves = projection_of([*(there[at] for at in shared), *alone]).leaves
-        self.rows = FileRowReader(file, leaves, slices, condition, policy)
-
-    @property
-    def name(self) -> str:
-        """The file's."""
-        return self.file.source.name
-
-    def may_be_null(self) -> dict[int, bool | int]:
-        """Return whether each of the table's leaves, by place, may be null in this file's rows."""
-        return self._table_answers(self.rows.may_be_null, True)
-
-    def null_counts(self) -> dict[int, int | None]:
-        """Return the null count of each of the table's leaves, by place; None if unknown."""
-        return self._table_answers(self.rows.null_counts, None)
-
-    def _table_answers(self, answers: Sequence[_Answer], of_nested: _Answer) -> dict[int, _Answer | int]:
-        """Return answers about the file's leaves by place in the table; `of_nested` is that of nested columns cast."""
-        found: dict[int, _Answer | int] = dict(zip(self._places, answers, strict=False))
-        first = len(self._places)
-        for at, count in zip(self._apart, self._num_leaves, strict=True):
-            of_leaf = answers[first] if isinstance(self._table.selected[at], Leaf) else of_nested
-            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), of_leaf))
-            first += count
-        for at in self._missing:
-            found.update(dict.fromkeys(_range(self._table.leaf_slices[at]), self.rows.num_rows))
-        return found
+        self._alone = ProjectedColumns(file, columns.cast_projection, choices) if columns.cast else None
+        self._opening: tuple[WorkerPool, bool, ThreadScratch, ProgressBar] | None = None
+        self._is_open = False
+        self._slices = wanted.slices
+        self.rows = FileRowReader(file, columns.leaves, wanted.slices, wanted.predicate, policy)
 
     def set_output_types(self, targets: Sequence[OutputType]) -> None:
         """Be told how the table's leaves are decoded; `output_types` are then those of the file's own leaves."""
-        self.output_types = [targets[place] for place in self._places]
+        self.output_types = [targets[place] for place in self.columns.places]
         if self._alone:
             with error_context(file=self.name):
-                self.output_types += self._alone.schema_only_types(self.rows.may_be_null[len(self._places) :])
+                self.output_types += self._alone.schema_only_types(self.rows.may_be_null[len(self.columns.places) :])
 
     def open(
         self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch, progress: ProgressBar
     ) -> None:
-        """Get ready.
-
-        Parameters
-        ----------
-        output_types : sequence of OutputType
-            Of the table's leaves.
-        crew : WorkerPool
-            The threads.
-        local : ThreadScratch
-            Their buffers.
-        progress : ProgressBar
-            Of the whole read.
-        """
+        """Prepare the read of leaves of the table as `targets`, on threads with shared buffers."""
         self.set_output_types(targets)
-        self.rows.open(crew, self._choices.verify_crc, local, progress)
+        self._opening = crew, self._choices.verify_crc, local, progress
+        if progress.is_shown:
+            self.opened_rows()
+
+    def opened_rows(self) -> FileRowReader:
+        """Return the rows, opened at the first call: of files decoded together, only the first needs it."""
+        if self._opening is not None:
+            self.rows.open(*self._opening)
+            self._opening = None
+            self._is_open = True
+        return self.rows
+
+    def close(self) -> None:
+        """Close the rows, if they were opened."""
+        if self._is_open:
+            self.rows.close()
+
+    def finish_progress(self) -> None:
+        """Count the file as read."""
+        if self._is_open:
+            self.rows.finish_progress()
 
     def memory_estimate(self, virtual: Sequence[str]) -> MemoryEstimate:
         """Return the estimate of the file's rows with virtual columns, once the output types are set."""
@@ -162,16 +112,18 @@ class DatasetFileReader:
 
     def select(self, limit: int | None) -> None:
         """Find the rows, at most so many."""
+        if limit is None and self.rows.predicate is None and self._slices is all_row_slices(self.file.footer):
+            return
         with error_context(file=self.name):
-            self.rows.select(self.output_types, limit)
+            self.opened_rows().select(self.output_types, limit)
 
     def is_outdated(self, memory: SharedMemory) -> bool:
         """Whether a leaf of the table is not decoded yet, or as another output type than its present one."""
-        return bool(self._outdated(self._places, memory) or self._outdated(self._missing_places, memory))
+        return bool(self._outdated(self.columns.places, memory) or self._outdated(self.columns.missing_places, memory))
 
     def outdated_leaves(self, view: FileMemory) -> dict[int, int]:
         """Return the leaves not decoded as their types in a view: places in the table, by own position."""
-        places = enumerate(self._places)
+        places = enumerate(self.columns.places)
         return {at: place for at, place in places if self._decoded_as.get(place) is not view.targets[at]}
 
     def _outdated(self, places: Sequence[int], memory: SharedMemory) -> list[int]:
@@ -198,48 +150,41 @@ class DatasetFileReader:
             for piece in column.arrays:
                 if isinstance(piece, NestedLeaf):
                     piece.file = self.name
-        self.set_decoded(self._places, view.targets)
+        self.set_decoded(self.columns.places, view.targets)
         if self._alone is None:
-            self.rows.finish_progress()
+            self.finish_progress()
         return {place: found[at] for at, place in wanted.items()} | self.fill_missing(memory, first)
 
     def view(self, memory: SharedMemory) -> FileMemory:
         """Return the table's memory for the file's own leaves."""
-        return memory.view(self._places, self.output_types[len(self._places) :])
+        return memory.view(self.columns.places, self.output_types[len(self.columns.places) :])
 
     def fill_missing(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
         """Fill the outdated leaves of columns that the file lacks with nulls; parameters as of `decode`."""
-        places = self._outdated(self._missing_places, memory)
+        places = self._outdated(self.columns.missing_places, memory)
+        if not places:
+            return {}
         view = memory.view(places)
         self.set_decoded(places, view.targets)
         leaves, count = self._table.leaves, self.rows.num_rows
         return {place: _nulls(view, at, leaves[place], first, count) for at, place in enumerate(places)}
 
-    def leaf_positions(self) -> dict[int, Sequence[int]]:
-        """Return the positions of the file's leaves, by the table's leaf, or by the first one of a cast column."""
-        found: dict[int, Sequence[int]] = {place: [at] for at, place in enumerate(self._places)}
-        first = len(self._places)
-        for at, count in zip(self._apart, self._num_leaves, strict=True):
-            found[self._table.leaf_slices[at].start] = range(first, first + count)
-            first += count
-        return found
-
     def decode_cast_columns(self) -> None:
         """Decode the columns that the file casts on its own into memory of their own."""
         if self._alone is None:
             return
-        first = len(self._places)
+        first = len(self.columns.places)
         with error_context(file=self.name):
             layout = allocate_blocks([*[_NOTHING] * first, *self.output_types[first:]], self.rows.num_rows)
             buffers = self._decode(layout, range(first, len(layout.targets)))
             self._to_cast = layout, buffers
-            self.rows.finish_progress()
+            self.finish_progress()
 
     def arrays_to_cast(self, kept: RowRanges | None = None) -> dict[int, Any]:
         """Return the columns that `decode_cast_columns` decoded, the rows `kept` of each, by position in the table."""
         if self._alone is None:
             return {}
-        first = len(self._places)
+        first = len(self.columns.places)
         with error_context(file=self.name):
             layout, buffers = self._to_cast
             if kept is not None:
@@ -247,26 +192,24 @@ class DatasetFileReader:
 
                 layout, buffers = drop_lost_rows(layout, buffers, self.rows.leaves, kept, range(first))
             arrays = self._alone.to_arrays(layout.targets[first:], buffers[first:], layout.num_rows)
-            return dict(zip(self._apart, arrays, strict=True))
+            return dict(zip(self.columns.cast, arrays, strict=True))
 
     def _decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
         try:
-            return self.rows.decode(memory, wanted, first)
+            return self.opened_rows().decode(memory, wanted, first)
         except ParquetError as error:
             self.rows.chunk_tables.add_chunk_file(error)
             raise
 
     def joint_read_key(self) -> Hashable:
-        """Give what is the same of files that can be decoded as one; None where this one cannot be with any other."""
+        """Return a key that two files share if they can be decoded as one; None if this one cannot with any other."""
         source = self.file.source
-        if self._alone is not None or source.is_remote or source.view(0, source.size, 0) is None:
+        if self._alone is not None or self.columns.is_rebased or source.is_remote:  # `FileRowReader.decode` rebases
             return None
-        rows = self.rows.joint_read_key
-        return None if rows is None else (tuple(self._places), rows)
-
-
-def _range(place: slice) -> range:
-    return range(place.start, place.stop)
+        is_in_memory = isinstance(source, SmallFileSource) or source.view(0, source.size, 0) is not None
+        if not is_in_memory or not self.rows.has_whole_row_groups:
+            return None
+        return self.columns, page_quirks(self.file.footer.created_by)
 
 
 def _nulls(memory: FileMemory, at: int, leaf: Leaf, first: int, count: int) -> DecodedColumn:

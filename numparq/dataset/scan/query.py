@@ -17,7 +17,7 @@ from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
-from numparq.scan.options import ScanOptions, select_row_slices
+from numparq.scan.options import ScanOptions, all_row_slices, select_row_slices
 
 from .dataset_scan import DatasetScan
 from .file_selection import FileSelection
@@ -61,8 +61,9 @@ class DatasetQuery:
         files = self._select_rows(ordinals, asked)
         self.schema = schema
         self.scan = DatasetScan(schema, table, files, options, skip)  # of all files: dtypes must not depend on literals
-        self.file_selections = [file for file in files if not file.matches_nothing]
-        self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
+        self.file_selections = [file for file in files if file.predicate is None or not file.matches_nothing]
+        if len(self.file_selections) < len(files):
+            self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self._asked = asked
 
     def plan(self) -> DatasetPlan:
@@ -185,10 +186,10 @@ def _row_slices_of_files(
 
     `row_groups` and `row_range` count over all files, so that a file may come more than once, or not at all.
     """
-    counts = [file.footer.row_group_num_rows for file in files]
     if options.row_groups is None and options.row_range is None and limit is None:
-        yield from enumerate(map(select_row_slices, counts))
+        yield from enumerate([all_row_slices(file.footer) for file in files])
         return
+    counts = [file.footer.row_group_num_rows for file in files]
     firsts = np.cumsum([0, *map(len, counts)])
     rows = select_row_slices(np.concatenate([_NO_ROWS, *counts]), options.row_groups, options.row_range, limit)
     owners = firsts.searchsorted(rows.table[:, SLICE_GROUP], "right") - 1

@@ -105,21 +105,23 @@ class DatasetSchema:
     def map_columns(self, file: OpenFile, columns: Sequence[Leaf | NestedProjection]) -> list[MappedColumn]:
         """Map columns of the schema file, as `select_columns` returns them, to the columns of a file.
 
-        The file has the schema of one of the merged files.
+        The file has the schema of one of the merged files. Files of one schema share the result.
         """
         key = self._keys.get(file)
         if key is None:
             key = self._keys[file] = file_schema_key(file)
-        if key in self._like:
-            return [MappedColumn(column, True) for column in columns]
-        asked = key, tuple(map(id, columns))
+        is_like = key in self._like
+        asked = None if is_like else key, tuple(map(id, columns))
         known = self._matched.get(asked)
         if known is None:
-            found = [self._matcher(file, key).map_column(column) for column in columns]
+            if is_like:
+                found = [MappedColumn(column, True) for column in columns]
+            else:
+                found = [self._matcher(file, key).map_column(column) for column in columns]
             if len(self._matched) >= _MOST_KEPT:
                 self._matched.clear()
             known = self._matched[asked] = tuple(columns), found  # holds the columns, so that their ids stay valid
-        return list(known[1])
+        return known[1]
 
     def _matcher(self, file: OpenFile, key: SchemaKey) -> ColumnMapper:
         if key not in self._matchers:

@@ -53,19 +53,17 @@ class SchemaKey(NamedTuple):
 
 def schema_key(file: OpenFile) -> SchemaKey:
     """Return the footer bytes that determine a file's columns."""
+    parts = file.footer.cache.get_or_make("schema key", lambda: _footer_key(file))
+    return SchemaKey(*parts, file.is_written_by_numparq, file.schema.calendar)
+
+
+def _footer_key(file: OpenFile) -> tuple[Hashable, bytes | None, bytes | None, str | None]:
     part = file.footer.schema_elements
     schema: Hashable = part if part.is_cached else (part.schema_records.tobytes(), _names(file))
     keys = file.footer.key_value_metadata
     arrow = keys.get("ARROW:schema")
     known = None if arrow is None else _arrow_key(arrow)
-    return SchemaKey(
-        schema,
-        known,
-        _without_range(keys.get("pandas")),
-        geo_schema_key(keys.get("geo")),
-        file.is_written_by_numparq,
-        file.schema.calendar,
-    )
+    return schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo"))
 
 
 def _names(file: OpenFile) -> bytes:

@@ -140,9 +140,9 @@ def test_polars_and_duckdb_consume_dataset(folder):
 
 def test_file_changed_between_batches_raises(tmp_path):
     for number in range(4):
-        make_frame(5000, number).to_parquet(tmp_path / f"{number}.parquet")
+        make_frame(20_000, number).to_parquet(tmp_path / f"{number}.parquet")
     with numparq.Dataset(tmp_path) as dataset:
-        batches = dataset.iter_batches(memory_limit=1_200_000)
+        batches = dataset.iter_batches(memory_limit=4_000_000)
         next(batches)
         content = (tmp_path / "3.parquet").read_bytes()
         with open(tmp_path / "3.parquet", "r+b") as changed:

@@ -13,8 +13,8 @@ from numparq.dataset.splits import plan
 from numparq.dataset.splits.divide import pack_pieces
 from numparq.dataset.splits.split import Split
 from numparq.dataset.splits.table import split_table
-from numparq.io import file_pool
-from numparq.io.file_pool import FilePool, PooledFileSource
+from numparq.io import small_files
+from numparq.io.file_pool import PooledFileSource
 from support.data.split_tables import numbered_frame, read_splits, thousands
 
 
@@ -252,9 +252,8 @@ def test_unsampled_file_with_other_struct_fields_raises_at_any_depth(tmp_path, w
 
 def test_planning_opens_each_file_once(folder, monkeypatch):
     opened = []
-    open_file = PooledFileSource._open
-    monkeypatch.setattr(file_pool, "_POOL", FilePool(1))
-    monkeypatch.setattr(PooledFileSource.__init__, "__defaults__", (None, file_pool._POOL))
-    monkeypatch.setattr(PooledFileSource, "_open", lambda source: opened.append(1) or open_file(source))
+    read_whole = small_files._read_whole
+    monkeypatch.setattr(small_files, "_read_whole", lambda *file: opened.append(1) or read_whole(*file))
+    monkeypatch.setattr(PooledFileSource, "_open", lambda source: opened.append(1))
     assert sum(split.num_rows for split in split_table(folder).splits) == 4000
     assert len(opened) == 4

@@ -1,0 +1,89 @@
+"""Small files read whole into shared buffers: their bytes, what is left to other sources, and files that change."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.io import small_files
+from numparq.io.small_files import read_small_files
+from numparq.kernels.tables import SLACK
+from support.files.page_damage import edit_footer
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """Write files of 1 to 9 bytes."""
+    found = []
+    for size in range(1, 10):
+        path = tmp_path / str(size)
+        path.write_bytes(bytes(range(size)))
+        found.append((str(path), f"name {size}"))
+    return found
+
+
+@pytest.mark.parametrize("room", [1 << 20, 10])
+def test_bytes_of_files(paths, monkeypatch, room):
+    monkeypatch.setattr(small_files, "MAX_BUFFER_BYTES", room)
+    sources = read_small_files(paths, 9)
+    assert [source.name for source in sources] == [name for _, name in paths]
+    for size, source in enumerate(sources, 1):
+        assert source.size == size
+        for start in range(size + 1):
+            assert source.view(start, size - start, SLACK)[: size - start].tobytes() == bytes(range(start, size))
+        assert source.view(0, size + 1, 0) is None
+        assert source.view(-1, 1, 0) is None
+        (found,) = source.read_ranges([(0, size)])
+        assert found[:size].tobytes() == bytes(range(size))
+        out = np.zeros(size, np.uint8)
+        source.read_into(0, out)
+        assert out.tobytes() == bytes(range(size))
+        with pytest.raises(numparq.InvalidFileError, match="beyond the file's"):
+            source.read_into(1, out)
+    buffers = {id(source.buffer) for source in sources}
+    assert (len(buffers) == 1) == (room > 100)
+
+
+def test_what_is_not_read(paths, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "empty").touch()
+    more = [(str(tmp_path / name), name) for name in ("fifo", "empty", "missing", ".")]
+    assert [source is not None for source in read_small_files([*paths, *more], 4)] == [True] * 4 + [False] * 9
+
+
+@pytest.mark.parametrize("change", [b"", b"longer than it was", b"x" * 5])
+def test_file_written_to_while_it_is_read(paths, monkeypatch, change):
+    """It is left to a source that raises for such files."""
+    preadv = os.preadv
+
+    def changing(descriptor, buffers, position):
+        count = preadv(descriptor, buffers, position)
+        if len(buffers[0]) == 5:
+            with open(paths[4][0], "wb") as file:
+                file.write(change)
+            os.utime(paths[4][0], (1, 1))
+        return count
+
+    monkeypatch.setattr(os, "preadv", changing)
+    assert [source is None for source in read_small_files(paths, 9)] == [size == 5 for size in range(1, 10)]
+
+
+def test_chunk_beyond_its_file_is_not_read_from_the_next(tmp_path):
+    """The bytes of the next file lie behind those of a file: no offset may reach them."""
+    data = numparq.to_parquet(pd.DataFrame({"a": range(100)}))
+
+    def move(footer):
+        meta = footer.row_groups[0].columns[0].meta_data
+        for name in ("data_page_offset", "dictionary_page_offset"):
+            if getattr(meta, name):
+                setattr(meta, name, getattr(meta, name) + len(data) + SLACK)
+
+    for number in range(3):
+        (tmp_path / f"{number}.parquet").write_bytes(edit_footer(data, move) if number == 1 else data)
+    with pytest.raises(numparq.InvalidFileError) as caught:
+        numparq.read_parquet(tmp_path)
+    assert caught.value.where["file"].endswith("1.parquet")
