@@ -206,6 +206,7 @@ def test_very_many_pages(make, options):
     assert np.array_equal(read(file, **options)["a"], np.arange(MANY)[rows] * 12345)
 
 
+@pytest.mark.slow
 def test_very_many_pages_of_strings():
     bodies = [encode_plain(BYTE_ARRAY, [b"%05d" % number]) for number in range(MANY)]
     pages = [[ManyPages(data_page(1, bodies[0]), bodies)]]
@@ -213,6 +214,7 @@ def test_very_many_pages_of_strings():
     assert read(file)["a"].tolist() == [f"{number:05}" for number in range(MANY)]
 
 
+@pytest.mark.slow
 def test_very_many_pages_of_codes():
     codes = [b"\x01" + encode_indices([number % 2], 1) for number in range(MANY)]
     entries = dictionary_page(2, encode_plain(BYTE_ARRAY, [b"x", b"y"]))
@@ -255,6 +257,7 @@ def test_list_over_very_many_pages():
     assert np.array_equal(read(file)["l"][0], np.arange(MANY))
 
 
+@pytest.mark.slow
 def test_very_many_row_groups():
     """RowGroup.ordinal has 16 bits, but a file may have more row groups."""
     count = 40_000

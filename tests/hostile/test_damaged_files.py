@@ -74,7 +74,6 @@ def tasks_of(folder: Path, names: list[str], **how: int) -> list[dict]:
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
 def test_truncated_and_flipped_files(tmp_path, names):
     report = attack(tmp_path, tasks_of(tmp_path, names, cuts=6, seed=1, count=40))

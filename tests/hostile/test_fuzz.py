@@ -29,7 +29,6 @@ def run_target(target, folder, seed, count):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_fuzz_cases(target, tmp_path):
     run_target(target, tmp_path, 1, 40)

@@ -202,6 +202,7 @@ def check_guarded_bodies(way):
             assert engine.check_page_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.skipif(not guard_pages.AVAILABLE, reason="guard pages need Linux's mprotect")
 @pytest.mark.parametrize("way", ["compiled", "tables"])
 def test_no_reads_outside_the_body(way):

@@ -242,6 +242,7 @@ def test_test_modules_mirror_the_package() -> None:
     assert num_mirrored > 150
 
 
+@pytest.mark.slow
 def test_helpers_are_only_in_support() -> None:
     """No module imports a test module or a `conftest`, and all other modules are in ``tests/support``."""
     num_modules, wrong = 0, []

@@ -123,6 +123,7 @@ def test_modules_have_at_most_400_lines():
     check_limits(sizes, MAX_MODULE_LINES, EXCEPTIONS["long_modules"])
 
 
+@pytest.mark.slow
 def test_functions_have_at_most_60_lines_without_docstring(trees):
     sizes = {}
     for module, tree in trees.items():

@@ -239,6 +239,7 @@ def test_exploded_geometries():
 # --- damage -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused():
     """Any damage ends in a frame or a ParquetError."""
     rng = np.random.default_rng(3)

@@ -40,7 +40,6 @@ def test_files_of_other_writers(writer):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(3))
 def test_weakened_statistics(part):
     for seed in range(2000 + part * QUICK, 2000 + part * QUICK + QUICK):

@@ -215,6 +215,7 @@ def _broken(data):
 
 
 @pytest.mark.quick_cases(1)
+@pytest.mark.quick_cases(1)
 def test_one_file_read_by_many_threads(tmp_path, data, expected):
     path = tmp_path / "file.parquet"
     path.write_bytes(data)
@@ -308,6 +309,7 @@ sys.exit(any(statuses))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_forked_children_read(tmp_path):
     path = tmp_path / "file.parquet"

@@ -89,6 +89,7 @@ OPTIONS = {
 COLUMNS = (None, ["text", "key", "some"], ["any"], ["key"], ["when", "float", "maybe", "flag"], ["small", "back"])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
@@ -585,6 +586,7 @@ def test_wrong_metadata_has_the_effect_of_other_reads(lie) -> None:
             check_same(ours[:1], theirs[:1])
 
 
+@pytest.mark.slow
 def test_damage_raises_the_errors_of_other_reads() -> None:
     """Damages each byte of a page of each column, and of the indexes, between reads of the sound file."""
     data, columns, filters = (

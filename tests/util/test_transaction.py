@@ -124,7 +124,6 @@ def test_writers_are_neither_copied_nor_pickled(tmp_path: Path, kind: str):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", ["file", "dataset", "task"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -73,7 +73,7 @@ WRITES = {
 }
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "finish"), [(kind, "recover") for kind in WRITES] + [("replace", "write")])
 def test_killed_write_is_atomic(tmp_path, kind, finish):
     options, before, after = WRITES[kind]

@@ -121,6 +121,7 @@ def test_killed_replacements_leave_one_whole_write(tmp_path, times):
     assert is_clean(tmp_path)
 
 
+@pytest.mark.slow
 def test_readers_see_whole_writes_beside_killed_writer(tmp_path):
     process = start(REPLACE, tmp_path, 0)
     try:

@@ -69,6 +69,7 @@ def test_deleted_file_raises(folder):
     assert str(copy) == str(caught.value)
 
 
+@pytest.mark.slow
 def test_errors_keep_their_location_across_processes(tmp_path):
     numparq.to_parquet(numbered_frame(1000), tmp_path / "a.parquet", row_group_size=500, compression=None)
     table = split_table(tmp_path / "a.parquet", split_bytes=1)

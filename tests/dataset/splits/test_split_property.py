@@ -32,6 +32,7 @@ def split_randomly(rng, folder, dataset, **options):
     return split_table(str(folder), columns, **read_options, **splitting, **options), columns, read_options
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_concatenated_frames_equal_one_read(seed, tmp_path):
@@ -67,6 +68,7 @@ def assert_disjoint(splits):
         last[path, group] = stop
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("seed", range(100, 115))
 def test_concatenated_tables_equal_one_read(seed, tmp_path):
     rng = np.random.default_rng(seed)

@@ -80,7 +80,7 @@ CASES = [("append", True), ("overwrite", False), ("delete_matching", True), ("re
 ALL_STEPS = [pytest.param(mode, outlives, 1, marks=pytest.mark.slow) for mode, outlives in CASES]
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "outlives", "stride"), [(*CASES[1], 5), (*CASES[3], 7), *ALL_STEPS])
 def test_killed_driver_leaves_old_or_new_dataset(tmp_path, mode, outlives, stride):
     fill(tmp_path / "before")

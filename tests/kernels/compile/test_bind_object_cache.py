@@ -114,7 +114,6 @@ def test_code_writable_by_others_is_not_loaded(warm):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])
 def test_dispatcher_gives_equal_results(project, settings):
     assert project.run(**settings)[0] == "8 30 -7 dispatcher True False"

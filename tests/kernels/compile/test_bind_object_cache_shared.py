@@ -70,7 +70,6 @@ def content(project):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("prelude", ["", LOCKLESS], ids=["locks", "no locks"])
 def test_many_processes_start_on_an_empty_cache(project, prelude):
     pytest.importorskip("fcntl")
@@ -96,7 +95,6 @@ def test_read_only_cache_is_loaded(warm):
 
 
 @pytest.mark.slow
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("exists", [False, True])
 def test_read_only_cache_without_the_entry(project, exists):
     """As in an image that was warmed up on another CPU: every process compiles, and warns once."""
