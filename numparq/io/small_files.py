@@ -34,7 +34,7 @@ class SmallFileSource(BytesSource):
     """
 
     def __init__(self, name: str, buffer: np.ndarray, start: int, status: os.stat_result) -> None:
-        self.num_requests = self.num_bytes = 0
+        self.num_requests, self.num_bytes = 1, status.st_size  # all of it has been read
         self.name, self.size, self.buffer, self.start = name, status.st_size, buffer, start
         self._data = buffer[start : start + status.st_size + SLACK]
         self._status = status

@@ -42,6 +42,7 @@ def test_bytes_of_files(paths, monkeypatch, room):
         out = np.zeros(size, np.uint8)
         source.read_into(0, out)
         assert out.tobytes() == bytes(range(size))
+        assert (source.num_requests, source.num_bytes) == (1, size)
         with pytest.raises(numparq.InvalidFileError, match="beyond the file's"):
             source.read_into(1, out)
     buffers = {id(source.buffer) for source in sources}
