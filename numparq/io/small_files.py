@@ -16,7 +16,7 @@ from numparq.util.regular_file import OPEN_FLAGS
 from .local_source import SETTLED_NS, BytesSource, FileIdentity
 from .source import truncated_file_error
 
-__all__ = ["SmallFileSource", "read_small_files"]
+__all__ = ["SmallFileSource", "open_small_files"]
 
 # Bytes of files in one buffer.
 MAX_BUFFER_BYTES = 8 << 20
@@ -64,10 +64,10 @@ class SmallFileSource(BytesSource):
         return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def read_small_files(paths: Sequence[tuple[str, str]], most: int) -> list[SmallFileSource | None]:
-    """Read files of at most `most` bytes, given by path and name; None for others, and for those that cannot be read.
+def open_small_files(paths: Sequence[tuple[str, str]], most: int) -> list[SmallFileSource | None]:
+    """Open files of at most `most` bytes, given by path and name, by reading them whole.
 
-    They are read by `preadv`; without it, nothing is.
+    None stands for others, and for those that cannot be read; for all where there is no `preadv`.
     """
     found: list[SmallFileSource | None] = [None] * len(paths)
     waiting: list[tuple[int, int]] = []

@@ -10,7 +10,7 @@ import pytest
 
 import numparq
 from numparq.io import small_files
-from numparq.io.small_files import read_small_files
+from numparq.io.small_files import open_small_files
 from numparq.kernels.tables import SLACK
 from support.files.page_damage import edit_footer
 
@@ -29,7 +29,7 @@ def paths(tmp_path):
 @pytest.mark.parametrize("room", [1 << 20, 10])
 def test_bytes_of_files(paths, monkeypatch, room):
     monkeypatch.setattr(small_files, "MAX_BUFFER_BYTES", room)
-    sources = read_small_files(paths, 9)
+    sources = open_small_files(paths, 9)
     assert [source.name for source in sources] == [name for _, name in paths]
     for size, source in enumerate(sources, 1):
         assert source.size == size
@@ -53,7 +53,7 @@ def test_what_is_not_read(paths, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
     more = [(str(tmp_path / name), name) for name in ("fifo", "empty", "missing", ".")]
-    assert [source is not None for source in read_small_files([*paths, *more], 4)] == [True] * 4 + [False] * 9
+    assert [source is not None for source in open_small_files([*paths, *more], 4)] == [True] * 4 + [False] * 9
 
 
 @pytest.mark.parametrize("change", [b"", b"longer than it was", b"x" * 5])
@@ -70,7 +70,7 @@ def test_file_written_to_while_it_is_read(paths, monkeypatch, change):
         return count
 
     monkeypatch.setattr(os, "preadv", changing)
-    assert [source is None for source in read_small_files(paths, 9)] == [size == 5 for size in range(1, 10)]
+    assert [source is None for source in open_small_files(paths, 9)] == [size == 5 for size in range(1, 10)]
 
 
 def test_chunk_beyond_its_file_is_not_read_from_the_next(tmp_path):

@@ -16,7 +16,7 @@ from numparq.format.open_file import OpenFile
 from numparq.io.file_pool import PooledFileSource
 from numparq.io.open import open_filesystem_source
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_files
-from numparq.io.small_files import read_small_files
+from numparq.io.small_files import open_small_files
 from numparq.io.source import Source, allocate_with_slack
 from numparq.io.tail_source import TailSource
 from numparq.typing import StorageOptions
@@ -108,7 +108,7 @@ def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
 def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
     """Open local files: small ones are read whole, the tails of others on demand."""
     share = min(max(MAX_LOCAL_TAIL_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
-    small = read_small_files([(file.path, file.name) for file in files], share)
+    small = open_small_files([(file.path, file.name) for file in files], share)
     for file, source in zip(files, small, strict=True):
         if source is not None:
             yield source

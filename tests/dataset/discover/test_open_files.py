@@ -258,7 +258,7 @@ def folder(tmp_path):
 
 def test_number_of_open_local_files_is_bounded(folder, monkeypatch):
     pool = FilePool(max_open=4)
-    monkeypatch.setattr(discover_open_files, "read_small_files", lambda paths, most: [None] * len(paths))
+    monkeypatch.setattr(discover_open_files, "open_small_files", lambda paths, most: [None] * len(paths))
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
