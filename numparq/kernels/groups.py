@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "decode.fixed_pages": ("decode_fixed_pages",),
         "decode.levels": (),
         "decode.page_headers": ("scan_pages_at", "scan_pages"),
+        "decode.page_sections": ("bound_chunks",),
         "decode.scratch_layout": ("lay_out_scratch",),
         "decode.snappy": ("decompress_snappy_pages",),
         "decode.utf8": ("check_utf8",),
@@ -51,6 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "delta": {
         "decode.levels": (),
+        "decode.page_sections": (),
         "decode.transcode": ("transcode_delta_pages",),
         "encodings.alp": (),
         "encodings.byte_stream_split": (),
@@ -60,6 +62,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "alp": {
         "decode.levels": (),
+        "decode.page_sections": (),
         "decode.transcode": ("transcode_alp_pages",),
         "encodings.alp": (),
         "encodings.byte_stream_split": (),

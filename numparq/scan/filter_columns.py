@@ -124,7 +124,7 @@ class FilterColumns:
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        memory = FilterBuffers.allocate(self._leaves, rows.count, self._context.scratch)
+        memory = FilterBuffers.allocate(self._leaves, rows.count, self._context.local.get())
         for place in positions:
             memory.reallocate(place, self._output_type(place, group.ordinal))
         context, tables, leaves = self._context, self._tables, self._leaves

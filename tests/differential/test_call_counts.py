@@ -12,14 +12,14 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 CEILINGS = {
-    "column": 255,
-    "all columns": 482,
-    "filter": 486,
-    "range": 548,
-    "isin": 775,
-    "look-up": 303,
-    "row range": 452,
-    "200 row groups": 268,
+    "column": 190,
+    "all columns": 341,
+    "filter": 481,
+    "range": 543,
+    "isin": 766,
+    "look-up": 302,
+    "row range": 449,
+    "200 row groups": 203,
 }
 
 

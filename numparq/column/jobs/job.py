@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +13,6 @@ from numparq.column.buffers import BinaryArray
 from numparq.column.read.context import ReadContext
 from numparq.column.read.decode import check_utf8, find_page_of_invalid_utf8, is_utf8
 from numparq.column.read.dictionary import decode_binary_dictionary
-from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import PageFailure, Pages, split_data_pages
 from numparq.errors import LimitError, ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
@@ -71,9 +69,9 @@ class DecodeJob:
 
     def page_windows(self) -> Iterator[Pages]:
         """Fetch and walk the chunks; gives their pages window by window, checked."""
-        scratch = self.context.scratch
+        scratch = self.context.local.get()
         scratch.carried_prefixes.clear()
-        walk = self._walk()
+        walk = self.context.walk_pages(self.chunks, self.row_groups)
         windows = walk.windows(scratch)
         while True:
             try:
@@ -91,21 +89,9 @@ class DecodeJob:
             if self.context.progress is not None:
                 self.context.progress.advance(len(pages.raw))
 
-    def _walk(self) -> PageWalk:
-        """Give what fetches the pages and walks over them."""
-        return self.context.walk_pages(self.chunks, self.row_groups)
-
     def _prune_pages(self, pages: Pages) -> Pages:
         """Leave out those pages of a window that are not needed after all."""
         return pages
-
-    @contextmanager
-    def page_error_context(self, pages: Pages) -> Iterator[None]:
-        """Turn a PageFailure into the ParquetError that says where."""
-        try:
-            yield
-        except (PageFailure, LimitError) as failure:
-            raise self.page_error(pages, failure) from None
 
     def page_error(self, pages: Pages, failure: PageFailure | LimitError) -> Exception:
         """Return the error that says where pages failed."""
@@ -136,8 +122,10 @@ class DecodeJob:
 
     def decode_dictionary(self, pages: Pages, utf8: bool) -> BinaryArray | None:
         """Decode the dictionaries of chunks of BYTE_ARRAY values, if pages hold any, and check the strings."""
-        with self.page_error_context(pages):
-            dictionary = decode_binary_dictionary(pages, self.context.scratch)
+        try:
+            dictionary = decode_binary_dictionary(pages, self.context.local.get())
+        except (PageFailure, LimitError) as failure:
+            raise self.page_error(pages, failure) from None
         if dictionary is not None and utf8 and not is_utf8(dictionary):
             is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
             self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
@@ -151,6 +139,8 @@ class DecodeJob:
         if not len(pages.pages):
             return
         parts = split_data_pages(pages, 2 * self.context.pool.threads) if self.shares_pages else [pages]
+        if len(parts) == 1:
+            work(0, pages)
+            return
         self.context.pool.run([partial(work, number, part) for number, part in enumerate(parts)])
-        if len(parts) > 1:
-            pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)
+        pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)

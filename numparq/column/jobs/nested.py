@@ -91,7 +91,7 @@ class NestedJob(DecodeJob):
         for window in self.page_windows():
             pages = Pages(window.raw, dense, window.pages)
             try:
-                values.decode(pages, levels, self.context.scratch)
+                values.decode(pages, levels, self.context.local.get())
             except PageFailure as failure:
                 if failure.status in RETRY_STATUSES and self.target.on_inexact is not None:
                     self.retries[self.columns[0]] = failure.status
@@ -287,7 +287,7 @@ class PageRowCountJob(NestedJob):
 
     def _count(self, pages: Pages, headers: np.ndarray, begun: int) -> None:
         """Count the rows of a window's pages; `begun` is where its positions begin in the file."""
-        scratch = self.context.scratch
+        scratch = self.context.local.get()
         placement = PageBatches(pages)
         decompressed = scratch.buffer("decompressed", placement.decompressed)
         for batch in placement.batches:

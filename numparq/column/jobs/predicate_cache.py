@@ -10,10 +10,8 @@ import numpy as np
 from numparq.column.buffers import BinaryArray, DictionaryArray
 from numparq.column.read.decode import check_utf8
 from numparq.column.read.output import FixedOutput
-from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import Pages
 from numparq.column.read.take import ValueSelection, dictionary_decode, take_array, take_binary
-from numparq.column.scratch import Scratch
 from numparq.errors import ParquetError
 from numparq.kernels.enums import BOOLEAN, DATA_PAGE, PLAIN, RLE, UNCOMPRESSED
 from numparq.kernels.tables import (
@@ -156,31 +154,16 @@ class CachedFixedJob(FixedJob):
         chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
         super().__call__()
 
-    def _walk(self) -> PageWalk:
+    def page_windows(self) -> Iterator[Pages]:
+        """Yield the values as a page in memory."""
         physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])
-        return _CachedPageWalk(self.chunks, self.cached.to_plain_page(physical, is_optional))
-
-
-class _CachedPageWalk(PageWalk):
-    """A page that is in memory."""
-
-    def __init__(self, chunks: np.ndarray, body: np.ndarray) -> None:
-        self.chunks = chunks
-        self._body = body
-
-    @property
-    def failed_chunk(self) -> int:
-        """The row of the chunk table."""
-        return 0
-
-    def windows(self, scratch: Scratch) -> Iterator[Pages]:
-        """Give the page."""
+        body = self.cached.to_plain_page(physical, is_optional)
         page = np.zeros((1, PAGE_FIELDS), np.int64)
         page[0, [P_TYPE, P_ENCODING, P_DEFINITION_ENCODING]] = DATA_PAGE, PLAIN, RLE
         page[0, [P_NUM_NULLS, P_CRC]] = -1
         page[0, P_NUM_VALUES] = self.chunks[0, C_NUM_VALUES]
-        page[0, [P_COMPRESSED, P_UNCOMPRESSED]] = len(self._body) - SLACK
-        yield Pages(self._body, self.chunks, page)
+        page[0, [P_COMPRESSED, P_UNCOMPRESSED]] = len(body) - SLACK
+        yield Pages(body, self.chunks, page)
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -51,16 +50,6 @@ SHARES_PER_THREAD = 4
 MIN_SHARE_BYTES = 256 << 10
 
 
-@dataclass(frozen=True)
-class _FixedColumns:
-    """Columns of fixed storage: their places among those decoded, and their outputs and lanes in these."""
-
-    places: list[int]
-    outputs: list[FixedOutput]
-    output_of: list[int]
-    lanes: list[int]
-
-
 class JobScheduler:
     """Makes the jobs that decode columns.
 
@@ -90,18 +79,24 @@ class JobScheduler:
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        columns = np.array(self._decodable(wanted), np.intp)
-        if not len(columns) or not len(slices.table):
+        columns = self._decodable(wanted)
+        if not columns or not len(slices.table):
             return []
-        chunks = self._tables.chunk_table(self._template(columns.tolist()), columns, slices)
-        total = int((chunks[:, C_END] - chunks[:, C_START]).sum())
+        chunks = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), slices)
+        sizes = chunks[:, C_END] - chunks[:, C_START]
+        total = int(np.add.reduce(sizes))
         share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
         if np.bitwise_or.reduce(chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:  # pages only go one after the other
             share = max(share, total)
-        fixed = self._fixed_columns(columns.tolist())
-        made = list(self._fixed_jobs(fixed, columns, chunks, slices, share)) if fixed.places else []
-        for place in sorted({*range(len(columns))}.difference(fixed.places)):
-            made.extend(self._variable_jobs(int(columns[place]), chunks[place :: len(columns)], slices, share))
+        memory = self._memory
+        fixed: list[int] = []
+        variable: list[int] = []
+        for place, column in enumerate(columns):
+            has_memory = memory.block_of[column] is not None or memory.values[column] is not None
+            (fixed if has_memory else variable).append(place)
+        made = self._fixed_jobs(fixed, columns, chunks, slices, share) if fixed else []
+        for place in variable:
+            made.extend(self._variable_jobs(columns[place], chunks[place :: len(columns)], slices, share))
         return made
 
     def _decodable(self, wanted: Collection[int]) -> list[int]:
@@ -131,46 +126,46 @@ class JobScheduler:
         """Give jobs in the order in which threads take them."""
         return jobs
 
-    def _fixed_columns(self, columns: Sequence[int]) -> _FixedColumns:
-        """Find the columns of fixed storage; those of a block share an output."""
-        memory, found = self._memory, _FixedColumns([], [], [], [])
-        blocks: dict[int, int] = {}
-        for place, column in enumerate(columns):
-            block = memory.block_of[column]
-            if block is None and memory.values[column] is None:
-                continue
-            number = len(found.outputs) if block is None else blocks.setdefault(block, len(found.outputs))
-            if number == len(found.outputs):
-                found.outputs.append(fixed_output(memory, column))
-            found.places.append(place)
-            found.output_of.append(number)
-            found.lanes.append(memory.row_of[column] or 0)
-        return found
-
     def _fixed_jobs(
-        self, fixed: _FixedColumns, columns: np.ndarray, chunks: np.ndarray, slices: RowSlices, share: int
-    ) -> Iterator[DecodeJob]:
-        """Build the jobs of columns of fixed storage, chunks of any row groups in the order of the file."""
-        count = len(slices)
-        if len(fixed.places) < len(columns):
-            chunks = chunks.reshape(count, len(columns), -1)[:, fixed.places].reshape(-1, chunks.shape[1])
-        owners = np.tile(columns[fixed.places], count)
-        output_of = np.tile(np.array(fixed.output_of), count)
-        chunks[:, C_OUT] += np.tile(np.array(fixed.lanes) * self._memory.num_rows, count)
-        chunks[:, C_OUT] *= chunks[:, C_ITEM_SIZE]
-        groups = slices.table[:, SLICE_GROUP].repeat(len(fixed.places))
+        self, places: Sequence[int], columns: Sequence[int], chunks: np.ndarray, slices: RowSlices, share: int
+    ) -> list[DecodeJob]:
+        """Build the jobs of columns of fixed storage (places in `columns`), chunks in the order of the file."""
+        memory, count = self._memory, len(slices.table)
+        outputs: list[FixedOutput] = []
+        of_block: dict[int, int] = {}  # columns of a block share an output
+        owners, output_of, lanes = [], [], []
+        for place in places:
+            column = columns[place]
+            block = memory.block_of[column]
+            number = len(outputs) if block is None else of_block.setdefault(block, len(outputs))
+            if number == len(outputs):
+                outputs.append(fixed_output(memory, column))
+            owners.append(column)
+            output_of.append(number)
+            lanes.append(memory.row_of[column] or 0)
+        if len(places) < len(columns):
+            chunks = chunks.reshape(count, len(columns), -1)[:, places].reshape(-1, chunks.shape[1])
         order = chunks[:, C_START].argsort(kind="stable")
-        chunks, owners, output_of, groups = chunks[order], owners[order], output_of[order], groups[order]
-        for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
-            yield FixedJob(
+        chunks, of_column = chunks[order], order % len(places)
+        chunks[:, C_OUT] += (np.array(lanes) * memory.num_rows)[of_column]
+        chunks[:, C_OUT] *= chunks[:, C_ITEM_SIZE]
+        groups = slices.table[:, SLICE_GROUP][order // len(places)].tolist()
+        chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
+        edges = coalesce_chunks(chunks, share, self._context.max_gap)
+        made: list[DecodeJob] = []
+        for first, last in pairwise(edges):
+            run = chunks[first:last]
+            job = FixedJob(
                 self._context,
-                groups[first:last].tolist(),
-                owners[first:last].tolist(),
-                chunks[first:last],
-                is_large(chunks[first:last], share),
-                outputs=fixed.outputs,
-                output_of=output_of[first:last],
+                groups[first:last],
+                chunk_owners[first:last],
+                run,
+                last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share),
+                outputs=outputs,
+                output_of=chunk_outputs[first:last],
             )
+            made.append(job)
+        return made
 
     def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[DecodeJob]:
         """Build the jobs of a column whose values have no place before they are decoded."""
@@ -180,26 +175,24 @@ class JobScheduler:
                 yield self._nested(column, chunks[number : number + 1].copy(), slices[number])
             return
         make = BinaryJob if target.storage == "binary" else DictionaryJob
-        for first, last in self._string_runs(chunks, slices, share):
-            part = slices[first:last]
+        for first, last in pairwise(self._string_runs(chunks, slices, share)):
+            part = slices if last - first == len(slices.table) else slices[first:last]
             run = chunks[first:last].copy()
             run[:, C_OUT] = run[:, C_VALIDITY] = 0
             hint = self._tables.estimate_string_bytes(column, part)
-            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, is_large(run, share)
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
+            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, is_large
             yield make(*place, utf8=target.utf8, size_hint=hint)
 
-    def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[tuple[int, int]]:
-        """Divide chunks of strings into runs of rows that follow one another, each fetched together."""
+    def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> list[int]:
+        """Return the bounds of runs of chunks of strings whose rows follow one another, each fetched together."""
+        edges = coalesce_chunks(chunks, share, self._context.max_gap)
         if len(chunks) == 1:
-            return iter([(0, 1)])
-        edges = [0]
+            return edges
         goes_on = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # strings go on even over the bounds of chunks
         outs, counts = slices.table[:, SLICE_OUT], slices.table[:, SLICE_STOP] - slices.table[:, SLICE_START]
         is_apart = (outs[1:] != outs[:-1] + counts[:-1]) | goes_on[1:] | goes_on[:-1]
-        for first, last in coalesce_chunks(chunks, share, self._context.max_gap):
-            edges.extend((np.flatnonzero(is_apart[first : last - 1]) + first + 1).tolist())
-            edges.append(last)
-        return pairwise(edges)
+        return sorted({*edges, *(is_apart.nonzero()[0] + 1).tolist()})
 
     def _nested(self, column: int, chunks: np.ndarray, rows: RowSlice) -> DecodeJob:
         from .nested import NestedJob  # most files have nothing nested
@@ -218,13 +211,8 @@ class JobScheduler:
         )
 
 
-def is_large(chunks: np.ndarray, share: int) -> bool:
-    """Whether chunks are a single one, whose pages are shared out."""
-    return len(chunks) == 1 and bool(chunks[0, C_END] - chunks[0, C_START] > share)
-
-
-def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> Iterator[tuple[int, int]]:
-    """Divide chunks, in their order, into runs that are decoded together; a large one is a run by itself.
+def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> list[int]:
+    """Return the bounds of runs of chunks that are decoded together; a large chunk is a run by itself.
 
     Parameters
     ----------
@@ -236,16 +224,16 @@ def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> Iterator[tu
         The bytes between two chunks, at most, that are fetched along; they count.
     """
     if len(chunks) == 1:
-        return pairwise([0, 1])
+        return [0, 1]
     sizes = chunks[:, C_END] - chunks[:, C_START]
     gaps = chunks[1:, C_START] - chunks[:-1, C_END]
     limit = max(min(share, MAX_COALESCED_BYTES, page_walk.WINDOW_BYTES * 3 // 4), 1)
     costs = sizes.copy()
-    costs[1:] += np.where((gaps > 0) & (gaps <= max_gap), gaps, 0)
+    costs[1:] += gaps * ((gaps > 0) & (gaps <= max_gap))
     bucket = costs.cumsum() // limit
     large = sizes > limit
-    cuts = np.flatnonzero((bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
-    return pairwise([0, *cuts.tolist(), len(chunks)])
+    cuts = ((bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]).nonzero()[0] + 1
+    return [0, *cuts.tolist(), len(chunks)]
 
 
 def decode_columns(

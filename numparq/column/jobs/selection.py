@@ -103,8 +103,7 @@ class FixedSelectionJob(SelectionJob, FixedJob):
 
     def __call__(self) -> None:
         """Decode the rows into the output."""
-        for window in self.page_windows():
-            pages = self._prepare_window(window)
+        for pages in self.page_windows():
             try:
                 self.selected.read_fixed(pages, self.outputs[0], self.entries, self.context.local.get())
             except (PageFailure, LimitError) as failure:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
-from numparq.column.read.decode import decode_binary, decode_fixed, decode_fixed_dictionaries
+from numparq.column.read.decode import count_rows, decode_binary, decode_fixed, decode_fixed_dictionaries
 from numparq.column.read.decompress import PageBatches
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, split_dictionaries
 from numparq.column.read.output import NO_MASK, FixedOutput
@@ -66,7 +66,7 @@ class BinaryJob(DecodeJob):
     def __call__(self) -> None:
         """Decode the chunks into pieces."""
         dictionary: BinaryArray | None = None
-        rows = _count_rows(self.chunks)
+        rows = count_rows(self.chunks)
         for pages in self.page_windows():
             dictionary = self.decode_dictionary(pages, self.utf8) or dictionary
             self._decode(data_pages(pages), dictionary, rows)
@@ -75,21 +75,18 @@ class BinaryJob(DecodeJob):
         made: dict[int, BinaryArray] = {}
 
         def work(number: int, part: Pages) -> None:
-            hint = self.size_hint * _count_rows(part.chunks) // max(rows, 1)
+            hint = self.size_hint * count_rows(part.chunks) // max(rows, 1)
             hint += hint // 16  # memory not touched costs nothing, a buffer that has to grow a copy
-            with self.page_error_context(part):
-                made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
+            try:
+                made[number] = decode_binary(part, dictionary, hint, self.context.local.get())
+            except (PageFailure, LimitError) as failure:
+                raise self.page_error(part, failure) from None
             if self.utf8 and not all_have_indices(part):  # the strings of a dictionary are checked already
                 self.check_utf8(made[number], part)
 
         self.run_parts(pages, work)
         self.chunks[:, C_NULL_COUNT] += pages.chunks[:, C_NULL_COUNT]
-        self.arrays.extend(made[number] for number in sorted(made))
-
-
-def _count_rows(chunks: np.ndarray) -> int:
-    """Count the selected rows of chunks."""
-    return int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
+        self.arrays.extend(map(made.__getitem__, sorted(made)))
 
 
 class OutputTypeRetry(Exception):
@@ -127,50 +124,43 @@ class FixedJob(DecodeJob):
     def __call__(self) -> None:
         """Decode the chunks into the outputs."""
         for pages in self.page_windows():
-            pages = self._prepare_window(pages)
             if self.shares_pages:
                 self._decode_shared(pages)
+            elif len(self.outputs) == 1:
+                self._decode(pages, self.outputs[0], self.entries)
             else:
-                self._decode_window(pages)
+                owners = self.output_of[pages.pages[:, P_CHUNK]]
+                for number in sorted({*owners.tolist()}):
+                    part = Pages(pages.raw, pages.chunks, pages.pages[owners == number])
+                    self._decode(part, self.outputs[number], self.entries)
             if self.retries and len(self.columns) == 1:
                 return
-
-    def _prepare_window(self, pages: Pages) -> Pages:
-        """Return the pages of a window that are decoded into the outputs."""
-        return pages
-
-    def _decode_window(self, pages: Pages) -> None:
-        """Decode the pages of each output."""
-        if len(self.output_of) == 1:
-            self._decode(pages, self.output, self.entries)
-            return
-        owners = self.output_of[pages.pages[:, P_CHUNK]]
-        for number in np.unique(owners).tolist():
-            part = Pages(pages.raw, pages.chunks, pages.pages[owners == number])
-            self._decode(part, self.outputs[number], self.entries)
 
     def _decode(self, pages: Pages, output: FixedOutput, dictionary: np.ndarray | None) -> None:
         """Decode pages of one output; columns that need another target are left out, and noted.
 
         `dictionary` is the buffer of a dictionary that another thread has decoded.
         """
+        scratch = self.context.local.get()
         while len(pages.pages):
             try:
-                with self.page_error_context(pages):
-                    placement = PageBatches(pages)
-                    if dictionary is None:
-                        dictionary = self.context.scratch.buffer("dictionary", placement.dictionary)
-                    decode_fixed(pages, placement, output, dictionary, self.context.scratch)
-                    return
-            except OutputTypeRetry as again:
-                pages = self._without(pages, again)
+                placement = PageBatches(pages)
+                if dictionary is None:
+                    dictionary = scratch.buffer("dictionary", placement.dictionary)
+                decode_fixed(pages, placement, output, dictionary, scratch)
+                return
+            except (PageFailure, LimitError) as failure:
+                error = self.page_error(pages, failure)
+                if not isinstance(error, OutputTypeRetry):
+                    raise error from None
+                pages = self._without(pages, error)
 
     def _without(self, pages: Pages, again: OutputTypeRetry) -> Pages:
         """Return the pages without those of a column; the null counts of these chunks begin again."""
         column = self.columns[again.chunk]
         self.retries[column] = again.status
         owners = pages.pages[:, P_CHUNK]
-        pages.chunks[np.unique(owners), C_NULL_COUNT] = 0
+        pages.chunks[owners, C_NULL_COUNT] = 0
         is_left = np.asarray(self.columns)[owners] != column
         return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[is_left]))
 
@@ -192,7 +182,7 @@ class FixedJob(DecodeJob):
         output = self.output
         first = int(len(pages.pages) > 0 and pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
         self._decode(Pages(pages.raw, pages.chunks, pages.pages[:first]), output, None)
-        dictionary = self.context.scratch.buffer("dictionary", 0) if self.entries is None else self.entries
+        dictionary = self.context.local.get().buffer("dictionary", 0) if self.entries is None else self.entries
         item = self.chunks[0]
         start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_VALIDITY])
 
@@ -247,7 +237,7 @@ class DictionaryJob(FixedJob):
 
     def _row_counts(self) -> np.ndarray:
         """Return the number of selected rows of each chunk."""
-        counts: np.ndarray = (self.chunks[:, C_ROW_STOP] - self.chunks[:, C_ROW_START]).clip(0)
+        counts: np.ndarray = np.maximum(self.chunks[:, C_ROW_STOP] - self.chunks[:, C_ROW_START], 0)
         return counts
 
     def _split(self, codes: np.ndarray, edges: Sequence[int]) -> Iterator[DictionaryArray]:
@@ -267,18 +257,25 @@ class DictionaryJob(FixedJob):
             self.chunks[place, C_NULL_COUNT] = job.chunks[0, C_NULL_COUNT]
             self.arrays.extend(job.arrays)
 
-    def _prepare_window(self, pages: Pages) -> Pages:
+    def page_windows(self) -> Iterator[Pages]:
+        """Fetch and walk the chunks; decode the dictionary pages, and yield the data pages."""
+        for pages in super().page_windows():
+            found = self._decode_dictionaries(pages)
+            if found:
+                self._dictionaries = found
+                self.entries = np.arange(max(map(len, found)) + SLACK, dtype=np.int32).view(np.uint8)
+                pages.chunks[:, C_DICTIONARY] = 0
+            yield Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+
+    def _decode_dictionaries(self, pages: Pages) -> list[BinaryArray]:
+        """Return the dictionary of each chunk; none if no page is a dictionary."""
         if self.chunks[0, C_TYPE] == BYTE_ARRAY:
             joined = self.decode_dictionary(pages, self.utf8)
-            found = [] if joined is None else split_dictionaries(joined, pages.chunks)
-        else:
-            with self.page_error_context(pages):
-                found = decode_fixed_dictionaries(pages, self.context.scratch)
-        if found:
-            self._dictionaries = found
-            self.entries = np.arange(max(map(len, found)) + SLACK, dtype=np.int32).view(np.uint8)
-            pages.chunks[:, C_DICTIONARY] = 0
-        return Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+            return [] if joined is None else split_dictionaries(joined, pages.chunks)
+        try:
+            return decode_fixed_dictionaries(pages, self.context.local.get())
+        except (PageFailure, LimitError) as failure:
+            raise self.page_error(pages, failure) from None
 
     def _values(self, count: int) -> list[BinaryArray]:
         """Decode the values of the one chunk."""

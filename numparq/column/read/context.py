@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from numparq.column.scratch import Scratch, ThreadScratch
+from numparq.column.scratch import ThreadScratch
 from numparq.io.source import Source
 from numparq.kernels.enums import BIT_PACKED
 from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
@@ -57,16 +57,9 @@ class ReadContext:
     max_gap: int = MAX_GAP_BYTES
     progress: ProgressShare | None = None
 
-    @property
-    def scratch(self) -> Scratch:
-        """The buffers of the calling thread."""
-        return self.local.get()
-
     def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
-        """Return the walk over the pages of column chunks; only those of one row group are read over gaps."""
-        if len(chunks) == 1:
-            return PageWalk(self.source, chunks)
-        return PageWalk(self.source, chunks, np.where(np.diff(row_groups) == 0, self.max_gap, 0))
+        """Return the walk over the pages of column chunks."""
+        return PageWalk(self.source, chunks, row_groups, self.max_gap)
 
     def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure.

@@ -38,14 +38,13 @@ from .transcode import DecodablePages, transcode
 
 
 def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
-    """Decompress and decode data pages; null counts go to the chunk table. Raises PageFailure.
+    """Decompress and decode data pages; null counts, 0 before, go to the chunk table. Raises PageFailure.
 
     C_VALIDITY is a chunk's first row in the result, C_DICTIONARY its first entry of `dictionary`. `size_hint` estimates
     the bytes of all values.
     """
     chunks, entries = pages.chunks, dictionary or EMPTY_DICTIONARY
-    rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
-    nulls_before = int(chunks[:, C_NULL_COUNT].sum())
+    rows = count_rows(chunks)
     offsets = allocate(rows + 1, "i8")
     offsets[0] = 0
     validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.buffer("validity", rows)
@@ -58,7 +57,12 @@ def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, 
         decompress_pages(pages, batch, decompressed)
         for part in transcode(pages, batch, decompressed, scratch):
             out = decode_binary_run(pages, part, entries, indices, levels, validity, offsets, out, state)
-    return BinaryArray(offsets, out, validity if int(chunks[:, C_NULL_COUNT].sum()) > nulls_before else None)
+    return BinaryArray(offsets, out, validity if np.logical_or.reduce(chunks[:, C_NULL_COUNT]) else None)
+
+
+def count_rows(chunks: np.ndarray) -> int:
+    """Count the selected rows of chunks."""
+    return int(np.add.reduce(np.maximum(chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START], 0)))
 
 
 def decode_binary_run(
@@ -137,7 +141,8 @@ def decode_fixed(
                 output.out,
                 state,
             )
-            check_page(status, state)
+            if status < 0:
+                raise PageFailure(int(state[0]), status)
 
 
 def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArray]:
@@ -176,12 +181,13 @@ def is_utf8(piece: BinaryArray) -> bool:
 
 def check_utf8(piece: BinaryArray) -> None:
     """Raise CorruptPageError if a string is not valid UTF-8."""
-    status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
+    status = kernels.check_utf8(piece.offsets, len(piece.offsets) - 1, piece.data)
     if status == BAD_UTF8:
         raise CorruptPageError(
             "a string is not valid UTF-8: the page is damaged, or its writer stored bytes that are not text"
         )
-    check_status(status)
+    if status < 0:
+        check_status(status)
 
 
 def find_page_of_invalid_utf8(piece: BinaryArray, pages: Pages) -> int:

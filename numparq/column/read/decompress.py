@@ -25,7 +25,7 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
 )
 
-from .pages import PageFailure, check_page
+from .pages import PageFailure
 
 if TYPE_CHECKING:
     from .pages import Pages
@@ -89,7 +89,8 @@ def decompress_pages(pages: Pages, batch: tuple[int, int, int], out: np.ndarray)
     if by_kernel:
         state = np.zeros(1, np.int64)
         status = kernels.decompress_snappy_pages(pages.pages.reshape(-1), first, last, pages.raw, out, state)
-        check_page(status, state)
+        if status < 0:
+            raise PageFailure(int(state[0]), status)
         return
     source, target = pages.raw.data, out.data
     for number in range(first, last):

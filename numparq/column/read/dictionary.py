@@ -102,4 +102,4 @@ def have_indices(pages: Pages) -> np.ndarray:
 
 def all_have_indices(pages: Pages) -> bool:
     """Whether all pages hold dictionary indices."""
-    return bool(have_indices(pages).all())
+    return bool(np.logical_and.reduce(have_indices(pages)))

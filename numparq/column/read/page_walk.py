@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -63,13 +64,16 @@ class PageWalk:
         The file.
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table, of any columns and row groups, with C_START and C_END as positions in the file.
-    max_gaps : int64 array, (chunks - 1,)
-        Bytes between each two chunks, at most, over which they are read together.
+    row_groups : sequence of int
+        Ordinal of the row group of each chunk; only chunks of one row group are read together over a gap.
+    max_gap : int
+        Bytes of such a gap, at most.
     """
 
-    def __init__(self, source: Source, chunks: np.ndarray, max_gaps: np.ndarray | int = 0) -> None:
+    def __init__(self, source: Source, chunks: np.ndarray, row_groups: Sequence[int] = (), max_gap: int = 0) -> None:
         self._source = source
-        self._max_gaps = max_gaps
+        self._row_groups = row_groups
+        self._max_gap = max_gap
         self.chunks = chunks
         self.state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
@@ -92,8 +96,9 @@ class PageWalk:
         if len(self.chunks) > 1:
             raw, length = self._fetch_chunks(scratch)
             self.scan(raw, length)
-            if len(self.page_table):
-                yield Pages(raw, self.chunks, self.page_table)
+            table = self.page_table
+            if len(table):
+                yield Pages(raw, self.chunks, table)
             return
         position, end = int(self.chunks[0, C_START]), int(self.chunks[0, C_END])
         self._move(position)
@@ -104,8 +109,9 @@ class PageWalk:
             raw = _fetch_window(self._source, position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
             done = self.scan(raw, length)
-            if len(self.page_table):
-                yield Pages(raw, self.chunks, self.page_table)
+            table = self.page_table
+            if len(table):
+                yield Pages(raw, self.chunks, table)
             if done:
                 return
             consumed = int(self.state[SCAN_POS])
@@ -117,12 +123,11 @@ class PageWalk:
     def _fetch_chunks(self, scratch: Scratch) -> tuple[np.ndarray, int]:
         """Fetch all chunks, with SLACK readable bytes behind; their positions become those in the bytes returned."""
         starts, ends = self.chunks[:, C_START], self.chunks[:, C_END]
-        first, length = int(starts.min()), int(ends.max() - starts.min())
-        raw = self._source.view(first, length, SLACK)
+        moves: Any = int(np.minimum.reduce(starts))
+        length = int(np.maximum.reduce(ends)) - moves
+        raw = self._source.view(moves, length, SLACK)
         if raw is None:
             raw, length, moves = self._read_runs(starts, ends, scratch)
-        else:
-            moves = np.full(len(starts), first)
         starts -= moves
         ends -= moves
         self.state[SCAN_POS] = starts[0]
@@ -130,8 +135,9 @@ class PageWalk:
 
     def _read_runs(self, starts: np.ndarray, ends: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, int, np.ndarray]:
         """Read chunks, those near each other at once; return bytes, their number, and how far each chunk moves."""
-        gaps = starts[1:] - ends[:-1]
-        firsts = np.concatenate([[0], np.flatnonzero((gaps < 0) | (gaps > self._max_gaps)) + 1])
+        gaps, groups = starts[1:] - ends[:-1], np.array(self._row_groups)
+        is_apart = (gaps < 0) | (gaps > (groups[1:] == groups[:-1]) * self._max_gap)
+        firsts = np.array([0, *(is_apart.nonzero()[0] + 1).tolist()])
         begins = starts[firsts]
         sizes = np.maximum.reduceat(ends, firsts) - begins
         places = sizes.cumsum() - sizes
@@ -139,7 +145,8 @@ class PageWalk:
         raw = scratch.buffer("raw", length)
         for begin, place, size in zip(begins.tolist(), places.tolist(), sizes.tolist(), strict=True):
             self._source.read_into(begin, raw[place : place + size])
-        return raw, length, (begins - places).repeat(np.diff(firsts, append=len(starts)))
+        counts = np.array([*firsts[1:].tolist(), len(starts)]) - firsts
+        return raw, length, (begins - places).repeat(counts)
 
     def _move(self, distance: int) -> None:
         """Make positions relative to a place `distance` bytes further on; the walk goes on from there."""
@@ -151,13 +158,8 @@ class PageWalk:
         """Walk as far as `length` bytes go; whether all chunks are done. ParquetError for a damaged header."""
         wanted = self.chunks[:, C_ROW_START].copy()
         self.chunks[self._whole, C_ROW_START] = 0
-        try:
-            return self._scanned(raw, length)
-        finally:
-            self.chunks[:, C_ROW_START] = wanted
-
-    def _scanned(self, raw: np.ndarray, length: int) -> bool:
-        while True:
+        status = NEED_ROOM
+        while status == NEED_ROOM:
             status = kernels.scan_pages(
                 raw,
                 length,
@@ -171,9 +173,12 @@ class PageWalk:
                 self._stack,
                 self.state,
             )
-            if status != NEED_ROOM:
-                return check_status(status, page=int(self.state[SCAN_IN_CHUNK])) == 0
-            self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
+            if status == NEED_ROOM:
+                self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
+        self.chunks[:, C_ROW_START] = wanted
+        if status < 0:
+            check_status(status, page=int(self.state[SCAN_IN_CHUNK]))
+        return status == 0
 
     def _next_window(self, consumed: int, wanted: int) -> int:
         """Say how many bytes the next window has to have; the page or header at `consumed` was not all there."""

@@ -8,20 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from numparq.errors import ParquetError
+from numparq.kernels import kernels
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.status import check_status
-from numparq.kernels.tables import (
-    C_NULL_COUNT,
-    C_ROW_START,
-    C_ROW_STOP,
-    C_VALIDITY,
-    P_CHUNK,
-    P_IN_CHUNK,
-    P_NUM_VALUES,
-    P_ROW,
-    P_TYPE,
-    P_UNCOMPRESSED,
-)
+from numparq.kernels.tables import P_CHUNK, P_IN_CHUNK, P_TYPE, P_UNCOMPRESSED
 
 # Decompressed bytes of the smallest run of pages that is worth a thread.
 MIN_RUN_BYTES = 512 << 10
@@ -84,45 +74,27 @@ def check_page(status: int, state: np.ndarray) -> int:
 
 def split_data_pages(pages: Pages, most: int) -> list[Pages]:
     """Split the data pages of one chunk into at most `most` runs of about equal uncompressed size."""
-    sizes = np.cumsum(pages.pages[:, P_UNCOMPRESSED])
+    sizes = pages.pages[:, P_UNCOMPRESSED].cumsum()
     count = int(min(most, len(sizes), max(sizes[-1] // MIN_RUN_BYTES, 1)))
     if count < 2:
         return [pages]
-    cuts = np.unique(np.searchsorted(sizes, np.arange(1, count) * sizes[-1] // count, side="left") + 1)
-    edges = [0, *cuts[cuts < len(sizes)].tolist(), len(sizes)]
+    cuts = sizes.searchsorted(np.arange(1, count) * sizes[-1] // count, side="left") + 1
+    edges = sorted({0, *cuts.tolist(), len(sizes)})
     if len(edges) == 2:
         return [pages]
-    return [page_run(pages, first, last) for first, last in pairwise(edges)]
-
-
-def page_run(pages: Pages, first: int, last: int) -> Pages:
-    """Return data pages `first` to `last` (exclusive) of one chunk as Pages of their own, bounded to their rows."""
-    table = np.ascontiguousarray(pages.pages[first:last])
-    chunks = pages.chunks.copy()
-    chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], table[0, P_ROW])
-    stop = min(chunks[0, C_ROW_STOP], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
-    chunks[0, C_ROW_STOP] = max(stop, chunks[0, C_ROW_START])
-    chunks[0, C_NULL_COUNT] = 0
-    return Pages(pages.raw, chunks, table)
+    return [bound_pages(pages, pages.pages[first:last]) for first, last in pairwise(edges)]
 
 
 def data_pages(pages: Pages) -> Pages:
-    """Return the data pages among pages, their chunks bounded to the rows that they hold.
+    """Return the data pages among pages, their chunks bounded to the rows that they hold."""
+    return bound_pages(pages, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+
+
+def bound_pages(pages: Pages, table: np.ndarray) -> Pages:
+    """Return some of the data pages, in order, as Pages whose chunks are bounded to the rows that these hold.
 
     C_VALIDITY becomes the first row of each chunk among all rows; null counts begin at 0.
     """
-    is_data = pages.pages[:, P_TYPE] != DICTIONARY_PAGE
-    table, chunks = pages.pages[is_data], pages.chunks.copy()
-    owners = table[:, P_CHUNK]
-    edges = owners.searchsorted(np.arange(len(chunks) + 1))
-    has_pages = edges[:-1] < edges[1:]
-    first, last = edges[:-1][has_pages], edges[1:][has_pages] - 1
-    starts, stops = chunks[:, C_ROW_START], chunks[:, C_ROW_STOP]
-    stops[~has_pages] = starts[~has_pages]
-    starts[has_pages] = np.maximum(starts[has_pages], table[first, P_ROW])
-    stops[has_pages] = np.minimum(stops[has_pages], table[last, P_ROW] + table[last, P_NUM_VALUES])
-    np.maximum(starts, stops, out=stops)
-    counts = stops - starts
-    chunks[:, C_VALIDITY] = counts.cumsum() - counts
-    chunks[:, C_NULL_COUNT] = 0
+    chunks = pages.chunks.copy()
+    kernels.bound_chunks(chunks.reshape(-1), len(chunks), table.reshape(-1), len(table))
     return Pages(pages.raw, chunks, table)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from numparq.kernels.enums import DATA_PAGE_V2, RLE
-from numparq.kernels.registry import helper
+from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import BAD_COUNT, TRAILING_BYTES
 from numparq.kernels.tables import (
     C_MAX_DEFINITION,
+    C_NULL_COUNT,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
+    C_VALIDITY,
+    CHUNK_FIELDS,
     P_BODY,
+    P_CHUNK,
     P_COMPRESSED,
     P_DEFINITION_BYTES,
     P_DEFINITION_ENCODING,
@@ -24,6 +28,7 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
     PADDED_PAGES,
     PADDING,
+    PAGE_FIELDS,
 )
 
 from .levels import check_zero_levels, decode_validity, find_level_section
@@ -113,6 +118,31 @@ def rows_in_range(chunks, chunk, pages, page):
     first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
     last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], pages[page + P_NUM_VALUES])
     return first, last
+
+
+@kernel("i8 x i8 x")
+def bound_chunks(chunks, num_chunks, pages, num_pages):
+    """Bound the rows of chunks to those of data pages, in order; C_VALIDITY becomes a chunk's first row among all.
+
+    Null counts become 0. Return the number of rows.
+    """
+    number = 0
+    rows = 0
+    for which in range(num_chunks):
+        chunk = which * CHUNK_FIELDS
+        first = number * PAGE_FIELDS
+        while number < num_pages and pages[number * PAGE_FIELDS + P_CHUNK] == which:
+            number += 1
+        stop = chunks[chunk + C_ROW_START]
+        if number * PAGE_FIELDS > first:
+            last = (number - 1) * PAGE_FIELDS
+            stop = min(chunks[chunk + C_ROW_STOP], pages[last + P_ROW] + pages[last + P_NUM_VALUES])
+            chunks[chunk + C_ROW_START] = max(chunks[chunk + C_ROW_START], pages[first + P_ROW])
+        chunks[chunk + C_ROW_STOP] = max(stop, chunks[chunk + C_ROW_START])
+        chunks[chunk + C_VALIDITY] = rows
+        chunks[chunk + C_NULL_COUNT] = 0
+        rows += chunks[chunk + C_ROW_STOP] - chunks[chunk + C_ROW_START]
+    return rows
 
 
 @helper

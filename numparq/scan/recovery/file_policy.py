@@ -96,7 +96,7 @@ class SkipDamagedFile:
         """Decode the filter columns of a slice; return its rows, from 0, that are intact and match."""
         leaves, only = self._tables.leaves, RowSlices.single(part.row_group, part.start, part.stop)
         positions = list(leaf_positions(leaves, filter_leaves(bound)).values())
-        memory = FilterBuffers.allocate(leaves, len(part), rows.context.scratch)
+        memory = FilterBuffers.allocate(leaves, len(part), rows.context.local.get())
         for position in positions:
             memory.reallocate(position, plain_output_type(leaves[position]))
         assert isinstance(rows.context, TolerantContext)

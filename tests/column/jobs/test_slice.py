@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -245,7 +246,7 @@ def test_coalesced_chunks_take_bounded_memory():
         table[:, t.C_START] = 5000 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
         table[:, t.C_END] = table[:, t.C_START] + sizes
         gap, share = int(rng.choice([0, 50, 32 << 10])), int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40]))
-        edges = list(schedule.coalesce_chunks(table, share, gap))
+        edges = list(pairwise(schedule.coalesce_chunks(table, share, gap)))
         assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)]
         assert edges[-1][1] == count
         for first, last in edges:
