@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .dataset.listing.table_formats import check_plain_file
-from .dataset.open_table import open_table, reject_external_files
+from .dataset.open_table import open_table
 from .errors import UnsupportedError
 from .file.pyarrow_arguments import READ_ADVICE, WRITE_ADVICE
-from .file.reader import ParquetFile
 from .types.choose import DTYPE_BACKENDS
 from .typing import (
     ColumnEncoding,
@@ -221,10 +220,10 @@ def read_parquet(
     }
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
-    with table:
-        if external_files and not isinstance(table, ParquetFile):
-            reject_external_files(table)
+    try:
         return table.read(columns, filters, **chosen)
+    finally:
+        table.close()
 
 
 @explain_unknown_arguments(WRITE_ADVICE)

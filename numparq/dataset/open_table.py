@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .dataset import Dataset
 
-__all__ = ["open_table", "reject_external_files"]
+__all__ = ["open_table"]
 
 
 def open_table(
@@ -42,8 +42,9 @@ def open_table(
         from .partitions.partitioning import parse_partitioning
 
         partitioning = parse_partitioning(partitioning)  # one file ignores it, but not a mistake
-    if not isinstance(path, str) and isinstance(path, os.PathLike):
-        path = os.fsdecode(path)  # once, as pathlib does it in Python
+    if hasattr(path, "__fspath__"):  # converted once, as pathlib does it in Python
+        path = os.fspath(path)
+        path = os.fsdecode(path) if isinstance(path, bytes) else path
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):
         return _open_file(path, on_error, external_files=external_files, **opening)
@@ -55,6 +56,9 @@ def open_table(
     dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
     source = dataset.single_source() if is_plain else None
     if source is None:
+        if external_files:
+            with dataset:
+                _reject_external_files(dataset)
         return dataset
     return _open_file(source, on_error, external_files=external_files, coalescing=opening["coalescing"])
 
@@ -76,7 +80,7 @@ def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> Pa
         raise
 
 
-def reject_external_files(dataset: Dataset) -> None:
+def _reject_external_files(dataset: Dataset) -> None:
     """Raise UnsupportedError: only a single file has sibling files of column chunks."""
     advice = "leave it out, since all files of a dataset are opened anyway"
     if dataset.partition_keys and len(dataset.files) == 1:

@@ -83,7 +83,6 @@ class PooledFileSource(ReadLoopSource):
     """
 
     def __init__(self, path: str, final_path: str | None = None, pool: FilePool = _POOL) -> None:
-        super().__init__()
         self._pool = pool
         self._paths = (path, final_path or path)
         self._users = 0

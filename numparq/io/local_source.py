@@ -48,7 +48,6 @@ class BytesSource(CountingSource):
     is_remote = False
 
     def __init__(self, data: bytes | bytearray | memoryview | np.ndarray, name: str = "<bytes>") -> None:
-        super().__init__()
         view = memoryview(data)  # type: ignore[arg-type]
         self._data = np.frombuffer(view if view.c_contiguous else view.tobytes(), np.uint8)
         self.name = name
@@ -91,7 +90,6 @@ class FileSource(ReadLoopSource):
     """
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
-        super().__init__()
         self.name = os.fspath(path)
         self._file = open(path, "rb", buffering=0, opener=opener or open_for_reading)  # noqa: SIM115  (closed by `close`)
         status = os.fstat(self._file.fileno())
@@ -143,7 +141,6 @@ class FileObjectSource(ReadLoopSource):
     """A seekable binary file object, read under a lock."""
 
     def __init__(self, file: BinaryIO) -> None:
-        super().__init__()
         if isinstance(file, io.TextIOBase):
             raise TypeError("the file object is in text mode; open it in binary mode, as in open(path, 'rb')")
         self._file = file

@@ -42,7 +42,6 @@ class RemoteSource(ReadLoopSource):
     is_remote = True
 
     def __init__(self, name: str, size: int) -> None:
-        super().__init__()
         self.name = name
         self.size = size
         self._pool: WorkerPool | None = None

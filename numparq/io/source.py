@@ -106,9 +106,7 @@ class CountingSource:
     """Base of sources: thread-safe counts of requests and bytes."""
 
     size: int
-
-    def __init__(self) -> None:
-        self.num_requests = self.num_bytes = 0
+    num_requests = num_bytes = 0
 
     def _count(self, num_bytes: int, requests: int = 1) -> None:
         with _counting:

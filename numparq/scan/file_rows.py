@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ class FileRowReader:
         self.predicate = condition = predicate or None
         self.policy = policy or RaiseOnDamage()
         self._all_leaves = leaves if condition is None else _add_filter_leaves(leaves, condition.leaves)
-        self._slices = RowSlices.of(slices)
+        self._slices = slices if isinstance(slices, RowSlices) else RowSlices.of(slices)
         self.selections: RowSlices = self._slices
         self.chunk_tables: ChunkTables = self.policy.chunk_tables(
             file.footer, self._all_leaves, self._slices.row_groups, file.footer_start, file.multi_file_source
@@ -99,7 +99,7 @@ class FileRowReader:
     @property
     def null_counts(self) -> list[int | None]:
         """Null count of each projected leaf in the row groups read; None if unknown."""
-        return self.chunk_tables.null_counts()[: len(self._leaves)]
+        return self.chunk_tables.null_counts[: len(self._leaves)]
 
     @property
     def may_be_null(self) -> list[bool]:
@@ -135,15 +135,10 @@ class FileRowReader:
             verify_crc and faults.has_checksums,
             bit_packed=faults.bit_packed,
             local=local or ThreadScratch(),
-            max_gap=self._gap,
+            max_gap=min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES,
             progress=self._progress,
         )
         self._ahead = ScanPrefetcher(self.context, self.file)
-
-    @property
-    def _gap(self) -> int:
-        """Largest gap in bytes over which column chunks are read together."""
-        return min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES
 
     def context_for(self, source: Source) -> ReadContext:
         """Return this read's context for the same columns in another source."""
@@ -210,10 +205,11 @@ class FileRowReader:
 
         The first row goes to row `first` of `memory`.
         """
-        slices = self.selections.move(first)
+        slices = self.selections.move(first) if first else self.selections
         context, tables, leaves = self.context, self.chunk_tables, self._leaves
         maker = self.policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
-        found = decode_columns(maker, memory, self._decode_rounds(slices), wanted)
+        rounds = self._prefetched_rounds(slices) if self._ahead.is_remote else lambda: [slices]
+        found = decode_columns(maker, memory, rounds, wanted)
         for at, column in found.items():
             if leaves[at].rebase is not None:
                 with error_context(column=leaves[at].name):
@@ -223,10 +219,8 @@ class FileRowReader:
                 found[at] = DecodedColumn(memory.values[at], memory.validity[at])
         return [*map(found.__getitem__, range(len(leaves)))]
 
-    def _decode_rounds(self, slices: RowSlices) -> Callable[[], Iterator[RowSlices]]:
-        """Return an iterator factory of the rows decoded together: all, or one selection after the other if remote."""
-        if not self._ahead.is_remote:
-            return lambda: iter([slices])
+    def _prefetched_rounds(self, slices: RowSlices) -> Callable[[], Iterable[RowSlices]]:
+        """Return an iterator factory of the rows decoded together: one selection after the other, as it is fetched."""
         columns = range(len(self._leaves))
 
         def turns() -> Iterator[RowSlices]:

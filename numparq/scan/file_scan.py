@@ -60,25 +60,19 @@ class FileScan:
         self._file = file
         self._choices = options
         self._columns = project_columns(file, columns, options)
-        self._condition = self._bind_predicate()
-        self._slices = self._select_row_slices(options.row_groups, options.row_range)
+        self._condition: ScanPredicate | None = None
+        if options.filters is not None or options.runtime_filters:
+            from .predicate import ScanPredicate
+
+            self._condition = ScanPredicate(file, options.filters, options.runtime_filters)
+        limit = options.nrows if self._condition is None else None
+        if options.row_groups is None and options.row_range is None and limit is None:
+            self._slices = all_row_slices(file.footer)
+        else:
+            counts = file.footer.row_group_num_rows
+            self._slices = select_row_slices(counts, options.row_groups, options.row_range, limit)
         if not len(self._slices.table) and file.is_written_by_numparq and file.num_row_groups:
             self._slices = RowSlices.single(0, 0, 0)  # for the categories, which the first row group has
-
-    def _select_row_slices(self, row_groups: Any, row_range: Any) -> RowSlices:
-        """Choose rows by position."""
-        footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
-        if row_groups is row_range is limit is None:
-            return all_row_slices(footer)
-        return select_row_slices(footer.row_group_num_rows, row_groups, row_range, limit)
-
-    def _bind_predicate(self) -> ScanPredicate | None:
-        """Bind what the rows have to satisfy, if anything."""
-        if self._choices.filters is None and not self._choices.runtime_filters:
-            return None
-        from .predicate import ScanPredicate
-
-        return ScanPredicate(self._file, self._choices.filters, self._choices.runtime_filters)
 
     def plan(self) -> ReadPlan:
         """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
@@ -140,7 +134,7 @@ class FileScan:
             rows.select(targets, limit)
             if memory_limit is not None:
                 self._check_memory(self._columns.leaves, targets, rows.selections.parts, memory_limit)
-            count = rows.num_rows
+            count = rows.selections.num_rows
             layout = allocate_blocks(targets, count, self._columns.index_leaves)
             return layout, rows.decode(layout, range(len(targets)) if count else _categorical_columns(targets))
         finally:

@@ -25,9 +25,9 @@ _ALLOWED_VALUES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ScanOptions:
-    """Options of a read besides its columns, as in `numparq.read_parquet`."""
+    """Options of a read besides its columns, as in `numparq.read_parquet`; left out, they have their defaults."""
 
     filters: Filters = None
     runtime_filters: RuntimeFilters = ()
@@ -57,7 +57,10 @@ class ScanOptions:
                 chosen[name] = arguments[name]
         return cls(**chosen)
 
-    def __post_init__(self) -> None:
+    def __init__(self, **chosen: object) -> None:
+        if not chosen.keys() <= self.__dataclass_fields__.keys():
+            raise TypeError(f"unknown scan options: {', '.join(chosen.keys() - self.__dataclass_fields__.keys())}")
+        self.__dict__.update(chosen)
         if self.geometries != "wkb":
             from numparq.to_pandas.geometry import check_geometries
 

@@ -235,7 +235,7 @@ class PointLookup:
         groups = range(file.num_row_groups)
         # Chunks in other files are refused here, and left to others.
         self._tables = RaiseOnDamage.chunk_tables(file.footer, self._leaves, groups, file.footer_start, None)
-        null_counts = self._tables.null_counts()[: len(read.leaves)]
+        null_counts = self._tables.null_counts[: len(read.leaves)]
         self._null_counts = [count or 0 for count in null_counts]
         self._targets = read.output_types(null_counts)
         self._strings = [place for place, target in enumerate(self._targets) if target.storage == "binary"]

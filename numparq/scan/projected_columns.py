@@ -56,7 +56,14 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
         virtual = [] if is_empty else check_include(options.include)
         if options.categories is not None:
             check_categories(options.categorical_names, file.schema, virtual)
-        return ProjectedColumns(file, _prepare_columns(file, columns), options, virtual)
+        is_plain = columns is None or (
+            type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and _STR.issuperset(map(type, columns))
+        )
+        if file.is_alias or not is_plain:
+            return ProjectedColumns(file, _prepare_columns(file, columns), options, virtual)
+        key = "columns", file.calendar, None if columns is None else tuple(columns)
+        prepared = file.footer.cache.get_or_make(key, lambda: _prepare_columns(file, columns))
+        return ProjectedColumns(file, prepared, options, virtual)
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
     from numparq.to_pandas.nested.explode import ExplodedCollection
@@ -80,17 +87,7 @@ class _PreparedColumns:
 
 
 def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
-    """Select columns; short lists of names are cached for all files with the same footer."""
-    is_plain = columns is None or (
-        type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and _STR.issuperset(map(type, columns))
-    )
-    if file.is_alias or not is_plain:
-        return _select(file, columns)
-    key = "columns", file.calendar, None if columns is None else tuple(columns)
-    return file.footer.cache.get_or_make(key, lambda: _select(file, columns))
-
-
-def _select(file: OpenFile, columns: Columns) -> _PreparedColumns:
+    """Select the columns of a file."""
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
     return _PreparedColumns(projection_of(select_columns(file.schema, columns, index)), metadata)

@@ -19,7 +19,7 @@ from numparq.kernels.tables import SLACK
 from numparq.types.output_type import OutputType
 
 from .columns import to_array
-from .labels import frame_labels, row_index
+from .labels import append_labels, column_labels, row_index
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
@@ -67,14 +67,6 @@ class BlockLayout:
             if target.nulls == "mask":
                 self.validity[position] = allocate_array((self.num_rows,), np.dtype("u1"))
 
-    def _allocate_block(self, positions: list[int], dtype: np.dtype) -> None:
-        block = allocate_array((len(positions), self.num_rows), dtype)
-        for row, (position, values) in enumerate(zip(positions, block, strict=True)):
-            self.values[position] = values
-            self.block_of[position] = len(self.blocks)
-            self.row_of[position] = row
-        self.blocks.append(block)
-
 
 def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Collection[int] = ()) -> BlockLayout:
     """Allocate the uninitialised memory of all columns once, at its final size, as the frame's own blocks.
@@ -89,8 +81,11 @@ def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Coll
             together.setdefault(target.dtype, []).append(position)
         elif target.storage == "fixed":
             layout._allocate_separately(position, target)
-    for dtype, positions in together.items():
-        layout._allocate_block(positions, dtype)
+    for number, (dtype, positions) in enumerate(together.items()):
+        block = allocate_array((len(positions), num_rows), dtype)
+        layout.blocks.append(block)
+        for row, (position, values) in enumerate(zip(positions, block, strict=True)):
+            layout.values[position], layout.block_of[position], layout.row_of[position] = values, number, row
     return layout
 
 
@@ -120,23 +115,31 @@ def assemble(
     `arrays` holds finished columns by position; `extra_columns` come last. A name is None within a column.
     """
     levels = frozenset(metadata.index_fields if metadata is not None else ())
-    blocks, kept, index_arrays = _BlockCollector(layout), list[str](), list[tuple[str, Any]]()
+    blocks, kept, index_arrays = list[tuple[Any, np.ndarray]](), list[str](), list[tuple[str, Any]]()
+    column_of: list[list[int]] = []  # by block and row, -1: none
+    for block in layout.blocks:
+        column_of.append([-1] * len(block))
     for position, name in enumerate(names):
         if name is None:
             continue
+        target, buffer, number = layout.targets[position], buffers[position], layout.block_of[position]
         if name in levels:
-            array = arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
+            array = arrays[position] if position in arrays else _index_array(layout, position, buffer)
             index_arrays.append((name, array))
             continue
         if position in arrays:
-            blocks.add_array(arrays[position], len(kept))
+            _add_array(blocks, arrays[position], len(kept))
+        elif number is not None and (target.array_kind == "block" or buffer.null_count):
+            column_of[number][layout.row_of[position] or 0] = len(kept)
         else:
-            blocks.add(position, buffers[position], len(kept))
+            _add_array(blocks, to_array(target, buffer, layout.num_rows), len(kept))
         kept.append(name)
-    for place, (_, values) in enumerate(extra_columns, start=len(kept)):
-        blocks.add_array(values, place)
-    labels = frame_labels(metadata, kept, [label for label, _ in extra_columns] if extra_columns else ())
-    frame = create_dataframe_from_blocks(blocks.blocks(), row_index(metadata, index_arrays, layout.num_rows), labels)
+    for block, columns in zip(layout.blocks, column_of, strict=True):
+        _add_block(blocks, block, columns)
+    labels = column_labels(metadata, kept)
+    if extra_columns:
+        labels = _add_extra_columns(blocks, extra_columns, labels)
+    frame = create_dataframe_from_blocks(blocks, row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = deepcopy(metadata.attrs)
     return frame
@@ -149,45 +152,32 @@ def _index_array(layout: BlockLayout, position: int, buffer: DecodedColumn) -> A
     return array
 
 
-class _BlockCollector:
-    """Blocks of a frame, with the frame's column of each of their rows."""
+def _add_array(blocks: list[tuple[Any, np.ndarray]], values: Any, column: int) -> None:
+    """Add a finished array as a block that is one column of the frame."""
+    if isinstance(values, np.ndarray):
+        values = values.reshape(1, -1)
+    blocks.append((_block_values(values), np.array([column], np.intp)))
 
-    def __init__(self, layout: BlockLayout) -> None:
-        self._layout = layout
-        self._places: list[list[int]] = []
-        for block in layout.blocks:
-            self._places.append([-1] * len(block))
-        self._arrays: list[tuple[Any, np.ndarray]] = []
 
-    def add(self, position: int, buffer: DecodedColumn, place: int) -> None:
-        """Add a decoded column as column number `place` of the frame."""
-        target = self._layout.targets[position]
-        block = self._layout.block_of[position]
-        if block is not None and (target.array_kind == "block" or buffer.null_count):
-            row = self._layout.row_of[position]
-            assert row is not None
-            self._places[block][row] = place
-        else:
-            self.add_array(to_array(target, buffer, self._layout.num_rows), place)
+def _add_extra_columns(
+    blocks: list[tuple[Any, np.ndarray]], extra_columns: Sequence[tuple[str, Any]], labels: pd.Index
+) -> pd.Index:
+    """Add finished arrays after the columns of the file; return the labels with theirs."""
+    for place, (_, values) in enumerate(extra_columns, start=len(labels)):
+        _add_array(blocks, values, place)
+    return append_labels(labels, [label for label, _ in extra_columns])
 
-    def add_array(self, values: Any, place: int) -> None:
-        """Add a finished array as column number `place` of the frame."""
-        if isinstance(values, np.ndarray):
-            values = values.reshape(1, -1)
-        self._arrays.append((_block_values(values), np.array([place], np.intp)))
 
-    def blocks(self) -> list[tuple[Any, np.ndarray]]:
-        """Return the blocks as pandas expects them, split at rows that are not columns of the frame."""
-        for block, places in zip(self._layout.blocks, self._places, strict=True):
-            if -1 not in places:
-                self._arrays.append((_block_values(block), np.array(places, np.intp)))
-                continue
-            start = 0
-            for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
-                if stop > start:
-                    self._arrays.append((_block_values(block[start:stop]), np.array(places[start:stop], np.intp)))
-                start = stop + 1
-        return self._arrays
+def _add_block(blocks: list[tuple[Any, np.ndarray]], block: np.ndarray, columns: list[int]) -> None:
+    """Add a block whose rows are these columns of the frame, split at rows that are none (-1)."""
+    if -1 not in columns:
+        blocks.append((_block_values(block), np.array(columns, np.intp)))
+        return
+    start = 0
+    for stop in [*(row for row, column in enumerate(columns) if column < 0), len(columns)]:
+        if stop > start:
+            blocks.append((_block_values(block[start:stop]), np.array(columns[start:stop], np.intp)))
+        start = stop + 1
 
 
 def _block_values(values: Any) -> Any:

@@ -61,8 +61,12 @@ def _level_arrays(
         by_name.setdefault(name, []).append(array)
     for level in metadata.index:
         if isinstance(level, RangeIndexLevel):
-            if _range_length(level) == num_rows:
-                arrays.append(_range_index(range(level.start, level.stop, level.step), level.name))
+            if level.num_rows == num_rows:
+                numbers = range(level.start, level.stop, level.step)
+                is_plain = level.name is None  # pandas checks names at length
+                arrays.append(
+                    pd.RangeIndex.from_range(numbers) if is_plain else pd.RangeIndex(numbers, name=level.name)
+                )
                 names.append(level.name)
         elif by_name.get(level):
             arrays.append(by_name[level].pop(0))
@@ -76,18 +80,6 @@ def _multi_index(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
         return pd.MultiIndex.from_arrays(arrays, names=names)
     except (NotImplementedError, TypeError) as error:
         raise UnsupportedError(f"pandas cannot build an index of these levels: {error}") from error
-
-
-def _range_index(numbers: range, name: Any) -> pd.RangeIndex:
-    """Return the index of a range; pandas checks names at length, of which None needs none."""
-    if name is None:
-        return pd.RangeIndex.from_range(numbers)
-    return pd.RangeIndex(numbers, name=name)
-
-
-def _range_length(level: RangeIndexLevel) -> int:
-    distance = level.stop - level.start
-    return max(0, -(-distance // level.step)) if level.step > 0 else max(0, -(distance // -level.step))
 
 
 def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index:
@@ -114,12 +106,9 @@ def _build_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
     return restore_labels(found, list(map(metadata.exact_label, names)), notes)
 
 
-def frame_labels(metadata: PandasMetadata | None, names: list[str], extra: Sequence[str]) -> pd.Index:
+def append_labels(labels: pd.Index, extra: list[str]) -> pd.Index:
     """Return the labels of the file's columns, followed by `extra` ones."""
-    labels = column_labels(metadata, names)
-    if not extra:
-        return labels
-    others = pd.Index(list(extra))
+    others = pd.Index(extra)
     return labels.append(others.astype(labels.dtype) if isinstance(labels.dtype, pd.StringDtype) else others)
 
 

@@ -254,12 +254,9 @@ class ChunkTables:
         """Return the number of rows of a row group that is read."""
         return int(self._num_rows[self._position[row_group]])
 
-    def null_counts(self) -> list[int | None]:
-        """Return the null count of each column by statistics; None if a chunk has no such count."""
-        return [*self._null_counts]
-
     @cached_property
-    def _null_counts(self) -> list[int | None]:
+    def null_counts(self) -> list[int | None]:
+        """Null count of each column by statistics, not to be changed; None if a chunk has no such count."""
         counts = self._metadata["null_count"]
         if len(counts) == 1:
             return [None if count < 0 else count for count in counts[0].tolist()]

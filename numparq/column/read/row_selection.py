@@ -116,8 +116,6 @@ class RowSlices(Sequence[RowSlice]):
         The rows of each between its first and its last; None: all of them.
     """
 
-    __slots__ = ("_slices", "selections", "table")
-
     def __init__(self, table: np.ndarray, selections: list[RowSelection] | None = None) -> None:
         self.table = table
         self.selections = selections
@@ -142,14 +140,14 @@ class RowSlices(Sequence[RowSlice]):
         """Return rows of one row group, the first of which is the first output row."""
         return cls(np.array([[row_group, start, stop, 0]], np.int64))
 
-    @property
+    @cached_property
     def num_rows(self) -> int:
         """Number of rows."""
         if self.selections is not None:
             return sum(map(len, self.selections))
         return int(np.add.reduce(self.table[:, SLICE_STOP] - self.table[:, SLICE_START]))
 
-    @property
+    @cached_property
     def row_groups(self) -> list[int]:
         """Row group of each slice."""
         groups: list[int] = self.table[:, SLICE_GROUP].tolist()

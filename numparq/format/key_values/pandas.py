@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ _PANDAS_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RangeIndexLevel:
     """A RangeIndex, stored as three numbers and not as a column."""
 
@@ -56,6 +57,12 @@ class RangeIndexLevel:
     stop: int
     step: int
     name: Any
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Number of labels, also of a range that is too long for `len`."""
+        distance = self.stop - self.start
+        return max(0, -(-distance // self.step)) if self.step > 0 else max(0, -(distance // -self.step))
 
 
 class PandasMetadata:

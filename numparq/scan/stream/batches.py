@@ -84,7 +84,7 @@ class RangeLabels(NamedTuple):
         """Return the labels that a single read of all rows has; `num_rows` is None if a filter is set."""
         levels = metadata.index if metadata is not None else ()
         level = levels[0] if len(levels) == 1 else None
-        if isinstance(level, RangeIndexLevel) and len(range(level.start, level.stop, level.step)) == num_rows:
+        if isinstance(level, RangeIndexLevel) and level.num_rows == num_rows:
             return cls(level.start, level.step, level.name)
         return cls()
 

@@ -33,7 +33,7 @@ from numparq.format.key_values.pandas import PandasMetadata
 from numparq.format.schema import Leaf, Schema
 from numparq.kernels.enums import BYTE_ARRAY
 from numparq.to_pandas.columns import to_categorical
-from numparq.to_pandas.labels import frame_labels
+from numparq.to_pandas.labels import append_labels, column_labels
 from numparq.types.output_type import OutputType
 
 from .column import NestedOutput
@@ -180,7 +180,8 @@ class ExplodedCollection:
             name == POSITION_COLUMN for name in self._include
         ]
         frame = _concat_columns(repeated, made, is_made)
-        frame.columns = frame_labels(metadata, self._names, self._include)
+        labels = column_labels(metadata, self._names)
+        frame.columns = append_labels(labels, self._include) if self._include else labels
         frame.attrs = parents.attrs
         return frame
 
