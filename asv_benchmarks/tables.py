@@ -211,10 +211,15 @@ def small(rng: np.random.Generator, size: int) -> pa.Table:
     return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})
 
 
+def _names(word: str, numbers: np.ndarray) -> pa.Array:
+    """Return a word and eight digits for each number."""
+    digits = pc.ascii_lpad(pc.cast(pa.array(numbers), pa.string()), 8, "0")
+    return pc.binary_join_element_wise(pa.scalar(word), digits, "")
+
+
 def _item_names(rng: np.random.Generator, size: int) -> pa.Array:
     """Return strings of twelve bytes: ``item`` and eight random digits."""
-    digits = pc.ascii_lpad(pc.cast(pa.array(rng.integers(0, 10**8, size)), pa.string()), 8, "0")
-    return pc.binary_join_element_wise(pa.scalar("item"), digits, "")
+    return _names("item", rng.integers(0, 10**8, size))
 
 
 def points(rng: np.random.Generator, size: int) -> pa.Table:
@@ -237,5 +242,38 @@ def mixed(rng: np.random.Generator, size: int) -> pa.Table:
             "price": make.prices(rng, size),
             "name": _item_names(rng, size),
             "city": make.choice(rng, size, make.CITIES),
+        }
+    )
+
+
+def keyed(rng: np.random.Generator, size: int) -> pa.Table:
+    """Return keys of four types in order, a number in no order, and a distinct string in no order."""
+    order = np.arange(size, dtype=np.int64)
+    moments = order * 1_000_003 + 1_700_000_000_000_000
+    return pa.table(
+        {
+            "id": order * 3 + 11,
+            "name": _names("row-", order),
+            "at": pa.array(moments, pa.timestamp("us")),
+            "amount": pa.array(order).cast(pa.decimal128(19, 0)).cast(pa.decimal128(19, 2)),
+            "draw": rng.permutation(order) * 7,
+            "code": _names("code-", rng.permutation(order)),
+        }
+    )
+
+
+def eight_columns(rng: np.random.Generator, size: int) -> pa.Table:
+    """Return eight columns of all common kinds, as small files have them."""
+    order = np.arange(size, dtype=np.int64)
+    return pa.table(
+        {
+            "id": order,
+            "count": rng.integers(0, 1_000, size).astype(np.int32),
+            "price": rng.normal(size=size),
+            "rate": rng.random(size).astype(np.float32),
+            "is_new": rng.random(size) < 0.5,
+            "at": pa.array(order * 1_000_003, pa.timestamp("us")),
+            "kind": _names("kind-", rng.integers(0, 9, size)),
+            "name": _names("name-", order),
         }
     )

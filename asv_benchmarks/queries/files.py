@@ -36,3 +36,15 @@ SHUFFLED = NumparqFile("shuffled", tables.shuffled, 10 * MILLION, {"bloom_filter
 # Pages of 1 MiB, whatever rows that is: a row in 30,000 is then in nearly every page.
 MIXED = NumparqFile("mixed", tables.mixed, 5 * MILLION, {"max_rows_per_page": NO_LIMIT}, row_groups=5)
 WIDE = DataFile("wide-20", tables.wide, 10_000, {"row_group_size": tables.WIDE_ROWS // 20}, VERSION)
+
+# Row look-ups: the same rows as several writers and settings lay them out.
+_INDEXED: dict[str, object] = {"write_page_index": True, "data_page_size": 64 << 10, "max_rows_per_page": NO_LIMIT}
+_DICTIONARIES: dict[str, object] = {"row_group_size": 100_000, "dictionary_pagesize_limit": 8 << 20}
+KEYED: dict[str, DataFile] = {
+    "default": DataFile("keyed-default", tables.keyed, 4 * MILLION, {}, VERSION),
+    "1-mib-pages": DataFile("keyed-1-mib", tables.keyed, 4 * MILLION, {"max_rows_per_page": NO_LIMIT}, VERSION),
+    "indexed": DataFile("keyed-indexed", tables.keyed, 4 * MILLION, _INDEXED, VERSION),
+    "numparq": NumparqFile("keyed-numparq", tables.keyed, 4 * MILLION, {}, row_groups=4),
+    "dictionary": DataFile("keyed-dictionary", tables.keyed, 400_000, _DICTIONARIES, VERSION),
+}
+SMALL_GROUPS = DataFile("row-groups-1k", tables.growing_keys, MILLION, {"row_group_size": 1_000}, VERSION)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from asv_benchmarks import tables
 from asv_benchmarks.queries.predicates import Term
 from asv_benchmarks.queries.task import Task
 from asv_benchmarks.workloads import SEED, SMALLEST
@@ -77,6 +78,28 @@ def _table(rng: np.random.Generator, number: int, rows: int) -> pa.Table:
         "note": rng.choice(np.array(["fine", "late"]), rows),
     }
     return pa.table(dict(list(columns.items())[: 4 + number % SCHEMAS]))
+
+
+@dataclass(frozen=True)
+class SmallFiles:
+    """A folder of files of equal columns without partitions, written by pyarrow; fewer files at smaller scales."""
+
+    name: str
+    files: int = 100
+    rows: int = 1_000
+    version: int = 1
+    suffix: ClassVar[str] = ""
+    is_folder: ClassVar[bool] = True
+
+    def write(self, scale: float, path: Path) -> None:
+        """Write the files into `path`."""
+        path.mkdir(parents=True)
+        table = tables.eight_columns(np.random.default_rng(SEED), self.rows * max(SCHEMAS, round(self.files * scale)))
+        for number, start in enumerate(range(0, len(table), self.rows)):
+            pq.write_table(table.slice(start, self.rows), path / f"part-{number:05}.parquet")
+
+
+SMALL_FILES = SmallFiles("small-files")
 
 
 def in_all_files(names: Sequence[str]) -> list[str]:

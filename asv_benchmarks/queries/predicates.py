@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 @dataclass(frozen=True)
 class At:
-    """A literal from the file: the column's value at a share of its rows, plus an offset."""
+    """A literal from the file: the column's value at a share of its rows, plus an offset where there is one."""
 
     share: float
     plus: int = 0
@@ -28,7 +29,8 @@ class At:
             while row >= file.metadata.row_group(group).num_rows:
                 row -= file.metadata.row_group(group).num_rows
                 group += 1
-            return file.read_row_group(group, columns=[column])[column][row].as_py() + self.plus
+            value = file.read_row_group(group, columns=[column])[column][row].as_py()
+        return value + self.plus if self.plus else value
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ def quoted(name: str) -> str:
 def _literal(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_literal(one) for one in value)
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value}'"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
 def for_sql(terms: Sequence[Term]) -> str:

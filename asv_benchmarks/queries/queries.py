@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asv_benchmarks.files import columns_of, ensure
 from asv_benchmarks.object_store import ObjectStore
 from asv_benchmarks.queries import required_bytes
-from asv_benchmarks.queries.files import MIXED, POINTS, SHUFFLED, WIDE
-from asv_benchmarks.queries.folders import FOLDER, ONE_PARTITION, Folder, in_all_files, in_any_file
+from asv_benchmarks.queries.files import KEYED, MIXED, POINTS, SHUFFLED, SMALL_GROUPS, WIDE
+from asv_benchmarks.queries.folders import (
+    FOLDER,
+    ONE_PARTITION,
+    SMALL_FILES,
+    Folder,
+    SmallFiles,
+    in_all_files,
+    in_any_file,
+)
 from asv_benchmarks.queries.goals import Faster, Goal, ReadsOnly, Requests, RoundTrips
 from asv_benchmarks.queries.predicates import At, Term
 from asv_benchmarks.queries.task import Task
@@ -45,7 +53,7 @@ class Query:
     """
 
     name: str
-    file: DataFile | Folder
+    file: DataFile | Folder | SmallFiles
     terms: tuple[Term, ...] = ()
     goals: tuple[Goal, ...] = ()
     pick: Callable[[Sequence[str]], list[str]] | None = None
@@ -64,6 +72,20 @@ class Query:
 _POINT = (Term("key", "==", At(0.4321)),)
 _ONE_PERCENT = (Term("key", ">=", At(0.4321)), Term("key", "<", At(0.4421)))
 
+KEYS = {"int": "id", "string": "name", "timestamp": "at", "decimal": "amount"}
+
+
+def _look_ups() -> Iterator[Query]:
+    """Yield look-ups of a row by a key: sorted, of four types in five files, and unsorted in two of the files."""
+    for layout, file in KEYED.items():
+        for kind, column in KEYS.items():
+            yield Query(f"row-{layout}-{kind}", file, (Term(column, "==", At(0.4321)),), (Faster(4.0, ALL),))
+    for layout in ("default", "indexed"):
+        for kind, column, times in (("int", "draw", 2.5), ("string", "code", 1.8)):
+            terms = (Term(column, "==", At(0.4321)),)
+            yield Query(f"unsorted-{layout}-{kind}", KEYED[layout], terms, (Faster(times, ALL),))
+
+
 QUERIES: dict[str, Query] = {
     query.name: query
     for query in (
@@ -75,8 +97,8 @@ QUERIES: dict[str, Query] = {
             (Term("key", "==", At(0.5, plus=1)),),
             (Faster(1.0, ("duckdb",)), ReadsOnly(required_bytes.for_absent_key)),
         ),
-        Query("scattered-0.003", MIXED, (Term("draw", "<", 3 * DRAWS // 100_000),), (Faster(1.0, ("polars",)),)),
-        Query("scattered-1", MIXED, (Term("draw", "<", DRAWS // 100),), (Faster(1.0, ("polars",)),)),
+        Query("scattered-0.003", MIXED, (Term("draw", "<", 3 * DRAWS // 100_000),), (Faster(1.2, ("polars",)),)),
+        Query("scattered-1", MIXED, (Term("draw", "<", DRAWS // 100),), (Faster(1.2, ("polars",)),)),
         Query(
             "half", MIXED, (Term("draw", "<", DRAWS // 2),), (Faster(1 / 1.1, ("read-all",)),), besides=("read-all",)
         ),
@@ -96,6 +118,9 @@ QUERIES: dict[str, Query] = {
             remote=True,
         ),
         Query("whole-folder", FOLDER, (), (), in_all_files),
+        *_look_ups(),
+        Query("row-groups-1k", SMALL_GROUPS, (), (Faster(5.0, ("polars",)),)),
+        Query("small-files", SMALL_FILES, (), (Faster(1.5, ("polars",)),)),
     )
 }
 """All queries by name, in the order in which they are run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,9 @@ def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
 
 
 def _values(column: pd.Series) -> np.ndarray:
-    """Return values, with None for missing ones."""
+    """Return values, with None for missing ones, and decimals as duckdb has them."""
+    if column.dtype == object and len(column) and isinstance(column.iloc[0], Decimal):
+        return column.to_numpy(np.float64)
     if isinstance(column.dtype, np.dtype) and not column.hasnans:
         return column.to_numpy()
     return column.astype(object).where(column.notna(), None).to_numpy()
