@@ -144,8 +144,12 @@ def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
             )
         match_values(predicate, column, mask)
         return
-    entries = evaluate_predicate(predicate, replace(column, codes=None, validity=None))
     codes = _of(column.codes, count, "codes")
+    offsets = column.offsets
+    if offsets is not None and 0 < count < len(offsets):  # of many strings only those that codes may stand for
+        first = max(int(np.minimum.reduce(codes)), 0)
+        offsets, codes = offsets[first : int(np.maximum.reduce(codes)) + 2], codes - first
+    entries = evaluate_predicate(predicate, replace(column, offsets=offsets, codes=None, validity=None))
     predicate_kernels.match_codes(codes.astype(np.int32, copy=False), entries, len(entries), *mask.kernel_arguments)
 
 

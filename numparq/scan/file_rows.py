@@ -137,12 +137,13 @@ class FileRowReader:
             local=local or ThreadScratch(),
             max_gap=min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES,
             progress=self._progress,
+            file=self.file if self.file.multi_file_source is None else None,
         )
         self._ahead = ScanPrefetcher(self.context, self.file)
 
     def context_for(self, source: Source) -> ReadContext:
         """Return this read's context for the same columns in another source."""
-        return replace(self.context, source=source)
+        return replace(self.context, source=source, file=None)
 
     @property
     def row_groups(self) -> list[int]:

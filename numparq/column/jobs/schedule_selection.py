@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numparq.column.read.chunk_selection import ChunkSelection
+from numparq.column.read.dictionary import DictionaryCache
 from numparq.column.read.output import fixed_output, output_item
 from numparq.column.read.row_selection import (
     RowSelection,
@@ -15,6 +16,7 @@ from numparq.column.read.row_selection import (
     RowSlices,
     selected_page_locations,
 )
+from numparq.kernels.enums import BYTE_ARRAY
 from numparq.kernels.tables import (
     C_ITEM_SIZE,
     C_NUM_VALUES,
@@ -22,7 +24,9 @@ from numparq.kernels.tables import (
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
+    C_TYPE,
     C_VALIDITY,
+    L_ROW,
     PREFIX_CARRYOVER,
 )
 from numparq.plan.row_ranges import RowRanges
@@ -148,15 +152,27 @@ class SelectionScheduler(JobScheduler):
         place: tuple[Any, ...] = (self._context, [rows.row_group], [column], chunk, False)
         if target.nested:
             return self._nested_rows(column, target, chunk, rows, located)
+        has_memory = memory.block_of[column] is not None or memory.values[column] is not None
         common: dict[str, Any] = {"selected": ChunkSelection(rows.row_ranges.bounds, rows.mask), "locations": located}
-        block, values = memory.block_of[column], memory.values[column]
-        if block is not None or values is not None:
+        if located is not None and len(located) and located[0, L_ROW] < 0:
+            common["dictionary_cache"] = cache = self._dictionary_cache(column, chunk[0], rows.row_group)
+            if cache is not None and cache.found is not None:
+                common["locations"] = located[1:]
+        if has_memory:
             chunk[0, C_OUT] = output_item(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
             return FixedSelectionJob(*place, outputs=[fixed_output(memory, column)], **common)
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
         hint = self._tables.estimate_string_bytes(column, RowSlices.single(rows.row_group, 0, len(rows)))
         make = BinarySelectionJob if target.storage == "binary" else DictionarySelectionJob
         return make(*place, utf8=target.utf8, size_hint=hint, **common)
+
+    def _dictionary_cache(self, column: int, chunk: np.ndarray, row_group: int) -> DictionaryCache | None:
+        """Return the cache for the dictionary of a chunk, unless it is one of codes of values of a fixed size."""
+        file, target = self._context.file, self._memory.targets[column]
+        if file is None or (target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY):
+            return None
+        checks = target.utf8, self._context.verify_crc
+        return DictionaryCache(file.entry, row_group, self.leaves[column].index, chunk, checks)
 
     def _nested_rows(
         self, column: int, target: OutputType, chunk: np.ndarray, rows: RowSelection, located: np.ndarray | None

@@ -12,7 +12,7 @@ from numparq.column.buffers import BinaryArray
 from numparq.column.nested.levels import take_leaf_rows
 from numparq.column.read.chunk_selection import ChunkSelection, find_page_of_invalid_row
 from numparq.column.read.decode import check_utf8
-from numparq.column.read.dictionary import EMPTY_DICTIONARY, have_indices
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, DictionaryCache, FixedDictionary, have_indices
 from numparq.column.read.page_walk import count_page_bytes, read_located_pages, split_locations
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.errors import InvalidFileError, LimitError, ParquetError
@@ -47,10 +47,24 @@ class SelectionJob(DecodeJob):
         The rows.
     locations : int64 array, (pages, LOCATED_FIELDS), or None
         The pages that hold some, if an offset index tells; None: the whole chunk is fetched and walked over.
+    dictionary_cache : DictionaryCache or None
+        The chunk's dictionary, or its place, in the cache; None: not there. If found, no page is a dictionary.
     """
 
     selected: ChunkSelection = field(kw_only=True)
     locations: np.ndarray | None = field(kw_only=True)
+    dictionary_cache: DictionaryCache | None = field(default=None, kw_only=True)
+
+    def decode_dictionary(self, pages: Pages, utf8: bool) -> BinaryArray | None:
+        """Decode the dictionary of a chunk of BYTE_ARRAY values, if a page is one, or take the one in the cache."""
+        if self.dictionary_cache is None:
+            return super().decode_dictionary(pages, utf8)
+        if isinstance(self.dictionary_cache.found, BinaryArray):
+            return self.dictionary_cache.found
+        dictionary = super().decode_dictionary(pages, utf8)
+        if dictionary is not None:
+            self.dictionary_cache.keep_binary(dictionary, self.selected.count)
+        return dictionary
 
     @property
     def num_bytes(self) -> int:
@@ -103,6 +117,9 @@ class FixedSelectionJob(SelectionJob, FixedJob):
 
     def __call__(self) -> None:
         """Decode the rows into the output."""
+        found = None if self.dictionary_cache is None else self.dictionary_cache.found
+        if isinstance(found, FixedDictionary):
+            self.entries = found.values
         for pages in self.page_windows():
             try:
                 self.selected.read_fixed(pages, self.outputs[0], self.entries, self.context.local.get())
@@ -114,6 +131,9 @@ class FixedSelectionJob(SelectionJob, FixedJob):
                 return
         if self.selected.state[STATE_TAKEN] != self.selected.count:
             raise self._count_error()
+        if self.dictionary_cache is not None and self.entries is None:
+            buffer = self.context.local.get().buffer("dictionary", 0)
+            self.dictionary_cache.keep_fixed(self.chunks[0], buffer, self.selected.count)
 
 
 @dataclass
@@ -162,7 +182,11 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
 
     def _shared_fields(self) -> dict[str, Any]:
         self.selected.restart()
-        return super()._shared_fields() | {"selected": self.selected, "locations": self.locations}
+        return super()._shared_fields() | {
+            "selected": self.selected,
+            "locations": self.locations,
+            "dictionary_cache": self.dictionary_cache,
+        }
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from numparq.util.worker_pool import WorkerPool
 from .decompress import verify_crcs
 from .page_walk import PageWalk
 from .pages import Pages
+
+if TYPE_CHECKING:
+    from numparq.format.open_file import OpenFile
 
 __all__ = ["ReadContext"]
 
@@ -46,6 +50,8 @@ class ReadContext:
         fetched along: else all of it would be fetched once more.
     progress : ProgressShare or None
         Counts the bytes decoded.
+    file : OpenFile or None
+        The file whose entry of the cache keeps dictionaries; None: nothing is kept.
     """
 
     source: Source
@@ -56,6 +62,7 @@ class ReadContext:
     bit_packed: int = BIT_PACKED
     max_gap: int = MAX_GAP_BYTES
     progress: ProgressShare | None = None
+    file: OpenFile | None = None
 
     def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
         """Return the walk over the pages of column chunks."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.scratch import Scratch, allocate
 from numparq.kernels import kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
-from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.status import BAD_DICTIONARY
 from numparq.kernels.tables import (
+    C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_ITEM_SIZE,
+    C_TYPE,
     P_COMPRESSED,
     P_ENCODING,
     P_IS_COMPRESSED,
@@ -21,11 +26,57 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
     SLACK,
 )
+from numparq.util.byte_budget_cache import CachedFile
 
 from .decompress import PageBatches, decompress_pages
 from .pages import PageFailure, Pages, check_page
 
 EMPTY_DICTIONARY = BinaryArray(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
+
+
+class FixedDictionary(NamedTuple):
+    """Entries of a dictionary in an output type: uint8, with SLACK after them; and their number."""
+
+    values: np.ndarray
+    num_entries: int
+
+
+class DictionaryCache:
+    """Place of one chunk's dictionary in the file's entry of the cache, for reads of a few rows.
+
+    The chunk (a row of the chunk table) has the dictionary that is found: then no page is one.
+
+    Attributes
+    ----------
+    found : FixedDictionary or BinaryArray or None
+        The dictionary, if an earlier read kept it; its strings are valid UTF-8 if that is required.
+    """
+
+    def __init__(
+        self, entry: CachedFile, row_group: int, leaf: int, chunk: np.ndarray, checks: tuple[bool, bool]
+    ) -> None:
+        kind = () if chunk[C_TYPE] == BYTE_ARRAY else (int(chunk[C_CAST]), int(chunk[C_ITEM_SIZE]))
+        # What an earlier read did not check, a read that asks for it must.
+        self._key = "decoded dictionary", row_group, leaf, kind, checks
+        self._entry = entry
+        self.found: FixedDictionary | BinaryArray | None = entry.get(self._key)
+        if self.found is not None:
+            found = self.found
+            chunk[C_DICTIONARY] = 0
+            chunk[C_DICTIONARY_SIZE] = found.num_entries if isinstance(found, FixedDictionary) else len(found)
+
+    def keep_binary(self, dictionary: BinaryArray, num_rows: int) -> None:
+        """Keep a dictionary, unless it has fewer entries than rows are read: then the rows cost more to decode."""
+        if len(dictionary.offsets) > num_rows:
+            self._entry.put_dictionary(self._key, dictionary, dictionary.offsets.nbytes + dictionary.data.nbytes)
+
+    def keep_fixed(self, chunk: np.ndarray, buffer: np.ndarray, num_rows: int) -> None:
+        """Keep a copy of the dictionary that C_DICTIONARY and C_DICTIONARY_SIZE say is in a buffer, likewise."""
+        count, first = int(chunk[C_DICTIONARY_SIZE]), int(chunk[C_DICTIONARY])
+        if count > num_rows:
+            num_bytes = count * int(chunk[C_ITEM_SIZE]) + SLACK
+            values = buffer[first : first + num_bytes].copy()
+            self._entry.put_dictionary(self._key, FixedDictionary(values, count), values.nbytes)
 
 
 def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | None:
