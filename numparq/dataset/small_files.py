@@ -13,7 +13,7 @@ from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
-from numparq.scan.options import ScanOptions, select_row_slices
+from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
 from .discover.files import DatasetListing
@@ -107,8 +107,8 @@ def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: Sca
         condition = condition_of.scan_predicate(
             file, DataFile(name, name, values=(str(place),)), choices.runtime_filters
         )
-        made.append(FileSelection(file, place, select_row_slices(file.footer.row_group_num_rows), condition))
-    return [one for one in made if one.slices and not one.matches_nothing]
+        made.append(FileSelection(file, place, predicate=condition))
+    return [one for one in made if one.file.num_rows and not one.matches_nothing]
 
 
 @contextmanager

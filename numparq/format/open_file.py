@@ -64,6 +64,7 @@ class OpenFile(Reopenable):
 
     calendar: SparkCalendar | None = None
     is_alias = False
+    multi_file_source: MultiFileSource | None = None
 
     def __init__(
         self,
@@ -76,23 +77,40 @@ class OpenFile(Reopenable):
     ) -> None:
         if coalescing is not None:
             _check_coalescing(coalescing)
-        self._opened_path = OpenedPath(path, storage_options, filesystem)
+        self._opened_path: OpenedPath | None = OpenedPath(path, storage_options, filesystem)
+        source, siblings = buffer_tail(open_source(path, storage_options, filesystem)), None
+        if external_files:
+            try:
+                source = siblings = _with_sibling_files(source, path)
+            except BaseException:
+                source.close()
+                raise
+        self._open(source, coalescing)
+        self.multi_file_source = siblings
+
+    @classmethod
+    def from_source(cls, source: Source, coalescing: Coalescing | None, calendar: SparkCalendar | None) -> Self:
+        """Open a file that is one of many, with its tail in memory; it cannot be pickled."""
+        file = object.__new__(cls)
+        file._opened_path, file.calendar = None, calendar
+        file._open(source, coalescing)
+        return file
+
+    def _open(self, source: Source, coalescing: Coalescing | None) -> None:
+        """Read the footer; if that fails, close the source."""
         self._is_closed = False
         self.user_coalescing = coalescing
-        self.source: Source = buffer_tail(open_source(path, storage_options, filesystem))
-        self.multi_file_source: MultiFileSource | None = None
+        self.source: Source = source
         self.bloom_filters: dict[Any, Any] = {}
         try:
-            if external_files:
-                self.source = self.multi_file_source = _with_sibling_files(self.source, path)
             self.footer: Footer
-            self.footer, self.footer_start = read_footer(self.source)
-            self._current_stamp: Callable[[], tuple[int, int] | None] = getattr(self.source, "stamp", _without_stamp)
-            self.stamp = self._current_stamp()
+            self.footer, self.footer_start = read_footer(source)
+            self._current_stamp: Callable[[], tuple[int, int] | None] = getattr(source, "stamp", _without_stamp)
+            self.stamp = getattr(source, "stamp_as_read", None) or self._current_stamp()
         except BaseException as error:
             if isinstance(error, ParquetError):
-                error.where.setdefault("file", self.source.name)
-            self.source.close()
+                error.where.setdefault("file", source.name)
+            source.close()
             raise
 
     @cached_property
@@ -188,8 +206,8 @@ class OpenFile(Reopenable):
         return made
 
     def _reopener(self) -> _FileReopener:
-        path = self._opened_path.path
-        if not isinstance(path, (str, os.PathLike, bytes, bytearray, memoryview)):
+        path = None if self._opened_path is None else self._opened_path.path
+        if self._opened_path is None or not isinstance(path, (str, os.PathLike, bytes, bytearray, memoryview)):
             raise TypeError(
                 f"a file opened from a {type(path).__name__} cannot be pickled or copied; open it by its path, or pass "
                 "its bytes"

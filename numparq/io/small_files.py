@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -31,13 +30,16 @@ class SmallFileSource(BytesSource):
         uint8, the bytes of this file and of others, with SLACK readable bytes after each.
     start : int
         Position of the first byte of the file.
+    stamp_as_read : tuple of (int, int)
+        Size and modification time (ns) when it was read.
     """
 
-    def __init__(self, name: str, buffer: np.ndarray, start: int, status: os.stat_result) -> None:
+    def __init__(self, path: str, name: str, buffer: np.ndarray, start: int, status: os.stat_result) -> None:
         self.num_requests, self.num_bytes = 1, status.st_size  # all of it has been read
         self.name, self.size, self.buffer, self.start = name, status.st_size, buffer, start
         self._data = buffer[start : start + status.st_size + SLACK]
-        self._status = status
+        self._path, self._status = path, status
+        self.stamp_as_read = status.st_size, status.st_mtime_ns
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Return a view of the file's bytes, and of those after it; None if it is not that long."""
@@ -53,8 +55,14 @@ class SmallFileSource(BytesSource):
         out[:] = kept
 
     def stamp(self) -> tuple[int, int]:
-        """Return size and modification time (ns) when it was read; later changes do not matter."""
-        return self.size, self._status.st_mtime_ns
+        """Return size and modification time (ns) of what was opened: as it was read, if it is gone or was replaced."""
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            status = self._status
+        if (status.st_ino, status.st_dev) != (self._status.st_ino, self._status.st_dev):
+            status = self._status
+        return status.st_size, status.st_mtime_ns
 
     def file_identity(self) -> FileIdentity | None:
         """Return the identity; None if another write might not change it, as the file has just been written."""
@@ -64,57 +72,54 @@ class SmallFileSource(BytesSource):
         return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def open_small_files(paths: Sequence[tuple[str, str]], most: int) -> list[SmallFileSource | None]:
-    """Open files of at most `most` bytes, given by path and name, by reading them whole.
+def open_small_files(paths: Sequence[str], names: Sequence[str], most: int) -> list[SmallFileSource | None]:
+    """Open files of at most `most` bytes by reading them whole.
 
     None stands for others, and for those that cannot be read; for all where there is no `preadv`.
     """
     found: list[SmallFileSource | None] = [None] * len(paths)
-    waiting: list[tuple[int, int]] = []
+    waiting: list[tuple[int, os.stat_result]] = []
     filled = 0
     if not hasattr(os, "preadv"):
         return found
-    for place, (path, _) in enumerate(paths):
-        with suppress(OSError):
+    for place, path in enumerate(paths):
+        try:
             status = os.stat(path)
-            size = status.st_size
-            if stat.S_ISREG(status.st_mode) and 0 < size <= most:
-                if filled + size > MAX_BUFFER_BYTES:
-                    _fill_buffer(paths, waiting, found)
-                    waiting, filled = [], 0
-                waiting.append((place, size))
-                filled += size
-    _fill_buffer(paths, waiting, found)
+        except OSError:
+            continue
+        size = status.st_size
+        if 0 < size <= most and stat.S_ISREG(status.st_mode):
+            if filled + size > MAX_BUFFER_BYTES:
+                _fill_buffer(paths, names, waiting, found)
+                waiting, filled = [], 0
+            waiting.append((place, status))
+            filled += size
+    _fill_buffer(paths, names, waiting, found)
     return found
 
 
 def _fill_buffer(
-    paths: Sequence[tuple[str, str]], waiting: Sequence[tuple[int, int]], found: list[SmallFileSource | None]
+    paths: Sequence[str],
+    names: Sequence[str],
+    waiting: Sequence[tuple[int, os.stat_result]],
+    found: list[SmallFileSource | None],
 ) -> None:
-    """Read files of known sizes, given by their place, into one buffer."""
-    buffer = np.empty(sum(size + SLACK for _, size in waiting), np.uint8)
+    """Read files, given by their place and status, into one buffer; not those that are others by now, or written to."""
+    buffer = np.empty(sum([status.st_size + SLACK for _, status in waiting]), np.uint8)
     view, start = memoryview(buffer.data), 0
-    for place, size in waiting:
-        path, name = paths[place]
-        status = None
-        with suppress(OSError):
-            status = _read_whole(path, view[start : start + size])
-        if status is not None:
-            found[place] = SmallFileSource(name, buffer, start, status)
+    for place, status in waiting:
+        path, size = paths[place], status.st_size
+        try:
+            descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
+            try:
+                count = os.preadv(descriptor, [view[start : start + size]], 0)
+                after = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            continue
+        identity = status.st_ino, status.st_dev, size, status.st_mtime_ns
+        if count == size and identity == (after.st_ino, after.st_dev, after.st_size, after.st_mtime_ns):
+            found[place] = SmallFileSource(path, names[place], buffer, start, status)
             start += size + SLACK
     buffer.flags.writeable = False
-
-
-def _read_whole(path: str, out: memoryview) -> os.stat_result | None:
-    """Read a file of the size of `out`; return its status, None if it is another file by now or was written to."""
-    descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != len(out):
-            return None
-        count = os.preadv(descriptor, [out], 0)
-        after = os.fstat(descriptor)
-        same = (after.st_size, after.st_mtime_ns) == (status.st_size, status.st_mtime_ns)
-        return status if same and count == len(out) else None
-    finally:
-        os.close(descriptor)

@@ -20,6 +20,7 @@ CEILINGS = {
     "look-up": 289,
     "row range": 432,
     "200 row groups": 178,
+    "100 small files": 4400,
 }
 
 

@@ -29,7 +29,7 @@ def paths(tmp_path):
 @pytest.mark.parametrize("room", [1 << 20, 10])
 def test_bytes_of_files(paths, monkeypatch, room):
     monkeypatch.setattr(small_files, "MAX_BUFFER_BYTES", room)
-    sources = open_small_files(paths, 9)
+    sources = open_small_files(*zip(*paths, strict=True), 9)
     assert [source.name for source in sources] == [name for _, name in paths]
     for size, source in enumerate(sources, 1):
         assert source.size == size
@@ -53,7 +53,9 @@ def test_what_is_not_read(paths, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
     more = [(str(tmp_path / name), name) for name in ("fifo", "empty", "missing", ".")]
-    assert [source is not None for source in open_small_files([*paths, *more], 4)] == [True] * 4 + [False] * 9
+    assert [source is not None for source in open_small_files(*zip(*paths, *more, strict=True), 4)] == [True] * 4 + [
+        False
+    ] * 9
 
 
 @pytest.mark.parametrize("change", [b"", b"longer than it was", b"x" * 5])
@@ -70,21 +72,27 @@ def test_file_written_to_while_it_is_read(paths, monkeypatch, change):
         return count
 
     monkeypatch.setattr(os, "preadv", changing)
-    assert [source is None for source in open_small_files(paths, 9)] == [size == 5 for size in range(1, 10)]
+    assert [source is None for source in open_small_files(*zip(*paths, strict=True), 9)] == [
+        size == 5 for size in range(1, 10)
+    ]
 
 
-def test_chunk_beyond_its_file_is_not_read_from_the_next(tmp_path):
+@pytest.mark.parametrize("place", ["chunk of the next file", "own footer"])
+def test_chunk_beyond_its_file_is_not_read_from_the_next(tmp_path, place):
     """The bytes of the next file lie behind those of a file: no offset may reach them."""
     data = numparq.to_parquet(pd.DataFrame({"a": range(100)}))
+    length = len(edit_footer(data, lambda footer: None)) + 1  # a larger offset takes a byte more
+    shift = length + SLACK if place == "chunk of the next file" else length - 20
 
     def move(footer):
         meta = footer.row_groups[0].columns[0].meta_data
         for name in ("data_page_offset", "dictionary_page_offset"):
             if getattr(meta, name):
-                setattr(meta, name, getattr(meta, name) + len(data) + SLACK)
+                setattr(meta, name, getattr(meta, name) + shift)
 
     for number in range(3):
         (tmp_path / f"{number}.parquet").write_bytes(edit_footer(data, move) if number == 1 else data)
-    with pytest.raises(numparq.InvalidFileError) as caught:
+    assert (tmp_path / "1.parquet").stat().st_size == length
+    with pytest.raises(numparq.InvalidFileError, match="lies outside of the file's data") as caught:
         numparq.read_parquet(tmp_path)
     assert caught.value.where["file"].endswith("1.parquet")

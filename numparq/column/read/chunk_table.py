@@ -99,6 +99,7 @@ def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np
 class ChunkTables:
     """Chunk tables of the columns of one read, by row group; `files` opens sibling files (None rejects them).
 
+    Of joined files, `end` is int64 (row groups, 2): where the file of each begins, and where its data end in it.
     ParquetError if a chunk lies outside the file's data (exclusive `end`), contradicts the schema or is unsupported.
     """
 
@@ -107,7 +108,7 @@ class ChunkTables:
         footer: Footer,
         leaves: Sequence[Leaf],
         row_groups: Sequence[int],
-        end: int,
+        end: int | np.ndarray,
         files: MultiFileSource | None = None,
     ) -> None:
         self._leaves = leaves
@@ -122,7 +123,9 @@ class ChunkTables:
         # data_page_offset (parquet-mr 1.8; dict-page-offset-zero of parquet-testing).
         data, dictionary = self._metadata["data_page_offset"], self._metadata["dictionary_page_offset"]
         self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
-        self._ends = np.full(self._starts.shape, end, np.int64)
+        self._ends = np.empty(self._starts.shape, np.int64)
+        begin, end = (0, end) if isinstance(end, int) else end[self._row_groups].T[..., None]
+        self._ends[:] = end
         self._files = (
             self._find_external_chunks(footer, end, files)
             if np.logical_or.reduce(self._metadata["has_file_path"], axis=None)
@@ -133,6 +136,7 @@ class ChunkTables:
         if self._files is not None:
             self._starts = self._starts + self._files.starts
             self._ends = self._files.ends
+        self._starts, self._ends = self._starts + begin, self._ends + begin
 
     @cached_property
     def names(self) -> list[str]:
@@ -143,7 +147,9 @@ class ChunkTables:
         """Read the footer's column chunk metadata as arrays of shape (row groups, columns)."""
         return footer.chunks.read_table(self._row_groups, [leaf.index for leaf in self._leaves])
 
-    def _find_external_chunks(self, footer: Footer, end: int, files: MultiFileSource | None) -> ExternalChunks:
+    def _find_external_chunks(
+        self, footer: Footer, end: int | np.ndarray, files: MultiFileSource | None
+    ) -> ExternalChunks:
         """Locate the chunks in sibling files, and set where each may end."""
         from .external_chunks import ExternalChunks
 

@@ -32,12 +32,13 @@ class ExternalChunks:
         row_groups: list[int],
         leaves: Sequence[Leaf],
         has_path: np.ndarray,
-        end: int,
+        end: int | np.ndarray,
         files: MultiFileSource | None,
         refuse: Callable[[int, int, ParquetError], None],
     ) -> None:
         self.starts = np.zeros(has_path.shape, np.int64)
-        self.ends = np.full(has_path.shape, end, np.int64)
+        self.ends = np.empty(has_path.shape, np.int64)
+        self.ends[:] = end
         self._paths: dict[tuple[object, object], str] = {}
         places = np.argwhere(has_path)
         groups, columns = (array.tolist() for array in places.T)

@@ -75,9 +75,7 @@ def open_files_unless_empty(
         for file, source in zip(files, sources, strict=True):
             waiting.append(source)
             if source.size or file.path in listing.named_paths:
-                made = OpenFile(source, coalescing=coalescing)
-                made.calendar = calendar
-                opened.append(made)
+                opened.append(OpenFile.from_source(source, coalescing, calendar))
             else:
                 source.close()
                 opened.append(None)
@@ -108,7 +106,7 @@ def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
 def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
     """Open local files: small ones are read whole, the tails of others on demand."""
     share = min(max(MAX_LOCAL_TAIL_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
-    small = open_small_files([(file.path, file.name) for file in files], share)
+    small = open_small_files([file.path for file in files], [file.name for file in files], share)
     for file, source in zip(files, small, strict=True):
         if source is not None:
             yield source

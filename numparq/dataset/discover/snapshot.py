@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter, ListingOptions
 from numparq.dataset.listing.files import DataFile, DataFileList
 from numparq.dataset.listing.local import file_version
@@ -88,12 +90,13 @@ class DatasetSnapshot:
         """
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
-            self._opened.update(zip(closed, self._open([self.files[at] for at in closed]), strict=True))
+            files = self.files.take(np.array(closed))
+            self._opened.update(zip(closed, self._open(list(files)), strict=True))
         found = [self._opened[at] for at in ordinals]
-        files = [file for file in found if file is not None]
-        if len(files) == len(found):
-            return files
-        stand_in = OpenFile(without_rows(files[0] if files else self._first_with_bytes()))
+        opened = [file for file in found if file is not None]
+        if len(opened) == len(found):
+            return opened
+        stand_in = OpenFile(without_rows(opened[0] if opened else self._first_with_bytes()))
         stand_in.calendar = self.calendar
         return [file or stand_in for file in found]
 
@@ -162,7 +165,7 @@ class DatasetSnapshot:
         """Close all files."""
         for file in self._opened.values():
             if file is not None:
-                file.close()
+                file.source.close()
         if self._metadata is not None:
             self._metadata.close()
         self._opened, self._metadata = {}, None

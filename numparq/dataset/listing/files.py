@@ -184,5 +184,7 @@ class DataFileList(Sequence[DataFile]):
         )
 
     def _build_file(self, path: str, partition: int) -> DataFile:
-        entry = self._about.get(path) or FileEntry(path)
-        return data_file_from_entry(entry, self._name_of(path), self.partition_index.partitions[partition])
+        entry, values = self._about.get(path), self.partition_index.partitions[partition]
+        if entry is None:
+            return DataFile(path, self._name_of(path), values=values)
+        return data_file_from_entry(entry, self._name_of(path), values)

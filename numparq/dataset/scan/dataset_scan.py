@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,10 +27,10 @@ from numparq.util.arguments import thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
-from .file_batch import FileBatchReader, batch_small_files
 from .file_columns import FileColumns, can_be_missing
 from .file_reader import DatasetFileReader
 from .file_selection import FileSelection
+from .joined_files import divide_into_runs
 from .projected_columns import DatasetColumns
 from .shared_memory import SharedMemory, concat_columns, merge_category_orders
 
@@ -87,11 +88,11 @@ class DatasetScan:
         }
         columns = {key: FileColumns(table, mapping, self._apart) for key, mapping in distinct.items()}
         self._columns = {wanted.ordinal: columns[id(mapping)] for wanted, mapping in zip(files, mappings, strict=True)}
+        self._runs: dict[FileSelection, DatasetFileReader] = {}
         if choices.explode is not None and len(table.selected) - 1 in self._apart:
             column = table.selected[-1].name
             raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
         self._files = files
-        self._ready: dict[FileSelection, DatasetFileReader] = {}
 
     @cached_property
     def may_be_null(self) -> list[bool]:
@@ -119,8 +120,9 @@ class DatasetScan:
     def _rows_by_columns(self) -> dict[FileColumns, list[FileRowReader]]:
         """Return the rows of all files, those with the same columns together."""
         found: dict[FileColumns, list[FileRowReader]] = {}
-        for wanted in self._files:
-            found.setdefault(self._columns[wanted.ordinal], []).append(self._prepared(wanted).rows)
+        for reader in self._readers(self._files):
+            found.setdefault(reader.columns, []).append(reader.rows)
+            self._runs[reader.selections[0]] = reader
         return found
 
     @cached_property
@@ -135,32 +137,25 @@ class DatasetScan:
 
     def file_reader(self, wanted: FileSelection) -> DatasetFileReader:
         """Return the reader of a file in a stream, to look at: what its rows take, say."""
-        reader = self._prepared(wanted)
+        reader = self._made([wanted])
         reader.set_output_types(self.output_types)
         return reader
 
     def file_rows(self, wanted: FileSelection) -> FileRowReader:
         """Return the rows of a file, to plan them; output types, by the footers of all files, are not set."""
-        return self._prepared(wanted).rows
+        return self._made([wanted]).rows
 
-    def _prepared(self, wanted: FileSelection) -> DatasetFileReader:
-        """Return the reader of a file, made once."""
-        if wanted not in self._ready:
-            self._ready[wanted] = self._made(wanted)
-        return self._ready[wanted]
+    def _readers(self, files: Sequence[FileSelection]) -> list[DatasetFileReader]:
+        """Return readers of files, small ones joined, to be used once."""
+        made = []
+        for run in divide_into_runs(files, self._columns, self._skip is None):
+            known = self._runs.pop(run[0], None)
+            made.append(known if known is not None and known.selections == run else self._made(run))
+        return made
 
-    def _part(self, wanted: FileSelection) -> DatasetFileReader:
-        """Return the reader of a file, to be used once."""
-        return self._ready.pop(wanted, None) or self._made(wanted)
-
-    def _made(self, wanted: FileSelection) -> DatasetFileReader:
-        policy = None if self._skip is None else self._skip.file_policy(wanted.file)
-        try:
-            columns = self._columns[wanted.ordinal]
-            return DatasetFileReader(wanted, columns, self.table, self._choices, policy)
-        except ParquetError as error:
-            error.where.setdefault("file", wanted.file.source.name)
-            raise
+    def _made(self, run: Sequence[FileSelection]) -> DatasetFileReader:
+        policy = None if self._skip is None else self._skip.file_policy(run[0].file)
+        return DatasetFileReader(run, self._columns[run[0].ordinal], self.table, self._choices, policy)
 
     def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
         """Read the rows of some files into one frame, with the dtypes that one file of all these rows would have.
@@ -182,14 +177,14 @@ class DatasetScan:
 
     def count(self, files: Sequence[FileSelection]) -> int:
         """Count the rows that `read` would give, without decoding more than what their conditions ask."""
-        parts = [self._part(wanted) for wanted in files]
+        parts = self._readers(files)
         with self._begun(parts, self.output_types) as each:
             each(parts, lambda part: part.select(None))
             return sum(part.rows.num_rows for part in parts)
 
     def plans(self, files: Sequence[FileSelection]) -> list[tuple[str, ReadPlan]]:
         """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
-        return [(wanted.file.source.name, self._part(wanted).rows.plan()) for wanted in files]
+        return [(wanted.file.source.name, self._made([wanted]).rows.plan()) for wanted in files]
 
     def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
         """Make the frame of rows that are decoded."""
@@ -229,14 +224,13 @@ class DatasetScan:
     ) -> DecodedRows:
         """Decode rows as output types; `null_counts` are those of rows that a filter may have dropped, if any."""
         table, dtypes = self.table, self._cast_dtypes() if self._apart else {}
-        parts = [self._part(wanted) for wanted in files]
+        parts = self._readers(files)
         try:
             with self._begun(parts, types) as each:
                 parts = self._found(parts, each, limit)
                 self._check_memory(parts)
-                counts = [part.rows.num_rows for part in parts]
-                memory = SharedMemory(allocate_blocks(types, sum(counts), table.index_leaves))
-                starts = dict(zip(parts, np.cumsum([0, *counts]).tolist(), strict=False))
+                starts = list(accumulate([part.rows.num_rows for part in parts], initial=0))
+                memory = SharedMemory(allocate_blocks(types, starts[-1], table.index_leaves))
                 shared = _decode_shared(parts, memory, starts, each)
                 if self._apart:
                     each(parts, lambda part: part.decode_cast_columns())
@@ -244,22 +238,24 @@ class DatasetScan:
             raise
         except MemoryError as error:
             raise LimitError(
-                f"not enough memory to read {len(parts):,} files into one frame; use numparq.Dataset.iter_batches"
+                f"not enough memory to read {len(files):,} files into one frame; use numparq.Dataset.iter_batches"
             ) from error
-        layout, in_order = memory.layout, [shared[part] for part in parts]
-        buffers = concat_columns(layout, in_order)
-        merge_category_orders(layout, in_order)
+        layout = memory.layout
+        buffers = concat_columns(layout, shared)
+        merge_category_orders(layout, shared, [[0, *accumulate(part.counts[:-1])] for part in parts])
         if null_counts:
             table.restore_null_counts(buffers, null_counts)
         if self._skip is None:
             arrays = [part.arrays_to_cast() for part in parts]
         else:
-            files_of = [(part.rows, starts[part], part.columns.leaf_positions()) for part in parts]
+            files_of = [
+                (part.rows, start, part.columns.leaf_positions()) for part, start in zip(parts, starts, strict=False)
+            ]
             layout, buffers, kept = self._skip.drop_lost(table, layout, buffers, files_of, limit)
-            counts = [part.rows.num_rows for part in parts]
             arrays = [part.arrays_to_cast(rows) for part, rows in zip(parts, kept, strict=True)]
         made = self._made_alone(parts, arrays, dtypes)
-        made |= table.partition_arrays([part.ordinal for part in parts], counts)
+        counts = [count for part in parts for count in part.counts]
+        made |= table.partition_arrays([one.ordinal for part in parts for one in part.selections], counts)
         return DecodedRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
 
     def _check_memory(self, parts: Sequence[DatasetFileReader]) -> None:
@@ -328,7 +324,7 @@ class DatasetScan:
                     self.table.selected[at],
                     dtypes[at],
                     num_rows=part.rows.num_rows,
-                    file=part.name,
+                    file=part.file.source.name,
                 )
                 for part, arrays in zip(parts, alone, strict=True)
             ]
@@ -349,10 +345,10 @@ class DatasetScan:
         made: list[tuple[str, Any]] = []
         for name in self.table.virtual:
             if name == "file":
-                files = default_string_array([part.name for part in parts])
-                made.append((name, files.take(np.repeat(np.arange(len(parts)), counts))))
+                files = default_string_array([one.file.source.name for part in parts for one in part.selections])
+                made.append((name, files.take(np.arange(len(counts)).repeat(counts))))
             else:
-                arrays = [part.rows.virtual_column(name) for part in parts]
+                arrays = [part.virtual_column(name) for part in parts]
                 made.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
         return made
 
@@ -360,30 +356,23 @@ class DatasetScan:
 def _decode_shared(
     parts: Sequence[DatasetFileReader],
     memory: SharedMemory,
-    starts: Mapping[DatasetFileReader, int],
+    starts: Sequence[int],
     each: Callable[[Iterable[Any], Any], None],
-) -> dict[DatasetFileReader, dict[int, DecodedColumn]]:
+) -> list[dict[int, DecodedColumn]]:
     """Decode all files into the table's memory, and leaves whose type a later file has changed once more."""
-    found: dict[DatasetFileReader, dict[int, DecodedColumn]] = {part: {} for part in parts}
+    found: list[dict[int, DecodedColumn]] = [{} for _ in parts]
 
-    def decode(reader: DatasetFileReader | FileBatchReader) -> None:
-        if isinstance(reader, DatasetFileReader):
-            found[reader].update(reader.decode(memory, starts[reader]))
-            return
-        for part, buffers in zip(
-            reader.parts, reader.decode(memory, [starts[part] for part in reader.parts]), strict=True
-        ):
-            found[part].update(buffers)
+    def decode(place: int) -> None:
+        found[place].update(parts[place].decode(memory, starts[place]))
 
-    readers = batch_small_files(parts)
-    while outdated := [reader for reader in readers if reader.is_outdated(memory)]:
+    while outdated := [place for place, part in enumerate(parts) if part.is_outdated(memory)]:
         each(outdated, decode)
     return found
 
 
 def _close_all(parts: Sequence[DatasetFileReader]) -> None:
     for part in parts:
-        part.close()
+        part.rows.close()
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:

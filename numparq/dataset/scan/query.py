@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,7 +173,7 @@ class DatasetQuery:
             at, file = ordinals[place], files[place]
             if has_condition and at not in predicates:
                 predicates[at] = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
-            if slices:
+            if slices is not None or np.add.reduce(file.footer.row_group_num_rows):
                 found.append(FileSelection(file, at, slices, predicates.get(at)))
         if not found and files and files[0].is_written_by_numparq and files[0].num_row_groups:
             found = [FileSelection(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
@@ -181,20 +182,24 @@ class DatasetQuery:
 
 def _row_slices_of_files(
     files: Sequence[OpenFile], options: ScanOptions, limit: int | None
-) -> Iterator[tuple[int, RowSlices]]:
-    """Yield the position of a file and its row slices, in the order of the rows; output positions start at 0 in each.
+) -> Iterable[tuple[int, RowSlices | None]]:
+    """Return the position of a file and its row slices (None: all rows), in the order of the rows.
 
-    `row_groups` and `row_range` count over all files, so that a file may come more than once, or not at all.
+    Output positions start at 0 in each. `row_groups` and `row_range` count over all files, so that a file may come more
+    than once, or not at all.
     """
     if options.row_groups is None and options.row_range is None and limit is None:
-        yield from enumerate([all_row_slices(file.footer) for file in files])
-        return
+        return zip(range(len(files)), repeat(None))
     counts = [file.footer.row_group_num_rows for file in files]
     firsts = np.cumsum([0, *map(len, counts)])
     rows = select_row_slices(np.concatenate([_NO_ROWS, *counts]), options.row_groups, options.row_range, limit)
     owners = firsts.searchsorted(rows.table[:, SLICE_GROUP], "right") - 1
     cuts = np.flatnonzero(np.diff(owners)) + 1
+    found: list[tuple[int, RowSlices | None]] = []
     for part, first in zip(np.split(rows.table, cuts), [0, *cuts.tolist()], strict=True):
         if len(part):
-            part = part - [firsts[owners[first]], 0, 0, part[0, SLICE_OUT]]
-            yield int(owners[first]), RowSlices(part)
+            place = int(owners[first])
+            part = part - [firsts[place], 0, 0, part[0, SLICE_OUT]]
+            is_whole = np.array_equal(part, all_row_slices(files[place].footer).table)
+            found.append((place, None if is_whole else RowSlices(part)))
+    return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -77,10 +80,23 @@ def concat_columns(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]
     return made
 
 
-def merge_category_orders(layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]]) -> None:
-    """Keep the order of a Categorical only if the files agree on it."""
+def merge_category_orders(
+    layout: BlockLayout, parts: Sequence[dict[int, DecodedColumn]], starts: Sequence[Sequence[int]]
+) -> None:
+    """Keep the order of a Categorical only if the files agree on it; `starts` are the first rows of a part's files."""
     for place, target in enumerate(layout.targets):
         if target.storage == "dictionary":
-            pieces = [part[place].arrays[0] for part in parts if place in part and part[place].arrays]
-            firsts = [piece.dictionary for piece in pieces if isinstance(piece, DictionaryArray)]
+            firsts = [
+                piece.dictionary
+                for part, rows in zip(parts, starts, strict=True)
+                if place in part
+                for piece in _pieces_at(part[place].arrays, rows)
+            ]
             layout.targets[place] = keep_order_if_common(target, firsts)
+
+
+def _pieces_at(pieces: Sequence[Any], rows: Sequence[int]) -> list[DictionaryArray]:
+    """Return the pieces with some rows, each once: a file's first dictionary has the order of its categories."""
+    edges = [0, *accumulate(map(len, pieces))]
+    found = dict.fromkeys(min(bisect_left(edges, row + 1) - 1, len(pieces) - 1) if row else 0 for row in rows)
+    return [pieces[at] for at in found if pieces and isinstance(pieces[at], DictionaryArray)]

@@ -75,7 +75,7 @@ class DatasetUnitReader:
             leaves, targets = add_filter_columns(part.rows.leaves, part.output_types, wanted.predicate)
             groups = [rows.row_group for rows in wanted.slices]
             made = len(self._read.table.leaves) - len(part.rows.leaves)
-            extra = max(made, 0) * _MADE_BYTES + virtual_row_bytes(self._read.table.virtual, part.name)
+            extra = max(made, 0) * _MADE_BYTES + virtual_row_bytes(self._read.table.virtual, wanted.file.source.name)
             costs = MemoryEstimate(wanted.file, leaves, targets, groups, as_objects, extra)
             self._known.append((leaves, targets, costs))
         everything = sum(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from numparq.column.projection import NestedProjection
 from numparq.format.open_file import OpenFile
@@ -21,9 +20,9 @@ from .schema_groups import (
     MAX_SHARED_GROUPS,
     SchemaGroup,
     SchemaKey,
-    file_schema_key,
     group_by_schema,
     have_same_columns,
+    schema_key,
 )
 from .user_schema import adopt_arrow_types, conform_columns, parse_user_schema
 
@@ -60,7 +59,6 @@ class DatasetSchema:
         calendar = self.schema_file.schema.calendar
         self._like = frozenset(key for key in same_columns_as if key.calendar == calendar)
         self._labels = labels
-        self._keys: WeakKeyDictionary[OpenFile, SchemaKey] = WeakKeyDictionary()
         self._matchers: dict[SchemaKey, ColumnMapper] = {}
         self._matched: dict[Hashable, tuple[Sequence[Any], list[MappedColumn]]] = {}
 
@@ -71,7 +69,7 @@ class DatasetSchema:
         Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
         """
         labels = field_key_function(resolve)
-        keys = [file_schema_key(file) for file in files]
+        keys = [schema_key(file) for file in files]
         kinds = group_by_schema(files, keys)
         if schema is not None:
             made = _apply_user_schema(schema, kinds, len(files), labels)
@@ -84,7 +82,6 @@ class DatasetSchema:
         else:
             fields, prototype = _merge_groups(kinds, len(files), labels)
             made = cls(prototype, (), labels, fields, kinds)
-        made._keys.update(zip(files, keys, strict=True))
         return made
 
     @property
@@ -107,9 +104,7 @@ class DatasetSchema:
 
         The file has the schema of one of the merged files. Files of one schema share the result.
         """
-        key = self._keys.get(file)
-        if key is None:
-            key = self._keys[file] = file_schema_key(file)
+        key = schema_key(file)
         is_like = key in self._like
         asked = None if is_like else key, tuple(map(id, columns))
         known = self._matched.get(asked)

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from numparq.errors import error_context
+from numparq.errors import ParquetError
 from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 
@@ -53,17 +53,29 @@ class SchemaKey(NamedTuple):
 
 def schema_key(file: OpenFile) -> SchemaKey:
     """Return the footer bytes that determine a file's columns."""
-    parts = file.footer.cache.get_or_make("schema key", lambda: _footer_key(file))
-    return SchemaKey(*parts, file.is_written_by_numparq, file.schema.calendar)
+    try:
+        if file.is_alias:
+            return _schema_key(file)
+        if file.calendar is not None:
+            return file.footer.cache.get_or_make(("schema key", file.calendar), lambda: _schema_key(file))
+        known: SchemaKey | None = file.footer.schema_key
+        if known is None:
+            known = file.footer.schema_key = _schema_key(file)
+        return known
+    except ParquetError as error:
+        error.where.setdefault("file", file.source.name)
+        raise
 
 
-def _footer_key(file: OpenFile) -> tuple[Hashable, bytes | None, bytes | None, str | None]:
+def _schema_key(file: OpenFile) -> SchemaKey:
     part = file.footer.schema_elements
     schema: Hashable = part if part.is_cached else (part.schema_records.tobytes(), _names(file))
     keys = file.footer.key_value_metadata
     arrow = keys.get("ARROW:schema")
     known = None if arrow is None else _arrow_key(arrow)
-    return schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo"))
+    geometries = geo_schema_key(keys.get("geo"))
+    pandas = _without_range(keys.get("pandas"))
+    return SchemaKey(schema, known, pandas, geometries, file.is_written_by_numparq, file.schema.calendar)
 
 
 def _names(file: OpenFile) -> bytes:
@@ -106,11 +118,6 @@ class SchemaGroup:
         if not part.is_cached or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
             return None
         return part, *notes, self.key.calendar, self.file.is_written_by_numparq
-
-
-def file_schema_key(file: OpenFile) -> SchemaKey:
-    with error_context(file=file.source.name):
-        return schema_key(file)
 
 
 def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> list[SchemaGroup]:

@@ -69,11 +69,15 @@ class ColumnChunks:
 
     def read_table(self, row_groups: Any, columns: Any) -> dict[str, np.ndarray]:
         """Return all fields and flags of some chunks as int64 arrays of shape (row groups, columns)."""
-        words = self.read(np.asarray(row_groups, np.intp)[:, None], columns)
-        return {
-            name: words[..., word] if mask == _ALL_BITS else words[..., word] & mask
-            for name, (word, mask) in self._places.items()
-        }
+        return self.fields_of(self.read(np.asarray(row_groups, np.intp)[:, None], columns))
+
+    @staticmethod
+    def fields_of(words: np.ndarray) -> dict[str, np.ndarray]:
+        """Return all fields and flags of the records that `read` returns."""
+        found = {}
+        for name, (word, mask) in _field_words()[1].items():
+            found[name] = words[..., word] if mask == _ALL_BITS else words[..., word] & mask
+        return found
 
     def read(self, row_groups: Any, columns: Any) -> np.ndarray:
         """Return the records of chunks, int64 of shape (..., words), for ordinals that broadcast.

@@ -165,6 +165,8 @@ class Footer:
         Values derived from the footer alone, for later reads.
     plain_schema : Schema or None
         Schema that `footer_schema` makes of the footer alone, kept for later reads.
+    schema_key : SchemaKey or None
+        Key of the columns that `numparq.dataset` makes of the footer alone, kept for later reads.
     """
 
     def __init__(self, data: np.ndarray, length: int) -> None:
@@ -179,6 +181,7 @@ class Footer:
         self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
         self.cache = BoundedCache(_MAX_CACHED)
         self.plain_schema: Any = None
+        self.schema_key: Any = None
 
     def _list(self, path: str) -> np.ndarray:
         """Return the records of a list of structs: a view of shape (elements, words)."""

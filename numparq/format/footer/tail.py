@@ -39,7 +39,7 @@ def read_footer(source: Source) -> tuple[Footer, int]:
             f"the file has {source.size} bytes, but the smallest Parquet file has {_MIN_FILE_BYTES}: "
             "it is truncated, or not a Parquet file"
         )
-    tail = tail_bytes(source)
+    tail = source.tail if isinstance(source, TailSource) else tail_bytes(source)
     length = _footer_length(source, tail)
     start = source.size - 8 - length
     is_there = length <= len(tail) - 8

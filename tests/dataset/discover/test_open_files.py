@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq import Coalescing, to_parquet
+import numparq
+from numparq import Coalescing, col, to_parquet
 from numparq.dataset.discover import open_files as discover_open_files
 from numparq.dataset.discover.files import list_files
 from numparq.dataset.discover.open_files import open_files, tail_lengths
@@ -258,7 +259,7 @@ def folder(tmp_path):
 
 def test_number_of_open_local_files_is_bounded(folder, monkeypatch):
     pool = FilePool(max_open=4)
-    monkeypatch.setattr(discover_open_files, "open_small_files", lambda paths, most: [None] * len(paths))
+    monkeypatch.setattr(discover_open_files, "open_small_files", lambda paths, names, most: [None] * len(paths))
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
@@ -378,3 +379,29 @@ def test_tails_of_very_many_files_are_shorter(folder, monkeypatch):
 def test_open_file_limit_is_shared():
     assert file_pool.MAX_OPEN_FILES < 256
     assert file_pool._POOL._most == file_pool.MAX_OPEN_FILES
+
+
+def test_small_files_that_change_after_opening(tmp_path):
+    """Like an open file: one that is written to is an error, one that was replaced or removed is read as it was."""
+    for number in range(3):
+        numparq.to_parquet(pd.DataFrame({"a": [number]}), tmp_path / f"{number}.parquet")
+    path, data = tmp_path / "1.parquet", numparq.to_parquet(pd.DataFrame({"a": [7]}))
+    with numparq.Dataset(tmp_path) as dataset:
+        assert dataset.read()["a"].tolist() == [0, 1, 2]
+        numparq.to_parquet(pd.DataFrame({"a": [7]}), path)  # replaces it
+        assert dataset.read()["a"].tolist() == [0, 1, 2]
+        batches = dataset.iter_batches()
+        path.unlink()
+        assert next(batches)["a"].tolist() == [0, 1, 2]
+        assert dataset.read(filters=col("a") > 0)["a"].tolist() == [1, 2]
+        dataset.refresh()
+        assert dataset.read()["a"].tolist() == [0, 2]
+        with open(tmp_path / "0.parquet", "r+b") as file:
+            file.write(data)
+        os.utime(tmp_path / "0.parquet", (1, 1))
+        for options in ({}, {"filters": col("a") < 9}):
+            with pytest.raises(numparq.InvalidFileError, match="has changed since it was opened") as caught:
+                dataset.read(**options)
+            assert caught.value.where["file"].endswith("0.parquet")
+        with pytest.raises(numparq.InvalidFileError, match="has changed since it was opened"):
+            next(dataset.iter_batches())

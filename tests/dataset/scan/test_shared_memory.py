@@ -15,7 +15,7 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.dataset.scan import file_batch
+from numparq.dataset.scan import joined_files
 from support.files.edited_footers import write_with_footer
 
 BIG = (1 << 53) + 1
@@ -45,7 +45,7 @@ PARTS = {"plain": [1, 2], "null": [3, None], "big": [BIG, 4]}
 @pytest.mark.parametrize("order", list(itertools.permutations(PARTS)), ids=" ".join)
 def test_integers_widened_by_any_file(tmp_path, monkeypatch, order, statistics, batched):
     if not batched:
-        monkeypatch.setattr(file_batch, "MAX_BATCH_BYTES", 0)
+        monkeypatch.setattr(joined_files, "MAX_JOINED_BYTES", 0)
     small = {name: [value and value % 100 for value in values] for name, values in PARTS.items()}
     tables = [
         pa.table(
@@ -85,7 +85,7 @@ def test_types_change_while_files_are_read_side_by_side():
 @pytest.mark.parametrize("batched", [True, False])
 def test_nulls_denied_by_statistics(tmp_path, monkeypatch, batched):
     if not batched:
-        monkeypatch.setattr(file_batch, "MAX_BATCH_BYTES", 0)
+        monkeypatch.setattr(joined_files, "MAX_JOINED_BYTES", 0)
 
     def edit(footer: Any) -> None:
         for chunk in footer.row_groups[0].columns:

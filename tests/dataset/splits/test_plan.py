@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -252,8 +254,8 @@ def test_unsampled_file_with_other_struct_fields_raises_at_any_depth(tmp_path, w
 
 def test_planning_opens_each_file_once(folder, monkeypatch):
     opened = []
-    read_whole = small_files._read_whole
-    monkeypatch.setattr(small_files, "_read_whole", lambda *file: opened.append(1) or read_whole(*file))
+    preadv = os.preadv
+    monkeypatch.setattr(small_files.os, "preadv", lambda *file: opened.append(1) or preadv(*file))
     monkeypatch.setattr(PooledFileSource, "_open", lambda source: opened.append(1))
     assert sum(split.num_rows for split in split_table(folder).splits) == 4000
     assert len(opened) == 4

@@ -55,6 +55,24 @@ def count_calls(read) -> int:
         gc.enable()
 
 
+def mixed_frame(seed: int) -> pd.DataFrame:
+    """Return 100 rows of 8 columns: numbers, strings, instants and booleans."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 1 << 20, 100)
+    return pd.DataFrame(
+        {
+            "int64": numbers,
+            "int32": numbers.astype("int32"),
+            "float64": numbers / 3,
+            "float32": numbers.astype("float32"),
+            "unique": pd.Series([f"name {number}" for number in numbers], dtype="str"),
+            "repeated": pd.Series([f"name {number % 7}" for number in numbers], dtype="str"),
+            "instant": pd.Timestamp("2024-01-01") + pd.to_timedelta(numbers, unit="s"),
+            "flag": numbers % 2 == 0,
+        }
+    )
+
+
 def main(folder: Path) -> None:
     local_source.SETTLED_NS = 0  # as if the files were older: of a new one nothing is kept
     frame = pd.DataFrame({"key": np.arange(ROWS), "value": np.arange(ROWS) / 7, "text": "some text"})
@@ -64,6 +82,11 @@ def main(folder: Path) -> None:
     counts = {
         name: count_calls(partial(numparq.read_parquet, path, threads=1, **each)) for name, each in OPTIONS.items()
     }
+    many = folder / "many"
+    many.mkdir()
+    for number in range(100):
+        numparq.to_parquet(mixed_frame(number), many / f"{number:02}.parquet")
+    counts["100 small files"] = count_calls(partial(numparq.read_parquet, many, threads=1))
     counts["200 row groups"] = count_calls(partial(numparq.read_parquet, small_groups, threads=1))
     print(json.dumps(counts))
 

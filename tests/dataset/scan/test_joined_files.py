@@ -11,8 +11,11 @@ import pytest
 import numparq
 from numparq.column.jobs import schedule
 from numparq.column.jobs.slice import BinaryJob
-from numparq.dataset.scan import file_batch
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.dataset.scan import joined_files
 from numparq.errors import CorruptPageError
+from support.files.edited_footers import write_with_footer
+from support.files.page_damage import edit_footer
 
 
 def make_frame(seed: int, rows: int = 50) -> pd.DataFrame:
@@ -28,16 +31,14 @@ def test_batches_of_row_groups_and_blocks(tmp_path, monkeypatch, files, groups):
     for seed, frame in enumerate(frames):
         frame.to_parquet(tmp_path / f"{seed}.parquet", row_group_size=15)
     largest = max(path.stat().st_size for path in tmp_path.iterdir())
-    monkeypatch.setattr(file_batch, "MAX_BATCH_BYTES", files * largest)
-    batches = []
+    monkeypatch.setattr(joined_files, "MAX_JOINED_BYTES", files * largest)
+    joined = []
+    init = joined_files.JoinedFile.__init__
     monkeypatch.setattr(
-        file_batch.FileBatchReader, "decode", lambda self, *rest: batches.append(self) or decode(self, *rest)
+        joined_files.JoinedFile, "__init__", lambda self, *rest: (joined.append(self), init(self, *rest))[1]
     )
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.concat(frames, ignore_index=True))
-    assert [len(each.parts) for each in batches] == groups
-
-
-decode = file_batch.FileBatchReader.decode
+    assert [len(each.files) for each in joined] == groups
 
 
 def test_columns_of_different_types_between_files(tmp_path):
@@ -124,7 +125,7 @@ def test_underestimated_string_sizes(tmp_path, job_chunk_counts, monkeypatch):
     values = [strings(seed) for seed in range(5)]
     for number, one in enumerate(values):
         pq.write_table(pa.table({"s": one}), tmp_path / f"{number}.parquet")
-    monkeypatch.setattr(file_batch._BatchChunkTables, "estimate_string_bytes", lambda self, column, slices: 0)
+    monkeypatch.setattr(ChunkTables, "estimate_string_bytes", lambda self, column, slices: 0)
     found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")["s"]
     assert found.isna().tolist() == [value is None for one in values for value in one]
     assert found.dropna().tolist() == [value for one in values for value in one if value is not None]
@@ -175,3 +176,84 @@ def test_damaged_page_names_its_file(tmp_path, page):
     assert where["file"].endswith("3.parquet")
     assert (where["row_group"], where["column"]) == (0, "s")
     assert where["page"] == (page == "data")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_joined_files_read_as_apart(tmp_path, monkeypatch, backend, ordered):
+    """Virtual and partition columns, categories, nested columns, a missing column, and an empty file between."""
+    for number in range(7):
+        count = 0 if number == 2 else 20 + number
+        order = ["w", "z", "y", "x"] if number == 3 and not ordered else ["x", "y", "z", "w"]
+        frame = make_frame(number, count)
+        frame["category"] = pd.Categorical(frame["s"].replace({"": "x", "yy": "y"}), categories=order, ordered=True)
+        frame["nested"] = [[{"a": value, "b": None}] if value % 2 else None for value in frame["i0"]]
+        if number in (2, 4):
+            frame = frame.drop(columns=["i1", "s", *(["nested"] if number == 2 else [])])
+        folder = tmp_path / f"key={number % 2}"
+        folder.mkdir(exist_ok=True)
+        numparq.to_parquet(frame, folder / f"{number}.parquet", row_group_size=8)
+    options = {"include": ["file", "row_group", "row_number"], "dtype_backend": backend}
+    found = numparq.read_parquet(tmp_path, **options)
+    some = numparq.read_parquet(tmp_path, nrows=90, **options)
+    monkeypatch.setattr(joined_files, "MAX_JOINED_BYTES", 0)
+    apart = numparq.read_parquet(tmp_path, **options)
+    pd.testing.assert_frame_equal(found, apart)
+    pd.testing.assert_frame_equal(some, numparq.read_parquet(tmp_path, nrows=90, **options))
+    assert len(found) == sum(20 + number for number in range(7) if number != 2)
+    if backend == "numpy":
+        assert found["category"].dtype.ordered == ordered
+    assert found.groupby("file")["row_number"].apply(list).map(lambda rows: rows == list(range(len(rows)))).all()
+
+
+def test_inconsistent_nested_column_names_its_file(tmp_path):
+    """What is found wrong when the column is built, after decoding, names file and row group, too."""
+    table = pa.table({"s": [{"x": 1, "y": 2}, None, {"x": 3, "y": 4}, {"x": 5, "y": 6}]})
+    for number in range(4):
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=2)
+
+    def swap(footer):
+        first, second = (group.columns[1].meta_data for group in footer.row_groups)
+        second.data_page_offset, first.data_page_offset = first.data_page_offset, second.data_page_offset
+        second.dictionary_page_offset, first.dictionary_page_offset = (
+            first.dictionary_page_offset,
+            second.dictionary_page_offset,
+        )
+        sizes = first.total_compressed_size, second.total_compressed_size
+        second.total_compressed_size, first.total_compressed_size = sizes
+
+    path = tmp_path / "2.parquet"
+    path.write_bytes(edit_footer(path.read_bytes(), swap))
+    with pytest.raises(numparq.InvalidFileError) as caught:
+        numparq.read_parquet(tmp_path)
+    where = caught.value.where
+    assert (where["file"].rpartition("/")[2], where["row_group"], where["column"]) == ("2.parquet", 0, "s")
+
+
+def test_files_of_one_writer_are_joined(tmp_path, monkeypatch):
+    """Defects of pages and statistics depend on the writer."""
+    joined = []
+    init = joined_files.JoinedFile.__init__
+    monkeypatch.setattr(
+        joined_files.JoinedFile, "__init__", lambda self, *rest: (joined.append(self), init(self, *rest))[1]
+    )
+    for number, writer in enumerate(["one", "one", "another", "another", "another", "one"]):
+
+        def edit(footer, writer=writer):
+            footer.created_by = f"{writer} version 1.0"
+
+        (tmp_path / f"{number}.parquet").write_bytes(write_with_footer(pa.table({"a": [number]}), edit))
+    assert numparq.read_parquet(tmp_path)["a"].tolist() == [*range(6)]
+    assert [len(each.files) for each in joined] == [2, 3]
+
+
+def test_files_in_memory_and_not(tmp_path, monkeypatch):
+    """Small files in several buffers, with larger ones between them."""
+    from numparq.io import small_files
+
+    sizes = [3, 3, 20_000, 3, 3, 3, 3, 3, 20_000, 20_000]
+    for number, size in enumerate(sizes):
+        pq.write_table(pa.table({"a": np.arange(size) + number}), tmp_path / f"{number}.parquet")
+    monkeypatch.setattr(small_files, "MAX_BUFFER_BYTES", 3 * (tmp_path / "0.parquet").stat().st_size)
+    expected = [value for number, size in enumerate(sizes) for value in range(number, number + size)]
+    assert numparq.read_parquet(tmp_path)["a"].tolist() == expected

@@ -1,0 +1,185 @@
+"""Small files that follow one another, joined: read as the row groups of one file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from numparq.column.nested.levels import NestedLeaf
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.errors import ParquetError
+from numparq.format.footer.column_chunks import ColumnChunks
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.io.local_source import BytesSource
+from numparq.io.small_files import SmallFileSource
+from numparq.io.source import Source
+from numparq.kernels.tables import SLACK
+from numparq.scan.error_policy import RaiseOnDamage
+from numparq.util.bounded_cache import BoundedCache
+
+from .file_columns import FileColumns
+from .file_selection import FileSelection
+
+if TYPE_CHECKING:
+    from numparq.io.multi_file_source import MultiFileSource
+
+__all__ = ["JoinedFile", "JoinedFilePolicy", "divide_into_runs"]
+
+# So many bytes of files are joined.
+MAX_JOINED_BYTES = 8 << 20
+_MAX_CACHED = 64
+
+
+def divide_into_runs(
+    files: Sequence[FileSelection], columns: Mapping[int, FileColumns], may_join: bool
+) -> list[list[FileSelection]]:
+    """Divide files into runs that are read as one: files in memory of the same columns and writer, of all rows.
+
+    `columns` has those of each file by its ordinal.
+    """
+    runs: list[list[FileSelection]] = []
+    last: object = None
+    num_bytes = 0
+    for wanted in files:
+        key: object = None
+        file, source, own = wanted.file, wanted.file.source, columns[wanted.ordinal]
+        if may_join and not own.cast and not source.is_remote and wanted.has_all_rows:
+            buffer = source.buffer if isinstance(source, SmallFileSource) else None
+            is_in_memory = buffer is not None or source.view(0, source.size, 0) is not None
+            if is_in_memory and file.multi_file_source is None:
+                key = own, file.footer.created_by, id(buffer)
+        num_bytes += source.size
+        if key is not None and key == last and num_bytes <= MAX_JOINED_BYTES:
+            runs[-1].append(wanted)
+        else:
+            runs.append([wanted])
+            last, num_bytes = key, source.size
+    return runs
+
+
+class JoinedFile(OpenFile):
+    """Files in memory as one file, as far as its rows are read: its row groups are theirs, in order.
+
+    They have the columns of `leaves` in common, and their writer.
+
+    Attributes
+    ----------
+    files : sequence of OpenFile
+        The files.
+    first_groups, first_rows : list of int
+        Number of the first row group, and of the first row, of each file.
+    """
+
+    def __init__(self, files: Sequence[OpenFile], leaves: Sequence[Leaf]) -> None:
+        self.files = files
+        data, starts = _bytes_of_files([file.source for file in files])
+        self.source = BytesSource(data)
+        self.multi_file_source = None
+        self.footer = footer = _JoinedFooter(files, starts, leaves)
+        self.footer_start = len(data)
+        self.first_groups, self.first_rows = footer.first_groups, footer.first_rows
+
+    def check_unchanged(self) -> None:
+        """Raise InvalidFileError if one of the files has changed since it was opened."""
+        for file in self.files:
+            if isinstance(file.source, SmallFileSource) and file.source.stamp() == file.stamp:
+                continue  # as `check_unchanged` does
+            file.check_unchanged()
+
+    def locate(self, error: ParquetError) -> None:
+        """Add to an error the file that it is of."""
+        number = error.where.get("row_group")
+        if isinstance(number, int):
+            which = int(self.footer.owners[number])  # type: ignore[attr-defined]
+            error.where["row_group"] = number - self.first_groups[which]
+            error.where["file"] = self.files[which].source.name
+
+    def locate_piece(self, piece: NestedLeaf) -> None:
+        """Add to a piece of a nested column the file that it is of."""
+        which = int(self.footer.owners[piece.row_group])  # type: ignore[attr-defined]
+        piece.row_group -= self.first_groups[which]
+        piece.file = self.files[which].source.name
+
+
+class _JoinedFooter(Footer):
+    """Footers of files as one, as far as some leaves need it; positions count in a file.
+
+    Attributes
+    ----------
+    owners : int64 array
+        The file of each row group.
+    data_bounds : int64 array, (row groups, 2)
+        Where the file of each begins in the joined bytes, and where the file's data end, counted in the file.
+    """
+
+    def __init__(self, files: Sequence[OpenFile], starts: Sequence[int], leaves: Sequence[Leaf]) -> None:
+        footers = [file.footer for file in files]
+        counts = [len(footer.row_group_num_rows) for footer in footers]
+        self.row_group_num_rows = np.concatenate([footer.row_group_num_rows for footer in footers])
+        self.created_by = footers[0].created_by
+        self.chunks = cast(ColumnChunks, _JoinedChunks(footers, leaves))
+        self.cache = BoundedCache(_MAX_CACHED)
+        self.owners = np.arange(len(files)).repeat(counts)
+        self.data_bounds = np.array([starts, [file.footer_start for file in files]], np.int64).T[self.owners]
+        self.first_groups = [0, *accumulate(counts)]
+        rows = [0, *self.row_group_num_rows.cumsum().tolist()]
+        self.first_rows = [rows[group] for group in self.first_groups]
+
+
+class _JoinedChunks:
+    """Column chunks of some leaves of several footers."""
+
+    def __init__(self, footers: Sequence[Footer], leaves: Sequence[Leaf]) -> None:
+        ordinals = list(dict.fromkeys(map(leaf_ordinal, leaves)))
+        self._position = {ordinal: place for place, ordinal in enumerate(ordinals)}
+        key = tuple(ordinals)
+        self._footers = footers
+        self._words = np.concatenate([_read(footer, key) for footer in footers])
+
+    def read_table(self, row_groups: Sequence[int], columns: Sequence[int]) -> dict[str, np.ndarray]:
+        """Return all fields and flags of some chunks, as `ColumnChunks` does."""
+        positions = [self._position[column] for column in columns]
+        return ColumnChunks.fields_of(self._words[np.asarray(row_groups, np.intp)[:, None], positions])
+
+    def read_texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
+        """Read a string field of chunks, as `ColumnChunks` does."""
+        firsts = [0, *accumulate(len(footer.row_group_num_rows) for footer in self._footers)]
+        found = []
+        for group, column in zip(row_groups, columns, strict=True):
+            which = bisect_right(firsts, group) - 1
+            found += self._footers[which].chunks.read_texts(field, [group - firsts[which]], [column])
+        return found
+
+
+def _read(footer: Footer, columns: tuple[int, ...]) -> np.ndarray:
+    """Return the records of some columns' chunks: (row groups, columns, words)."""
+    groups = np.arange(len(footer.row_group_num_rows))[:, None]
+    return footer.cache.get_or_make(("chunks", columns), lambda: footer.chunks.read(groups, columns))
+
+
+class JoinedFilePolicy(RaiseOnDamage):
+    """Policy for a `JoinedFile`: each chunk lies in the data of its own file."""
+
+    @staticmethod
+    def chunk_tables(
+        footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
+    ) -> ChunkTables:
+        """Build the chunk tables."""
+        assert isinstance(footer, _JoinedFooter)
+        return ChunkTables(footer, leaves, row_groups, footer.data_bounds)
+
+
+def _bytes_of_files(sources: Sequence[Source]) -> tuple[np.ndarray, list[int]]:
+    """Return a buffer that holds all files, followed by SLACK readable bytes, and where each begins."""
+    small = [source for source in sources if isinstance(source, SmallFileSource)]
+    if len(small) == len(sources):
+        return small[0].buffer, [source.start for source in small]
+    views = [source.view(0, source.size, 0) for source in sources]
+    data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
+    return data, list(accumulate((source.size for source in sources[:-1]), initial=0))
