@@ -47,4 +47,4 @@ KEYED: dict[str, DataFile] = {
     "numparq": NumparqFile("keyed-numparq", tables.keyed, 4 * MILLION, {}, row_groups=4),
     "dictionary": DataFile("keyed-dictionary", tables.keyed, 400_000, _DICTIONARIES, VERSION),
 }
-SMALL_GROUPS = DataFile("row-groups-1k", tables.growing_keys, MILLION, {"row_group_size": 1_000}, VERSION)
+SMALL_GROUPS = DataFile("row-groups-1k", tables.growing_keys, 100_000, {"row_group_size": 100}, VERSION + 1)
