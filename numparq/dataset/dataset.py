@@ -13,6 +13,7 @@ from numparq.io.opened_path import OpenedPath
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan_file import ScanFile
 from numparq.scan.table import ReadableTable
 from numparq.typing import ColumnName, Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_list, check_row_count, explain_unknown_arguments, thread_count
@@ -21,7 +22,6 @@ from numparq.util.reopenable import Reopenable
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
 from .scan.dataset_scan import DatasetScan
-from .scan.file_selection import FileSelection
 from .scan.query import DatasetQuery
 
 if TYPE_CHECKING:
@@ -291,9 +291,8 @@ class Dataset(ReadableTable, Reopenable):
         [9]
         """
         from numparq.scan.stream.batches import Batches
+        from numparq.scan.stream.unit_reader import UnitReader
         from numparq.scan.stream.units import BatchSize
-
-        from .scan.units import DatasetUnitReader
 
         choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
@@ -304,12 +303,12 @@ class Dataset(ReadableTable, Reopenable):
 
             skip = SkipDamagedRows()
 
-        def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:
+        def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[ScanFile]]:
             query = DatasetQuery(self._contents, self._pruners, columns, chosen, skip)
             return query.scan, query.file_selections
 
         lost = None if skip is None else skip.lost
-        return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes), lost))
+        return self._retry_after_refresh(lambda: Batches(UnitReader(begin, choices, sizes), lost))
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.

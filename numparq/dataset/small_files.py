@@ -14,13 +14,13 @@ from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan_file import ScanFile
 from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
 from .discover.files import DatasetListing
 from .discover.open_files import open_files
 from .listing.files import DataFile
 from .prune.dataset_filter import DatasetFilter
-from .scan.file_selection import FileSelection
 from .scan.projected_columns import project_columns
 from .scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
 from .schema_merge.dataset_schema import DatasetSchema
@@ -99,7 +99,7 @@ def read_small_files(
     return frame, which.to_numpy(np.int64)
 
 
-def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[FileSelection]:
+def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[ScanFile]:
     """Want all rows of all files that the filter does not leave out."""
     made = []
     for place, file in enumerate(files):
@@ -107,7 +107,7 @@ def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: Sca
         condition = condition_of.scan_predicate(
             file, DataFile(name, name, values=(str(place),)), choices.runtime_filters
         )
-        made.append(FileSelection(file, place, predicate=condition))
+        made.append(ScanFile(file, place, predicate=condition))
     return [one for one in made if one.file.num_rows and not one.matches_nothing]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.plan.read_plan import ReadPlan
+    from numparq.scan.scan_file import ScanFile
     from numparq.scan.stream.batches import Batches
 
     from .column_statistics import ColumnStatistics
@@ -202,7 +203,7 @@ class ParquetFile(ReadableTable, OpenFile):
         np.int64(4950)
         """
         from numparq.scan.stream.batches import Batches
-        from numparq.scan.stream.file_units import FileUnitReader
+        from numparq.scan.stream.unit_reader import StreamedFile, UnitReader
         from numparq.scan.stream.units import BatchSize
 
         choices = ScanOptions.from_arguments(locals())
@@ -212,8 +213,13 @@ class ParquetFile(ReadableTable, OpenFile):
             from numparq.scan.recovery.skip_damaged import SkipDamagedRows
 
             skip = SkipDamagedRows()
+
+        def begin(chosen: ScanOptions) -> tuple[StreamedFile, Sequence[ScanFile]]:
+            scan = StreamedFile(self, columns, chosen, skip)
+            return scan, scan.files
+
         with error_context(file=self.source.name):
-            return Batches(FileUnitReader(self, columns, choices, sizes, skip), None if skip is None else skip.lost)
+            return Batches(UnitReader(begin, choices, sizes), None if skip is None else skip.lost)
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.

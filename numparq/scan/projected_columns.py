@@ -104,7 +104,11 @@ class ProjectedColumns:
         By leaf, the name of the column that it is or begins; None for the other leaves of nested columns.
     index_leaves : list of int
         Positions of the leaves that become the index of the frame; they share no block.
+    selected : sequence of Leaf or NestedProjection
+        The columns, in the order of their leaves.
     """
+
+    selected: Sequence[Leaf | NestedProjection]
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class ProjectedColumns:
                 made.output_types = file.footer.cache.get_or_make(key, lambda: made.output_types)
             projection = made
         self._prepared, projection = projection, projection.projection
-        self._projection = projection
+        self._projection, self.selected = projection, projection.columns
         self._explosion = explosion
         self.virtual = list(virtual)
         self.metadata, self.index_leaves = self._prepared.metadata, self._prepared.index_leaves
@@ -132,6 +136,21 @@ class ProjectedColumns:
         for name in self.virtual:
             if name in self.labels:
                 raise SchemaError(f"include={name!r} cannot be added: the file already has a column of that name")
+
+    @property
+    def schema_file(self) -> OpenFile:
+        """The file, or one that stands for all files."""
+        return self._file
+
+    @cached_property
+    def leaf_slices(self) -> list[slice]:
+        """For each column its leaves among `leaves`."""
+        found, place = [], 0
+        for column in self.selected:
+            count = 1 if isinstance(column, Leaf) else len(column.leaves)
+            found.append(slice(place, place + count))
+            place += count
+        return found
 
     def output_types(self, null_counts: Sequence[int | None]) -> list[OutputType]:
         """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).

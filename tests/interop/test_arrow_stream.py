@@ -161,7 +161,7 @@ def test_batches_are_streamed():
 
 def test_streams_are_zero_copy(monkeypatch):
     """The consumer gets the buffers that columns were decoded into."""
-    from numparq.scan.stream import file_units
+    from numparq.scan import scan
     from numparq.to_pandas import frame as to_pandas_frame
 
     layouts = []
@@ -171,7 +171,7 @@ def test_streams_are_zero_copy(monkeypatch):
         layouts.append(original(*arguments))
         return layouts[-1]
 
-    monkeypatch.setattr(file_units, "allocate_blocks", record)
+    monkeypatch.setattr(scan, "allocate_blocks", record)
     table = pa.table({"a": range(1000), "b": np.random.default_rng(0).random(1000)})
     got = pa.table(numparq.ParquetFile(write_table(table, row_group_size=1000)))
     (layout,) = layouts

@@ -1,336 +1,87 @@
-"""Read many files into one frame: find rows, allocate once, decode each file in place."""
+"""Scan of many files of different schemas: columns mapped and cast, partition columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from functools import cached_property
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffers import DecodedColumn
-from numparq.column.scratch import ThreadScratch
 from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
-from numparq.errors import LimitError, ParquetError, UnsupportedError
-from numparq.scan.memory import check_memory_limit, decoded_bytes, scratch_limit
+from numparq.errors import UnsupportedError
+from numparq.scan.file_columns import FileColumns, can_be_missing
+from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
-from numparq.to_pandas.frame import BlockLayout, allocate_blocks
-from numparq.to_pandas.numbers import unmasked
-from numparq.to_pandas.strings import default_string_array
-from numparq.types.output_type import OutputType
-from numparq.util.arguments import thread_count
-from numparq.util.progress import ProgressBar
-from numparq.util.worker_pool import WorkerPool
+from numparq.scan.scan import Scan
+from numparq.scan.scan_file import ScanFile
 
-from .file_columns import FileColumns, can_be_missing
-from .file_reader import DatasetFileReader
-from .file_selection import FileSelection
-from .joined_files import divide_into_runs
 from .projected_columns import DatasetColumns
-from .shared_memory import SharedMemory, concat_columns, merge_category_orders
 
 if TYPE_CHECKING:
-    from numparq.plan.read_plan import ReadPlan
-    from numparq.scan.file_rows import FileRowReader
     from numparq.scan.recovery.skip_damaged import SkipDamaged
 
-__all__ = ["DatasetScan", "DecodedRows"]
-
-_Unit = TypeVar("_Unit")
-
-# Files on an object store that are read side by side: what they wait for is mostly answers.
-SIDE_BY_SIDE = 16
+__all__ = ["DatasetScan"]
 
 
-class DecodedRows(NamedTuple):
-    """Rows of many files, decoded; `made_columns` are finished arrays by the position of their first leaf."""
+class DatasetScan(Scan):
+    """Scan of many files, whose columns become those of `schema`."""
 
-    num_rows: int
-    layout: BlockLayout
-    buffers: list[DecodedColumn]
-    virtual: dict[str, Any]
-    made_columns: dict[int, Any]
-
-
-class DatasetScan:
-    """A read of many files.
-
-    `files` are all that any part of the read may be of: they decide the dtypes. With `skip`, damage is skipped.
-    """
+    table: DatasetColumns
 
     def __init__(
         self,
         schema: DatasetSchema,
         table: DatasetColumns,
-        files: Sequence[FileSelection],
+        files: Sequence[ScanFile],
         choices: ScanOptions,
         skip: SkipDamaged | None = None,
     ) -> None:
-        self.table = table
-        self._choices = choices
-        self._skip = skip
-        limit = choices.memory_limit
-        self._scratch_limit = None if limit is None else scratch_limit(limit, thread_count(choices.threads))
         stored = [table.selected[at] for at in table.stored_positions]
         mappings = [schema.map_columns(wanted.file, stored) for wanted in files]  # one object for files of one schema
         by_id = {id(mapping): mapping for mapping in mappings}
         distinct = {key: dict(zip(table.stored_positions, mapping, strict=True)) for key, mapping in by_id.items()}
-        self._apart = {
+        apart = {
             at
             for mapping in distinct.values()
             for at, mapped in mapping.items()
             if not mapped.is_same and not (mapped.column is None and can_be_missing(table.selected[at]))
         }
-        columns = {key: FileColumns(table, mapping, self._apart) for key, mapping in distinct.items()}
-        self._columns = {wanted.ordinal: columns[id(mapping)] for wanted, mapping in zip(files, mappings, strict=True)}
-        self._runs: dict[FileSelection, DatasetFileReader] = {}
-        if choices.explode is not None and len(table.selected) - 1 in self._apart:
+        if choices.explode is not None and len(table.selected) - 1 in apart:
             column = table.selected[-1].name
             raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
-        self._files = files
+        columns = {
+            key: FileColumns(table, {at: mapped.column for at, mapped in mapping.items()}, apart)
+            for key, mapping in distinct.items()
+        }
+        of_files = {wanted.ordinal: columns[id(mapping)] for wanted, mapping in zip(files, mappings, strict=True)}
+        super().__init__(table, files, of_files, choices, skip)
 
-    @cached_property
-    def may_be_null(self) -> list[bool]:
-        """Whether each leaf of the table may be null in a file, by the footers."""
-        found = [False] * len(self.table.leaves)
-        for columns, rows in self._rows_by_columns().items():
-            answers = list(map(any, zip(*(one.may_be_null for one in rows), strict=True)))
-            has_rows = any(one.num_rows for one in rows)
-            for place, answer in columns.table_answers(answers, True, has_rows).items():
-                found[place] = found[place] or answer
-        return found
+    def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
+        """Build the partition columns, for so many rows of each file, by leaf position."""
+        return self.table.partition_arrays(ordinals, counts)
 
-    @property
-    def _null_counts(self) -> list[int | None]:
-        """For each leaf of the table, 0 without nulls, 1 with nulls, and None if a file does not count them."""
-        found: list[int | None] = [0] * len(self.table.leaves)
-        for columns, rows in self._rows_by_columns().items():
-            counts = zip(*(one.null_counts for one in rows), strict=True)
-            answers = [None if None in column else int(any(column)) for column in counts]
-            has_rows = any(one.num_rows for one in rows)
-            for place, count in columns.table_answers(answers, None, int(has_rows)).items():
-                found[place] = None if count is None or found[place] is None else found[place] or count
-        return found
-
-    def _rows_by_columns(self) -> dict[FileColumns, list[FileRowReader]]:
-        """Return the rows of all files, those with the same columns together."""
-        found: dict[FileColumns, list[FileRowReader]] = {}
-        for reader in self._readers(self._files):
-            found.setdefault(reader.columns, []).append(reader.rows)
-            self._runs[reader.selections[0]] = reader
-        return found
-
-    @cached_property
-    def output_types(self) -> list[OutputType]:
-        """Schema-only type of each leaf of the table, the same for all parts of a stream."""
-        return self.table.schema_only_types(self.may_be_null)
-
-    def set_shares(self, threads: int, scratch_limit: int | None) -> None:
-        """Limit the decoding threads, and the scratch buffers of each."""
-        self._choices = replace(self._choices, threads=threads)
-        self._scratch_limit = scratch_limit
-
-    def file_reader(self, wanted: FileSelection) -> DatasetFileReader:
-        """Return the reader of a file in a stream, to look at: what its rows take, say."""
-        reader = self._made([wanted])
-        reader.set_output_types(self.output_types)
-        return reader
-
-    def file_rows(self, wanted: FileSelection) -> FileRowReader:
-        """Return the rows of a file, to plan them; output types, by the footers of all files, are not set."""
-        return self._made([wanted]).rows
-
-    def _readers(self, files: Sequence[FileSelection]) -> list[DatasetFileReader]:
-        """Return readers of files, small ones joined, to be used once."""
-        made = []
-        for run in divide_into_runs(files, self._columns, self._skip is None):
-            known = self._runs.pop(run[0], None)
-            made.append(known if known is not None and known.selections == run else self._made(run))
-        return made
-
-    def _made(self, run: Sequence[FileSelection]) -> DatasetFileReader:
-        policy = None if self._skip is None else self._skip.file_policy(run[0].file)
-        return DatasetFileReader(run, self._columns[run[0].ordinal], self.table, self._choices, policy)
-
-    def read(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
-        """Read the rows of some files into one frame, with the dtypes that one file of all these rows would have.
-
-        At most `limit` rows, of those that satisfy the predicate.
-        """
-        null_counts = self._null_counts
-        types = self.table.output_types(null_counts)
-        is_filtered = self._choices.filters is not None or bool(self._choices.runtime_filters)
-        rows = self._decoded(files, limit, types, null_counts if is_filtered else [])
-        if self._choices.dtype_backend == "numpy":  # columns that were cast have schema-only types so far
-            for at in (self.table.leaf_slices[position].start for position in self._apart):
-                if at in rows.made_columns and types[at].array_kind not in ("masked", "masked_floats"):
-                    rows.made_columns[at] = unmasked(rows.made_columns[at])
-        frame = self.to_frame(rows)
-        if self._skip is not None and not is_filtered and self._choices.explode is None:
-            self._skip.relabel(frame, self.table.metadata)
-        return frame
-
-    def count(self, files: Sequence[FileSelection]) -> int:
-        """Count the rows that `read` would give, without decoding more than what their conditions ask."""
-        parts = self._readers(files)
-        with self._begun(parts, self.output_types) as each:
-            each(parts, lambda part: part.select(None))
-            return sum(part.rows.num_rows for part in parts)
-
-    def plans(self, files: Sequence[FileSelection]) -> list[tuple[str, ReadPlan]]:
-        """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
-        return [(wanted.file.source.name, self._made([wanted]).rows.plan()) for wanted in files]
-
-    def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
-        """Make the frame of rows that are decoded."""
-        return self.table.to_frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made_columns)
-
-    def decode(self, files: Sequence[FileSelection], limit: int | None = None) -> DecodedRows:
-        """Decode rows as one part of a stream; parameters as of `read`.
-
-        Raises InvalidFileError for nulls that the statistics exclude, because other parts have another dtype.
-        """
-        null_counts = [int(may) or None for may in self.may_be_null]
-        return self._decoded(files, limit, self.output_types, null_counts)
-
-    def read_unit(
-        self, files: Sequence[FileSelection], limit: int | None, convert: Callable[[DecodedRows], _Unit]
-    ) -> tuple[int, int, _Unit]:
-        """Decode and convert rows as one part of a stream; return their number, their bytes as decoded, and the result.
-
-        Damage that the policy skips is a reason to do it again.
-        """
-
-        def attempt() -> tuple[int, int, _Unit]:
-            rows = self.decode(files, limit)
-            return rows.num_rows, decoded_bytes(rows.layout, rows.buffers), convert(rows)
-
-        if self._skip is None:
-            return attempt()
-        groups = {one.file.source.name: [rows.row_group for rows in one.slices] for one in files}
-        return self._skip.read_unit(attempt, groups)
-
-    def _decoded(
-        self,
-        files: Sequence[FileSelection],
-        limit: int | None,
-        types: Sequence[OutputType],
-        null_counts: Sequence[int | None],
-    ) -> DecodedRows:
-        """Decode rows as output types; `null_counts` are those of rows that a filter may have dropped, if any."""
-        table, dtypes = self.table, self._cast_dtypes() if self._apart else {}
-        parts = self._readers(files)
-        try:
-            with self._begun(parts, types) as each:
-                parts = self._found(parts, each, limit)
-                self._check_memory(parts)
-                starts = list(accumulate([part.rows.num_rows for part in parts], initial=0))
-                memory = SharedMemory(allocate_blocks(types, starts[-1], table.index_leaves))
-                shared = _decode_shared(parts, memory, starts, each)
-                if self._apart:
-                    each(parts, lambda part: part.decode_cast_columns())
-        except ParquetError:  # a LimitError is a MemoryError, too
-            raise
-        except MemoryError as error:
-            raise LimitError(
-                f"not enough memory to read {len(files):,} files into one frame; use numparq.Dataset.iter_batches"
-            ) from error
-        layout = memory.layout
-        buffers = concat_columns(layout, shared)
-        merge_category_orders(layout, shared, [[0, *accumulate(part.counts[:-1])] for part in parts])
-        if null_counts:
-            table.restore_null_counts(buffers, null_counts)
-        if self._skip is None:
-            arrays = [part.arrays_to_cast() for part in parts]
-        else:
-            files_of = [
-                (part.rows, start, part.columns.leaf_positions()) for part, start in zip(parts, starts, strict=False)
-            ]
-            layout, buffers, kept = self._skip.drop_lost(table, layout, buffers, files_of, limit)
-            arrays = [part.arrays_to_cast(rows) for part, rows in zip(parts, kept, strict=True)]
-        made = self._made_alone(parts, arrays, dtypes)
-        counts = [count for part in parts for count in part.counts]
-        made |= table.partition_arrays([one.ordinal for part in parts for one in part.selections], counts)
-        return DecodedRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
-
-    def _check_memory(self, parts: Sequence[DatasetFileReader]) -> None:
-        """Refuse rows that take more memory than is allowed."""
-        limit = self._choices.memory_limit
-        if limit is not None:
-            check_memory_limit(
-                [(part.memory_estimate(self.table.virtual), part.rows.selections.parts) for part in parts],
-                thread_count(self._choices.threads),
-                limit,
-            )
-
-    @contextmanager
-    def _begun(
-        self, parts: Sequence[DatasetFileReader], types: Sequence[OutputType]
-    ) -> Iterator[Callable[[Iterable[Any], Any], None]]:
-        """Get all parts ready; gives what does something for each of them, side by side where they are remote."""
-        threads = thread_count(self._choices.threads)
-        local = ThreadScratch(self._scratch_limit)
-        with ExitStack() as stack:
-            progress = stack.enter_context(ProgressBar(self._choices.progress, "reading", "bytes"))
-            crew = stack.enter_context(WorkerPool(threads))
-            are_remote = len(parts) > 1 and any(part.file.source.is_remote for part in parts)
-            outer = stack.enter_context(WorkerPool(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
-            for part in parts:
-                part.open(types, crew, local, progress)
-            stack.callback(_close_all, parts)
-
-            def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
-                if outer is not None:
-                    outer.run([lambda part=part: do(part) for part in wanted])  # type: ignore[misc]
-                    return
-                for part in wanted:
-                    do(part)
-
-            yield each
-
-    def _found(
-        self, parts: list[DatasetFileReader], each: Callable[..., None], limit: int | None
-    ) -> list[DatasetFileReader]:
-        """Find the rows of all parts; with a limit, of as many as it takes."""
-        if limit is None or self._skip is not None:  # only intact rows count, which decoding finds
-            each(parts, lambda part: part.select(None))
-            return parts
-        found: list[DatasetFileReader] = []
-        for part in parts:
-            if limit <= 0:
-                break
-            part.select(limit)
-            limit -= part.rows.num_rows
-            found.append(part)
-        return found
-
-    def _made_alone(
-        self, parts: Sequence[DatasetFileReader], alone: Sequence[dict[int, Any]], dtypes: Mapping[int, Any]
-    ) -> dict[int, Any]:
+    def _cast_arrays(self, parts: Sequence[FileReader], arrays: Sequence[dict[int, Any]]) -> dict[int, Any]:
         """Cast the columns that each file has decoded apart to the dtypes of the table, and concatenate them."""
         made = {}
-        for at in dtypes:
+        for at, dtype in self._cast_dtypes().items():
             if self.table.labels[self.table.leaf_slices[at].start] is None:  # lost
                 continue
-            arrays = [
+            cast = [
                 cast_column(
-                    arrays.get(at),
+                    of_part.get(at),
                     part.columns.stored.get(at),
                     self.table.selected[at],
-                    dtypes[at],
+                    dtype,
                     num_rows=part.rows.num_rows,
                     file=part.file.source.name,
                 )
-                for part, arrays in zip(parts, alone, strict=True)
+                for part, of_part in zip(parts, arrays, strict=True)
             ]
-            if not arrays:  # no file has a row
-                arrays = [cast_column(None, None, self.table.selected[at], dtypes[at], num_rows=0)]
-            made[self.table.leaf_slices[at].start] = _concatenated(arrays)
+            if not cast:  # no file has a row
+                cast = [cast_column(None, None, self.table.selected[at], dtype, num_rows=0)]
+            made[self.table.leaf_slices[at].start] = _concatenated(cast)
         return made
 
     def _cast_dtypes(self) -> dict[int, Any]:
@@ -339,40 +90,6 @@ class DatasetScan:
         table = self.table.select(positions)
         may_be_null = [answer for at in positions for answer in self.may_be_null[self.table.leaf_slices[at]]]
         return dict(zip(positions, table.dtypes(table.schema_only_types(may_be_null)), strict=True))
-
-    def _virtual(self, parts: Sequence[DatasetFileReader], counts: Sequence[int]) -> list[tuple[str, Any]]:
-        """Make the virtual columns asked for."""
-        made: list[tuple[str, Any]] = []
-        for name in self.table.virtual:
-            if name == "file":
-                files = default_string_array([one.file.source.name for part in parts for one in part.selections])
-                made.append((name, files.take(np.arange(len(counts)).repeat(counts))))
-            else:
-                arrays = [part.virtual_column(name) for part in parts]
-                made.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
-        return made
-
-
-def _decode_shared(
-    parts: Sequence[DatasetFileReader],
-    memory: SharedMemory,
-    starts: Sequence[int],
-    each: Callable[[Iterable[Any], Any], None],
-) -> list[dict[int, DecodedColumn]]:
-    """Decode all files into the table's memory, and leaves whose type a later file has changed once more."""
-    found: list[dict[int, DecodedColumn]] = [{} for _ in parts]
-
-    def decode(place: int) -> None:
-        found[place].update(parts[place].decode(memory, starts[place]))
-
-    while outdated := [place for place, part in enumerate(parts) if part.is_outdated(memory)]:
-        each(outdated, decode)
-    return found
-
-
-def _close_all(parts: Sequence[DatasetFileReader]) -> None:
-    for part in parts:
-        part.rows.close()
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:

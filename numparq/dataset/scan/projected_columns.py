@@ -118,26 +118,22 @@ class DatasetColumns(ProjectedColumns):
 
     Attributes
     ----------
-    prototype, selected
+    selected
         As given.
-    leaf_slices : list of slice
-        For each of them its leaves among `leaves`.
     """
 
     def __init__(
         self,
         prototype: OpenFile,
-        selected: list[Leaf | NestedProjection],
+        selected: Sequence[Leaf | NestedProjection],
         choices: ScanOptions,
         partitions: DatasetPartitions,
         explosion: ExplodedCollection | None = None,
     ) -> None:
         virtual = check_include(choices.include) if explosion is None else explosion.virtual_columns
         super().__init__(prototype, projection_of(selected), choices, virtual, explosion)
-        self.schema_file = prototype
         self.selected = selected
         self.partitions = partitions
-        self.leaf_slices = leaf_slices_of(selected)
 
     @property
     def stored_positions(self) -> list[int]:
@@ -183,13 +179,3 @@ class DatasetColumns(ProjectedColumns):
         return [
             None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)
         ]
-
-
-def leaf_slices_of(selected: Sequence[Leaf | NestedProjection]) -> list[slice]:
-    """Give for each column where its leaves are among those of all."""
-    found, place = [], 0
-    for column in selected:
-        count = 1 if isinstance(column, Leaf) else len(column.leaves)
-        found.append(slice(place, place + count))
-        place += count
-    return found

@@ -19,9 +19,9 @@ from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
 from numparq.scan.options import ScanOptions, all_row_slices, select_row_slices
+from numparq.scan.scan_file import ScanFile
 
 from .dataset_scan import DatasetScan
-from .file_selection import FileSelection
 from .projected_columns import DatasetColumns, project_columns
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DatasetQuery:
     ----------
     scan : DatasetScan
         Scan of the selected files.
-    file_selections : list of FileSelection
+    file_selections : list of ScanFile
         Files that may have matching rows.
     schema : DatasetSchema
         Merged schema of all files left after pruning without opening them.
@@ -131,7 +131,7 @@ class DatasetQuery:
             merge_schemas=contents.merge_schemas,
         )
 
-    def _prune_by_statistics(self) -> list[FileSelection]:
+    def _prune_by_statistics(self) -> list[ScanFile]:
         """Prune files by their row group statistics, for the plan alone.
 
         A scan also gets the pruned files: it plans each by row groups, and Categoricals have all files' categories.
@@ -163,7 +163,7 @@ class DatasetQuery:
         asked = DatasetFilter(choices.filters, schema, partitions, choices.runtime_filters)
         return schema, project_columns(schema.schema_file, partitions, columns, choices), asked
 
-    def _select_rows(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[FileSelection]:
+    def _select_rows(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[ScanFile]:
         """Select rows by position, counted over all files, and bind the filter to each file."""
         choices = self._choices
         files = self._contents.open_files(ordinals)
@@ -174,9 +174,9 @@ class DatasetQuery:
             if has_condition and at not in predicates:
                 predicates[at] = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
             if slices is not None or np.add.reduce(file.footer.row_group_num_rows):
-                found.append(FileSelection(file, at, slices, predicates.get(at)))
+                found.append(ScanFile(file, at, slices, predicates.get(at)))
         if not found and files and files[0].is_written_by_numparq and files[0].num_row_groups:
-            found = [FileSelection(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
+            found = [ScanFile(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
         return found
 
 

@@ -12,7 +12,6 @@ from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.files import DataFile
 from numparq.dataset.listing.remote import RemoteLister
 from numparq.dataset.prune.pruners import FilePruner
-from numparq.dataset.scan.file_selection import FileSelection
 from numparq.dataset.scan.query import DatasetQuery
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
@@ -20,6 +19,7 @@ from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 from numparq.scan.file_rows import FileRowReader
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan_file import ScanFile
 from numparq.util.worker_pool import WorkerPool
 
 from .divide import divide_row_group, pack_pieces
@@ -62,7 +62,7 @@ class SplitQuery(DatasetQuery):
         table = self.scan.table
         return [leaf for at in table.stored_positions for leaf in table.leaves[table.leaf_slices[at]]]
 
-    def unpruned_selections(self) -> list[FileSelection]:
+    def unpruned_selections(self) -> list[ScanFile]:
         """Return the selected files that footer statistics do not prune; only these are planned."""
         return self._prune_by_statistics()
 
@@ -202,7 +202,7 @@ def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
     left = query.unpruned_selections()
     found: dict[int, PlannedFile] = {}
 
-    def plan(wanted: FileSelection) -> None:
+    def plan(wanted: ScanFile) -> None:
         found[wanted.ordinal] = _planned_file(contents.files[wanted.ordinal], query, wanted)
 
     is_remote = any(wanted.file.source.is_remote for wanted in left)
@@ -211,7 +211,7 @@ def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
     return [found[wanted.ordinal] for wanted in left]
 
 
-def _planned_file(file: DataFile, query: SplitQuery, wanted: FileSelection) -> PlannedFile:
+def _planned_file(file: DataFile, query: SplitQuery, wanted: ScanFile) -> PlannedFile:
     part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
     if not wanted.predicate:
         rows = _unfiltered_rows(query, wanted)
@@ -223,14 +223,14 @@ def _planned_file(file: DataFile, query: SplitQuery, wanted: FileSelection) -> P
     return PlannedFile(part, wanted.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
 
 
-def _unfiltered_rows(query: SplitQuery, wanted: FileSelection) -> FileRowReader:
+def _unfiltered_rows(query: SplitQuery, wanted: ScanFile) -> FileRowReader:
     """Return the rows of a file; without mapping columns if all files have the same, which takes most of the time."""
     if not query.schema.is_from_file:
         return query.scan.file_rows(wanted)
     return FileRowReader(wanted.file, query.stored_leaves, wanted.slices)
 
 
-def _whole_row_groups(rows: FileRowReader, wanted: FileSelection) -> list[PlannedRows]:
+def _whole_row_groups(rows: FileRowReader, wanted: ScanFile) -> list[PlannedRows]:
     """Return the row groups that have rows, with the bytes of their column chunks."""
     groups = [part.row_group for part in wanted.slices if len(part)]
     starts, ends = rows.chunk_tables.byte_ranges(groups)

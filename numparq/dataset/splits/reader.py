@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from numparq.column.read.row_selection import RowSlice
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.prune.dataset_filter import DatasetFilter
-from numparq.dataset.scan.file_selection import FileSelection
 from numparq.dataset.scan.projected_columns import project_columns
 from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
-from numparq.dataset.scan.units import DatasetUnitReader
 from numparq.expr.filters import as_expression
 from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan_file import ScanFile
 from numparq.scan.stream.batches import Batches
+from numparq.scan.stream.unit_reader import UnitReader
 from numparq.scan.stream.units import BatchSize
 from numparq.typing import RuntimeFilters
 
@@ -161,7 +161,7 @@ class SplitReader:
         return SchemaOnlyPartitions(list(self._wish.partitions), values, self._wish.partitions)
 
     @cached_property
-    def _selected(self) -> tuple[list[Leaf | NestedProjection], list[str]]:
+    def _selected(self) -> tuple[Sequence[Leaf | NestedProjection], list[str]]:
         """Projected columns in files, and virtual columns."""
         found = project_columns(self.schema_file, self._keys, self._wish.columns, self._wish.options)
         return found.selected, found.virtual
@@ -287,16 +287,16 @@ class SplitReader:
             return read.count(wanted)
 
     @contextmanager
-    def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[DatasetUnitReader]:
+    def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[UnitReader]:
         with self._begun(split, choices, self._selected[0]) as begun:
-            units = DatasetUnitReader(lambda _: begun, choices, sizes)
+            units = UnitReader(lambda _: begun, choices, sizes)
             units.reads_ahead = False  # no read-ahead thread: the engine above schedules the work
             yield units
 
     @contextmanager
     def _begun(
         self, split: Split, choices: ScanOptions, selected: Sequence[Leaf | NestedProjection]
-    ) -> Iterator[tuple[SchemaOnlyScan, list[FileSelection]]]:
+    ) -> Iterator[tuple[SchemaOnlyScan, list[ScanFile]]]:
         """Open the files of a split, and prepare a scan of columns."""
         with open_split_files(split.parts, self._wish.filesystem, self._wish.calendar) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
@@ -305,13 +305,13 @@ class SplitReader:
             wanted = [one for one in made if one.slices and not one.matches_nothing]
             yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted
 
-    def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
+    def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> ScanFile:
         self._wish.serialized_schema.check_file(file)
         groups = part.groups
         if groups is None:
             groups = row_groups_in_range(file, part.byte_range or (0, None))
         condition = self._filter.scan_predicate(file, part.file, self._wish.options.runtime_filters)
-        return FileSelection(file, at, _slices(groups), condition)
+        return ScanFile(file, at, _slices(groups), condition)
 
 
 def check_arrived(runtime_filters: RuntimeFilters) -> tuple[RuntimeFilter, ...]:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from copy import copy
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from numparq.errors import InvalidFileError
 from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from numparq.scan.projected_columns import ProjectedColumns
     from numparq.scan.recovery.losses import Lost
 
-__all__ = ["ArrowUnitReader", "Batches", "RangeLabels", "ReadAhead", "UnitReader", "drop_range_index"]
+    from .unit_reader import UnitReader
+
+__all__ = ["Batches", "RangeLabels", "ReadAhead", "drop_range_index"]
 
 _Item = TypeVar("_Item")
 _END: Any = object()
@@ -96,45 +98,6 @@ def drop_range_index(columns: ProjectedColumns) -> ProjectedColumns:
         columns.metadata = copy(metadata)
         columns.metadata.index = columns.metadata.index_fields
     return columns
-
-
-class UnitReader(Protocol):
-    """Reader of a table in units that fit the memory, all of the same types.
-
-    Attributes
-    ----------
-    has_exact_batches : bool
-        Whether each batch has exactly `batch_rows` rows, rather than at most so many.
-    reads_ahead : bool
-        Whether a unit may be read while the previous one is in use.
-    labels : RangeLabels
-        For rows without an index.
-    """
-
-    batch_rows: int
-    has_exact_batches: bool
-    reads_ahead: bool
-    labels: RangeLabels
-
-    def frames(self) -> Iterator[pd.DataFrame]:
-        """Yield each unit as a DataFrame; at least one."""
-
-    def to_arrow(self) -> ArrowUnitReader:
-        """Return a reader of the same rows as Arrow tables."""
-
-
-class ArrowUnitReader(Protocol):
-    """Reader of a table in units, as Arrow tables."""
-
-    batch_rows: int
-    reads_ahead: bool
-
-    @property
-    def schema(self) -> Any:
-        """Schema of all tables (pyarrow.Schema)."""
-
-    def tables(self) -> Iterator[Any]:
-        """Yield each unit as a pyarrow.Table."""
 
 
 class Batches:

@@ -67,19 +67,10 @@ class PageLocator:
         self._places = IndexLocations.for_file(file)
         self._indexes = PageIndexReader(file, leaves, self._places)
 
-    def locate(self, row_group: int) -> list[Leaf]:
-        """Find the pages of all chunks of a row group.
+    def unsplittable_columns(self, row_group: int) -> list[str]:
+        """Find the pages of all chunks of a row group; return the names of columns whose rows cannot be read alone.
 
-        Parameters
-        ----------
-        row_group : int
-            Its ordinal.
-
-        Returns
-        -------
-        list of Leaf
-            The columns of whose chunks no row can be read alone: repeated ones, where a page begins in the midst of a
-            row.
+        These are repeated ones, where a page begins in the midst of a row.
 
         Raises
         ------
@@ -100,7 +91,7 @@ class PageLocator:
             with error_context(row_group=row_group, column=leaf.name):
                 pages = self._locate_by_walk(tables, place, chunk, row_group)
             if pages is None and leaf.max_repetition_level:
-                whole.append(leaf)
+                whole.append(leaf.name)
         return whole
 
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:

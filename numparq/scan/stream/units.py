@@ -14,12 +14,10 @@ from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
 from numparq.util.arguments import check_optional_positive_int, thread_count
 
-from .page_locations import PageLocator
-
 if TYPE_CHECKING:
     from numparq.scan.predicate import ScanPredicate
 
-__all__ = ["BatchSize", "FileUnitPlan", "MemoryShares", "UnitPlan", "add_filter_columns"]
+__all__ = ["BatchSize", "MemoryShares", "UnitPlan", "add_filter_columns"]
 
 # Factor by which the first unit is smaller if the size of strings is unknown.
 STRING_INFLATION = 4.0
@@ -52,12 +50,6 @@ class UnitPlan:
         self._is_strict = shares.is_strict
         self._divided = unsplittable_columns
         self.inflation = STRING_INFLATION if costs.is_lower_bound else 1.0
-
-    def observe(self, slices: Sequence[Any], taken: int) -> None:
-        """Adjust the estimate of later units by the bytes that these rows took; never below the footer's."""
-        estimate = self._costs.slice_bytes(slices)
-        if estimate and sum(map(len, slices)) >= MIN_UNIT_ROWS:
-            self.inflation = max(1.0, taken / estimate)
 
     def estimate_bytes(self, slices: Sequence[Any]) -> float:
         """Return the estimated bytes of rows, inflation included."""
@@ -205,50 +197,6 @@ def add_filter_columns(
         *output_types,
         *(schema_only_type(choose_output_type(leaf), may_be_null=True) for leaf in asked),
     ]
-
-
-class FileUnitPlan:
-    """Unit plan of one file; `pages` locates those of the projected columns and the filter columns."""
-
-    def __init__(
-        self,
-        pages: PageLocator,
-        slices: Sequence[RowSlice],
-        costs: MemoryEstimate,
-        shares: MemoryShares,
-    ) -> None:
-        self._finder = pages
-        self._plan = UnitPlan(slices, costs, shares, self._unsplittable_columns)
-
-    def _unsplittable_columns(self, row_group: int) -> list[str]:
-        """Locate the pages of a row group; return the columns whose rows cannot be read alone."""
-        return [leaf.name for leaf in self._finder.locate(row_group)]
-
-    def units(self, before: Callable[[], None] = lambda: None) -> Iterator[list[RowSlice]]:
-        """Yield the row slices of each unit; `before` runs first and raises if the file has changed.
-
-        Raises LimitError as `UnitPlan.units` does.
-        """
-        units = self._plan.units()
-        while True:
-            before()
-            unit = next(units, None)
-            if unit is None:
-                return
-            yield unit
-
-    def estimate_bytes(self, slices: Sequence[Any]) -> float:
-        """Return the estimated bytes of rows, inflation included."""
-        return self._plan.estimate_bytes(slices)
-
-    def set_inflation(self, factor: float | None) -> None:
-        """Set the ratio of actual to estimated bytes, measured on similar rows; None: not measured."""
-        if factor is not None:
-            self._plan.inflation = factor
-
-    def observe(self, slices: Sequence[Any], taken: int) -> None:
-        """Adjust later estimates by the bytes that a unit's rows took."""
-        self._plan.observe(slices, taken)
 
 
 def _unit_bytes_with_batch(batch: float, left: float) -> tuple[bool, float]:

@@ -207,16 +207,16 @@ def test_batches_without_an_intact_row_keep_their_columns(tmp_path):
 def test_column_that_cannot_be_built_loses_the_rows_of_its_unit(tmp_path, monkeypatch):
     """An error that names no row group is one of all row groups of the unit."""
     from numparq.errors import InvalidFileError
-    from numparq.scan.stream import file_units
+    from numparq.scan.scan import Scan
 
-    to_frame = file_units.FileUnitReader._to_frame
+    to_frame = Scan.to_frame
 
-    def failing(self, rows, layout, buffers):
+    def failing(self, rows):
         if rows.num_rows:
             raise InvalidFileError("cannot be built", column="a")
-        return to_frame(self, rows, layout, buffers)
+        return to_frame(self, rows)
 
-    monkeypatch.setattr(file_units.FileUnitReader, "_to_frame", failing)
+    monkeypatch.setattr(Scan, "to_frame", failing)
     data = numparq.to_parquet(pd.DataFrame({"a": range(30), "b": 0}), row_group_size=10)
     with numparq.ParquetFile(data) as file:
         batches = file.iter_batches(on_error="skip")
@@ -224,7 +224,7 @@ def test_column_that_cannot_be_built_loses_the_rows_of_its_unit(tmp_path, monkey
         assert [(*item[1:4], item.reason) for item in batches.lost] == [
             (group, "a", (10 * group, 10 * group + 10), "cannot be built") for group in range(3)
         ]
-    monkeypatch.setattr(file_units.FileUnitReader, "_to_frame", lambda *_: fail())
+    monkeypatch.setattr(Scan, "to_frame", lambda *_: fail())
     with numparq.ParquetFile(data) as file, pytest.raises(InvalidFileError, match="cannot be read"):
         next(file.iter_batches(on_error="skip"))
 

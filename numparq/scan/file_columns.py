@@ -1,4 +1,4 @@
-"""Columns of a dataset read as files of one schema have them."""
+"""Columns of a read as files of one schema have them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from numparq.column.projection import NestedProjection, projection_of
-from numparq.dataset.schema_merge.column_mapping import MappedColumn
 from numparq.format.schema import Leaf
 
-from .projected_columns import DatasetColumns
+from .projected_columns import ProjectedColumns
 
 __all__ = ["FileColumns", "can_be_missing", "leaf_range"]
 
@@ -17,7 +16,9 @@ _Answer = TypeVar("_Answer")
 
 
 class FileColumns:
-    """Columns of files of one schema; `mapping` has those of the table by position, `cast` which are cast in any file.
+    """Columns of files of one schema; `own` has them by position in the table, None for one that they lack.
+
+    `apart` are the positions of columns that some file casts: each file decodes them on its own.
 
     Attributes
     ----------
@@ -27,22 +28,22 @@ class FileColumns:
         Their leaves: first those decoded into the table's memory, whose `places` there are given, then those `cast`.
     missing_places : list of int
         Places of the table's leaves that are null in these files.
-    is_rebased : bool
-        Whether a leaf is in Spark's legacy calendar.
     """
 
-    def __init__(self, table: DatasetColumns, mapping: Mapping[int, MappedColumn], cast: Collection[int]) -> None:
+    def __init__(
+        self, table: ProjectedColumns, own: Mapping[int, Leaf | NestedProjection | None], apart: Collection[int] = ()
+    ) -> None:
         self._table = table
-        self.stored = {at: mapped.column for at, mapped in mapping.items() if mapped.column is not None}
-        shared = [at for at in self.stored if at not in cast]
+        self.apart = apart
+        self.stored = {at: column for at, column in own.items() if column is not None}
+        shared = [at for at in self.stored if at not in apart]
         self.places = [place for at in shared for place in leaf_range(table, at)]
-        self.cast = [at for at in self.stored if at in cast]
-        self._missing = [at for at in mapping if at not in self.stored]
-        self.missing_places = [place for at in self._missing if at not in cast for place in leaf_range(table, at)]
+        self.cast = [at for at in self.stored if at in apart]
+        self._missing = [at for at in own if at not in self.stored]
+        self.missing_places = [place for at in self._missing if at not in apart for place in leaf_range(table, at)]
         self.cast_projection = projection_of([self.stored[at] for at in self.cast])
         self._num_leaves = [len(projection_of([self.stored[at]]).leaves) for at in self.cast]
         self.leaves = projection_of([self.stored[at] for at in (*shared, *self.cast)]).leaves
-        self.is_rebased = any(leaf.rebase is not None for leaf in self.leaves)
 
     def table_answers(self, answers: Sequence[_Answer], of_nested: _Answer, of_missing: _Answer) -> dict[int, _Answer]:
         """Return answers about the leaves by place in the table; `of_nested` is that of nested columns cast."""
@@ -68,7 +69,7 @@ class FileColumns:
         return found
 
 
-def leaf_range(table: DatasetColumns, position: int) -> range:
+def leaf_range(table: ProjectedColumns, position: int) -> range:
     """Return the places of a column's leaves in the table."""
     place = table.leaf_slices[position]
     return range(place.start, place.stop)

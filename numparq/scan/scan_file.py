@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from numparq.column.read.row_selection import RowSlice
 from numparq.expr.expression import Constant
 from numparq.format.open_file import OpenFile
-from numparq.scan.options import all_row_slices
-from numparq.scan.predicate import ScanPredicate
 
-__all__ = ["FileSelection"]
+from .options import all_row_slices
+from .predicate import ScanPredicate
+
+__all__ = ["ScanFile"]
 
 
-class FileSelection:
+class ScanFile:
     """Rows of a file, selected by position (`chosen`; None: all) and by a predicate.
 
     Attributes

@@ -15,7 +15,7 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.dataset.scan import joined_files
+from numparq.scan import joined_files
 from support.files.edited_footers import write_with_footer
 
 BIG = (1 << 53) + 1

@@ -12,8 +12,8 @@ import numparq
 from numparq.column.jobs import schedule
 from numparq.column.jobs.slice import BinaryJob
 from numparq.column.read.chunk_table import ChunkTables
-from numparq.dataset.scan import joined_files
 from numparq.errors import CorruptPageError
+from numparq.scan import joined_files
 from support.files.edited_footers import write_with_footer
 from support.files.page_damage import edit_footer
 

@@ -20,11 +20,11 @@ from numparq.io.local_source import BytesSource
 from numparq.io.small_files import SmallFileSource
 from numparq.io.source import Source
 from numparq.kernels.tables import SLACK
-from numparq.scan.error_policy import RaiseOnDamage
 from numparq.util.bounded_cache import BoundedCache
 
+from .error_policy import RaiseOnDamage
 from .file_columns import FileColumns
-from .file_selection import FileSelection
+from .scan_file import ScanFile
 
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
@@ -37,13 +37,13 @@ _MAX_CACHED = 64
 
 
 def divide_into_runs(
-    files: Sequence[FileSelection], columns: Mapping[int, FileColumns], may_join: bool
-) -> list[list[FileSelection]]:
+    files: Sequence[ScanFile], columns: Mapping[int, FileColumns], may_join: bool
+) -> list[list[ScanFile]]:
     """Divide files into runs that are read as one: files in memory of the same columns and writer, of all rows.
 
     `columns` has those of each file by its ordinal.
     """
-    runs: list[list[FileSelection]] = []
+    runs: list[list[ScanFile]] = []
     last: object = None
     num_bytes = 0
     for wanted in files:

@@ -1,4 +1,4 @@
-"""One file of a dataset read, or small ones as one: columns decoded into shared memory, or cast from its own."""
+"""One file of a read, or small ones as one: columns decoded into shared memory, or cast from its own."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from numparq.errors import ParquetError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.schema import Leaf
 from numparq.plan.row_ranges import RowRanges
-from numparq.scan.file_rows import FileRowReader
-from numparq.scan.memory import MemoryEstimate, virtual_row_bytes
-from numparq.scan.options import ScanOptions, all_row_slices
-from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .file_columns import FileColumns
-from .file_selection import FileSelection
+from .file_rows import FileRowReader
 from .joined_files import JoinedFile, JoinedFilePolicy
-from .projected_columns import DatasetColumns
+from .memory import MemoryEstimate, virtual_row_bytes
+from .options import ScanOptions, all_row_slices
+from .projected_columns import ProjectedColumns
+from .scan_file import ScanFile
 from .shared_memory import FileMemory, SharedMemory
 
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
-    from numparq.scan.recovery.file_policy import SkipDamagedFile
 
-__all__ = ["DatasetFileReader"]
+    from .recovery.file_policy import SkipDamagedFile
+
+__all__ = ["FileReader"]
 
 _NOTHING = OutputType("null", "nulls", ArrowType("null"))
 
 
-class DatasetFileReader:
+class FileReader:
     """One file in a read of many, or small files joined; its methods are called in their order.
 
     Attributes
     ----------
-    selections : sequence of FileSelection
+    selections : sequence of ScanFile
         The files. By default damage raises.
     rows : FileRowReader
         The rows that are wanted of them.
@@ -52,9 +52,9 @@ class DatasetFileReader:
 
     def __init__(
         self,
-        selections: Sequence[FileSelection],
+        selections: Sequence[ScanFile],
         columns: FileColumns,
-        table: DatasetColumns,
+        table: ProjectedColumns,
         choices: ScanOptions,
         policy: SkipDamagedFile | None = None,
     ) -> None:
