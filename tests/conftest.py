@@ -50,14 +50,6 @@ def each_choice(cases: list[dict[str, object]]) -> set[int]:
     return chosen
 
 
-@pytest.fixture
-def without_point_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have look-ups of keys read as all else is: for tests of that, and as what they are held against."""
-    from numparq.scan import point_lookup
-
-    monkeypatch.setattr(point_lookup, "point_lookup", lambda *arguments: None)
-
-
 @pytest.fixture(scope="session")
 def parquet_testing() -> Path:
     """The folder of the conformance suite (``PARQUET_TEST_DATA``); tests that need it skip where it is absent."""

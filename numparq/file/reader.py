@@ -109,12 +109,6 @@ class ParquetFile(ReadableTable, OpenFile):
         choices = ScanOptions.from_arguments(locals())
         if on_error == "skip":
             return self._read_intact(columns, choices)
-        if filters is not None:
-            from numparq.scan.point_lookup import point_lookup
-
-            found = point_lookup(self, columns, choices)
-            if found is not None:
-                return found
         try:  # an error context would cost more calls
             return FileScan(self, columns, choices).to_frame()
         except ParquetError as error:

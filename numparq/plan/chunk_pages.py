@@ -200,7 +200,7 @@ class ChunkPages:
         """Return the rows of the given pages: ordinals in any order, or a mask over all pages."""
         pages = np.asarray(pages)
         pages = pages.nonzero()[0] if pages.dtype == np.bool_ else np.unique(pages.astype(np.intp))
-        starts, stops = self.first_rows[pages], self.row_stops[pages]
+        starts, stops = self.locations[pages, PAGE_ROW], self.row_stops[pages]
         if len(pages) and pages[-1] - pages[0] == len(pages) - 1 and stops[-1] > starts[0]:  # without gaps
             return RowRanges.from_range(int(starts[0]), int(stops[-1]))
         return RowRanges.from_sorted(starts, stops)

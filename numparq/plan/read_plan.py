@@ -126,13 +126,17 @@ class ReadPlan:
     _by_ordinal: dict[int, RowGroupPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "left", tuple([group for group in self.row_groups if len(group.rows)]))
-        object.__setattr__(self, "_by_ordinal", {group.ordinal: group for group in self.row_groups})
-        if len(self._by_ordinal) != len(self.row_groups):
+        left, by_ordinal, width = list[RowGroupPlan](), dict[int, RowGroupPlan](), len(self.columns)
+        for group in self.row_groups:
+            by_ordinal[group.ordinal] = group
+            if group.rows.count:
+                left.append(group)
+            if len(group.chunks) != width:
+                raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
+        if len(by_ordinal) != len(self.row_groups):
             raise ValueError("a row group occurs twice in the plan")
-        width = len(self.columns)
-        if [group for group in self.row_groups if len(group.chunks) != width]:
-            raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
+        object.__setattr__(self, "left", tuple(left))
+        object.__setattr__(self, "_by_ordinal", by_ordinal)
 
     @classmethod
     def read_all(
@@ -319,7 +323,7 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
         if group is None:
             raise ValueError(f"the plan has no row group {ordinal}")
         left = group.rows & rows
-        if left is not group.rows and left != group.rows:
+        if left.count < group.rows.count:
             changed[ordinal] = group.with_rows(left)
     return _changed(plan, changed, level, reason)
 
@@ -343,13 +347,17 @@ def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPag
     ValueError
         When pages belong to another column chunk.
     """
-    chunks = {ordinal: list(plan[ordinal].chunks) for ordinal in dict.fromkeys(ordinal for ordinal, _ in pages)}
+    chunks: dict[int, list[ChunkPages]] = {}
     for (ordinal, column), found in pages.items():
+        if ordinal not in chunks:
+            chunks[ordinal] = list(plan._by_ordinal[ordinal].chunks)
         before = chunks[ordinal][column]
         if (found.start, found.end) != (before.start, before.end):
             raise ValueError(f"the pages do not belong to column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
-    changed = {ordinal: plan[ordinal].with_chunks(tuple(found)) for ordinal, found in chunks.items()}
+    changed = {}
+    for ordinal, several in chunks.items():
+        changed[ordinal] = plan._by_ordinal[ordinal].with_chunks(tuple(several))
     return _changed(plan, changed, "offset index", "pages without selected rows")
 
 
@@ -357,6 +365,10 @@ def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, re
     """Replace row groups and record the change."""
     if not changed:
         return plan
-    change = PlanChange(level, reason, [(plan[ordinal], group) for ordinal, group in changed.items()])
-    groups = tuple(changed.get(group.ordinal, group) for group in plan.row_groups)
-    return ReadPlan(plan.columns, groups, (*plan.changes, change))
+    pairs, groups = [], []
+    for group in plan.row_groups:
+        after = changed.get(group.ordinal, group)
+        groups.append(after)
+        if after is not group:
+            pairs.append((group, after))
+    return ReadPlan(plan.columns, tuple(groups), (*plan.changes, PlanChange(level, reason, pairs)))

@@ -55,13 +55,6 @@ def from_sorted(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
     return merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1])
 
 
-def read_only(bounds: np.ndarray) -> np.ndarray:
-    """Return a contiguous read-only array; a view is copied, since its base could still be written."""
-    bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
-    bounds.flags.writeable = False
-    return bounds
-
-
 def edges(bounds: np.ndarray, num_rows: int) -> np.ndarray:
     """Return 0, all starts and ends in order, and `num_rows`: the ranges alternate with the gaps around them."""
     return np.concatenate([[0], bounds.reshape(-1), [num_rows]])

@@ -43,8 +43,10 @@ class RowGroupPlan:
     chunks: tuple[ChunkPages, ...]
 
     def __post_init__(self) -> None:
-        count = self.num_rows
-        if self.rows.stop > count or [chunk for chunk in self.chunks if chunk.num_rows != count]:
+        fits = self.rows.stop <= self.num_rows
+        for chunk in self.chunks:
+            fits = fits and chunk.num_rows == self.num_rows
+        if not fits:
             raise ValueError(
                 f"row group {self.ordinal} has {self.num_rows:,} rows, but its row ranges or pages have other rows"
             )

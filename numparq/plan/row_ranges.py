@@ -26,6 +26,15 @@ class RowRanges:
         Pairs of first row and end (exclusive), in any order. Ranges that overlap or touch are merged, empty ones are
         dropped.
 
+    Attributes
+    ----------
+    bounds : int64 array, (n, 2)
+        First row and end (exclusive) of each range; read-only.
+    count : int
+        Number of rows in all ranges.
+    stop : int
+        End (exclusive) of the last range; 0 if the set is empty.
+
     Raises
     ------
     TypeError
@@ -41,18 +50,30 @@ class RowRanges:
     RowRanges([(4, 5), (10, 12)])
     """
 
-    __slots__ = ("_bounds",)
-    _bounds: np.ndarray
+    __slots__ = ("bounds", "count", "stop")
+    bounds: np.ndarray
+    count: int
+    stop: int
 
     def __init__(self, ranges: Iterable[tuple[int, int]] | np.ndarray = ()) -> None:
-        self._bounds = row_bounds.read_only(row_bounds.merge(row_bounds.from_pairs(ranges)))
+        self._set_bounds(row_bounds.merge(row_bounds.from_pairs(ranges)))
 
     @classmethod
     def _from_bounds(cls, bounds: np.ndarray) -> RowRanges:
         """Wrap bounds that are already sorted, non-empty and disjoint."""
         made = cls.__new__(cls)
-        made._bounds = row_bounds.read_only(bounds)
+        made._set_bounds(bounds)
         return made
+
+    def _set_bounds(self, bounds: np.ndarray) -> None:
+        """Set the attributes; a view is copied, since its base could still be written."""
+        self.bounds = bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
+        bounds.flags.writeable = False
+        self.stop = int(bounds[-1, 1]) if len(bounds) else 0
+        if len(bounds) < 2:  # most row groups are read wholly or not at all
+            self.count = self.stop - int(bounds[0, 0]) if len(bounds) else 0
+        else:
+            self.count = int(np.add.reduce(bounds[:, 1] - bounds[:, 0]))
 
     @classmethod
     def from_sorted(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
@@ -157,38 +178,21 @@ class RowRanges:
     # --- properties --------------------------------------------------------------------------------------------------
 
     @property
-    def bounds(self) -> np.ndarray:
-        """First row and end (exclusive) of each range: int64, shape (n, 2), read-only."""
-        return self._bounds
-
-    @property
     def starts(self) -> np.ndarray:
         """First row of each range: int64, a view of `bounds`."""
-        starts: np.ndarray = self._bounds[:, 0]
+        starts: np.ndarray = self.bounds[:, 0]
         return starts
 
     @property
     def stops(self) -> np.ndarray:
         """End (exclusive) of each range: int64, a view of `bounds`."""
-        stops: np.ndarray = self._bounds[:, 1]
+        stops: np.ndarray = self.bounds[:, 1]
         return stops
 
     @property
     def lengths(self) -> np.ndarray:
         """Number of rows in each range: int64."""
-        return row_bounds.lengths(self._bounds)
-
-    @property
-    def count(self) -> int:
-        """Number of rows in all ranges."""
-        if len(self._bounds) < 2:  # fast path: most row groups are read wholly or not at all
-            return int(self._bounds[0, 1] - self._bounds[0, 0]) if len(self._bounds) else 0
-        return int(self.lengths.sum())
-
-    @property
-    def stop(self) -> int:
-        """End (exclusive) of the last range; 0 if the set is empty."""
-        return int(self._bounds[-1, 1]) if len(self._bounds) else 0
+        return row_bounds.lengths(self.bounds)
 
     def indices(self) -> np.ndarray:
         """Return the row indices in ascending order.
@@ -197,7 +201,7 @@ class RowRanges:
         -------
         int64 array, (count,)
         """
-        return row_bounds.to_indices(self._bounds)
+        return row_bounds.to_indices(self.bounds)
 
     def mask(self, num_rows: int) -> np.ndarray:
         """Return a mask that is True for each row in the set.
@@ -217,7 +221,7 @@ class RowRanges:
             When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
-        return row_bounds.to_mask(self._bounds, num_rows)
+        return row_bounds.to_mask(self.bounds, num_rows)
 
     def is_subset(self, other: RowRanges) -> bool:
         """Whether all rows are also in another set."""
@@ -227,17 +231,21 @@ class RowRanges:
 
     def __or__(self, other: RowRanges) -> RowRanges:
         """Return the rows in either set."""
-        return RowRanges._from_bounds(row_bounds.merge(np.concatenate([self._bounds, other._bounds])))
+        return RowRanges._from_bounds(row_bounds.merge(np.concatenate([self.bounds, other.bounds])))
 
     def __and__(self, other: RowRanges) -> RowRanges:
         """Return the rows in both sets."""
-        if not len(self) or not len(other):
-            return other if len(self) else self
-        if len(self) == 1 or len(other) == 1:  # fast path: one of them is usually a whole row group
-            few, many = (other, self) if len(other) == 1 else (self, other)
-            start, stop = few._bounds[0].tolist()
-            return many if start <= int(many._bounds[0, 0]) and many.stop <= stop else many.clip(start, stop)
-        return RowRanges._from_bounds(row_bounds.intersect(self._bounds, other._bounds))
+        if not self.count or not other.count:
+            return other if self.count else self
+        if len(self.bounds) == 1 or len(other.bounds) == 1:  # fast path: one of them is usually a whole row group
+            few, many = (other, self) if len(other.bounds) == 1 else (self, other)
+            start, first = int(few.bounds[0, 0]), int(many.bounds[0, 0])
+            if start <= first and many.stop <= few.stop:
+                return many
+            if len(many.bounds) == 1 and first <= start and few.stop <= many.stop:
+                return few
+            return many.clip(start, few.stop)
+        return RowRanges._from_bounds(row_bounds.intersect(self.bounds, other.bounds))
 
     def __sub__(self, other: RowRanges) -> RowRanges:
         """Return the rows that are not in the other set."""
@@ -261,7 +269,7 @@ class RowRanges:
             When the set has rows at or beyond `num_rows`.
         """
         self._check_within(num_rows)
-        return RowRanges._from_bounds(row_bounds.complement(self._bounds, num_rows))
+        return RowRanges._from_bounds(row_bounds.complement(self.bounds, num_rows))
 
     # --- transformations ---------------------------------------------------------------------------------------------
 
@@ -277,7 +285,7 @@ class RowRanges:
         -------
         RowRanges
         """
-        bounds = np.minimum(np.maximum(self._bounds, start), max(start, stop))
+        bounds = np.minimum(np.maximum(self.bounds, start), max(start, stop))
         return RowRanges._from_bounds(bounds[bounds[:, 0] < bounds[:, 1]])
 
     def shift(self, by: int) -> RowRanges:
@@ -297,9 +305,9 @@ class RowRanges:
         ValueError
             When a row would fall below 0 or exceed int64.
         """
-        if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= row_bounds.MAX_ROW):
+        if len(self) and not (int(self.bounds[0, 0]) + by >= 0 and self.stop + by <= row_bounds.MAX_ROW):
             raise ValueError(f"rows shifted by {by:,} would fall below 0 or exceed int64")
-        return RowRanges._from_bounds(self._bounds + by)
+        return RowRanges._from_bounds(self.bounds + by)
 
     def coalesce(self, gap: int) -> RowRanges:
         """Return the set with small gaps between ranges filled.
@@ -321,7 +329,7 @@ class RowRanges:
         if gap < 0:
             raise ValueError(f"gap must be at least 0, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
-        return RowRanges._from_bounds(row_bounds.merge_sorted(self._bounds, self.stops, apart))
+        return RowRanges._from_bounds(row_bounds.merge_sorted(self.bounds, self.stops, apart))
 
     def select(self, inner: RowRanges) -> RowRanges:
         """Return the rows at the given positions within this set.
@@ -344,9 +352,9 @@ class RowRanges:
             When a position is not below `count`.
         """
         inner._check_within(self.count)
-        if len(self._bounds) == 1:
-            return RowRanges._from_bounds(inner._bounds + self._bounds[0, 0])
-        return RowRanges._from_bounds(row_bounds.select(self._bounds, inner._bounds))
+        if len(self.bounds) == 1:
+            return RowRanges._from_bounds(inner.bounds + self.bounds[0, 0])
+        return RowRanges._from_bounds(row_bounds.select(self.bounds, inner.bounds))
 
     def positions_in(self, outer: RowRanges) -> RowRanges:
         """Return the positions of the rows within a superset: the inverse of `select`.
@@ -368,33 +376,33 @@ class RowRanges:
         """
         if not self.is_subset(outer):
             raise ValueError("the outer row ranges lack some of the rows")
-        return RowRanges._from_bounds(row_bounds.positions_within(self._bounds, outer._bounds))
+        return RowRanges._from_bounds(row_bounds.positions_within(self.bounds, outer.bounds))
 
     def _check_within(self, num_rows: int) -> None:
-        if len(self._bounds) and self._bounds[-1, 1] > num_rows:
+        if len(self.bounds) and self.bounds[-1, 1] > num_rows:
             raise ValueError(f"the rows end at {self.stop:,}, beyond the limit of {num_rows:,}")
 
     # --- container and value protocol --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Return the number of ranges."""
-        return len(self._bounds)
+        return len(self.bounds)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield each range as a pair of ints."""
-        return ((start, stop) for start, stop in self._bounds.tolist())
+        return ((start, stop) for start, stop in self.bounds.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RowRanges) and self._bounds.tobytes() == other._bounds.tobytes()
+        return isinstance(other, RowRanges) and self.bounds.tobytes() == other.bounds.tobytes()
 
     def __hash__(self) -> int:
-        return hash(self._bounds.tobytes())
+        return hash(self.bounds.tobytes())
 
     def __reduce__(self) -> tuple[type[RowRanges], tuple[np.ndarray]]:
-        return RowRanges, (np.array(self._bounds),)
+        return RowRanges, (np.array(self.bounds),)
 
     def __repr__(self) -> str:
-        shown = [f"({start}, {stop})" for start, stop in self._bounds[:_SHOWN].tolist()]
+        shown = [f"({start}, {stop})" for start, stop in self.bounds[:_SHOWN].tolist()]
         if len(self) > _SHOWN:
             shown.append(f"... {len(self) - _SHOWN:,} more")
         return f"RowRanges([{', '.join(shown)}])"

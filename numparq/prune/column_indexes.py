@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numparq.expr.bound import combine_results
+from numparq.expr.bound import ValuePredicate, combine_results
 from numparq.expr.expression import Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import ColumnIndex
@@ -15,7 +15,6 @@ from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.read_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
-from numparq.util.bounded_cache import BoundedCache
 
 from .index_reader import PageIndexReader
 from .match import predicate_may_match
@@ -24,7 +23,6 @@ from .statistics import PruningStatistics, column_order, page_statistics
 __all__ = ["ColumnIndexPruner", "LeafPageStatistics"]
 
 _NO_ROWS = RowRanges()
-_MOST_KEPT = 4
 
 
 class ColumnIndexPruner:
@@ -42,7 +40,6 @@ class ColumnIndexPruner:
     ) -> None:
         self._everything = [_all_rows(group) for group in groups]
         self._known: dict[int, LeafPageStatistics] = {}
-        self.cache = BoundedCache(_MOST_KEPT)
         for place, leaf in asked:
             found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
             there = [pair for pair in found if pair is not None]
@@ -53,12 +50,14 @@ class ColumnIndexPruner:
             runs = page_statistics(index, num_values, leaf, column_order(file, leaf), file.footer.created_by)
             self._known[leaf.index] = LeafPageStatistics([None if pair is None else pair[0] for pair in found], runs)
 
-    def leaf_statistics(self, leaf: Leaf) -> LeafPageStatistics | None:
-        """Return the page statistics of a leaf; None if it has none."""
-        return self._known.get(leaf.index)
-
     def may_match_rows(self, bound: Expression) -> list[RowRanges]:
         """Return the rows of each row group that may match; all rows if its indexes cannot decide."""
+        everything = self._everything
+        if type(bound) is ValuePredicate:  # by far the most frequent case
+            pages = self._known.get(bound.leaf.index)
+            if pages is None:
+                return everything
+            return pages.rows_of(predicate_may_match(bound, pages.statistics), everything)
 
         def answer(test: Any) -> _RowsByGroup:
             known = [self._known[leaf.index] for leaf in test.leaves if leaf.index in self._known]
@@ -68,7 +67,6 @@ class ColumnIndexPruner:
                 return _RowsByGroup(_rows_of_several(test, known, everything))
             return _RowsByGroup(known[0].rows_of(predicate_may_match(test, known[0].statistics), everything))
 
-        everything = self._everything
         return combine_results(
             bound, answer, lambda value: _RowsByGroup(everything if value else [_NO_ROWS] * len(everything))
         ).rows
@@ -87,8 +85,8 @@ class LeafPageStatistics(NamedTuple):
             if pages is None:
                 found.append(whole)
                 continue
-            some = mask[start : start + pages.num_pages]
-            start += pages.num_pages
+            some = mask[start : start + len(pages.locations)]
+            start += len(some)
             count: int = np.add.reduce(some)
             found.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
         return found

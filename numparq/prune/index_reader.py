@@ -26,6 +26,7 @@ __all__ = ["IndexKey", "PageIndexReader", "index_pages"]
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
 _PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
+_ENTRY_BYTES = 1 << 8  # of a chunk whose headers have been walked, or are not worth it
 _LOCATION_BYTES, _STATISTICS_BYTES = 128, 256  # memory of a page in an index, and in what follows from it
 
 
@@ -115,9 +116,10 @@ class PageIndexReader:
         entry, walked = self._file.entry, []
         for row_group, leaf, whole in chunks:
             keys = (OFFSET_INDEX, row_group, leaf), (COLUMN_INDEX, row_group, leaf), (_PAGE_HEADERS, row_group, leaf)
-            if keys[0] not in entry and keys[2] not in entry and self._is_worth_a_walk(self._leaf_of[leaf], whole):
-                indexes: Sequence[Any] = walk_page_headers(self._file.source, whole) or ()
-                num_bytes = sum(map(_num_bytes, indexes))
+            if keys[0] not in entry and keys[2] not in entry:
+                is_worth_it = self._is_worth_a_walk(self._leaf_of[leaf], whole)
+                indexes: Sequence[Any] = (walk_page_headers(self._file.source, whole) or ()) if is_worth_it else ()
+                num_bytes = _ENTRY_BYTES + sum(map(_num_bytes, indexes))
                 entry.put({**dict(zip(keys, indexes, strict=False)), keys[2]: bool(indexes)}, num_bytes)
             if entry.get(keys[2]):
                 walked.append(row_group)
@@ -131,6 +133,11 @@ class PageIndexReader:
     def origin(self, row_group: int, leaf: int) -> str:
         """Return what the loaded indexes of a chunk come from."""
         return "page headers" if self._file.entry.get((_PAGE_HEADERS, row_group, leaf)) else "column index"
+
+    def is_settled(self, row_group: int, leaf: int) -> bool:
+        """Whether the offset index of a chunk has been read, or its page headers, or both in vain."""
+        entry = self._file.entry
+        return (OFFSET_INDEX, row_group, leaf) in entry or (_PAGE_HEADERS, row_group, leaf) in entry
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Return a loaded column index; None if there is none."""

@@ -163,11 +163,15 @@ def containers_may_match(bound: Expression, statistics: Mapping[int, PruningStat
 
     `statistics` maps ordinals of leaves to statistics; leaves without any may match.
     """
+    if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
+        return _may_be_value(bound, statistics[bound.leaf.index])
     return _of_all(predicate_may_match, bound, statistics, count)
 
 
 def containers_must_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
     """Return a bool array of `count` containers: whether all rows must match the bound expression."""
+    if type(bound) is ValuePredicate and bound.leaf.index in statistics:
+        return _must_be_value(bound, statistics[bound.leaf.index])
     return _of_all(predicate_must_match, bound, statistics, count)
 
 
@@ -177,9 +181,6 @@ def _of_all(
     statistics: Mapping[int, PruningStatistics],
     count: int,
 ) -> np.ndarray:
-    if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
-        return mask(bound, statistics[bound.leaf.index])
-
     def known(leaf: Leaf) -> PruningStatistics:
         found = statistics.get(leaf.index)
         return PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if found is None else found

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress, filterfalse
+from operator import and_, attrgetter
+from typing import NamedTuple
 
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.expr.bound import conjuncts, describe, filter_leaves
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
+from numparq.format.page_index import PAGE_OFFSET
 from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan, narrow, with_offset_indexes
 from numparq.plan.row_ranges import RowRanges
 
 from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
 from .dictionaries import DictionaryPruner
-from .index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
+from .index_locations import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, IndexLocations
 from .index_reader import PageIndexReader
-from .lookup import LookupPlanner
 from .match import containers_may_match, containers_must_match
+from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
 __all__ = ["ReadPlanner"]
 
+# Kinds of keys in the file's entry: with row group and leaf, and with filter leaves and row groups.
+_PAGES, _PAGE_STATISTICS = "pages", "page_statistics"
+_ENTRY_BYTES = 1 << 8  # of such a value, which mostly refers to indexes
+
 _NO_ROWS = RowRanges()
 _FEW = 16  # column chunks whose indexes are located, or loaded, at once
 _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
+_FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
+_LARGE_DICTIONARY = 64 << 10
+_rows_of = attrgetter("rows")
+
+
+class _PageStatistics(NamedTuple):
+    """Page statistics of the filter columns, where they come from, and the row groups that have any."""
+
+    row_groups: list[int]
+    level: str
+    pages: ColumnIndexPruner
 
 
 class ReadPlanner:
@@ -37,29 +56,15 @@ class ReadPlanner:
         self._file = file
         self._leaves = leaves
         self._tables = tables
+        self._position_of = dict(zip(map(leaf_ordinal, leaves), range(len(leaves)), strict=True))
+        self._places = IndexLocations.for_file(file)
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
 
     # --- built on first use -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _position_of(self) -> dict[int, int]:
-        return {leaf.index: place for place, leaf in enumerate(self._leaves)}
-
-    @cached_property
-    def _places(self) -> IndexLocations:
-        return IndexLocations.for_file(self._file)
-
-    @cached_property
     def _indexes(self) -> PageIndexReader:
         return PageIndexReader(self._file, self._leaves, self._places)
-
-    @cached_property
-    def _bloom_filters(self) -> BloomFilterPruner:
-        return BloomFilterPruner(self._file, self._places)
-
-    @cached_property
-    def _dictionaries(self) -> DictionaryPruner:
-        return DictionaryPruner(self._file, self._leaves, self._tables)
 
     # --- without predicates ------------------------------------------------------------------------------------------
 
@@ -68,57 +73,84 @@ class ReadPlanner:
 
         `rows` maps ordinals of row groups to row ranges, in the order of the plan.
         """
-        ordinals = list(rows)
-        counts = [self._tables.num_rows(group) for group in ordinals]
-        plan = ReadPlan.from_chunks(self._tables.names, counts, self._tables.chunks_as_pages(ordinals), ordinals)
-        partial = {
-            group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
-        }
-        return narrow(plan, partial, "rows", "not selected")
+        groups, partial = [], {}
+        for (ordinal, chosen), chunks in zip(rows.items(), self._tables.chunks_as_pages(list(rows)), strict=True):
+            count, every = self._tables.num_rows(ordinal), chosen
+            if chosen.count < count:
+                partial[ordinal], every = chosen, RowRanges.all(count)
+            groups.append(RowGroupPlan(ordinal, count, every, tuple(chunks)))
+        plan = ReadPlan(tuple(self._tables.names), tuple(groups))
+        return narrow(plan, partial, "rows", "not selected") if partial else plan
 
     def locate_pages(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
         """Return the plan with the pages of these leaves' chunks by offset index, for partly selected row groups.
 
         The offset indexes that are not cached are fetched together.
         """
-        partial = [group for group in plan.left if group.rows.count < group.num_rows]
-        return self._with_pages(plan, partial, self._column_positions(leaves)) if partial else plan
+        partial = []
+        for group in plan.left:
+            if group.rows.count < group.num_rows:
+                partial.append(group)
+        return self._with_pages(plan, partial, leaves) if partial else plan
 
-    def _with_pages(self, plan: ReadPlan, groups: Sequence[RowGroupPlan], places: list[tuple[int, int]]) -> ReadPlan:
-        """Return the plan with pages by offset index; `places` are positions in the plan and leaf ordinals."""
-        todo = [
-            (group, place, leaf) for group in groups for place, leaf in places if not group.chunks[place].is_indexed
-        ]
-        if not todo:
-            return plan
-        self._indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for group, _, leaf in todo]})
+    def _with_pages(self, plan: ReadPlan, groups: Sequence[RowGroupPlan], leaves: Sequence[Leaf]) -> ReadPlan:
+        """Return the plan with the pages of these leaves' chunks in some row groups."""
+        entry, found = self._file.entry, dict[tuple[int, int], ChunkPages]()
+        missing: list[tuple[RowGroupPlan, int, int]] = []
+        for group in groups:
+            for leaf in leaves:
+                place = self._position_of[leaf.index]
+                if not group.chunks[place].is_indexed:
+                    pages = entry.get((_PAGES, group.ordinal, leaf.index), missing)
+                    if pages is missing:
+                        missing.append((group, place, leaf.index))
+                    elif pages is not None:
+                        found[group.ordinal, place] = pages
+        if missing:
+            found |= self._read_pages(missing)
+        return with_offset_indexes(plan, found) if found else plan
+
+    def _read_pages(self, missing: Sequence[tuple[RowGroupPlan, int, int]]) -> dict[tuple[int, int], ChunkPages]:
+        """Read the offset indexes, or page headers, of chunks; return their pages by row group and position."""
+        entry, indexes = self._file.entry, self._indexes
+        indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for group, _, leaf in missing]})
         # Scattered rows lie in nearly every page: headers are walked for rows in few places.
-        entry = self._file.entry
-        without = [each for each in todo if (OFFSET_INDEX, each[0].ordinal, each[2]) not in entry]
-        self._indexes.walk_headers(
+        without = [each for each in missing if (OFFSET_INDEX, each[0].ordinal, each[2]) not in entry]
+        indexes.walk_headers(
             (group.ordinal, leaf, group.chunks[place])
             for group, place, leaf in without
             if len(group.rows) <= _FEW_RANGES
         )
-        found = {
-            (group.ordinal, place): pages
-            for group, place, leaf in todo
-            if (pages := self._indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)) is not None
-        }
-        return with_offset_indexes(plan, found) if found else plan
+        found, known = {}, {}
+        for group, place, leaf in missing:
+            pages = indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)
+            if pages is not None:
+                found[group.ordinal, place] = pages
+            if indexes.is_settled(group.ordinal, leaf):
+                known[_PAGES, group.ordinal, leaf] = pages
+        entry.put(known, _ENTRY_BYTES * len(known))
+        return found
 
-    def _column_positions(self, leaves: Sequence[Leaf]) -> list[tuple[int, int]]:
-        """Return position among the columns and ordinal of each leaf."""
-        ordinals = [*map(leaf_ordinal, leaves)]
-        return [*zip(map(self._position_of.__getitem__, ordinals), ordinals, strict=True)]
+    def read_encodings(self, groups: Iterable[RowGroupPlan], places: Sequence[int]) -> None:
+        """Read which pages with selected rows need the dictionary page, where that is large and those are few.
+
+        A header is read sooner than a dictionary page. Not done for a remote file: each header would be a request.
+        """
+        source = self._file.source
+        if source.is_remote:
+            return
+        for group in groups:
+            for place in places:
+                chunk = group.chunks[place]
+                if not chunk.is_indexed or chunk.locations[0, PAGE_OFFSET] - chunk.start < _LARGE_DICTIONARY:
+                    continue
+                pages = chunk.pages_of_unknown_encoding(group.rows)
+                if 0 < len(pages) <= _FEW_PAGES:
+                    read_encodings(source, chunk, pages)
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
-    def fully_matched(self, plan: ReadPlan, bound: Expression) -> set[int]:
-        """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
-        return self.filter_fully_matched([group.ordinal for group in plan.left], bound)
-
-    def filter_fully_matched(self, ordinals: Sequence[int], bound: Expression) -> set[int]:
+    def fully_matched(self, ordinals: Sequence[int], bound: Expression) -> set[int]:
         """Return those of the row groups whose rows all match a bound expression, by statistics alone."""
         sure = self._answers(bound)
         missing = [*filterfalse(sure.__contains__, ordinals)]
@@ -162,32 +194,15 @@ class ReadPlanner:
             self._answers(bound).update(_surely(bound, left, {leaf: some.take(kept) for leaf, some in runs.items()}))
         return left
 
-    def plan_lookup(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
-        """Plan a point look-up in whole row groups, out of `may_match_row_groups`; None if it needs a full plan.
-
-        Row groups without any row left are left out.
-        """
-        sure = self._answers(bound)
-        if isinstance(bound, Constant) or set(map(sure.get, row_groups)) != {False}:
-            return None
-        found = LookupPlanner.for_row_groups(self._file, self._leaves, filter_leaves(bound), self._tables, row_groups)
-        return None if found is None else found.plan(self._file, bound)
-
     def prune_by_indexes(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Prune as `prune` does, without the row group statistics."""
         if isinstance(bound, Constant) or not plan.left:
             return plan
-        decided = self.fully_matched(plan, bound)
-        self._locate_indexes(plan)
+        decided = self.fully_matched([group.ordinal for group in plan.left], bound)
         plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)
         plan = self._by_dictionaries(plan, bound, decided, answered)
         return self.locate_pages(plan, self._leaves)
-
-    def _locate_indexes(self, plan: ReadPlan) -> None:
-        """Look up the index locations of all chunks at once, if these are few."""
-        if len(plan.left) * len(self._leaves) <= _FEW:
-            self._places.load([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
 
     def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         for part in conjuncts(bound):
@@ -203,7 +218,13 @@ class ReadPlanner:
         """Prune by Bloom filters; also return the chunks (ordinals of row group and leaf) whose filter was probed."""
         groups = _undecided(plan, fully_matched)
         answered: set[tuple[int, int]] = set()
-        for part, dropped in self._bloom_filters.prune(bound, groups, answered):
+        if len(plan.left) * len(self._leaves) <= _FEW:  # then all their indexes are located at once
+            self._places.load([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
+        if not self._places.locate(
+            BLOOM_FILTER, [(group, leaf.index) for group in groups for leaf in filter_leaves(bound)]
+        ):
+            return plan, answered
+        for part, dropped in BloomFilterPruner(self._file, self._places).prune(bound, groups, answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "Bloom filter", describe(part))
         return plan, answered
 
@@ -211,30 +232,58 @@ class ReadPlanner:
         self, plan: ReadPlan, bound: Expression, fully_matched: set[int], answered: set[tuple[int, int]]
     ) -> ReadPlan:
         # Rows that page statistics have narrowed are read in the time that a dictionary takes.
-        whole = [group for group in _undecided(plan, fully_matched) if plan[group].rows.count == plan[group].num_rows]
-        for part, dropped in self._dictionaries.prune(plan, bound, whole, answered):
+        whole = []
+        for group in plan.left:
+            if group.rows.count == group.num_rows and group.ordinal not in fully_matched:
+                whole.append(group.ordinal)
+        if not whole:
+            return plan
+        dictionaries = DictionaryPruner(self._file, self._leaves, self._tables)
+        for part, dropped in dictionaries.prune(plan, bound, whole, answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "dictionary", describe(part))
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, fully_matched: set[int]) -> ReadPlan:
-        asked = filter_leaves(bound)
-        ordinals = self._load_page_indexes(plan, _undecided(plan, fully_matched), asked)
-        if not ordinals:
+        asked, undecided = filter_leaves(bound), _undecided(plan, fully_matched)
+        if not undecided:
             return plan
-        groups = [plan[ordinal] for ordinal in ordinals]
-        pages = ColumnIndexPruner(
-            self._file, self._indexes, groups, [(self._position_of[leaf.index], leaf) for leaf in asked]
-        )
-        found = [(part, pages.may_match_rows(part)) for part in conjuncts(bound)]
-        left = [group.rows for group in groups]
-        for _, several in found:
-            left = [rows & kept for rows, kept in zip(left, several, strict=True)]
-        partial = [group for group, rows in zip(groups, left, strict=True) if rows and rows.count < group.rows.count]
-        plan = self._with_pages(plan, partial, self._column_positions(self._leaves))
-        level = self._indexes.origin(ordinals[0], asked[0].index)
-        for part, several in found:
-            plan = narrow(plan, dict(zip(ordinals, several, strict=True)), level, describe(part))
+        known = self._page_statistics(plan, undecided, asked)
+        if known is None:
+            return plan
+        groups = [*map(plan.__getitem__, known.row_groups)]
+        left = [*map(_rows_of, groups)]
+        found = []
+        for part in conjuncts(bound):
+            several = known.pages.may_match_rows(part)
+            left = [*map(and_, left, several)]
+            found.append((part, dict(zip(known.row_groups, several, strict=True))))
+        partial = []
+        for group, rows in zip(groups, left, strict=True):
+            if 0 < rows.count < group.rows.count:
+                partial.append(group)
+        plan = self._with_pages(plan, partial, self._leaves)
+        for part, rows_of in found:
+            plan = narrow(plan, rows_of, known.level, describe(part))
         return plan
+
+    def _page_statistics(self, plan: ReadPlan, groups: list[int], asked: Sequence[Leaf]) -> _PageStatistics | None:
+        """Return the page statistics of row groups; kept in the file's entry if these are few."""
+        if len(groups) * len(self._leaves) > _FEW:
+            return self._read_page_statistics(plan, groups, asked)
+        entry, key = self._file.entry, (_PAGE_STATISTICS, *map(leaf_ordinal, asked), -1, *groups)
+        known: _PageStatistics | None = entry.get(key)
+        if known is None and key not in entry:
+            known = self._read_page_statistics(plan, groups, asked)
+            entry.put({key: known}, _ENTRY_BYTES)
+        return known
+
+    def _read_page_statistics(self, plan: ReadPlan, groups: list[int], asked: Sequence[Leaf]) -> _PageStatistics | None:
+        ordinals = self._load_page_indexes(plan, groups, asked)
+        if not ordinals:
+            return None
+        places = [(self._position_of[leaf.index], leaf) for leaf in asked]
+        pages = ColumnIndexPruner(self._file, self._indexes, [plan[ordinal] for ordinal in ordinals], places)
+        return _PageStatistics(ordinals, self._indexes.origin(ordinals[0], asked[0].index), pages)
 
     def _load_page_indexes(self, plan: ReadPlan, groups: list[int], asked: Sequence[Leaf]) -> list[int]:
         """Load the page indexes; return the row groups with page statistics of any filter column."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import count, repeat
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.take import ValueIndices, ValueRanges, ValueSelection
-from numparq.errors import error_context
+from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
 from numparq.expr.evaluate import evaluate
 from numparq.expr.expression import And, Constant, Expression
@@ -91,7 +93,7 @@ class RowFilter:
         self._leaves = leaves
         self._projected_types = projected_types
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
-        self._position_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+        self._position_of = dict(zip(map(leaf_ordinal, leaves), range(len(leaves)), strict=True))
 
     def filter_plan(
         self,
@@ -100,35 +102,30 @@ class RowFilter:
         prefetcher: ScanPrefetcher,
         limit: int | None = None,
     ) -> dict[int, FilteredRows]:
-        """Filter the row groups of a plan; return rows by row group ordinal, without empty row groups.
+        """Filter the row groups of a plan; return rows by row group ordinal.
 
         `narrow` returns what is left of a row group at its turn, and its predicate. Stops once `limit` rows are found.
         """
         found: dict[int, FilteredRows] = {}
-        count = 0
 
-        turns = {group.ordinal: turn for turn, group in enumerate(plan.left)}
-
-        def work(group: RowGroupPlan) -> None:
-            with error_context(row_group=group.ordinal):
+        def work(turn: int, group: RowGroupPlan) -> None:
+            try:
                 if prefetcher.is_remote:
-                    with prefetcher.batch(turns[group.ordinal]):
+                    with prefetcher.batch(turn):
                         found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
                 else:
                     found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
+            except ParquetError as error:
+                error.where.setdefault("row_group", group.ordinal)
+                raise
 
-        for wave in self._waves(plan.left, limit):
-            self._context.pool.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
-            count += sum(found[group.ordinal].num_rows for group in wave)
-            if limit is not None and count >= limit:
+        tasks = [*map(partial, repeat(work), count(), plan.left)]
+        size = len(tasks) if limit is None else self._context.pool.threads  # with a limit, one for each thread at once
+        for first in range(0, len(tasks), size or 1):
+            self._context.pool.run(tasks[first : first + size])
+            if limit is not None and sum(some.num_rows for some in found.values()) >= limit:
                 break
-        return {ordinal: some for ordinal, some in found.items() if some.rows}
-
-    def _waves(self, groups: Sequence[RowGroupPlan], limit: int | None) -> Iterator[Sequence[RowGroupPlan]]:
-        """Split row groups into those filtered at once: all, or with a limit one for each thread."""
-        size = len(groups) if limit is None else self._context.pool.threads
-        for first in range(0, len(groups), max(size, 1)):
-            yield groups[first : first + size]
+        return found
 
     def filter_row_group(self, group: RowGroupPlan, bound: Expression, allow_mask: bool = True) -> FilteredRows:
         """Filter the planned rows of a row group; with `allow_mask` the last conjunct may return a mask."""
@@ -138,7 +135,7 @@ class RowFilter:
         for step in parts:
             if isinstance(step, Constant):
                 rows = rows if step.value else RowRanges()
-            if not rows:
+            if not rows.count:
                 break
             if isinstance(step, Constant):
                 continue
@@ -147,7 +144,7 @@ class RowFilter:
             answers = evaluate(step, values, rows.count)
             known |= self._cacheable(places, values)
             is_last = step is parts[-1] and allow_mask
-            if is_last and len(rows) == 1 and len(answers) < MAX_MASK_ROWS and _is_scattered(answers):
+            if is_last and len(rows.bounds) == 1 and len(answers) < MAX_MASK_ROWS and _is_scattered(answers):
                 mask = answers.view(np.uint8)
                 taking: ValueSelection = ValueIndices.from_mask(mask)
             else:

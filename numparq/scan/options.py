@@ -79,15 +79,6 @@ class ScanOptions:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
     @property
-    def has_only_filters(self) -> bool:
-        """Whether `filters` and plain conversion options are all that is set."""
-        are_all = self.row_groups is None and self.row_range is None and self.nrows is None and self.explode is None
-        as_they_are = self.categories is None and self.memory_limit is None and self.geometries == "wkb"
-        nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
-        nothing_more = nothing_more and self.on_error == "raise"
-        return are_all and as_they_are and nothing_more
-
-    @property
     def categorical_names(self) -> set[str]:
         """Names of the columns to read as Categorical."""
         return set() if self.categories is None else set(check_list(self.categories, "categories"))

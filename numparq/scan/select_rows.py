@@ -9,13 +9,11 @@ import numpy as np
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSelection, RowSlice
-from numparq.errors import error_context
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
-from numparq.prune.lookup import MAX_ROW_GROUPS
 from numparq.prune.planner import ReadPlanner
 from numparq.types.output_type import OutputType
 
@@ -25,6 +23,8 @@ from .predicate import ScanPredicate
 from .prefetch import ScanPrefetcher, row_group_byte_ranges
 
 __all__ = ["RowSelectionBuilder"]
+
+_TRUE = Constant(True)
 
 
 class RowSelectionBuilder:
@@ -67,41 +67,30 @@ class RowSelectionBuilder:
         if bound is not None:  # plan only row groups that statistics do not prune
             candidates = set(self._planner.may_match_row_groups([part.row_group for part in slices], bound))
             slices = [part for part in slices if part.row_group in candidates]
-            if limit is None and not prefetcher.is_remote and condition.static is bound:
-                known = self._point_lookup(slices, bound, context)
-                if known is not None:
-                    return known
         plan = self._planner.plan_rows(_row_ranges(slices))
         plan = plan if bound is None else self._planner.prune_by_indexes(plan, bound)
+        ordinals = [group.ordinal for group in plan.left]
+        decided = set() if bound is None else self._planner.fully_matched(ordinals, bound)
         if prefetcher.is_remote:
-            decided = set() if bound is None else self._planner.fully_matched(plan, bound)
             self._prefetch(plan, prefetcher, condition.leaves, decided)
-        finder = RowFilter(context, self._tables, self._leaves, self._shown)
-        found = finder.filter_plan(plan, lambda group: self._narrow(group, condition, bound), prefetcher, limit)
-        plan = ReadPlan(plan.columns, tuple([plan[ordinal].with_rows(some.rows) for ordinal, some in found.items()]))
-        return _to_selections(self._planner.locate_pages(plan, self._leaves[: len(self._shown)]), slices, found, limit)
+        self._planner.read_encodings(plan.left, [*leaf_positions(self._leaves, condition.leaves).values()])
 
-    def _point_lookup(
-        self, slices: Sequence[RowSlice], bound: Expression, context: ReadContext
-    ) -> list[RowSelection] | None:
-        """Return the rows of a point lookup; None if the planner cannot answer it as one."""
-        if len(slices) > MAX_ROW_GROUPS:
-            return None
-        for part in slices:
-            if len(part) < self._tables.num_rows(part.row_group):
-                return None
-        plans = self._planner.plan_lookup([part.row_group for part in slices], bound)
-        if plans is None:
-            return None
+        def narrow(group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
+            """Return what is left of a row group at its turn, and its predicate."""
+            latest = condition.current()
+            if latest is not None and latest is not bound:
+                return self._narrow(group, latest)
+            return group, _TRUE if latest is None or group.ordinal in decided else latest
+
         finder = RowFilter(context, self._tables, self._leaves, self._shown)
-        wanted: list[RowSelection] = []
-        for group in plans:
-            with error_context(row_group=group.ordinal):
-                found = finder.filter_row_group(group, bound)
-            if found.rows:
-                out = wanted[-1].out + len(wanted[-1]) if wanted else 0
-                wanted.append(RowSelection(group.ordinal, found.rows, out, group.chunks, found.cached, found.mask))
-        return wanted
+        found = finder.filter_plan(plan, narrow, prefetcher, limit)
+        left = []
+        for group in plan.left:
+            if group.ordinal in found and found[group.ordinal].rows.count:
+                left.append(group.with_rows(found[group.ordinal].rows))
+        plan = self._planner.locate_pages(ReadPlan(plan.columns, tuple(left)), self._leaves[: len(self._shown)])
+        self._planner.read_encodings(plan.left, range(len(self._shown)))
+        return _to_selections(plan, slices, found, limit)
 
     def _prefetch(
         self, plan: ReadPlan, prefetcher: ScanPrefetcher, leaves: Sequence[Leaf], decided: Container[int]
@@ -123,17 +112,11 @@ class RowSelectionBuilder:
             [nothing if group.ordinal in decided else row_group_byte_ranges(group, asked) for group in plan.left]
         )
 
-    def _narrow(
-        self, group: RowGroupPlan, predicate: ScanPredicate, planned: Expression | None
-    ) -> tuple[RowGroupPlan, Expression]:
-        """Return what is left of a row group, and its predicate; prunes again if a runtime filter has arrived."""
-        bound = predicate.current()
-        if bound is None:
-            return group, Constant(True)
-        if bound is not planned:  # a runtime filter has arrived since
-            (group,) = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
-        is_decided = group.rows and self._planner.filter_fully_matched([group.ordinal], bound)
-        return group, Constant(True) if is_decided else bound
+    def _narrow(self, group: RowGroupPlan, bound: Expression) -> tuple[RowGroupPlan, Expression]:
+        """Prune a row group again by a predicate with a runtime filter that has arrived since."""
+        (group,) = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
+        is_decided = group.rows.count and self._planner.fully_matched([group.ordinal], bound)
+        return group, _TRUE if is_decided else bound
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
@@ -151,21 +134,17 @@ def _to_selections(
     """Return the remaining rows in the order of the slices, at most `limit`."""
     placed: list[RowSelection] = []
     out = 0
-    groups = {group.ordinal: group for group in plan.row_groups}
+    groups = {group.ordinal: group for group in plan.left}
     for part in slices:
         group = groups.get(part.row_group)
         if group is None:
             continue
-        known = found.get(part.row_group, _NOTHING)
-        some = FilteredRows(group.rows, known.cached, known.mask)
-        if some.rows and (some.rows.stop > part.stop or int(some.rows.starts[0]) < part.start):
+        some = found[part.row_group] if part.row_group in found else FilteredRows(group.rows, {})
+        if some.rows.stop > part.stop or some.rows.bounds[0, 0] < part.start:
             some = some.clip(part.start, part.stop)
         if limit is not None and some.num_rows > limit - out:
             some = some.head(limit - out)
-        if some.rows:
+        if some.rows.count:
             placed.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.cached, some.mask))
-            out += len(placed[-1])
+            out += some.num_rows
     return placed
-
-
-_NOTHING = FilteredRows(RowRanges(), {})

@@ -12,6 +12,7 @@ import pytest
 
 from numparq import Coalescing, ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
 from numparq.errors import ParquetError
+from numparq.scan.filter_rows import RowFilter
 from support.compare import write_by_pyarrow
 from support.files.forged_metadata import forge
 from support.filters.keyed_file import DATA, FRAME, GROUP, OPTIONS, filtered_frame, key, matching_row_numbers, x
@@ -216,6 +217,18 @@ def test_runtime_filter_arrives_during_the_read(filters, given):
             assert [value for value in got if passes(value)] == passing
             assert set(got) <= set(whole)
             assert got == sorted(got)
+
+
+@pytest.mark.parametrize("filters", [None, key >= 0, key >= 100], ids=repr)
+def test_late_runtime_filter_prunes_row_groups_that_the_filter_matches_whole(monkeypatch, filters):
+    late, filter_plan = RuntimeFilter("key"), RowFilter.filter_plan
+
+    def arriving(*arguments):
+        late.arrive(values=[2 * 450, 7])
+        return filter_plan(*arguments)
+
+    monkeypatch.setattr(RowFilter, "filter_plan", arriving)
+    assert read_parquet(DATA, ["key"], filters, runtime_filters=[late])["key"].tolist() == [2 * 450]
 
 
 def test_page_indexes_are_cached_with_the_file():
