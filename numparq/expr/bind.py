@@ -140,7 +140,7 @@ def bind_predicate(
         element = value_predicate(ColumnPredicate(test.name, "==", test.operand), leaf, False, origin, text)
         return ContainsPredicate(leaf, _list_level(found), element, negated, text)
     _check_single(found, test)
-    return value_predicate(test, leaf, negated, origin, text)
+    return domain_predicate(test, leaf, key_domain(leaf, origin), negated, text)
 
 
 def bind_bloom_filter(
@@ -198,7 +198,8 @@ def domain_predicate(
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
     if negated:  # a NaN matches no comparison, hence every negated one
         ranges = complement(ranges, domain.low, domain.high)
-    return ValuePredicate(leaf, domain, stored_ranges(ranges, leaf, domain), negated and domain.is_float, text=text)
+    ranges = ranges if leaf.rebase is None else stored_ranges(ranges, leaf, domain)
+    return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
 
 
 def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[KeyRanges, LikePattern | None]:
@@ -219,7 +220,10 @@ def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[K
             escaped = None if escape is None else literal_bytes(escape, domain)
             return parse_like(literal_bytes(value, domain), escaped, isinstance(value, str))
         at = locate_literal(value, domain)
-        return (() if at is None else union([_COMPARED[test.op](at, domain)])), None
+        if at is None:
+            return (), None
+        low, high = _COMPARED[test.op](at, domain)
+        return ((low, high),) if low < high else (), None
     except LiteralError as error:
         raise SchemaError(
             f"{value!r} cannot be compared with the column {leaf.name!r} of type {describe_type(leaf)}: {error}",

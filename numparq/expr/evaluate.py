@@ -34,19 +34,14 @@ def evaluate(
 
     `columns` is keyed by leaf ordinal. `out` (uint8 or bool, one item a row) becomes the result's memory.
     """
-    into = _mask(out, num_rows)
+    into = RowMask(np.empty(num_rows, np.uint8)) if out is None else _mask(out, num_rows)
     _join(bound, columns, into)
     return into.out.view(np.bool_)
 
 
-def evaluate_predicate(
-    predicate: ValuePredicate | BloomPredicate, column: ColumnVector, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Return a bool array: which values, rows of a column or entries of a dictionary, match; nulls do not.
-
-    `out` as in `evaluate`.
-    """
-    into = _mask(out, count_values(predicate, column))
+def evaluate_predicate(predicate: ValuePredicate | BloomPredicate, column: ColumnVector) -> np.ndarray:
+    """Return a bool array: which values, rows of a column or entries of a dictionary, match; nulls do not."""
+    into = RowMask(np.empty(count_values(predicate, column), np.uint8))
     _join_values(predicate, column, into)
     return into.out.view(np.bool_)
 
@@ -62,9 +57,7 @@ def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
     return len(column.values)
 
 
-def _mask(out: np.ndarray | None, count: int) -> RowMask:
-    if out is None:
-        return RowMask(np.empty(count, np.uint8))
+def _mask(out: np.ndarray, count: int) -> RowMask:
     if out.shape != (count,) or out.dtype.itemsize != 1 or not out.flags.c_contiguous:
         raise ValueError(
             f"out must be a contiguous bool or uint8 array of {count} rows, not {out.dtype} of shape {out.shape}"

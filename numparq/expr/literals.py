@@ -147,7 +147,7 @@ def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
         return LiteralPosition(found, found + b"\0")
     if found != found:
         return None
-    if domain.is_float:
+    if domain.kind == "float":
         return _among_floats(_weak(value, found, domain.width), domain)
     if isinstance(found, float):  # infinite
         end = domain.high if found > 0 else domain.low

@@ -14,22 +14,19 @@ _POSITIVE = {"!=": "==", "not in": "in", "is not null": "is null"}
 _TEXT = 400
 
 
-def normalize(expression: Expression) -> Expression:
-    """Return the normal form: And, Or, ColumnPredicate and ``Not(ColumnPredicate)``, or a Constant.
+def normalize(expression: Expression, negated: bool = False) -> Expression:
+    """Return the normal form of an expression, or of its negation.
 
-    No predicate of it is ``!=``, ``not in`` or ``is not null``.
+    It consists of And, Or, ColumnPredicate and ``Not(ColumnPredicate)``, or is a Constant. No predicate of it is
+    ``!=``, ``not in`` or ``is not null``.
     """
-    return _normal(expression, False)
-
-
-def _normal(expression: Expression, negated: bool) -> Expression:
     if isinstance(expression, Not):
-        return _normal(expression.part, not negated)
+        return normalize(expression.part, not negated)
     if isinstance(expression, Constant):
         return Constant(expression.value != negated)
     if isinstance(expression, (And, Or)):
         together = all_of if isinstance(expression, And) != negated else any_of
-        return together([_normal(part, negated) for part in expression.parts])
+        return together([normalize(part, negated) for part in expression.parts])
     assert isinstance(expression, ColumnPredicate)
     if expression.op in _POSITIVE:
         expression, negated = (
@@ -74,7 +71,8 @@ def simplify(predicate: BoundPredicate) -> Expression:
         return predicate
     if not predicate.ranges and not predicate.matches_nan:
         return Constant(False)
-    if predicate.ranges == predicate.domain.all_keys and (predicate.matches_nan or not predicate.domain.is_float):
+    domain = predicate.domain
+    if predicate.ranges == ((domain.low, domain.high),) and (predicate.matches_nan or domain.kind != "float"):
         level = predicate.leaf.max_definition_level
         return NullPredicate(predicate.leaf, level, True, predicate.text) if level else Constant(True)
     return predicate

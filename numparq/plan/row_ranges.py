@@ -56,24 +56,21 @@ class RowRanges:
     stop: int
 
     def __init__(self, ranges: Iterable[tuple[int, int]] | np.ndarray = ()) -> None:
-        self._set_bounds(row_bounds.merge(row_bounds.from_pairs(ranges)))
+        made = self._from_bounds(row_bounds.merge(row_bounds.from_pairs(ranges)))
+        self.bounds, self.count, self.stop = made.bounds, made.count, made.stop
 
     @classmethod
     def _from_bounds(cls, bounds: np.ndarray) -> RowRanges:
-        """Wrap bounds that are already sorted, non-empty and disjoint."""
+        """Wrap bounds that are already sorted, non-empty and disjoint; a view is copied, as its base may be written."""
         made = cls.__new__(cls)
-        made._set_bounds(bounds)
-        return made
-
-    def _set_bounds(self, bounds: np.ndarray) -> None:
-        """Set the attributes; a view is copied, since its base could still be written."""
-        self.bounds = bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
+        made.bounds = bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
         bounds.flags.writeable = False
-        self.stop = int(bounds[-1, 1]) if len(bounds) else 0
+        made.stop = int(bounds[-1, 1]) if len(bounds) else 0
         if len(bounds) < 2:  # most row groups are read wholly or not at all
-            self.count = self.stop - int(bounds[0, 0]) if len(bounds) else 0
+            made.count = made.stop - int(bounds[0, 0]) if len(bounds) else 0
         else:
-            self.count = int(np.add.reduce(bounds[:, 1] - bounds[:, 0]))
+            made.count = int(np.add.reduce(bounds[:, 1] - bounds[:, 0]))
+        return made
 
     @classmethod
     def from_sorted(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
@@ -111,7 +108,7 @@ class RowRanges:
         """
         if num_rows < 0:
             raise ValueError(f"num_rows must be at least 0, not {num_rows}")
-        return cls._from_bounds(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
+        return cls._from_bounds(np.array([[0, num_rows]] if num_rows else np.empty((0, 2)), np.int64))
 
     @classmethod
     def from_range(cls, start: int, stop: int) -> RowRanges:

@@ -131,7 +131,7 @@ class ReadPlanner:
         entry.put(known, _ENTRY_BYTES * len(known))
         return found
 
-    def read_encodings(self, groups: Iterable[RowGroupPlan], places: Sequence[int]) -> None:
+    def read_encodings(self, groups: Iterable[RowGroupPlan], leaves: Sequence[Leaf]) -> None:
         """Read which pages with selected rows need the dictionary page, where that is large and those are few.
 
         A header is read sooner than a dictionary page. Not done for a remote file: each header would be a request.
@@ -140,8 +140,8 @@ class ReadPlanner:
         if source.is_remote:
             return
         for group in groups:
-            for place in places:
-                chunk = group.chunks[place]
+            for leaf in leaves:
+                chunk = group.chunks[self._position_of[leaf.index]]
                 if not chunk.is_indexed or chunk.locations[0, PAGE_OFFSET] - chunk.start < _LARGE_DICTIONARY:
                     continue
                 pages = chunk.pages_of_unknown_encoding(group.rows)
@@ -150,9 +150,9 @@ class ReadPlanner:
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
-    def fully_matched(self, ordinals: Sequence[int], bound: Expression) -> set[int]:
-        """Return those of the row groups whose rows all match a bound expression, by statistics alone."""
-        sure = self._answers(bound)
+    def fully_matched(self, plan: ReadPlan, bound: Expression) -> set[int]:
+        """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
+        sure, ordinals = self._answers(bound), [group.ordinal for group in plan.left]
         missing = [*filterfalse(sure.__contains__, ordinals)]
         if missing:
             sure.update(_surely(bound, missing, self._runs(bound, missing)))
@@ -167,7 +167,10 @@ class ReadPlanner:
 
     def _runs(self, bound: Expression, row_groups: Sequence[int]) -> dict[int, PruningStatistics]:
         """Return the statistics of row groups, by ordinals of the filter columns' leaves."""
-        return {leaf.index: row_group_statistics(self._file, leaf, row_groups) for leaf in filter_leaves(bound)}
+        found = {}
+        for leaf in filter_leaves(bound):
+            found[leaf.index] = row_group_statistics(self._file, leaf, row_groups)
+        return found
 
     def prune(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Prune the plan by row group statistics, Bloom filters, column indexes and dictionaries, in this order.
@@ -187,6 +190,8 @@ class ReadPlanner:
         runs = self._runs(bound, groups)
         may = containers_may_match(bound, runs, len(groups))
         left = [*compress(groups, may.tolist())]
+        if not left:
+            return left
         if len(groups) <= _FEW:  # those that cannot match are decided, too, in no more time
             self._answers(bound).update(_surely(bound, groups, runs))
         else:
@@ -198,7 +203,7 @@ class ReadPlanner:
         """Prune as `prune` does, without the row group statistics."""
         if isinstance(bound, Constant) or not plan.left:
             return plan
-        decided = self.fully_matched([group.ordinal for group in plan.left], bound)
+        decided = self.fully_matched(plan, bound)
         plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)
         plan = self._by_dictionaries(plan, bound, decided, answered)

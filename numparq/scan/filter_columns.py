@@ -133,7 +133,10 @@ class FilterColumns:
             selected = RowSlices.single(group.ordinal, 0, group.num_rows)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)
         found = decode_columns(maker, memory, lambda: [selected], positions)
-        return {leaves[place].index: column_vector(leaves[place], buffer) for place, buffer in found.items()}
+        vectors = {}
+        for place, buffer in found.items():
+            vectors[leaves[place].index] = column_vector(leaves[place], buffer)
+        return vectors
 
     def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""

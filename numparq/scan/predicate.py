@@ -79,7 +79,13 @@ class _BoundRuntimeFilter:
 
 
 class ScanPredicate:
-    """Predicate of a scan: filters and runtime filters as in `numparq.read_parquet`."""
+    """Predicate of a scan: filters and runtime filters as in `numparq.read_parquet`.
+
+    Attributes
+    ----------
+    leaves : list of Leaf
+        Filter columns, those of runtime filters included.
+    """
 
     def __init__(self, file: OpenFile, filters: Filters, runtime_filters: RuntimeFilters = ()) -> None:
         bound = None if filters is None else bind_filters(file, filters)
@@ -100,6 +106,9 @@ class ScanPredicate:
     def _set(self, bound: Expression | None, late: Sequence[RuntimePredicate]) -> None:
         self._bound = bound
         self._runtime = late
+        static = [] if bound is None else filter_leaves(bound)
+        later = [leaf for each in late for leaf in each.leaves] if late else []
+        self.leaves = list({leaf.index: leaf for leaf in (*static, *later)}.values()) if later else static
         self._latest: tuple[tuple[Expression, ...], Expression | None] = (), None
 
     def __bool__(self) -> bool:
@@ -108,15 +117,6 @@ class ScanPredicate:
 
     def __repr__(self) -> str:
         return repr(self.current())
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """Filter columns, those of runtime filters included."""
-        asked = [] if self._bound is None else filter_leaves(self._bound)
-        if not self._runtime:
-            return asked
-        later = [leaf for each in self._runtime for leaf in each.leaves]
-        return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
 
     @property
     def static(self) -> Expression | None:

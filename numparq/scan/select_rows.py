@@ -69,11 +69,10 @@ class RowSelectionBuilder:
             slices = [part for part in slices if part.row_group in candidates]
         plan = self._planner.plan_rows(_row_ranges(slices))
         plan = plan if bound is None else self._planner.prune_by_indexes(plan, bound)
-        ordinals = [group.ordinal for group in plan.left]
-        decided = set() if bound is None else self._planner.fully_matched(ordinals, bound)
+        decided = set() if bound is None else self._planner.fully_matched(plan, bound)
         if prefetcher.is_remote:
             self._prefetch(plan, prefetcher, condition.leaves, decided)
-        self._planner.read_encodings(plan.left, [*leaf_positions(self._leaves, condition.leaves).values()])
+        self._planner.read_encodings(plan.left, condition.leaves)
 
         def narrow(group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
             """Return what is left of a row group at its turn, and its predicate."""
@@ -89,7 +88,7 @@ class RowSelectionBuilder:
             if group.ordinal in found and found[group.ordinal].rows.count:
                 left.append(group.with_rows(found[group.ordinal].rows))
         plan = self._planner.locate_pages(ReadPlan(plan.columns, tuple(left)), self._leaves[: len(self._shown)])
-        self._planner.read_encodings(plan.left, range(len(self._shown)))
+        self._planner.read_encodings(plan.left, self._leaves[: len(self._shown)])
         return _to_selections(plan, slices, found, limit)
 
     def _prefetch(
@@ -114,9 +113,8 @@ class RowSelectionBuilder:
 
     def _narrow(self, group: RowGroupPlan, bound: Expression) -> tuple[RowGroupPlan, Expression]:
         """Prune a row group again by a predicate with a runtime filter that has arrived since."""
-        (group,) = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
-        is_decided = group.rows.count and self._planner.fully_matched([group.ordinal], bound)
-        return group, _TRUE if is_decided else bound
+        plan = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
+        return plan[group.ordinal], _TRUE if self._planner.fully_matched(plan, bound) else bound
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:

@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 166,
     "all columns": 313,
-    "filter": 460,
-    "range": 522,
-    "isin": 745,
-    "look-up": 289,
-    "row range": 432,
+    "filter": 459,
+    "range": 515,
+    "isin": 722,
+    "look-up": 595,
+    "row range": 307,
     "200 row groups": 178,
     "100 small files": 4400,
 }

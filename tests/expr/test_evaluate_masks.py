@@ -103,7 +103,7 @@ def test_output_buffer_of_wrong_size_is_refused():
         with pytest.raises(ValueError, match="3 rows"):
             evaluate(BOUND[0], columns, 3, out)
     out = np.ones(3, bool)
-    assert evaluate_predicate(BOUND[0], columns[0], out).tolist() == [False, False, True]
+    assert evaluate(BOUND[0], columns, 3, out).tolist() == [False, False, True]
     assert out.tolist() == [False, False, True]
 
 

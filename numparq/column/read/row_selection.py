@@ -132,7 +132,7 @@ class RowSlices(Sequence[RowSlice]):
     @classmethod
     def of_selections(cls, selections: list[RowSelection]) -> RowSlices:
         """Return row selections, at least one, as such a sequence."""
-        rows = [(part.row_group, part.row_ranges.starts[0], part.row_ranges.stop, part.out) for part in selections]
+        rows = [(part.row_group, part.row_ranges.bounds[0, 0], part.row_ranges.stop, part.out) for part in selections]
         return cls(np.array(rows, np.int64), selections)
 
     @classmethod
