@@ -306,28 +306,6 @@ class RowRanges:
             raise ValueError(f"rows shifted by {by:,} would fall below 0 or exceed int64")
         return RowRanges._from_bounds(self.bounds + by)
 
-    def coalesce(self, gap: int) -> RowRanges:
-        """Return the set with small gaps between ranges filled.
-
-        Parameters
-        ----------
-        gap : int
-            Largest number of rows between two ranges that are merged.
-
-        Returns
-        -------
-        RowRanges
-
-        Raises
-        ------
-        ValueError
-            When `gap` is negative.
-        """
-        if gap < 0:
-            raise ValueError(f"gap must be at least 0, not {gap}")
-        apart = self.starts[1:] - self.stops[:-1] > gap
-        return RowRanges._from_bounds(row_bounds.merge_sorted(self.bounds, self.stops, apart))
-
     def select(self, inner: RowRanges) -> RowRanges:
         """Return the rows at the given positions within this set.
 

@@ -134,7 +134,7 @@ class PageIndexReader:
         """Return what the loaded indexes of a chunk come from."""
         return "page headers" if self._file.entry.get((_PAGE_HEADERS, row_group, leaf)) else "column index"
 
-    def is_settled(self, row_group: int, leaf: int) -> bool:
+    def was_searched(self, row_group: int, leaf: int) -> bool:
         """Whether the offset index of a chunk has been read, or its page headers, or both in vain."""
         entry = self._file.entry
         return (OFFSET_INDEX, row_group, leaf) in entry or (_PAGE_HEADERS, row_group, leaf) in entry

@@ -126,7 +126,7 @@ class ReadPlanner:
             pages = indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)
             if pages is not None:
                 found[group.ordinal, place] = pages
-            if indexes.is_settled(group.ordinal, leaf):
+            if indexes.was_searched(group.ordinal, leaf):
                 known[_PAGES, group.ordinal, leaf] = pages
         entry.put(known, _ENTRY_BYTES * len(known))
         return found

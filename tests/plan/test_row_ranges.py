@@ -73,13 +73,11 @@ def test_set_operations(a, b):
 
 
 @given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
-def test_clip_shift_and_coalesce(rows, start, stop, by):
+def test_clip_and_shift(rows, start, stop, by):
     found = to_ranges(rows)
     assert to_set(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
     assert to_set(found.shift(by)) == {row + by for row in rows}
     assert found.shift(by).shift(-by) == found
-    near = {row for low in rows for high in rows if low < high <= low + by + 1 for row in range(low, high)}
-    assert to_set(found.coalesce(by)) == rows | near
 
 
 @given(ROWS, st.data())
@@ -158,8 +156,6 @@ def test_invalid_arguments_are_refused():
         ranges.shift(-6)
     with pytest.raises(ValueError, match="int64"):
         ranges.shift(2**63 - 10)
-    with pytest.raises(ValueError, match="gap"):
-        ranges.coalesce(-1)
     with pytest.raises(ValueError, match="one dimension"):
         RowRanges.from_mask([[True]])
     with pytest.raises(TypeError, match="from_mask"):
