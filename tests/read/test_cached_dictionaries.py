@@ -144,3 +144,28 @@ def test_columns_and_types_have_dictionaries_of_their_own():
             assert got["other"].tolist() == [number + 1000 for number in NUMBERS[40:43]]
             filtered = file.read(["other"], filters=[("i4", "==", NUMBERS[1041])], row_range=(1040, 1043))
             assert filtered["other"].tolist() == [NUMBERS[1041] + 1000]
+
+
+def test_stored_and_shown_values_have_dictionaries_of_their_own():
+    """Integers with nulls are compared as they are stored, and shown as float64."""
+    data = write({"i8": COLUMNS["i8"], "key": pa.array(range(ROWS))})
+    expected = numparq.read_parquet(data)
+    with numparq.ParquetFile(data) as file:
+        for row in (43, 44, 50):
+            filters = [("key", ">=", row - 2), ("key", "<=", row + 2), ("i8", ">=", 0)]
+            wanted = expected.iloc[row - 2 : row + 3].dropna().reset_index(drop=True)
+            pd.testing.assert_frame_equal(
+                file.read(filters=filters).astype({"i8": float}), wanted.astype({"i8": float})
+            )
+            got = file.read(row_range=(row - 2, row + 3))
+            pd.testing.assert_frame_equal(got, expected.iloc[row - 2 : row + 3].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"categories": ["text"]}], ids=repr)
+def test_some_pages_have_no_codes(options):
+    words = [f"word {number}" for number in range(1000)]
+    data = write({"text": pa.array(words)}, dictionary_pagesize_limit=3000)
+    with numparq.ParquetFile(data) as file:
+        for start, stop in [(0, 3), (990, 995), (1, 4), (0, 1000), (150, 600), (2, 5)]:
+            got = file.read(row_range=(start, stop), **options)
+            assert got["text"].tolist() == words[start:stop]
