@@ -86,7 +86,7 @@ class ThreadScratch:
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        self._limit = limit
+        self.limit = limit
         self._local = threading.local()
         self._taken: list[Scratch] = []
 
@@ -97,7 +97,7 @@ class ThreadScratch:
             return found
         except AttributeError:
             scratch = self._local.scratch = borrow_scratch()
-            scratch.limit = self._limit
+            scratch.limit = self.limit
             self._taken.append(scratch)
             return scratch
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.jobs.job import DecodeJob
 from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
 from numparq.column.jobs.schedule import decode_columns
 from numparq.column.jobs.schedule_selection import SelectionScheduler
+from numparq.column.jobs.slice import StringMatchJob
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSelection, RowSlices
-from numparq.column.read.take import dictionary_decode
+from numparq.column.read.take import ValueIndices, dictionary_decode, take_binary
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError, UnsupportedError
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import Expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.arrow_type import ArrowType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
@@ -111,6 +115,38 @@ class _SinglePieceJobMaker(SelectionScheduler):
         return super()._num_splits(column, rows, parts) if self._memory.values[column] is not None else 1
 
 
+class _MatchedStrings(NamedTuple):
+    """Answers for some strings (bool), and a copy of those that match if they are projected, too."""
+
+    answers: np.ndarray
+    strings: BinaryArray | None
+
+
+def _match_strings(step: Expression, leaf: Leaf, is_projected: bool, strings: BinaryArray) -> _MatchedStrings:
+    answers = evaluate(step, {leaf.index: ColumnVector(strings.data, strings.offsets, strings.validity)}, len(strings))
+    if not is_projected:
+        return _MatchedStrings(answers, None)
+    return _MatchedStrings(answers, take_binary(strings, ValueIndices.from_mask(answers.view(np.uint8))))
+
+
+class FilterMatches(NamedTuple):
+    """Rows that match a predicate.
+
+    Attributes
+    ----------
+    answers : numpy.ndarray
+        bool, one item a row.
+    values : dict of int to ColumnVector
+        The columns' values in all rows, by leaf ordinal; views of this thread's scratch, valid until it decodes again.
+    matched : dict of int to CachedBinary
+        In place of them, the strings that match of the one column, if it is projected: by its position.
+    """
+
+    answers: np.ndarray
+    values: dict[int, ColumnVector]
+    matched: dict[int, CachedBinary]
+
+
 class FilterColumns:
     """Decoder of the filter columns; `leaves` are all columns read."""
 
@@ -119,11 +155,44 @@ class FilterColumns:
         self._tables = chunk_tables
         self._leaves = leaves
 
+    def match(
+        self, step: Expression, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int], num_projected: int
+    ) -> FilterMatches:
+        """Return which rows (at least one) match a predicate of the columns at `positions`, and their values.
+
+        The first `num_projected` leaves are projected.
+        """
+        first, string_job = positions[0], None
+        leaf = self._leaves[first]
+        if len(positions) == 1 and leaf.physical == BYTE_ARRAY and not leaf.is_nested:
+            string_job = partial(StringMatchJob, match=partial(_match_strings, step, leaf, first < num_projected))
+        found = self._decode(group, rows, positions, string_job)
+        pieces = found[first].arrays
+        if pieces and isinstance(pieces[0], _MatchedStrings):
+            answers = np.concatenate([piece.answers for piece in pieces])
+            if first >= num_projected:
+                return FilterMatches(answers, {}, {})
+            return FilterMatches(answers, {}, {first: CachedBinary(concat_pieces([piece.strings for piece in pieces]))})
+        values = {}
+        for place, column in found.items():
+            values[self._leaves[place].index] = column_vector(self._leaves[place], column)
+        return FilterMatches(evaluate(step, values, rows.count), values, {})
+
     def decode(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
         """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
+        found = self._decode(group, rows, positions, None)
+        return {self._leaves[place].index: column_vector(self._leaves[place], found[place]) for place in found}
+
+    def _decode(
+        self,
+        group: RowGroupPlan,
+        rows: RowRanges,
+        positions: Sequence[int],
+        string_job: Callable[..., DecodeJob] | None,
+    ) -> dict[int, DecodedColumn]:
         memory = FilterBuffers.allocate(self._leaves, rows.count, self._context.local.get())
         for place in positions:
             memory.reallocate(place, self._output_type(place, group.ordinal))
@@ -132,11 +201,8 @@ class FilterColumns:
         if rows.count == group.num_rows:
             selected = RowSlices.single(group.ordinal, 0, group.num_rows)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)
-        found = decode_columns(maker, memory, lambda: [selected], positions)
-        vectors = {}
-        for place, buffer in found.items():
-            vectors[leaves[place].index] = column_vector(leaves[place], buffer)
-        return vectors
+        maker.string_job = string_job or maker.string_job
+        return decode_columns(maker, memory, lambda: [selected], positions)
 
     def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""

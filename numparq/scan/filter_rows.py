@@ -15,7 +15,6 @@ from numparq.column.read.context import ReadContext
 from numparq.column.read.take import ValueIndices, ValueRanges, ValueSelection
 from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
-from numparq.expr.evaluate import evaluate
 from numparq.expr.expression import And, Constant, Expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import all_of
@@ -140,8 +139,7 @@ class RowFilter:
             if isinstance(step, Constant):
                 continue
             places = [*map(self._position_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
-            values = self._filter_columns.decode(group, rows, places)
-            answers = evaluate(step, values, rows.count)
+            answers, values, matched = self._filter_columns.match(step, group, rows, places, len(self._projected_types))
             known |= self._cacheable(places, values)
             is_last = step is parts[-1] and allow_mask
             if is_last and len(rows.bounds) == 1 and len(answers) < MAX_MASK_ROWS and _is_scattered(answers):
@@ -151,7 +149,7 @@ class RowFilter:
                 left = RowRanges.from_mask(answers)
                 taking = ValueRanges.from_ranges(left.bounds)
                 rows = rows.select(left)
-            known = {place: some.take(taking) for place, some in known.items()}
+            known = {**{place: some.take(taking) for place, some in known.items()}, **matched}
         for place, some in known.items():
             if isinstance(some, CachedBinary) and self._projected_types[place].storage != "dictionary":
                 known[place] = some.shrink()
@@ -165,7 +163,7 @@ class RowFilter:
         for place in places:
             if place < len(self._projected_types):
                 leaf = self._leaves[place]
-                some = cacheable_values(leaf, values[leaf.index])
+                some = cacheable_values(leaf, values[leaf.index]) if leaf.index in values else None
                 if some is not None:
                     found[place] = some
         return found

@@ -131,6 +131,10 @@ class DecodeJob:
             self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
         return dictionary
 
+    def split_pages(self, pages: Pages) -> list[Pages]:
+        """Divide the data pages of a window into parts: those of a single chunk where other threads may take some."""
+        return split_data_pages(pages, 2 * self.context.pool.threads) if self.shares_pages else [pages]
+
     def run_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
         """Call ``work(ordinal, part)`` for runs of data pages: those of a single chunk are shared out where that pays.
 
@@ -138,9 +142,14 @@ class DecodeJob:
         """
         if not len(pages.pages):
             return
-        parts = split_data_pages(pages, 2 * self.context.pool.threads) if self.shares_pages else [pages]
+        parts = self.split_pages(pages)
         if len(parts) == 1:
             work(0, pages)
             return
-        self.context.pool.run([partial(work, number, part) for number, part in enumerate(parts)])
+        jobs = [partial(work, number, part) for number, part in enumerate(parts)]
+        if self.shares_pages:
+            self.context.pool.run(jobs)
+        else:
+            for job in jobs:
+                job()
         pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)

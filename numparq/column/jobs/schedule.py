@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ class JobScheduler:
         self._tables = tables
         self.leaves = leaves
         self._memory = memory
+        self.string_job: Callable[..., DecodeJob] = BinaryJob  # of columns all of whose rows are decoded
 
     def build_jobs(self, slices: RowSlices, wanted: Collection[int]) -> list[DecodeJob]:
         """Make the jobs for some columns (positions among those read) and all slices.
@@ -79,10 +81,10 @@ class JobScheduler:
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        columns = self._decodable(wanted)
+        columns, template = self._decodable(wanted)
         if not columns or not len(slices.table):
             return []
-        chunks = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), slices)
+        chunks = self._tables.chunk_table(template, np.array(columns, np.intp), slices)
         sizes = chunks[:, C_END] - chunks[:, C_START]
         total = int(np.add.reduce(sizes))
         share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
@@ -99,18 +101,13 @@ class JobScheduler:
             made.extend(self._variable_jobs(columns[place], chunks[place :: len(columns)], slices, share))
         return made
 
-    def _decodable(self, wanted: Collection[int]) -> list[int]:
-        """Return the columns that pages are read of."""
+    def _decodable(self, wanted: Collection[int]) -> tuple[list[int], np.ndarray]:
+        """Return the columns that pages are read of, and the chunk table of what all their row groups share."""
         targets, found = self._memory.targets, []
         for column in wanted:
             if targets[column].storage != "null" or targets[column].nested:
                 found.append(column)
-        return found
-
-    def _template(self, columns: Sequence[int]) -> np.ndarray:
-        """Make the chunk table of what is the same of some columns in every row group."""
-        targets = self._memory.targets
-        return chunk_template([*map(self.leaves.__getitem__, columns)], [*map(targets.__getitem__, columns)])
+        return found, chunk_template([*map(self.leaves.__getitem__, found)], [*map(targets.__getitem__, found)])
 
     def run(self, jobs: Sequence[DecodeJob]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
@@ -167,14 +164,16 @@ class JobScheduler:
             made.append(job)
         return made
 
-    def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> Iterator[DecodeJob]:
+    def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> list[DecodeJob]:
         """Build the jobs of a column whose values have no place before they are decoded."""
         target = self._memory.targets[column]
         if target.nested:
-            for number in range(len(slices)):
-                yield self._nested(column, chunks[number : number + 1].copy(), slices[number])
-            return
-        make = BinaryJob if target.storage == "binary" else DictionaryJob
+            return [
+                self._nested(column, chunks[number : number + 1].copy(), slices[number])
+                for number in range(len(slices))
+            ]
+        made: list[DecodeJob] = []
+        make = self.string_job if target.storage == "binary" else partial(DictionaryJob, string_job=self.string_job)
         for first, last in pairwise(self._string_runs(chunks, slices, share)):
             part = slices if last - first == len(slices.table) else slices[first:last]
             run = chunks[first:last].copy()
@@ -182,7 +181,8 @@ class JobScheduler:
             hint = self._tables.estimate_string_bytes(column, part)
             is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, is_large
-            yield make(*place, utf8=target.utf8, size_hint=hint)
+            made.append(make(*place, utf8=target.utf8, size_hint=hint))
+        return made
 
     def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> list[int]:
         """Return the bounds of runs of chunks of strings whose rows follow one another, each fetched together."""

@@ -57,11 +57,11 @@ class SelectionScheduler(JobScheduler):
         """
         if slices.selections is None:
             return super().build_jobs(slices, wanted)
-        columns = self._decodable(wanted)
+        columns, template = self._decodable(wanted)
         if not columns:
             return []
         hulls = slices.table
-        table = self._tables.chunk_table(self._template(columns), np.array(columns, np.intp), slices)
+        table = self._tables.chunk_table(template, np.array(columns, np.intp), slices)
         made: list[DecodeJob] = []
         threads = self._context.pool.threads
         parts = -(-JOBS_PER_THREAD * threads // (len(slices) * len(columns))) if threads > 1 else 1
@@ -167,9 +167,11 @@ class SelectionScheduler(JobScheduler):
         return make(*place, utf8=target.utf8, size_hint=hint, **common)
 
     def _dictionary_cache(self, column: int, chunk: np.ndarray, row_group: int) -> DictionaryCache | None:
-        """Return the cache for the dictionary of a chunk, unless it is one of codes of values of a fixed size."""
+        """Return the cache of a chunk's dictionary; None in limited memory, and for codes of fixed-size values."""
         file, target = self._context.file, self._memory.targets[column]
-        if file is None or (target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY):
+        if file is None or self._context.local.limit is not None:
+            return None
+        if target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY:
             return None
         checks = target.utf8, self._context.verify_crc
         return DictionaryCache(file.entry, row_group, self.leaves[column].index, chunk, checks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,12 +82,12 @@ class SelectionJob(DecodeJob):
 
     def page_windows(self) -> Iterator[Pages]:
         """Fetch and check the pages that hold selected rows, window by window."""
-        return super().page_windows() if self.locations is None else self._located_windows(self.locations)
-
-    def _located_windows(self, locations: np.ndarray) -> Iterator[Pages]:
+        if self.locations is None:
+            yield from super().page_windows()
+            return
         context = self.context
         scratch = context.local.get()
-        for part in split_locations(locations):
+        for part in split_locations(self.locations):
             try:
                 pages = read_located_pages(context.source, self.chunks, part, self._is_flat, scratch)
             except ParquetError as error:
@@ -129,6 +129,8 @@ class FixedSelectionJob(SelectionJob, FixedJob):
                     raise error from None
                 self.retries[self.columns[0]] = error.status
                 return
+        if self.retries:
+            return
         if self.selected.state[STATE_TAKEN] != self.selected.count:
             raise self._count_error()
         if self.dictionary_cache is not None and self.entries is None:
@@ -174,7 +176,7 @@ class BinarySelectionJob(SelectionJob, BinaryJob):
 class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
     """Rows of one chunk whose dictionary indices are wanted as they are."""
 
-    _string_job = BinarySelectionJob
+    string_job: Callable[..., DecodeJob] = field(default=BinarySelectionJob, kw_only=True)
     _fixed_job = FixedSelectionJob
 
     def _row_counts(self) -> np.ndarray:

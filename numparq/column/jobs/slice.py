@@ -10,12 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
-from numparq.column.read.decode import count_rows, decode_binary, decode_fixed, decode_fixed_dictionaries
+from numparq.column.read.decode import (
+    allocate_strings,
+    count_rows,
+    decode_binary,
+    decode_fixed,
+    decode_fixed_dictionaries,
+)
 from numparq.column.read.decompress import PageBatches
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, split_dictionaries
 from numparq.column.read.output import NO_MASK, FixedOutput
-from numparq.column.read.pages import PageFailure, Pages, data_pages
-from numparq.column.scratch import allocate
+from numparq.column.read.pages import PageFailure, Pages, data_pages, split_data_pages
+from numparq.column.scratch import Scratch, allocate
 from numparq.errors import LimitError
 from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
 from numparq.kernels.status import NO_DICTIONARY
@@ -37,15 +43,18 @@ from numparq.kernels.tables import (
     NULLS_MASK,
     P_CHUNK,
     P_TYPE,
+    P_UNCOMPRESSED,
     SLACK,
 )
 
 from .job import RETRY_STATUSES, DecodeJob
 
-__all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "OutputTypeRetry"]
+__all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "OutputTypeRetry", "StringMatchJob"]
 
 _FIRST = np.zeros(1, np.intp)
 _NO_ENTRIES = np.zeros(SLACK, np.uint8)
+# Decompressed bytes of the strings that are matched together.
+MATCH_BYTES = 2 << 20
 
 
 @dataclass(eq=False, repr=False)
@@ -72,21 +81,57 @@ class BinaryJob(DecodeJob):
             self._decode(data_pages(pages), dictionary, rows)
 
     def _decode(self, pages: Pages, dictionary: BinaryArray | None, rows: int) -> None:
-        made: dict[int, BinaryArray] = {}
+        made: dict[int, Any] = {}
 
         def work(number: int, part: Pages) -> None:
-            hint = self.size_hint * count_rows(part.chunks) // max(rows, 1)
+            count = count_rows(part.chunks)
+            hint = self.size_hint * count // max(rows, 1)
             hint += hint // 16  # memory not touched costs nothing, a buffer that has to grow a copy
+            scratch = self.context.local.get()
             try:
-                made[number] = decode_binary(part, dictionary, hint, self.context.local.get())
+                strings = self._allocate(count, hint, part.chunks, scratch)
+                decode_binary(part, dictionary, strings, scratch)
             except (PageFailure, LimitError) as failure:
                 raise self.page_error(part, failure) from None
             if self.utf8 and not all_have_indices(part):  # the strings of a dictionary are checked already
-                self.check_utf8(made[number], part)
+                self.check_utf8(strings, part)
+            made[number] = self._finish(strings)
 
         self.run_parts(pages, work)
         self.chunks[:, C_NULL_COUNT] += pages.chunks[:, C_NULL_COUNT]
         self.arrays.extend(map(made.__getitem__, sorted(made)))
+
+    _allocate = staticmethod(allocate_strings)
+
+    def _finish(self, strings: BinaryArray) -> object:
+        """Return what becomes of decoded strings."""
+        return strings
+
+
+@dataclass(eq=False, repr=False)
+class StringMatchJob(BinaryJob):
+    """One chunk of BYTE_ARRAY values, each run of strings matched in memory that the thread's next run overwrites.
+
+    Parameters
+    ----------
+    match : callable
+        Its answers for the runs are `arrays`. It must copy the strings that it keeps.
+    """
+
+    match: Callable[[BinaryArray], Any] = field(kw_only=True)
+
+    def split_pages(self, pages: Pages) -> list[Pages]:
+        """Divide the data pages of a window into runs that stay in the processor's cache."""
+        return split_data_pages(pages, int(np.add.reduce(pages.pages[:, P_UNCOMPRESSED])) // MATCH_BYTES + 1)
+
+    @staticmethod
+    def _allocate(rows: int, size_hint: int, chunks: np.ndarray, scratch: Scratch) -> BinaryArray:
+        offsets = scratch.buffer("matched offsets", 8 * rows + 8)[: 8 * rows + 8].view(np.int64)
+        return BinaryArray(offsets, scratch.buffer("matched", size_hint), scratch.buffer("validity", rows)[:rows])
+
+    def _finish(self, strings: BinaryArray) -> object:
+        self.context.local.get().buffer("matched", len(strings.data) - SLACK)  # had it to grow, the next need not
+        return self.match(strings)
 
 
 class OutputTypeRetry(Exception):
@@ -205,13 +250,15 @@ class DictionaryJob(FixedJob):
     ----------
     utf8, size_hint
         As in `BinaryJob`.
+    string_job : callable
+        Makes the job that decodes BYTE_ARRAY values.
     """
 
-    _string_job: ClassVar[Callable[..., DecodeJob]] = BinaryJob
     _fixed_job: ClassVar[Callable[..., DecodeJob]] = FixedJob
     outputs: Sequence[FixedOutput] = field(init=False)
     utf8: bool = field(kw_only=True)
     size_hint: int = field(kw_only=True)
+    string_job: Callable[..., DecodeJob] = field(default=BinaryJob, kw_only=True)
 
     def __call__(self) -> None:
         """Decode the chunks into codes, or else into values."""
@@ -265,7 +312,11 @@ class DictionaryJob(FixedJob):
                 self._dictionaries = found
                 self.entries = np.arange(max(map(len, found)) + SLACK, dtype=np.int32).view(np.uint8)
                 pages.chunks[:, C_DICTIONARY] = 0
-            yield Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+            data = Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+            if not all_have_indices(data):
+                self.retries.update(dict.fromkeys(self.columns, NO_DICTIONARY))
+                return
+            yield data
 
     def _decode_dictionaries(self, pages: Pages) -> list[BinaryArray]:
         """Return the dictionary of each chunk; none if no page is a dictionary."""
@@ -280,7 +331,7 @@ class DictionaryJob(FixedJob):
     def _values(self, count: int) -> list[BinaryArray]:
         """Decode the values of the one chunk."""
         if self.chunks[0, C_TYPE] == BYTE_ARRAY:
-            job = self._string_job(**self._shared_fields(), utf8=self.utf8, size_hint=self.size_hint)
+            job = self.string_job(**self._shared_fields(), utf8=self.utf8, size_hint=self.size_hint)
             job()
             return job.arrays
         width = int(self.chunks[0, C_TYPE_LENGTH])

@@ -33,31 +33,38 @@ from numparq.kernels.tables import (
 from .decompress import PageBatches, decompress_pages
 from .dictionary import EMPTY_DICTIONARY
 from .output import FixedOutput
-from .pages import PageFailure, Pages, check_page
+from .pages import PageFailure, Pages
 from .transcode import DecodablePages, transcode
 
 
-def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
-    """Decompress and decode data pages; null counts, 0 before, go to the chunk table. Raises PageFailure.
+def allocate_strings(rows: int, size_hint: int, chunks: np.ndarray, scratch: Scratch) -> BinaryArray:
+    """Return memory for rows of chunks, which may take `size_hint` bytes."""
+    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.buffer("validity", rows)
+    return BinaryArray(allocate(rows + 1, "i8"), allocate(max(size_hint, 0) + SLACK), validity)
 
-    C_VALIDITY is a chunk's first row in the result, C_DICTIONARY its first entry of `dictionary`. `size_hint` estimates
-    the bytes of all values.
+
+def decode_binary(pages: Pages, dictionary: BinaryArray | None, strings: BinaryArray, scratch: Scratch) -> None:
+    """Decompress and decode data pages into memory with validity; replaces its data if it is too small.
+
+    C_VALIDITY is a chunk's first row in the result, C_DICTIONARY its first entry of `dictionary`. Null counts, 0
+    before, go to the chunk table; without nulls the validity becomes None. Raises PageFailure.
     """
     chunks, entries = pages.chunks, dictionary or EMPTY_DICTIONARY
-    rows = count_rows(chunks)
-    offsets = allocate(rows + 1, "i8")
+    offsets, validity = strings.offsets, strings.validity
+    assert validity is not None
     offsets[0] = 0
-    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.buffer("validity", rows)
     placement = PageBatches(pages)
     decompressed = scratch.buffer("decompressed", placement.decompressed)
     indices, levels = scratch.buffer("indices", 4 * placement.values), scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
-    out = allocate(max(size_hint, 0) + SLACK)
     for batch in placement.batches:
         decompress_pages(pages, batch, decompressed)
         for part in transcode(pages, batch, decompressed, scratch):
-            out = decode_binary_run(pages, part, entries, indices, levels, validity, offsets, out, state)
-    return BinaryArray(offsets, out, validity if np.logical_or.reduce(chunks[:, C_NULL_COUNT]) else None)
+            strings.data = decode_binary_run(
+                pages, part, entries, indices, levels, validity, offsets, strings.data, state
+            )
+    if not np.logical_or.reduce(chunks[:, C_NULL_COUNT]):
+        strings.validity = None
 
 
 def count_rows(chunks: np.ndarray) -> int:
@@ -99,9 +106,10 @@ def decode_binary_run(
             len(out) - SLACK,
             state,
         )
-        if status != NEED_ROOM:
-            check_page(status, state)
+        if status >= 0:
             return out
+        if status != NEED_ROOM:
+            raise PageFailure(int(state[0]), status)
         first = int(state[STATE_PAGE])
         out = grow_buffer(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
 

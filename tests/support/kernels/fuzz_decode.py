@@ -146,7 +146,8 @@ def decode(subject: DecodeSubject, data: bytes) -> str:
                 dictionary = scratch.buffer("dictionary", placement.dictionary)
                 read_decode.decode_fixed(pages, placement, output, dictionary, scratch)
             else:
-                piece = read_decode.decode_binary(pages, entries, 0, scratch)
+                piece = read_decode.allocate_strings(read_decode.count_rows(chunks), 0, chunks, scratch)
+                read_decode.decode_binary(pages, entries, piece, scratch)
                 assert (np.diff(piece.offsets) >= 0).all()
                 assert piece.offsets[-1] <= len(piece.data) - t.SLACK
                 read_decode.check_utf8(piece)
