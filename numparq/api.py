@@ -10,6 +10,7 @@ from .dataset.listing.table_formats import check_plain_file
 from .dataset.open_table import open_table
 from .errors import UnsupportedError
 from .file.pyarrow_arguments import READ_ADVICE, WRITE_ADVICE
+from .scan.options import ScanOptions
 from .types.choose import DTYPE_BACKENDS
 from .typing import (
     ColumnEncoding,
@@ -199,29 +200,12 @@ def read_parquet(
     """
     if decryption is not None:
         raise UnsupportedError("read_parquet(decryption=...) is not supported by this version of numparq")
-    chosen: dict[str, Any] = {
-        "runtime_filters": runtime_filters,
-        "explode": explode,
-        "dtype_backend": "numpy" if dtype_backend is None else _resolve_dtype_backend(dtype_backend),
-        "row_groups": row_groups,
-        "row_range": row_range,
-        "nrows": nrows,
-        "categories": categories,
-        "include": include,
-        "dates": dates,
-        "geometries": geometries,
-        "variants": variants,
-        "files": files,
-        "verify_crc": verify_crc,
-        "on_error": on_error,
-        "memory_limit": memory_limit,
-        "threads": threads,
-        "progress": progress,
-    }
+    chosen = locals() | {"dtype_backend": "numpy" if dtype_backend is None else _resolve_dtype_backend(dtype_backend)}
+    options = ScanOptions.from_arguments(chosen)
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     try:
-        return table.read(columns, filters, **chosen)
+        return table._read(columns, options)
     finally:
         table.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import InvalidFileError
@@ -205,10 +205,13 @@ class Dataset(ReadableTable, Reopenable):
             Partition columns come last, unless `columns` orders them otherwise. Dtypes are those of a single file with
             all these rows.
         """
-        choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
+        return self._read(columns, ScanOptions.from_arguments(locals()))
 
-        limit = None if nrows is None else check_row_count(nrows, "nrows")
-        if on_error == "skip":
+    def _read(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
+        """Read with checked options."""
+        choices = options if options.threads is not None else replace(options, threads=self._threads)
+        limit = None if options.nrows is None else check_row_count(options.nrows, "nrows")
+        if options.on_error == "skip":
             return self._retry_after_refresh(lambda: self._read_intact(columns, choices, limit))
 
         def read() -> pd.DataFrame:

@@ -106,11 +106,14 @@ class ParquetFile(ReadableTable, OpenFile):
         -------
         pandas.DataFrame
         """
-        choices = ScanOptions.from_arguments(locals())
-        if on_error == "skip":
-            return self._read_intact(columns, choices)
+        return self._read(columns, ScanOptions.from_arguments(locals()))
+
+    def _read(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
+        """Read with checked options."""
+        if options.on_error == "skip":
+            return self._read_intact(columns, options)
         try:  # an error context would cost more calls
-            return FileScan(self, columns, choices).to_frame()
+            return FileScan(self, columns, options).to_frame()
         except ParquetError as error:
             error.where.setdefault("file", self.source.name)
             raise

@@ -86,7 +86,7 @@ class FileSource(ReadLoopSource):
     """A local file, read by `preadv` where the system has it, else under a lock; `identity` is its device and inode.
 
     It is not mapped into memory: a mapped file that is truncated kills the process. A pipe, whose end has the footer,
-    is copied to a temporary file first.
+    is copied to a temporary file first. `stamp_as_read` is the stamp when it was opened.
     """
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
@@ -97,6 +97,7 @@ class FileSource(ReadLoopSource):
             self._file = _copy_pipe(self._file, self.name)
             status = os.fstat(self._file.fileno())
         self.size = status.st_size
+        self.stamp_as_read = status.st_size, status.st_mtime_ns
         self.identity = status.st_dev, status.st_ino
         self._lock = threading.Lock()
 

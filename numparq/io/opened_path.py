@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = ["OpenedPath"]
 
 
-def working_directory() -> str | None:
-    """Return the working directory; None if it was removed."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return None
-
-
-@dataclass
 class OpenedPath:
     """Path or paths, options of their file system, and the working directory when they were opened."""
 
-    path: Any
-    storage_options: Any = None
-    filesystem: Any = None
-    directory: str | None = field(default_factory=working_directory)
+    def __init__(self, path: object, storage_options: object = None, filesystem: object = None) -> None:
+        self.path: Any = path
+        self.storage_options: Any = storage_options
+        self.filesystem: Any = filesystem
+        try:
+            self.directory: str | None = os.getcwd()
+        except FileNotFoundError:  # it was removed
+            self.directory = None
 
     def absolute(self, name: str) -> str:
         """Return a relative local path as it was meant when opened; other names stay."""
@@ -34,9 +28,11 @@ class OpenedPath:
 
     def from_here(self) -> OpenedPath:
         """Return what to open now: the path as given, or absolute if the working directory is another one."""
-        path = self.path
-        if self.directory == working_directory():
+        path, here = self.path, OpenedPath(self.path, self.storage_options, self.filesystem)
+        if self.directory == here.directory:
             return self
         if isinstance(path, (list, tuple)):
-            return replace(self, path=[self.absolute(os.fsdecode(one)) for one in path])
-        return replace(self, path=self.absolute(os.fsdecode(path))) if isinstance(path, (str, os.PathLike)) else self
+            here.path = [self.absolute(os.fsdecode(one)) for one in path]
+        elif isinstance(path, (str, os.PathLike)):
+            here.path = self.absolute(os.fsdecode(path))
+        return here

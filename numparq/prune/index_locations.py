@@ -49,7 +49,9 @@ class IndexLocations:
     @classmethod
     def for_file(cls, file: OpenFile) -> IndexLocations:
         """Return the locations of a file, shared by all files with the same footer."""
-        return file.footer.cache.get_or_make(("places", file.footer_start), lambda: cls(file))
+        cache, key = file.footer.cache, ("places", file.footer_start)
+        known: IndexLocations | None = cache.get(key)
+        return known or cache.get_or_make(key, lambda: cls(file))
 
     def load(self, chunks: Sequence[_Chunk]) -> None:
         """Look up chunks, as ordinals of row group and leaf, in one call."""

@@ -198,7 +198,9 @@ def _statistics_layout() -> ThriftLayout:
 
 def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
     """Return the trusted statistics of a column by row group, from the footer alone; cached with the footer."""
-    return file.footer.cache.get_or_make(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
+    cache, key = file.footer.cache, ("runs", leaf, *row_groups)
+    known: PruningStatistics | None = cache.get(key)
+    return cache.get_or_make(key, lambda: _runs_of(file, leaf, row_groups)) if known is None else known
 
 
 def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:

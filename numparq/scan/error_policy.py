@@ -37,7 +37,8 @@ class RaiseOnDamage:
         if files is not None or len(leaves) > _FEW:
             return ChunkTables(footer, leaves, row_groups, end, files)
         key = ("tables", end, tuple(map(leaf_ordinal, leaves)), *row_groups)
-        return footer.cache.get_or_make(key, lambda: ChunkTables(footer, leaves, row_groups, end))
+        known: ChunkTables | None = footer.cache.get(key)
+        return known or footer.cache.get_or_make(key, lambda: ChunkTables(footer, leaves, row_groups, end))
 
     @staticmethod
     def job_maker(

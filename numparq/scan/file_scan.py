@@ -101,8 +101,11 @@ class FileScan:
         null_counts = rows.null_counts
         targets = columns.output_types(null_counts)
         try:
-            with WorkerPool(thread_count(choices.threads)) as pool:
+            pool = WorkerPool(thread_count(choices.threads))
+            try:
                 layout, buffers = self._decode(rows, targets, pool)
+            finally:
+                pool.close()
             if self._condition is not None:
                 self._file.check_unchanged()  # page tables of an earlier read may have chosen the rows
                 columns.restore_null_counts(buffers, null_counts)

@@ -88,7 +88,10 @@ def all_row_slices(footer: Footer) -> RowSlices:
     """Return the slices of all rows of a file; cached unless there are many."""
     if len(footer.row_group_num_rows) > _MAX_CACHED_ROW_GROUPS:
         return select_row_slices(footer.row_group_num_rows)
-    return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
+    known: RowSlices | None = footer.cache.get("all rows")
+    if known is None:
+        return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
+    return known
 
 
 def select_row_slices(

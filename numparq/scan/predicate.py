@@ -35,7 +35,9 @@ class LeafArrowTypes:
         """Return the types of a file, shared by all files with the same footer."""
         if file.is_alias:
             return cls(file)
-        return file.footer.cache.get_or_make(("Arrow types", file.calendar), lambda: cls(file))
+        cache, key = file.footer.cache, ("Arrow types", file.calendar)
+        known: LeafArrowTypes | None = cache.get(key)
+        return known or cache.get_or_make(key, lambda: cls(file))
 
     def get(self, index: int) -> ArrowType | None:
         """Return the Arrow type of a leaf by its ordinal; None for nested leaves and without a hint."""

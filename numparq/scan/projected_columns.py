@@ -62,7 +62,8 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
         if file.is_alias or not is_plain:
             return ProjectedColumns(file, _prepare_columns(file, columns), options, virtual)
         key = "columns", file.calendar, None if columns is None else tuple(columns)
-        prepared = file.footer.cache.get_or_make(key, lambda: _prepare_columns(file, columns))
+        cache = file.footer.cache
+        prepared = cache.get(key) or cache.get_or_make(key, lambda: _prepare_columns(file, columns))
         return ProjectedColumns(file, prepared, options, virtual)
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
@@ -161,7 +162,8 @@ class ProjectedColumns:
         categories = set() if options.categories is None else options.categorical_names
         key = options.dtype_backend, options.dates, *categories, -1, *null_counts
         known = self._prepared.output_types
-        targets = [*known.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))]
+        targets = known.get(key) or known.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
+        targets = [*targets]
         for column in self.nested:
             targets[column.leaf_slice] = column.output_types()
         if self._explosion is not None:

@@ -38,30 +38,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-class BoundedCache:
+class BoundedCache(dict[Hashable, Any]):
     """Cache of at most `max_entries` values; the oldest inserted one is evicted first.
 
-    Threads may share it: two that miss the same key at the same time both make its value.
+    Threads may share it: two that miss the same key at the same time both make its value. Callers that run for every
+    read ask by `get` before they call `get_or_make`, which saves a call.
     """
 
-    __slots__ = ("_most", "_things")
+    __slots__ = ("_most",)
 
     def __init__(self, max_entries: int) -> None:
+        super().__init__()
         self._most = max_entries
-        self._things: dict[Hashable, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._things)
 
     def get_or_make(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
         """Return the value of a key, made on first use; it must not be changed afterwards."""
-        things = self._things
-        found = things.get(key, things)
-        if found is not things:
+        found = self.get(key, self)
+        if found is not self:
             known: Thing = found
             return known
         made = make()
-        while len(things) >= self._most:
-            things.pop(next(iter([*things]), None), None)
-        things[key] = made
+        while len(self) >= self._most:
+            self.pop(next(iter([*self]), None), None)
+        self[key] = made
         return made

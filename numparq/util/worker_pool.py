@@ -96,5 +96,9 @@ class WorkerPool:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the other threads."""
         if self._background is not None:
             self._background.shutdown()

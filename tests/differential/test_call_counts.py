@@ -12,14 +12,14 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 CEILINGS = {
-    "column": 165,
-    "all columns": 312,
-    "filter": 457,
-    "range": 513,
-    "isin": 719,
-    "look-up": 591,
-    "row range": 304,
-    "200 row groups": 177,
+    "column": 157,
+    "all columns": 304,
+    "filter": 446,
+    "range": 502,
+    "isin": 708,
+    "look-up": 580,
+    "row range": 296,
+    "200 row groups": 169,
     "100 small files": 4400,
 }
 
