@@ -72,9 +72,11 @@ def test_pruned_files_are_not_built(tmp_path, monkeypatch):
     frame = pd.DataFrame({"x": range(60), "k": np.arange(60) % 20, "j": np.arange(60) % 3})
     numparq.to_parquet(frame, tmp_path, partition_cols=["k", "j"])
     built: list[str] = []
-    make = listing_files.data_file_from_entry
+    make = listing_files.DataFileList._build_file
     monkeypatch.setattr(
-        listing_files, "data_file_from_entry", lambda entry, *rest: built.append(entry.path) or make(entry, *rest)
+        listing_files.DataFileList,
+        "_build_file",
+        lambda self, path, partition: built.append(path) or make(self, path, partition),
     )
     found = numparq.read_parquet(tmp_path, filters=[("k", "=", 7), ("j", "=", 1)])
     assert found["x"].tolist() == [7]

@@ -19,7 +19,6 @@ from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_fil
 from numparq.io.small_files import open_small_files
 from numparq.io.source import Source, allocate_with_slack
 from numparq.io.tail_source import TailSource
-from numparq.typing import StorageOptions
 from numparq.util.worker_pool import WorkerPool
 
 from .files import DatasetListing
@@ -40,12 +39,7 @@ _MANY, _MANY_BYTES = 256, 64 << 20
 
 
 def open_files(
-    listing: DatasetListing,
-    files: Sequence[DataFile],
-    *,
-    storage_options: StorageOptions = None,
-    coalescing: Coalescing | None = None,
-    calendar: SparkCalendar | None = None,
+    listing: DatasetListing, files: Sequence[DataFile], *, calendar: SparkCalendar | None = None
 ) -> list[OpenFile]:
     """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.
 
@@ -53,9 +47,7 @@ def open_files(
     If one cannot be opened, closes all and raises ParquetError or OSError.
     """
     strict = replace(listing, named_paths=frozenset(file.path for file in files))
-    opened = open_files_unless_empty(
-        strict, files, storage_options=storage_options, coalescing=coalescing, calendar=calendar
-    )
+    opened = open_files_unless_empty(strict, files, calendar=calendar)
     return [file for file in opened if file is not None]
 
 
@@ -63,7 +55,6 @@ def open_files_unless_empty(
     listing: DatasetListing,
     files: Sequence[DataFile],
     *,
-    storage_options: StorageOptions = None,
     coalescing: Coalescing | None = None,
     calendar: SparkCalendar | None = None,
 ) -> list[OpenFile | None]:

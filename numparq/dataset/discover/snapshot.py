@@ -132,7 +132,6 @@ class DatasetSnapshot:
         return open_files_unless_empty(
             self.listing,
             files,
-            storage_options=self._opened_path.storage_options,
             coalescing=self._coalescing,
             calendar=self.calendar,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from numparq.dataset.discover.snapshot import DatasetSnapshot
@@ -51,6 +51,9 @@ class SplitQuery(DatasetQuery):
         choices: ScanOptions,
         plan_files: int | None,
     ) -> None:
+        groups = choices.row_groups
+        if groups is not None and any(first >= second for first, second in pairwise(groups)):
+            raise ValueError(f"row_groups must be in ascending order, each once, not {groups!r}")
         self._plan_files = plan_files
         self.candidates: list[int] = []
         self.is_sampled = False
@@ -72,6 +75,9 @@ class SplitQuery(DatasetQuery):
         self.is_sampled = self._plan_files is not None and count > self._plan_files
         if not self.is_sampled:
             return self.candidates
+        if self._choices.row_groups is not None or self._choices.row_range is not None:
+            limit = f"there are {count:,} files and plan_files={self._plan_files}"
+            raise ValueError(f"row_groups and row_range need all footers, but {limit}")
         some = min(SAMPLED_FILES, count)
         return [self.candidates[at * (count - 1) // max(some - 1, 1)] for at in range(some)]
 
@@ -231,14 +237,13 @@ def _unfiltered_rows(query: SplitQuery, wanted: ScanFile) -> FileRowReader:
 
 
 def _whole_row_groups(rows: FileRowReader, wanted: ScanFile) -> list[PlannedRows]:
-    """Return the row groups that have rows, with the bytes of their column chunks."""
-    groups = [part.row_group for part in wanted.slices if len(part)]
-    starts, ends = rows.chunk_tables.byte_ranges(groups)
+    """Return the rows selected of each row group, with the bytes of its column chunks."""
+    slices = [part for part in wanted.slices if len(part)]
+    starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in slices])
     sizes = (ends - starts).sum(axis=1).tolist()
-    counts = [rows.chunk_tables.num_rows(group) for group in groups]
     return [
-        PlannedRows(RowGroupRange(group, 0, count), count, size)
-        for group, count, size in zip(groups, counts, sizes, strict=True)
+        PlannedRows(RowGroupRange(part.row_group, part.start, part.stop), len(part), size)
+        for part, size in zip(slices, sizes, strict=True)
     ]
 
 

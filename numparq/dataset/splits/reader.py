@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.format.schema import Leaf, Schema
+    from numparq.scan.recovery.losses import Lost
 
 __all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
 
@@ -192,13 +193,15 @@ class SplitReader:
 
     # --- rows --------------------------------------------------------------------------------------------------------
 
-    def frame(self, split: Split) -> pd.DataFrame:
+    def frame(self, split: Split, *, lost: list[Lost] | None = None) -> pd.DataFrame:
         """Read a split into one DataFrame.
 
         Parameters
         ----------
         split : Split
             A split of this table.
+        lost : list of Lost, optional
+            With ``on_error="skip"``, a list to which the losses are added.
 
         Returns
         -------
@@ -211,11 +214,16 @@ class SplitReader:
             If a file is gone or has changed since the table was divided.
         """
         choices = self._wish.options
-        with self._begun(split, choices, self._selected[0]) as (read, wanted):
-            return read.to_frame(read.decode(wanted))
+        with self._begun(split, choices, self._selected[0], lost) as (read, wanted):
+            return read.read_unit(wanted, None, read.to_frame)[2]
 
     def frames(
-        self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
+        self,
+        split: Split,
+        batch_rows: int | None = None,
+        *,
+        memory_limit: int | None = None,
+        lost: list[Lost] | None = None,
     ) -> Iterator[pd.DataFrame]:
         """Read a split as consecutive DataFrames, within bounded memory.
 
@@ -225,6 +233,8 @@ class SplitReader:
             A split of this table.
         batch_rows, memory_limit
             As in `numparq.Dataset.iter_batches`.
+        lost : list of Lost, optional
+            As in `frame`.
 
         Yields
         ------
@@ -238,10 +248,17 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             As in `frame`.
         """
-        with self._units(split, self._wish.options, BatchSize(memory_limit, batch_rows)) as units:
+        with self._units(split, self._wish.options, BatchSize(memory_limit, batch_rows), lost) as units:
             yield from Batches(units)
 
-    def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
+    def tables(
+        self,
+        split: Split,
+        batch_rows: int | None = None,
+        *,
+        memory_limit: int | None = None,
+        lost: list[Lost] | None = None,
+    ) -> Iterator[Any]:
         """Read a split as consecutive Arrow tables, within bounded memory.
 
         Parameters
@@ -252,6 +269,8 @@ class SplitReader:
             Maximum number of rows of a table.
         memory_limit : int, optional
             As in `numparq.Dataset.iter_batches`.
+        lost : list of Lost, optional
+            As in `frame`.
 
         Yields
         ------
@@ -263,7 +282,7 @@ class SplitReader:
         LimitError, FileNotFoundError, InvalidFileError
             As in `frames`.
         """
-        with self._units(split, _for_arrow(self._wish.options), BatchSize(memory_limit, batch_rows)) as units:
+        with self._units(split, _for_arrow(self._wish.options), BatchSize(memory_limit, batch_rows), lost) as units:
             for table in units.tables():
                 yield from _cut(table, batch_rows)
                 del table
@@ -281,29 +300,42 @@ class SplitReader:
         int
             Number of rows.
         """
+        if self._wish.options.on_error == "skip":
+            return sum(map(len, self.frames(split)))
         if split.num_rows is not None:
             return split.num_rows
         with self._begun(split, replace(self._wish.options, include=()), []) as (read, wanted):
             return read.count(wanted)
 
     @contextmanager
-    def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[UnitReader]:
-        with self._begun(split, choices, self._selected[0]) as begun:
+    def _units(
+        self, split: Split, choices: ScanOptions, sizes: BatchSize, lost: list[Lost] | None
+    ) -> Iterator[UnitReader]:
+        with self._begun(split, choices, self._selected[0], lost) as begun:
             units = UnitReader(lambda _: begun, choices, sizes)
             units.reads_ahead = False  # no read-ahead thread: the engine above schedules the work
             yield units
 
     @contextmanager
     def _begun(
-        self, split: Split, choices: ScanOptions, selected: Sequence[Leaf | NestedProjection]
+        self,
+        split: Split,
+        choices: ScanOptions,
+        selected: Sequence[Leaf | NestedProjection],
+        lost: list[Lost] | None = None,
     ) -> Iterator[tuple[SchemaOnlyScan, list[ScanFile]]]:
-        """Open the files of a split, and prepare a scan of columns."""
+        """Open the files of a split, and prepare a scan of columns, which adds its losses to `lost`."""
+        skip = None
+        if choices.on_error == "skip":
+            from numparq.scan.recovery.skip_damaged import SkipDamagedRows
+
+            skip = SkipDamagedRows(lost)
         with open_split_files(split.parts, self._wish.filesystem, self._wish.calendar) as files:
             partitions = self._partitions([part.file.values for part in split.parts])
             table = SchemaOnlyColumns(self.schema_file, list(selected), choices, partitions)
             made = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
             wanted = [one for one in made if one.slices and not one.matches_nothing]
-            yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices), wanted
+            yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices, skip), wanted
 
     def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> ScanFile:
         self._wish.serialized_schema.check_file(file)

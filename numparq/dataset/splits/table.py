@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.projection import check_names
@@ -15,7 +16,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
-from numparq.typing import Columns, Filters, PathOrPaths, RuntimeFilters, StorageOptions
+from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_positive_int, check_row_count
 
 from .plan import SplitQuery, plan_byte_splits, plan_row_splits
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.format.key_values.spark import SparkCalendar
+    from numparq.scan.recovery.losses import Lost
 
 __all__ = ["SplitTable", "split_table"]
 
@@ -92,19 +94,31 @@ class SplitTable:
         """See `SplitReader.arrow_schema`."""
         return self.reader.arrow_schema
 
-    def frame(self, split: Split) -> pd.DataFrame:
+    def frame(self, split: Split, *, lost: list[Lost] | None = None) -> pd.DataFrame:
         """See `SplitReader.frame`."""
-        return self.reader.frame(split)
+        return self.reader.frame(split, lost=lost)
 
     def frames(
-        self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
+        self,
+        split: Split,
+        batch_rows: int | None = None,
+        *,
+        memory_limit: int | None = None,
+        lost: list[Lost] | None = None,
     ) -> Iterator[pd.DataFrame]:
         """See `SplitReader.frames`."""
-        return self.reader.frames(split, batch_rows, memory_limit=memory_limit)
+        return self.reader.frames(split, batch_rows, memory_limit=memory_limit, lost=lost)
 
-    def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
+    def tables(
+        self,
+        split: Split,
+        batch_rows: int | None = None,
+        *,
+        memory_limit: int | None = None,
+        lost: list[Lost] | None = None,
+    ) -> Iterator[Any]:
         """See `SplitReader.tables`."""
-        return self.reader.tables(split, batch_rows, memory_limit=memory_limit)
+        return self.reader.tables(split, batch_rows, memory_limit=memory_limit, lost=lost)
 
     def count(self, split: Split) -> int:
         """See `SplitReader.count`."""
@@ -132,7 +146,10 @@ def split_table(
     dtype_backend: str = "numpy",
     dates: str = "objects",
     variants: str = "values",
+    row_groups: Sequence[int] | None = None,
+    row_range: RowRange = None,
     verify_crc: bool = True,
+    on_error: str = "raise",
     threads: int | None = 1,
     calendar: SparkCalendar | None = None,
 ) -> SplitTable:
@@ -146,6 +163,11 @@ def split_table(
         Files by name and modification time (`numparq.dataset.listing.file_filter.FileFilter`).
     columns, filters, include, dtype_backend, dates, variants, verify_crc
         As in `numparq.read_parquet`. Rows come back exactly filtered.
+    row_groups, row_range
+        As in `numparq.Dataset.read`, the row groups in ascending order. They need the footers of all files.
+    on_error : {"raise", "skip"}
+        ``"skip"`` drops rows that are damaged in any column, when a split is read; `SplitReader.frames` can list them.
+        A damaged footer raises.
     runtime_filters : RuntimeFilter, or iterable of these
         As in `numparq.read_parquet`; each must have arrived. They prune files here, and row groups, pages and rows
         when a split is read.
@@ -177,6 +199,12 @@ def split_table(
     ------
     SchemaError, FileNotFoundError, InvalidFileError
         As in `numparq.Dataset.read`.
+    ValueError
+        If `row_groups` are not in ascending order, or rows are selected by position from more files than `plan_files`.
+
+    Notes
+    -----
+    There is no ``explode``: the rows of a list are one unit of work with the row that holds it. Explode the frames.
     """
     choices = ScanOptions(
         filters=None if filters is None else as_expression(filters),
@@ -185,14 +213,15 @@ def split_table(
         dates=dates,
         include=tuple(include),
         variants=variants,
+        row_groups=row_groups,
+        row_range=row_range,
         verify_crc=verify_crc,
+        on_error=on_error,
         threads=threads,
     )
-    check_positive_int(split_bytes, "split_bytes")
-    check_positive_int(min_splits, "min_splits")
-    if plan_files is not None:
-        check_row_count(plan_files, "plan_files")
+    _check_sizes(split_bytes, min_splits, plan_files)
     columns = None if columns is None else check_names(columns)
+    chosen = replace(choices, row_groups=None, row_range=None)  # splits say which rows they have
 
     def divided() -> SplitTable:
         place = OpenedPath(path, storage_options, filesystem)
@@ -204,7 +233,7 @@ def split_table(
             divide = plan_byte_splits if query.is_sampled else plan_row_splits
             splits = divide(contents, query, split_bytes, min_splits)
             carried = SerializedSchema(query.schema, resolve, unknown)
-            return SplitTable(SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, choices)), splits)
+            return SplitTable(SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, chosen)), splits)
         finally:
             contents.close()
 
@@ -212,6 +241,13 @@ def split_table(
         return divided()
     except FileNotFoundError:  # a file was replaced since the listing
         return divided()
+
+
+def _check_sizes(split_bytes: int, min_splits: int, plan_files: int | None) -> None:
+    check_positive_int(split_bytes, "split_bytes")
+    check_positive_int(min_splits, "min_splits")
+    if plan_files is not None:
+        check_row_count(plan_files, "plan_files")
 
 
 def _contents(

@@ -70,8 +70,8 @@ class SkipDamaged:
     If no page is to blame, the read restarts without that chunk or column. `lost` grows from unit to unit of a stream.
     """
 
-    def __init__(self) -> None:
-        self.lost: list[Lost] = []
+    def __init__(self, lost: list[Lost] | None = None) -> None:
+        self.lost: list[Lost] = [] if lost is None else lost
         self._report: list[Lost] = []
         self._intact: RowRanges | None = None
         self._num_rows = 0

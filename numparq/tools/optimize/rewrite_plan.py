@@ -107,21 +107,19 @@ def plan_rewrite(
     if listing.is_single_file:
         raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is a file")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
-    folders = group_by_folder(listing, _read_layouts(listing, files, storage_options))
+    folders = group_by_folder(listing, _read_layouts(listing, files))
     fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]
     left = {folder.name for folder in fine}
     return RewritePlan(listing, [folder for folder in folders if folder.name not in left], fine, listing.keys)
 
 
-def _read_layouts(
-    listing: DatasetListing, files: Sequence[DataFile], storage_options: StorageOptions
-) -> Iterator[FileLayout]:
+def _read_layouts(listing: DatasetListing, files: Sequence[DataFile]) -> Iterator[FileLayout]:
     known: dict[
         tuple[tuple[str, bytes], ...], tuple[tuple[str, bytes], ...]
     ] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
-        opened = open_files_unless_empty(listing, some, storage_options=storage_options)
+        opened = open_files_unless_empty(listing, some)
         present = [(file, made) for file, made in zip(some, opened, strict=True) if made is not None]
         try:
             for file, made in present:

@@ -14,7 +14,7 @@ import numparq
 from numparq import Coalescing, col, to_parquet
 from numparq.dataset.discover import open_files as discover_open_files
 from numparq.dataset.discover.files import list_files
-from numparq.dataset.discover.open_files import open_files, tail_lengths
+from numparq.dataset.discover.open_files import open_files, open_files_unless_empty, tail_lengths
 from numparq.errors import InvalidFileError
 from numparq.io import file_pool
 from numparq.io.file_pool import FilePool, PooledFileSource
@@ -47,14 +47,15 @@ def fill(store, count: int, data: bytes = DATA) -> list[str]:
     return names
 
 
-def open_listed(store, path="/d", **options):
+def open_listed(store, path="/d"):
     listing = list_files(path, filesystem=store)
-    return open_files(listing, listing.files, **options)
+    return open_files(listing, listing.files)
 
 
 def test_small_file_is_read_in_one_request(store):
     names = fill(store, 40)
-    files = open_listed(store, coalescing=NEAR)
+    listing = list_files("/d", filesystem=store)
+    files = open_files_unless_empty(listing, listing.files, coalescing=NEAR)
     assert [file.source.name for file in files] == sorted(names)
     assert store.requests == [(0, len(DATA))] * 40
     assert store.infos <= 1, "a request for /d, none for a file of it"

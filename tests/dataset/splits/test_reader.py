@@ -320,3 +320,64 @@ def test_filters_of_all_types_are_pickled(tmp_path):
         expected = numparq.read_parquet(tmp_path / "a.parquet", filters=each)
         assert read_splits(table)["i"].tolist() == expected["i"].tolist()
         assert 0 < len(expected) < 50
+
+
+@pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"row_range": (1500, 3700)},
+        {"row_range": (999, 1001)},
+        {"row_range": (3999, None)},
+        {"row_range": (700, 2900), "filters": col("s") == "a"},
+        {"row_range": (5000, 6000)},
+        {"row_groups": [0, 3, 4]},
+        {"row_groups": [1], "filters": col("x") > 0.5},
+        {"row_groups": []},
+    ],
+)
+@pytest.mark.parametrize("split_bytes", [1, 1 << 20])
+def test_rows_by_position(folder, options, split_bytes, backend):
+    table = split_table(folder, split_bytes=split_bytes, dtype_backend=backend, **options)
+    expected = numparq.read_parquet(folder, dtype_backend="pyarrow", **options)
+    assert rows_of(read_splits(table)) == rows_of(expected)
+    if "filters" not in options:
+        assert sum(split.num_rows for split in table.splits) == len(expected)
+    assert sum(map(table.count, table.splits)) == len(expected)
+
+
+def test_refused_rows_by_position(folder):
+    with pytest.raises(ValueError, match="ascending order"):
+        split_table(folder, row_groups=[2, 1])
+    with pytest.raises(ValueError, match="ascending order"):
+        split_table(folder, row_groups=[1, 1])
+    with pytest.raises(ValueError, match="row group 99"):
+        split_table(folder, row_groups=[99])
+    with pytest.raises(ValueError, match="need all footers, but there are 4 files"):
+        split_table(folder, row_range=(0, 5), plan_files=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"filters": col("x") > 0.2}, {"row_range": (500, 3500)}])
+def test_damaged_rows_are_skipped(folder, options):
+    names = sorted(path for path in folder.rglob("*.parquet"))
+    path = names[1]
+    data = bytearray(path.read_bytes())
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    data[chunk.data_page_offset : chunk.data_page_offset + 9] = b"\xff" * 9
+    path.write_bytes(data)
+    table = split_table(folder, on_error="skip", split_bytes=1, **options)
+    lost = []
+    found = pd.concat([frame for split in table.splits for frame in table.frames(split, lost=lost)])
+    with numparq.Dataset(folder) as dataset:
+        batches = dataset.iter_batches(on_error="skip", **options)
+        expected = pd.concat(list(batches))
+    assert rows_of(found.reset_index(drop=True)) == rows_of(expected.reset_index(drop=True))
+    assert 0 < len(found) < 4000
+    assert {each.file.rpartition("/")[2] for each in lost} == {path.name}
+    assert sum(map(table.count, table.splits)) == len(found)
+    tables = [part for split in table.splits for part in table.tables(split)]
+    assert sum(part.num_rows for part in tables) == len(found)
+    framed = [table.frame(split) for split in table.splits]
+    assert sum(map(len, framed)) == len(found)
+    with pytest.raises(numparq.ParquetError):
+        read_splits(split_table(folder, **options))
