@@ -54,7 +54,7 @@ def in_file_before(footer):
 )
 def test_chunk_outside_of_its_file(tmp_path, edit, row_group, column):
     write_files(tmp_path, edit)
-    with pytest.raises(numparq.InvalidFileError) as caught:
+    with pytest.raises(numparq.InvalidFileError, match="outside of the file's data") as caught:
         numparq.read_parquet(tmp_path)
     where = caught.value.where
     assert where["file"].endswith("1.parquet")
