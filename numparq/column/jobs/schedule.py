@@ -44,7 +44,7 @@ __all__ = ["decode_columns"]
 # for one window only.
 MAX_COALESCED_BYTES = page_walk.WINDOW_BYTES * 3 // 4
 # Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
-SINGLE_THREAD_BYTES = 256 << 10
+SINGLE_THREAD_BYTES = 512 << 10
 # A job has the bytes of one in this many of a thread's share, or these bytes if there are so many. A larger chunk is a
 # job by itself, which shares its pages out.
 SHARES_PER_THREAD = 4
