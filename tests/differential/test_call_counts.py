@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 157,
     "all columns": 304,
-    "filter": 446,
-    "range": 502,
-    "isin": 708,
-    "look-up": 580,
-    "row range": 296,
+    "filter": 440,
+    "range": 496,
+    "isin": 694,
+    "look-up": 566,
+    "row range": 288,
     "200 row groups": 169,
     "100 small files": 4400,
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from numparq.column.read.chunk_selection import ChunkSelection
 from numparq.column.read.dictionary import DictionaryCache
-from numparq.column.read.output import fixed_output, output_item
+from numparq.column.read.output import fixed_output
 from numparq.column.read.row_selection import (
     RowSelection,
     RowSlice,
@@ -85,14 +85,18 @@ class SelectionScheduler(JobScheduler):
     ) -> tuple[list[int], list[DecodeJob]]:
         """Build the jobs of one row group, but for the columns, returned, all of whose rows are decoded."""
         left, made = [], []
+        selects_all, cached = part.selects_all, part.cached
         for place, column in enumerate(columns):
-            chunk = table[place : place + 1]
-            kept = self._cached_job(column, chunk.copy(), part) if part.cached else []
-            made.extend(kept)
-            if not kept and part.selects_all:
+            chunk = table[place : place + 1].copy()
+            job = self._cached_job(column, chunk, part) if column in cached else None
+            if job is not None:
+                made.append(job)
+            elif selects_all:
                 left.append(column)
-            elif not kept:
+            elif parts > 1:
                 made.extend(self._split_jobs(column, chunk, part, parts))
+            else:
+                made.append(self.build_selection_job(column, chunk, part))
         return left, made
 
     def _run_order(self, jobs: Sequence[DecodeJob]) -> Sequence[DecodeJob]:
@@ -101,10 +105,11 @@ class SelectionScheduler(JobScheduler):
 
     def _split_jobs(self, column: int, chunk: np.ndarray, rows: RowSelection, parts: int) -> list[DecodeJob]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
-        parts = self._num_splits(column, rows, parts) if parts > 1 else 1
-        shares = rows.split(parts) if parts > 1 else [rows]
+        parts = self._num_splits(column, rows, parts)
+        if parts < 2:
+            return [self.build_selection_job(column, chunk, rows)]
         made = []
-        for share in shares:
+        for share in rows.split(parts):
             table = chunk.copy()
             (row,) = table
             row[C_ROW_START], row[C_ROW_STOP] = share.row_ranges.starts[0], share.row_ranges.stop
@@ -117,16 +122,17 @@ class SelectionScheduler(JobScheduler):
         is_shared = rows.mask is None and rows.chunk_pages[column].is_indexed
         return min(parts, len(rows) // MIN_ROWS_PER_JOB) if is_shared else 1
 
-    def _cached_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> list[DecodeJob]:
-        """Make the job for a column whose values are known, if they are."""
-        target, kept = self._memory.targets[column], rows.cached.get(column)
+    def _cached_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeJob | None:
+        """Make the job for a column whose values are known; None if the output type needs the pages."""
+        target, kept = self._memory.targets[column], rows.cached[column]
         place: tuple[Any, ...] = (self._context, [rows.row_group], [column], chunk, False)
         if isinstance(kept, CachedFixed) and target.storage == "fixed":
-            chunk[0, C_OUT] = output_item(self._memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
-            return [CachedFixedJob(*place, outputs=[fixed_output(self._memory, column)], cached=kept)]
+            chunk[0, C_OUT] += (self._memory.row_of[column] or 0) * self._memory.num_rows
+            chunk[0, C_OUT] *= chunk[0, C_ITEM_SIZE]
+            return CachedFixedJob(*place, outputs=[fixed_output(self._memory, column)], cached=kept)
         if isinstance(kept, CachedBinary) and target.storage in ("binary", "dictionary"):
-            return [CachedBinaryJob(*place, cached=kept, keep_codes=target.storage == "dictionary", utf8=target.utf8)]
-        return []
+            return CachedBinaryJob(*place, cached=kept, keep_codes=target.storage == "dictionary", utf8=target.utf8)
+        return None
 
     def build_selection_job(self, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeJob:
         """Make the job for a column and the rows of one row group.
@@ -136,7 +142,7 @@ class SelectionScheduler(JobScheduler):
         column : int
             Its position among the columns read.
         chunk : int64 array, (1, CHUNK_FIELDS)
-            Its chunk table, which becomes the job's.
+            Its chunk table, which becomes the job's; C_OUT is the output row of the first one.
         rows : RowSelection
             The rows.
         """
@@ -159,7 +165,8 @@ class SelectionScheduler(JobScheduler):
             if cache is not None and cache.found is not None:
                 common["locations"] = located[1:]
         if has_memory:
-            chunk[0, C_OUT] = output_item(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
+            chunk[0, C_OUT] += (memory.row_of[column] or 0) * memory.num_rows
+            chunk[0, C_OUT] *= chunk[0, C_ITEM_SIZE]
             return FixedSelectionJob(*place, outputs=[fixed_output(memory, column)], **common)
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
         hint = self._tables.estimate_string_bytes(column, RowSlices.single(rows.row_group, 0, len(rows)))

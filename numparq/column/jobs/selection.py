@@ -13,7 +13,7 @@ from numparq.column.nested.levels import take_leaf_rows
 from numparq.column.read.chunk_selection import ChunkSelection, find_page_of_invalid_row
 from numparq.column.read.decode import check_utf8
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, DictionaryCache, FixedDictionary, have_indices
-from numparq.column.read.page_walk import count_page_bytes, read_located_pages, split_locations
+from numparq.column.read.page_walk import read_located_pages, split_locations
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.errors import InvalidFileError, LimitError, ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
@@ -21,9 +21,11 @@ from numparq.kernels.selection.lazy_pages import STATE_TAKEN
 from numparq.kernels.tables import (
     C_NULL_COUNT,
     C_QUIRKS,
+    L_END,
     L_IN_CHUNK,
     L_ROW,
     L_ROWS,
+    L_START,
     P_NUM_VALUES,
     P_ROW,
     P_TYPE,
@@ -71,7 +73,7 @@ class SelectionJob(DecodeJob):
         """The bytes of the file that it reads."""
         if self.locations is None:
             return super().num_bytes
-        return count_page_bytes(self.locations)
+        return int(np.add.reduce(self.locations[:, L_END] - self.locations[:, L_START]))
 
     def _count_error(self) -> ParquetError:
         """Return the error of pages that lack selected rows: memory is left as it was for these."""

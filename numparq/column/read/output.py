@@ -40,11 +40,6 @@ class OutputMemory(Protocol):
     row_of: list[int | None]
 
 
-def output_item(memory: OutputMemory, column: int, row: int) -> int:
-    """Give which item of its block, or of its own array, a row of a column is."""
-    return (memory.row_of[column] or 0) * memory.num_rows + row
-
-
 def fixed_output(memory: OutputMemory, column: int) -> FixedOutput:
     """Give the memory that a column of fixed storage is in: its block, or an array of its own."""
     block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]

@@ -40,7 +40,7 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .pages import Pages
 
-__all__ = ["count_page_bytes", "read_located_pages", "split_locations"]
+__all__ = ["read_located_pages", "split_locations"]
 
 # Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
 WINDOW_BYTES = 4 << 20
@@ -277,11 +277,6 @@ def always_compressed_slots(slots: np.ndarray) -> np.ndarray:
     slots = slots.copy()
     slots[_IS_COMPRESSED] = slots[_UNCOMPRESSED_SIZE]
     return slots
-
-
-def count_page_bytes(located: np.ndarray) -> int:
-    """Count the bytes of pages: int64 array, (pages, LOCATED_FIELDS)."""
-    return int(np.add.reduce(located[:, L_END] - located[:, L_START]))
 
 
 def fetch_pages(source: Source, locations: np.ndarray, scratch: Scratch) -> np.ndarray:
