@@ -62,6 +62,7 @@ class SplitReadSpec:
         """Build the specification from a snapshot whose partition columns are `SchemaOnlyPartitions`."""
         partitions = contents.partitions
         assert isinstance(partitions, SchemaOnlyPartitions)
+        choices = replace(choices, row_groups=None, row_range=None)  # splits say which rows they have
         return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem, contents.calendar)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.projection import check_names
@@ -221,21 +221,18 @@ def split_table(
     )
     _check_sizes(split_bytes, min_splits, plan_files)
     columns = None if columns is None else check_names(columns)
-    chosen = replace(choices, row_groups=None, row_range=None)  # splits say which rows they have
 
     def divided() -> SplitTable:
         place = OpenedPath(path, storage_options, filesystem)
         contents = _contents(place, partitioning, schema, resolve, table_format, file_filter)
         contents.calendar = calendar
-        try:
+        with closing(contents):
             query = SplitQuery(contents, pruners, columns, choices, plan_files)
             unknown = UnseenFiles(schema is not None, contents.partitions.keys) if query.is_sampled else None
-            divide = plan_byte_splits if query.is_sampled else plan_row_splits
-            splits = divide(contents, query, split_bytes, min_splits)
+            plan = plan_byte_splits if query.is_sampled else plan_row_splits
             carried = SerializedSchema(query.schema, resolve, unknown)
-            return SplitTable(SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, chosen)), splits)
-        finally:
-            contents.close()
+            reader = SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, choices))
+            return SplitTable(reader, plan(contents, query, split_bytes, min_splits))
 
     try:
         return divided()
