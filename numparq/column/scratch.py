@@ -52,31 +52,19 @@ class Scratch:
             self._buffers[purpose] = buffer
         return buffer
 
-    def shrink(self, size: int) -> None:
-        """Release buffers over `size` bytes, and with them the tables, which may hold them."""
+    def release(self) -> None:
+        """Hand the buffers over to later reads, but for large ones; no thread may use them any more."""
+        self.limit = None
+        if len(_idle) >= MAX_IDLE_THREADS:
+            return
         for purpose, buffer in [*self._buffers.items()]:
-            if len(buffer) > size:
+            if len(buffer) > MAX_IDLE_BUFFER_BYTES:
                 del self._buffers[purpose]
-                self.kernel_tables.clear()
+                self.kernel_tables.clear()  # they may hold it
+        _idle.append(self)
 
 
 _idle: list[Scratch] = []
-
-
-def borrow_scratch() -> Scratch:
-    """Return buffers for the calling thread; hand them back with `return_scratch`."""
-    try:
-        return _idle.pop()
-    except IndexError:
-        return Scratch()
-
-
-def return_scratch(scratch: Scratch) -> None:
-    """Return buffers to the idle ones of later reads; no thread may use them any more."""
-    scratch.limit = None
-    if len(_idle) < MAX_IDLE_THREADS:
-        scratch.shrink(MAX_IDLE_BUFFER_BYTES)
-        _idle.append(scratch)
 
 
 class ThreadScratch:
@@ -96,7 +84,11 @@ class ThreadScratch:
             found: Scratch = self._local.scratch
             return found
         except AttributeError:
-            scratch = self._local.scratch = borrow_scratch()
+            try:
+                scratch = _idle.pop()
+            except IndexError:
+                scratch = Scratch()
+            self._local.scratch = scratch
             scratch.limit = self.limit
             self._taken.append(scratch)
             return scratch
@@ -104,7 +96,7 @@ class ThreadScratch:
     def close(self) -> None:
         """Return all buffers for later reads; no thread may use them any more."""
         for scratch in self._taken:
-            return_scratch(scratch)
+            scratch.release()
         self._taken.clear()
         self._local = threading.local()
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from numparq.column.scratch import ThreadScratch
 from numparq.io.source import Source
+from numparq.kernels import kernels
 from numparq.kernels.enums import BIT_PACKED
 from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
 from numparq.util.progress import ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
-from .decompress import verify_crcs
 from .page_walk import PageWalk
-from .pages import Pages
+from .pages import PageFailure, Pages
 
 if TYPE_CHECKING:
     from numparq.format.open_file import OpenFile
@@ -78,7 +78,10 @@ class ReadContext:
                 encodings = pages.pages[:, column]
                 encodings[encodings == BIT_PACKED] = self.bit_packed
         if self.verify_crc:
-            verify_crcs(pages)
+            state = np.zeros(1, np.int64)
+            status = kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state)
+            if status < 0:
+                raise PageFailure(int(state[0]), status)
 
     def close(self) -> None:
         """End the read: the crew is done."""

@@ -1,4 +1,4 @@
-"""Verify page checksums and decompress pages, batch by batch."""
+"""Decompress pages, batch by batch."""
 
 from __future__ import annotations
 
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
 
 # Decompressed bytes of a batch: one call serves many small pages, a larger page is a batch of its own.
 BATCH_BYTES = 2 << 20
-
-
-def verify_crcs(pages: Pages) -> None:
-    """Check the CRC-32 of every page that has one (over the stored bytes, without the header); raise PageFailure."""
-    state = np.zeros(1, np.int64)
-    status = kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state)
-    if status < 0:
-        raise PageFailure(int(state[0]), status)
 
 
 class PageBatches:

@@ -96,7 +96,7 @@ class PageWalk:
         if len(self.chunks) > 1:
             raw, length = self._fetch_chunks(scratch)
             self.scan(raw, length)
-            table = self.page_table
+            table = self._pages[: int(self.state[SCAN_PAGES])]
             if len(table):
                 yield Pages(raw, self.chunks, table)
             return
@@ -109,7 +109,7 @@ class PageWalk:
             raw = _fetch_window(self._source, position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
             done = self.scan(raw, length)
-            table = self.page_table
+            table = self._pages[: int(self.state[SCAN_PAGES])]
             if len(table):
                 yield Pages(raw, self.chunks, table)
             if done:

@@ -17,11 +17,13 @@ from numparq.column import scratch as scratch_module
 from numparq.column.read import decode as read_decode
 from numparq.column.read import dictionary as read_dictionary
 from numparq.column.read import output as read_output
-from numparq.column.read.decompress import PageBatches, verify_crcs
+from numparq.column.read.context import ReadContext
+from numparq.column.read.decompress import PageBatches
 from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import PageFailure
 from numparq.errors import ParquetError
 from numparq.kernels import tables as t
+from numparq.util.worker_pool import WorkerPool
 from support.oracles import pages as twin
 from support.oracles.plain import (
     BOOLEAN,
@@ -134,11 +136,12 @@ def decode(subject: DecodeSubject, data: bytes) -> str:
     request, column = subject.request, subject.column
     chunks = chunk_table(column, subject.chunk.codec, len(subject.chunk.rows), len(data), request).reshape(1, -1)
     scratch = ExactScratch()
+    context = ReadContext(GuardedSource(data), ["a"], WorkerPool(1), verify_crc=True)
     count = request.stop - request.start
     output = read_output.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
     try:
         for pages in PageWalk(GuardedSource(data), chunks).windows(scratch):
-            verify_crcs(pages)
+            context.check_pages([0], [0], pages)
             if column.physical == BYTE_ARRAY:
                 entries = read_dictionary.decode_binary_dictionary(pages, scratch)
             if request.conversion == t.CODES or column.physical != BYTE_ARRAY:
