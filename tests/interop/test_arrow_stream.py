@@ -240,3 +240,52 @@ def test_long_metadata_are_left_out(monkeypatch):
     with pytest.warns(UserWarning, match="the value of key 'long' has 9 bytes and is left out of the Arrow schema"):
         table = pa.table(numparq.ParquetFile(data))
     assert table.schema.metadata == {b"short": b"1234", b"fits": b"12345678"}
+
+
+EXPLODED = {
+    "list": {"explode": "l"},
+    "map": {"explode": "m", "columns": ["m", "k"]},
+    "structs": {"explode": "s.list.element"},
+    "virtual columns": {"explode": "l", "include": ["file", "row_number", "position"]},
+    "filter": {"explode": "l", "filters": numparq.col("k") > 5},
+    "nothing": {"explode": "l", "filters": numparq.col("k") > 500},
+    "no columns": {"explode": "l", "columns": []},
+    "limits": {"explode": "s", "nrows": 11},
+}
+
+
+@pytest.mark.parametrize("options", EXPLODED.values(), ids=EXPLODED)
+@pytest.mark.parametrize("many", [False, True])
+def test_streams_of_exploded_rows(tmp_path, options, many):
+    """They have the rows and columns of the frame, a stored index as columns."""
+    for number in range(3 if many else 1):
+        rows = 20 + number
+        index = pd.Index(np.arange(rows) * 10, name="at")
+        table = pa.Table.from_pandas(pd.DataFrame({"k": np.arange(rows) + 7 * number}, index=index))
+        lists = [[row, None, row + 1][: row % 4] if row % 5 else None for row in range(rows)]
+        maps = [[("a", row), ("b", None)] if row % 3 else [] for row in range(rows)]
+        structs = [[{"x": row, "y": f"text {row}"}] * (row % 3) for row in range(rows)]
+        for name, values in {
+            "l": pa.array(lists, pa.list_(pa.int32())),
+            "m": pa.array(maps, pa.map_(pa.string(), pa.int64())),
+            "s": pa.array(structs),
+            "t": pa.array([f"text {row}" for row in range(rows)]),
+        }.items():
+            table = table.append_column(name, values)
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=8)
+    source = numparq.Dataset(tmp_path) if many else numparq.ParquetFile(tmp_path / "0.parquet")
+    with source:
+        batches = source.iter_batches(batch_rows=7, **options)
+        found = pa.table(batches)
+        expected = source.read(dtype_backend="pyarrow", **options)
+    if len(found.column_names) > expected.shape[1]:
+        expected = expected.assign(at=expected.index)
+    assert found.column_names == list(expected.columns)
+    assert found.num_rows == len(expected)
+    for name in found.column_names:
+        values = [None if value is pd.NA else value for value in expected[name].tolist()]
+        assert found[name].to_pylist() == values
+    assert "at" in found.column_names
+    if "position" in found.column_names:
+        assert found.schema.field("file").type == pa.string()
+        assert found.schema.field("position").type == pa.int64()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from numparq.to_pandas.arrow import to_arrow
 from numparq.types.output_type import OutputType
 from numparq.util.optional import import_pyarrow
 
-__all__ = ["ArrowTableBuilder", "negotiate_schema", "to_arrow_arrays"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-_VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64"}
+__all__ = ["ArrowTableBuilder", "ExplodedTableBuilder", "negotiate_schema", "to_arrow_arrays"]
+
+_VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64", "position": "int64"}
 
 # pyarrow holds a schema's metadata three times while it imports them.
 _MAX_METADATA_BYTES = 32 << 20
@@ -111,10 +114,44 @@ class ArrowTableBuilder:
             pa.repeat(value, num_rows) if isinstance(value, str) else _to_chunked_array(value).cast(_virtual_type(name))
             for name, value in virtual.items()
         ]
-        fitting = [_with_type(array, field) for array, field in zip(arrays, self.schema, strict=True)]
-        if not fitting:
-            return pa.table({"": pa.nulls(num_rows)}).replace_schema_metadata(self.schema.metadata).select([])
-        return pa.Table.from_arrays(fitting, schema=self.schema)
+        return _to_table(arrays, self.schema, num_rows)
+
+
+class ExplodedTableBuilder:
+    """Builder of Arrow tables of one `schema` from frames of exploded rows, whose columns have Arrow's dtypes.
+
+    `nothing` is such a frame without rows; `virtual` are the names of its virtual columns, `index` those of the columns
+    that are its index, which come last.
+    """
+
+    def __init__(self, nothing: pd.DataFrame, virtual: Sequence[str], index: Sequence[str]) -> None:
+        pa = import_pyarrow()
+        self._virtual, self._index = virtual, index
+        names = [*map(str, nothing.columns), *index]
+        arrays = self._arrays(nothing)
+        self.schema = pa.schema(
+            [pa.field(_to_utf8(name), array.type) for name, array in zip(names, arrays, strict=True)]
+        )
+
+    def to_table(self, frame: pd.DataFrame) -> Any:
+        """Build a table of `schema`."""
+        return _to_table(self._arrays(frame), self.schema, len(frame))
+
+    def _arrays(self, frame: pd.DataFrame) -> list[Any]:
+        arrays = [_to_chunked_array(frame.iloc[:, place].array) for place in range(frame.shape[1])]
+        for place, name in enumerate(frame.columns):
+            if name in self._virtual:
+                arrays[place] = arrays[place].cast(_virtual_type(name))
+        levels = [frame.index.get_level_values(level).array for level in range(len(self._index))]
+        return [*arrays, *map(_to_chunked_array, levels)]
+
+
+def _to_table(arrays: Sequence[Any], schema: Any, num_rows: int) -> Any:
+    pa = import_pyarrow()
+    fitting = [_with_type(array, field) for array, field in zip(arrays, schema, strict=True)]
+    if not fitting:
+        return pa.table({"": pa.nulls(num_rows)}).replace_schema_metadata(schema.metadata).select([])
+    return pa.Table.from_arrays(fitting, schema=schema)
 
 
 def _virtual_type(name: str) -> Any:

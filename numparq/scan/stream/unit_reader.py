@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numparq.column.projection import POSITION_COLUMN, check_include
 from numparq.column.read.row_selection import RowSlice, RowSlices
-from numparq.errors import UnsupportedError, error_context
+from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
 from numparq.scan.file_columns import FileColumns
 from numparq.scan.file_rows import leaves_may_be_null
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from numparq.scan.recovery.skip_damaged import SkipDamaged
 
-    from .arrow_tables import ArrowTableBuilder
+    from .arrow_tables import ArrowTableBuilder, ExplodedTableBuilder
 
 __all__ = ["StreamedFile", "UnitReader"]
 
@@ -181,9 +182,16 @@ class UnitReader:
 
     def to_arrow(self) -> UnitReader:
         """Return a reader of the same rows as Arrow tables."""
-        if self._choices.explode is not None:
-            raise UnsupportedError("explode is not supported for Arrow streams yet; iterate over the DataFrames")
         return UnitReader(self._begin, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
+
+    @cached_property
+    def _exploded(self) -> ExplodedTableBuilder:
+        from .arrow_tables import ExplodedTableBuilder
+
+        metadata = self._read.table.metadata
+        nothing = self._read.read_unit(self._read.empty_files, None, self._read.to_frame)[2]
+        virtual = check_include(self._choices.include, (POSITION_COLUMN,))
+        return ExplodedTableBuilder(nothing, virtual, metadata.index_fields if metadata else ())
 
     @cached_property
     def _arrow(self) -> ArrowTableBuilder:
@@ -197,10 +205,14 @@ class UnitReader:
     @property
     def schema(self) -> Any:
         """The schema of the tables (pyarrow.Schema)."""
-        return self._arrow.schema
+        return self._arrow.schema if self._choices.explode is None else self._exploded.schema
 
     def tables(self) -> Iterator[Any]:
         """Give the rows of each unit as a pyarrow.Table."""
+        if self._choices.explode is not None:
+            exploded = self._exploded
+            yield from self._units(lambda rows: exploded.to_table(self._read.to_frame(rows)))
+            return
         builder = self._arrow
         yield from self._units(
             lambda rows: builder.to_table(
