@@ -165,14 +165,14 @@ def _decode_fixed(
     dense = scratch.buffer("dense", placement.values * placement.item)
     unused = scratch.buffer("levels", 0)
     state = np.zeros(STATE_FIELDS, np.int64)
-    for part in _dense_pages(pages, levels, placement, scratch):
+    for table, first, last, buffer in _dense_pages(pages, levels, placement, scratch):
         status = kernels.decode_fixed_pages(
             pages.chunks.reshape(-1),
-            part.table.reshape(-1),
-            part.first,
-            part.last,
+            table.reshape(-1),
+            first,
+            last,
             pages.raw,
-            part.decompressed,
+            buffer,
             dictionary,
             dense,
             unused,

@@ -89,7 +89,8 @@ class SelectionJob(DecodeJob):
             return
         context = self.context
         scratch = context.local.get()
-        for part in split_locations(self.locations):
+        parts = [self.locations] if len(self.locations) == 1 else split_locations(self.locations)
+        for part in parts:
             try:
                 pages = read_located_pages(context.source, self.chunks, part, self._is_flat, scratch)
             except ParquetError as error:

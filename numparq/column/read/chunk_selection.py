@@ -94,14 +94,14 @@ class ChunkSelection:
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
             parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
-            for part in parts:
+            for table, first, last, buffer in parts:
                 status = kernels.read_fixed_rows(
                     pages.chunks.reshape(-1),
-                    part.table.reshape(-1),
-                    part.first,
-                    part.last,
+                    table.reshape(-1),
+                    first,
+                    last,
                     pages.raw,
-                    part.decompressed,
+                    buffer,
                     is_stored,
                     entries,
                     work.dense,
@@ -133,16 +133,16 @@ class ChunkSelection:
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
             parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
-            for part in parts:
-                first, status = part.first, NEED_ROOM
+            for table, first, last, buffer in parts:
+                status = NEED_ROOM
                 while status == NEED_ROOM:
                     status = kernels.read_binary_rows(
                         pages.chunks.reshape(-1),
-                        part.table.reshape(-1),
+                        table.reshape(-1),
                         first,
-                        part.last,
+                        last,
                         pages.raw,
-                        part.decompressed,
+                        buffer,
                         is_stored,
                         dictionary.offsets,
                         dictionary.data,
@@ -201,7 +201,7 @@ def _open_batch(
     """Return the pages of a batch, and 1 if the kernels decompress them, as far as they have to be."""
     first, last, by_kernel = batch
     if by_kernel and are_decodable(pages, first, last):
-        return [DecodablePages(pages.pages, first, last, decompressed)], 1
+        return [(pages.pages, first, last, decompressed)], 1
     decompress_pages(pages, batch, decompressed)
     return transcode(pages, batch, decompressed, scratch), 0
 

@@ -87,15 +87,15 @@ def decode_binary_run(
 
     The arrays are those of the kernel `decode_binary_pages`. Raises PageFailure.
     """
-    first = part.first
+    table, first, last, decompressed = part
     while True:
         status = kernels.decode_binary_pages(
             pages.chunks.reshape(-1),
-            part.table.reshape(-1),
+            table.reshape(-1),
             first,
-            part.last,
+            last,
             pages.raw,
-            part.decompressed,
+            decompressed,
             entries.offsets,
             entries.data,
             indices,
@@ -134,14 +134,14 @@ def decode_fixed(
     state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
         decompress_pages(pages, batch, decompressed)
-        for part in transcode(pages, batch, decompressed, scratch):
+        for table, first, last, buffer in transcode(pages, batch, decompressed, scratch):
             status = kernels.decode_fixed_pages(
                 pages.chunks.reshape(-1),
-                part.table.reshape(-1),
-                part.first,
-                part.last,
+                table.reshape(-1),
+                first,
+                last,
                 pages.raw,
-                part.decompressed,
+                buffer,
                 dictionary,
                 dense,
                 validity,
@@ -184,7 +184,7 @@ def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArra
 
 def is_utf8(piece: BinaryArray) -> bool:
     """Whether all strings are valid UTF-8."""
-    return kernels.check_utf8(piece.offsets, len(piece), piece.data) >= 0
+    return kernels.check_utf8(piece.offsets, len(piece.offsets) - 1, piece.data) >= 0
 
 
 def check_utf8(piece: BinaryArray) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -43,22 +42,9 @@ from .pages import PageFailure, Pages, check_page
 Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
 
 
-@dataclass(frozen=True)
-class DecodablePages:
-    """Pages in encodings that the decoders read.
-
-    Attributes
-    ----------
-    first, last : int
-        Rows of the page table, end exclusive.
-    decompressed : numpy.ndarray
-        uint8, the buffer that P_SCRATCH of these rows points into.
-    """
-
-    table: np.ndarray
-    first: int
-    last: int
-    decompressed: np.ndarray
+# Pages in encodings that the decoders read: page table, first and exclusive last of its rows, and the buffer (uint8)
+# that P_SCRATCH of these rows points into.
+DecodablePages = tuple[np.ndarray, int, int, np.ndarray]
 
 
 def transcode(
@@ -72,7 +58,7 @@ def transcode(
     if np.bitwise_or.reduce(pages.chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:
         return transcode_with_carryover(pages, first, last, decompressed, scratch)
     if are_decodable(pages, first, last):
-        return [DecodablePages(pages.pages, first, last, decompressed)]
+        return [(pages.pages, first, last, decompressed)]
     return _transcode_runs(pages, first, last, decompressed, scratch)
 
 
@@ -92,7 +78,7 @@ def _transcode_runs(
     room, state = BATCH_BYTES, np.zeros(STATE_FIELDS, np.int64)
     for start, stop in pairwise(edges):
         if makers[start - first] == NO_TRANSCODER:
-            yield DecodablePages(pages.pages, start, stop, decompressed)
+            yield pages.pages, start, stop, decompressed
             continue
         make = _transcode_alp if makers[start - first] == ALP_TRANSCODER else transcode_delta
         while start < stop:
@@ -103,7 +89,7 @@ def _transcode_runs(
                 continue
             if status < 0:
                 raise PageFailure(int(state[0]), status)
-            yield DecodablePages(rewritten.pages, start, status, out)
+            yield rewritten.pages, start, status, out
             start = status
 
 
@@ -171,7 +157,7 @@ def transcode_with_carryover(
         if _has_carryover(page, facts):
             before = scratch.carried_prefixes.get((chunk, begin), b"")
             part = _transcode_continued(rewritten, number, decompressed, scratch, before, state)
-            kept = part.decompressed[state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
+            kept = part[3][state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
             scratch.carried_prefixes[chunk, end] = kept
             if wanted:
                 yield part
@@ -199,5 +185,5 @@ def _transcode_continued(
         status = transcode_delta(pages, number, number + 1, decompressed, scratch, out, state)
         if status != NEED_ROOM:
             check_page(status, state)
-            return DecodablePages(pages.pages, number, number + 1, out)
+            return pages.pages, number, number + 1, out
         room = int(state[STATE_NEEDED])

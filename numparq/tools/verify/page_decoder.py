@@ -290,14 +290,14 @@ class PageDecoder:
         out = allocate(count * item + SLACK)
         dense, unused = self._scratch.buffer("dense", count * max(item, 8)), self._scratch.buffer("levels", count)
         state = np.zeros(STATE_FIELDS, np.int64)
-        for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
+        for table, first, last, buffer in transcode(pages, (0, 1, False), decompressed, self._scratch):
             status = kernels.decode_fixed_pages(
                 pages.chunks.reshape(-1),
-                part.table.reshape(-1),
-                part.first,
-                part.last,
+                table.reshape(-1),
+                first,
+                last,
                 pages.raw,
-                part.decompressed,
+                buffer,
                 dictionary,
                 dense,
                 unused,
