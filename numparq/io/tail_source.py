@@ -75,7 +75,8 @@ class TailSource:
         """Return a view of the tail, or of what the inner source has in memory."""
         if position < self._start or length < 0 or position + length > self.size:
             return self._source.view(position, length, slack)
-        tail, within = self._tail(), position - self._start
+        tail = self._tail() if self._bytes is None else self._bytes
+        within = position - self._start
         if within + length + slack > len(tail):
             return None
         return tail[within : within + length + slack]

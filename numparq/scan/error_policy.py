@@ -15,9 +15,7 @@ from numparq.format.schema import Leaf, leaf_ordinal
 if TYPE_CHECKING:
     from numparq.column.read.output import ReplaceableMemory
     from numparq.io.multi_file_source import MultiFileSource
-    from numparq.types.output_type import OutputType
 
-    from .file_rows import FileRowReader
 
 __all__ = ["RaiseOnDamage"]
 
@@ -28,6 +26,7 @@ class RaiseOnDamage:
     """Policy ``on_error="raise"``: the first damage ends the read; `SkipDamaged` goes on."""
 
     context = ReadContext
+    select = None  # rows are found by `FileRowReader.filter_slices` alone
 
     @staticmethod
     def chunk_tables(
@@ -54,8 +53,3 @@ class RaiseOnDamage:
         from numparq.column.jobs.schedule_selection import SelectionScheduler
 
         return SelectionScheduler(context, chunk_tables, leaves, memory)
-
-    @staticmethod
-    def select(rows: FileRowReader, output_types: Sequence[OutputType], limit: int | None) -> RowSlices:
-        """Find the rows to decode."""
-        return rows.filter_slices(output_types, limit)

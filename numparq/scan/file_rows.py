@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,11 +180,12 @@ class FileRowReader:
             self._progress.finish()
         if self._ahead.is_remote:
             self._ahead.close()
-        self.context.close()
+        self.context.local.close()
 
     def select(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
         """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
-        self.selections = self.policy.select(self, output_types, limit)
+        select = self.policy.select
+        self.selections = select(self, output_types, limit) if select else self.filter_slices(output_types, limit)
 
     def filter_slices(self, output_types: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Return the rows that satisfy the predicate, at most `limit`."""
@@ -209,7 +211,7 @@ class FileRowReader:
         slices = self.selections.move(first) if first else self.selections
         context, tables, leaves = self.context, self.chunk_tables, self._leaves
         maker = self.policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
-        rounds = self._prefetched_rounds(slices) if self._ahead.is_remote else lambda: [slices]
+        rounds = self._prefetched_rounds(slices) if self._ahead.is_remote else partial(iter, [slices])
         found = decode_columns(maker, memory, rounds, wanted)
         for at, column in found.items():
             if leaves[at].rebase is not None:

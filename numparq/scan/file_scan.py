@@ -98,7 +98,7 @@ class FileScan:
         columns, choices = self._columns, self._choices
         policy = None if skip is None else skip.file_policy(self._file)
         rows = FileRowReader(self._file, columns.leaves, self._slices, self._condition, policy)
-        null_counts = rows.null_counts
+        null_counts = rows.chunk_tables.null_counts[: len(columns.leaves)]
         targets = columns.output_types(null_counts)
         try:
             pool = WorkerPool(thread_count(choices.threads))

@@ -202,7 +202,7 @@ class FilterColumns:
             selected = RowSlices.single(group.ordinal, 0, group.num_rows)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)
         maker.string_job = string_job or maker.string_job
-        return decode_columns(maker, memory, lambda: [selected], positions)
+        return decode_columns(maker, memory, partial(iter, [selected]), positions)
 
     def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""

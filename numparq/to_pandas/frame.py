@@ -170,8 +170,8 @@ def _add_extra_columns(
 
 def _add_block(blocks: list[tuple[Any, np.ndarray]], block: np.ndarray, columns: list[int]) -> None:
     """Add a block whose rows are these columns of the frame, split at rows that are none (-1)."""
-    if -1 not in columns:
-        blocks.append((_block_values(block), np.array(columns, np.intp)))
+    if -1 not in columns and block.dtype not in _DATETIME_ARRAYS:
+        blocks.append((block, np.array(columns, np.intp)))
         return
     start = 0
     for stop in [*(row for row, column in enumerate(columns) if column < 0), len(columns)]:

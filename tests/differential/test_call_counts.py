@@ -12,14 +12,14 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 CEILINGS = {
-    "column": 152,
-    "all columns": 295,
-    "filter": 434,
-    "range": 490,
-    "isin": 680,
-    "look-up": 555,
-    "row range": 280,
-    "200 row groups": 164,
+    "column": 145,
+    "all columns": 286,
+    "filter": 424,
+    "range": 480,
+    "isin": 666,
+    "look-up": 543,
+    "row range": 272,
+    "200 row groups": 158,
     "100 small files": 4400,
 }
 

@@ -208,7 +208,10 @@ class ChunkTables:
         if len(columns) * len(slices.table) <= MAX_CACHED_COLUMNS:
             groups = slices.table[:, SLICE_GROUP].tolist()
             key = tuple(groups), columns.tobytes(), template.tobytes()
-            table = self._cache.get_or_make(key, lambda: self._build_table(template, columns, groups)).copy()
+            known: np.ndarray | None = self._cache.get(key)
+            if known is None:
+                known = self._cache.get_or_make(key, lambda: self._build_table(template, columns, groups))
+            table = known.copy()
         else:
             table = self._build_table(template, columns, slices.row_groups)
         rows = slices.table if len(slices.table) == 1 else slices.table.repeat(len(columns), axis=0)
