@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import compress, filterfalse
+from itertools import compress, filterfalse, product
 from operator import and_, attrgetter
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ _FEW = 16  # column chunks whose indexes are located, or loaded, at once
 _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
 _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
-_rows_of = attrgetter("rows")
+_rows_of, _ordinal_of = attrgetter("rows"), attrgetter("ordinal")
 
 
 class _PageStatistics(NamedTuple):
@@ -152,7 +152,7 @@ class ReadPlanner:
 
     def fully_matched(self, plan: ReadPlan, bound: Expression) -> set[int]:
         """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
-        sure, ordinals = self._answers(bound), [group.ordinal for group in plan.left]
+        sure, ordinals = self._answers(bound), [*map(_ordinal_of, plan.left)]
         missing = [*filterfalse(sure.__contains__, ordinals)]
         if missing:
             sure.update(_surely(bound, missing, self._runs(bound, missing)))
@@ -224,10 +224,8 @@ class ReadPlanner:
         groups = _undecided(plan, fully_matched)
         answered: set[tuple[int, int]] = set()
         if len(plan.left) * len(self._leaves) <= _FEW:  # then all their indexes are located at once
-            self._places.load([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
-        if not self._places.locate(
-            BLOOM_FILTER, [(group, leaf.index) for group in groups for leaf in filter_leaves(bound)]
-        ):
+            self._places.load([*product(map(_ordinal_of, plan.left), map(leaf_ordinal, self._leaves))])
+        if not self._places.locate(BLOOM_FILTER, [*product(groups, map(leaf_ordinal, filter_leaves(bound)))]):
             return plan, answered
         for part, dropped in BloomFilterPruner(self._file, self._places).prune(bound, groups, answered):
             plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "Bloom filter", describe(part))
@@ -318,4 +316,4 @@ def _surely(bound: Expression, row_groups: Sequence[int], runs: Mapping[int, Pru
 
 
 def _undecided(plan: ReadPlan, fully_matched: set[int]) -> list[int]:
-    return [group.ordinal for group in plan.left if group.ordinal not in fully_matched]
+    return [*filterfalse(fully_matched.__contains__, map(_ordinal_of, plan.left))]

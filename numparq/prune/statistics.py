@@ -64,7 +64,9 @@ class PruningStatistics:
     all_null: np.ndarray
     is_exact: np.ndarray
     order: ColumnOrder
-    _intervals: dict[KeyDomain, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+    _intervals: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _values: dict[bool, np.ndarray] = field(default_factory=dict, init=False, repr=False)
     _parts: BoundedCache = field(default_factory=lambda: BoundedCache(_MOST_PARTS), init=False, repr=False)
 
@@ -94,8 +96,8 @@ class PruningStatistics:
             self.is_exact.take(chosen),
             self.order,
         )
-        for domain, (low, high) in self._intervals.items():
-            made._intervals[domain] = low.take(chosen), high.take(chosen)
+        for key, (low, high) in self._intervals.items():
+            made._intervals[key] = low.take(chosen), high.take(chosen)
         return made
 
     def container(self, run: int) -> ContainerStatistics:
@@ -145,9 +147,10 @@ class PruningStatistics:
 
         All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
         """
-        found = self._intervals.get(domain)
+        key = domain.kind, domain.width, domain.low, domain.high  # all that they depend on, and quick to hash
+        found = self._intervals.get(key)
         if found is None:  # may-match and must-match share them
-            found = self._intervals[domain] = self._compute_key_bounds(domain)
+            found = self._intervals[key] = self._compute_key_bounds(domain)
         return found
 
     def _compute_key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:

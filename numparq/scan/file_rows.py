@@ -199,7 +199,7 @@ class FileRowReader:
         return RowSlices.of_selections(found) if found else RowSlices.single(slices.row_groups[0], 0, 0)
 
     def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
-        from .select_rows import RowSelectionBuilder
+        from numparq.scan.select_rows import RowSelectionBuilder
 
         return RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, output_types, self.predicate)
 

@@ -62,7 +62,7 @@ class FileScan:
         self._columns = project_columns(file, columns, options)
         self._condition: ScanPredicate | None = None
         if options.filters is not None or options.runtime_filters:
-            from .predicate import ScanPredicate
+            from numparq.scan.predicate import ScanPredicate
 
             self._condition = ScanPredicate(file, options.filters, options.runtime_filters)
         limit = options.nrows if self._condition is None else None

@@ -80,11 +80,15 @@ class _PreparedColumns:
 
     __slots__ = ("index_leaves", "metadata", "output_types", "projection")
 
-    def __init__(self, projection: Projection, metadata: PandasMetadata | None) -> None:
+    def __init__(
+        self, projection: Projection, metadata: PandasMetadata | None, output_types: BoundedCache | None = None
+    ) -> None:
         self.projection, self.metadata = projection, metadata
+        if output_types is None:
+            output_types = BoundedCache(_MAX_CACHED_TYPES if len(projection.leaves) <= _MAX_CACHED_COLUMNS else 1)
+        self.output_types = output_types
         index = set(metadata.index_fields) if metadata else set[str]()
         self.index_leaves = [place for place, name in enumerate(projection.names) if name in index] if index else []
-        self.output_types = BoundedCache(_MAX_CACHED_TYPES if len(projection.leaves) <= _MAX_CACHED_COLUMNS else 1)
 
 
 def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
@@ -122,11 +126,11 @@ class ProjectedColumns:
         self._file = file
         self._options = options
         if isinstance(projection, Projection):
-            made = _PreparedColumns(projection, file.pandas_metadata)
-            if len(made.projection.leaves) <= _MAX_CACHED_COLUMNS:
+            types = None
+            if len(projection.leaves) <= _MAX_CACHED_COLUMNS:
                 key = "columns", type(self), tuple(projection.leaves)  # subclasses choose other output types
-                made.output_types = file.footer.cache.get_or_make(key, lambda: made.output_types)
-            projection = made
+                types = file.footer.cache.get_or_make(key, lambda: BoundedCache(_MAX_CACHED_TYPES))
+            projection = _PreparedColumns(projection, file.pandas_metadata, types)
         self._prepared, projection = projection, projection.projection
         self._projection, self.selected = projection, projection.columns
         self._explosion = explosion

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from .prefetch import ScanPrefetcher, row_group_byte_ranges
 __all__ = ["RowSelectionBuilder"]
 
 _TRUE = Constant(True)
+_row_group_of, _ordinal_of = attrgetter("row_group"), attrgetter("ordinal")
 
 
 class RowSelectionBuilder:
@@ -65,8 +68,8 @@ class RowSelectionBuilder:
         condition = self._condition
         bound = condition.current()
         if bound is not None:  # plan only row groups that statistics do not prune
-            candidates = set(self._planner.may_match_row_groups([part.row_group for part in slices], bound))
-            slices = [part for part in slices if part.row_group in candidates]
+            candidates = set(self._planner.may_match_row_groups([*map(_row_group_of, slices)], bound))
+            slices = [*compress(slices, map(candidates.__contains__, map(_row_group_of, slices)))]
         plan = self._planner.plan_rows(_row_ranges(slices))
         plan = plan if bound is None else self._planner.prune_by_indexes(plan, bound)
         decided = set() if bound is None else self._planner.fully_matched(plan, bound)
@@ -132,7 +135,7 @@ def _to_selections(
     """Return the remaining rows in the order of the slices, at most `limit`."""
     placed: list[RowSelection] = []
     out = 0
-    groups = {group.ordinal: group for group in plan.left}
+    groups = dict(zip(map(_ordinal_of, plan.left), plan.left, strict=True))
     for part in slices:
         group = groups.get(part.row_group)
         if group is None:

@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 145,
     "all columns": 286,
-    "filter": 424,
-    "range": 480,
-    "isin": 666,
-    "look-up": 543,
-    "row range": 272,
+    "filter": 410,
+    "range": 466,
+    "isin": 651,
+    "look-up": 529,
+    "row range": 270,
     "200 row groups": 158,
     "100 small files": 4400,
 }
