@@ -1,4 +1,4 @@
-"""Small files that follow one another, joined: read as the row groups of one file."""
+"""Local files that follow one another, joined: read as the row groups of one file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.io.local_source import BytesSource
 from numparq.io.small_files import SmallFileSource
-from numparq.io.source import Source
-from numparq.kernels.tables import SLACK
+from numparq.io.source import ByteRanges, CountingSource, Source
 from numparq.util.bounded_cache import BoundedCache
 
 from .error_policy import RaiseOnDamage
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["JoinedFile", "JoinedFilePolicy", "divide_into_runs"]
 
 # So many bytes of files are joined.
-MAX_JOINED_BYTES = 8 << 20
+MAX_JOINED_BYTES = 64 << 20
 _MAX_CACHED = 64
 
 
 def divide_into_runs(
     files: Sequence[ScanFile], columns: Mapping[int, FileColumns], may_join: bool
 ) -> list[list[ScanFile]]:
-    """Divide files into runs that are read as one: files in memory of the same columns and writer, of all rows.
+    """Divide files into runs that are read as one: local files of the same columns and writer, of all rows.
 
     `columns` has those of each file by its ordinal.
     """
@@ -50,10 +49,9 @@ def divide_into_runs(
         key: object = None
         file, source, own = wanted.file, wanted.file.source, columns[wanted.ordinal]
         if may_join and not own.cast and not source.is_remote and wanted.has_all_rows:
-            buffer = source.buffer if isinstance(source, SmallFileSource) else None
-            is_in_memory = buffer is not None or source.view(0, source.size, 0) is not None
-            if is_in_memory and file.multi_file_source is None:
-                key = own, file.footer.created_by, id(buffer)
+            buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
+            if file.multi_file_source is None:
+                key = own, file.footer.created_by, buffer
         num_bytes += source.size
         if key is not None and key == last and num_bytes <= MAX_JOINED_BYTES:
             runs[-1].append(wanted)
@@ -64,7 +62,7 @@ def divide_into_runs(
 
 
 class JoinedFile(OpenFile):
-    """Files in memory as one file, as far as its rows are read: its row groups are theirs, in order.
+    """Local files as one file, as far as its rows are read: its row groups are theirs, in order.
 
     They have the columns of `leaves` in common, and their writer.
 
@@ -78,11 +76,16 @@ class JoinedFile(OpenFile):
 
     def __init__(self, files: Sequence[OpenFile], leaves: Sequence[Leaf]) -> None:
         self.files = files
-        data, starts = _bytes_of_files([file.source for file in files])
-        self.source = BytesSource(data)
+        sources = [file.source for file in files]
+        small = [source for source in sources if isinstance(source, SmallFileSource)]
+        if len(small) == len(sources):
+            self.source, starts = BytesSource(small[0].buffer), [source.start for source in small]
+        else:
+            self.source = joined = _JoinedSource(sources)
+            starts = joined.starts
         self.multi_file_source = None
         self.footer = footer = _JoinedFooter(files, starts, leaves)
-        self.footer_start = len(data)
+        self.footer_start = self.source.size
         self.first_groups, self.first_rows = footer.first_groups, footer.first_rows
 
     def check_unchanged(self) -> None:
@@ -175,11 +178,46 @@ class JoinedFilePolicy(RaiseOnDamage):
         return ChunkTables(footer, leaves, row_groups, footer.data_bounds)
 
 
-def _bytes_of_files(sources: Sequence[Source]) -> tuple[np.ndarray, list[int]]:
-    """Return a buffer that holds all files, followed by SLACK readable bytes, and where each begins."""
-    small = [source for source in sources if isinstance(source, SmallFileSource)]
-    if len(small) == len(sources):
-        return small[0].buffer, [source.start for source in small]
-    views = [source.view(0, source.size, 0) for source in sources]
-    data = np.concatenate([*(view for view in views if view is not None), np.zeros(SLACK, np.uint8)])
-    return data, list(accumulate((source.size for source in sources[:-1]), initial=0))
+class _JoinedSource(CountingSource):
+    """The bytes of files one after the other; a range of bytes is of one file.
+
+    Attributes
+    ----------
+    starts : list of int
+        Position of the first byte of each file.
+    """
+
+    is_remote = False
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        super().__init__()
+        self._sources = sources
+        self.name = sources[0].name
+        self.starts = list(accumulate((source.size for source in sources[:-1]), initial=0))
+        self.size = self.starts[-1] + sources[-1].size
+
+    def _owner(self, position: int) -> tuple[Source, int]:
+        """Return the file with the byte at a position, and the position there."""
+        which = max(bisect_right(self.starts, position) - 1, 0)
+        return self._sources[which], position - self.starts[which]
+
+    def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Return a view of what a file has in memory."""
+        source, start = self._owner(position)
+        return source.view(start, length, slack)
+
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Fill `out` with the bytes from a position."""
+        source, start = self._owner(position)
+        source.read_into(start, out)
+
+    def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
+        """Read byte ranges."""
+        found = []
+        for start, stop in ranges:
+            source, first = self._owner(start)
+            found += source.read_ranges([(first, first + stop - start)])
+        return found
+
+    def close(self) -> None:
+        """Do nothing: the files stay open."""

@@ -12,10 +12,20 @@ import numparq
 from numparq.column.jobs import schedule
 from numparq.column.jobs.slice import BinaryJob
 from numparq.column.read.chunk_table import ChunkTables
+from numparq.dataset.discover import open_files
 from numparq.errors import CorruptPageError
 from numparq.scan import joined_files
 from support.files.edited_footers import write_with_footer
 from support.files.page_damage import edit_footer
+
+
+@pytest.fixture(params=["in memory", "on disk"])
+def place(request, monkeypatch):
+    """Have small files read whole, or as larger ones."""
+    if request.param == "on disk":
+        monkeypatch.setattr(open_files, "open_small_files", lambda paths, names, most: [None] * len(paths))
+        monkeypatch.setattr(open_files, "MIN_TAIL_BYTES", 8)
+        monkeypatch.setattr(open_files, "MAX_LOCAL_TAIL_BYTES", 8)
 
 
 def make_frame(seed: int, rows: int = 50) -> pd.DataFrame:
@@ -153,6 +163,7 @@ def test_invalid_utf8_names_its_file(tmp_path, dictionary):
     assert where["page"] == 0
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("page", ["dictionary", "data"])
 def test_damaged_page_names_its_file(tmp_path, page):
     for number in range(5):
@@ -180,6 +191,7 @@ def test_damaged_page_names_its_file(tmp_path, page):
 
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
 @pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.usefixtures("place")
 def test_joined_files_read_as_apart(tmp_path, monkeypatch, backend, ordered):
     """Virtual and partition columns, categories, nested columns, a missing column, and an empty file between."""
     for number in range(7):
@@ -206,6 +218,7 @@ def test_joined_files_read_as_apart(tmp_path, monkeypatch, backend, ordered):
     assert found.groupby("file")["row_number"].apply(list).map(lambda rows: rows == list(range(len(rows)))).all()
 
 
+@pytest.mark.usefixtures("place")
 def test_inconsistent_nested_column_names_its_file(tmp_path):
     """What is found wrong when the column is built, after decoding, names file and row group, too."""
     table = pa.table({"s": [{"x": 1, "y": 2}, None, {"x": 3, "y": 4}, {"x": 5, "y": 6}]})
