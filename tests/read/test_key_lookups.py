@@ -92,6 +92,20 @@ def test_rows_of_chosen_row_groups_and_row_ranges() -> None:
         assert len(file.read(["key"], filters=col("near") == 214, nrows=3)) == 3
 
 
+@pytest.mark.parametrize("name", FILTERS)
+def test_rows_after_a_read_of_a_row_range(name) -> None:
+    """What a read of some rows leaves in the cache does not narrow the next one."""
+    filters, mask = FILTERS[name]
+    with numparq.ParquetFile(keyed_file(row_group_size=ROWS)) as file:
+        every = file.read()
+        for start, stop in ((120, 450), (0, 10), (ROWS - 700, ROWS)):
+            expected = every.iloc[start:stop]
+            expected = expected[np.asarray(mask(expected), dtype=bool)].reset_index(drop=True)
+            found = file.read(filters=filters, row_range=(start, stop))
+            pd.testing.assert_frame_equal(found, expected, check_index_type=False)
+            check_rows(file, None, filters, mask)
+
+
 def test_unordered_pages() -> None:
     """The bounds of pages go up and down, and one page has only nulls."""
     numbers = np.arange(600)
