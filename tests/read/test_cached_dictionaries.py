@@ -169,3 +169,24 @@ def test_some_pages_have_no_codes(options):
         for start, stop in [(0, 3), (990, 995), (1, 4), (0, 1000), (150, 600), (2, 5)]:
             got = file.read(row_range=(start, stop), **options)
             assert got["text"].tolist() == words[start:stop]
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+@pytest.mark.parametrize("values", [["a", "b", "c"], [1.5, 2.5, 3.5]])
+def test_code_behind_the_last_entry(tmp_path, values, is_cached):
+    path = tmp_path / "forged.parquet"
+    column = pa.array([values[0], values[1]] * 500 + [values[2]] * 1000)
+    schema = pa.schema([pa.field("a", column.type, nullable=False)])
+    options = {"compression": "none", "write_page_index": True, "max_rows_per_page": 1000, "write_batch_size": 1000}
+    pq.write_table(pa.table([column], schema), path, **options)
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    data = bytearray(path.read_bytes())
+    last = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
+    assert data[last] == 2  # the one code of the second page
+    data[last] = 3
+    path.write_bytes(data)
+    os.utime(path, (1e9, 1e9))
+    if is_cached:
+        assert numparq.read_parquet(path, row_range=(0, 2))["a"].tolist() == values[:2]
+    with pytest.raises(numparq.CorruptPageError):
+        numparq.read_parquet(path, row_range=(1998, 2000))

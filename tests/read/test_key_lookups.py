@@ -35,6 +35,10 @@ FILTERS = {
         lambda frame: (frame["key"] > 300) & (frame["back"] > ROWS - 110) & (frame["any"] < 25),
     ),
     "or": ((col("key") == 30) | (col("near") == 700), lambda frame: (frame["key"] == 30) | (frame["near"] == 700)),
+    "text or number": (
+        (col("text") == "name 04321") | (col("near") == 700),
+        lambda frame: (frame["text"] == "name 04321") | (frame["near"] == 700),
+    ),
     "isin": (col("near").isin([3, 130, 214]), lambda frame: frame["near"].isin([3, 130, 214])),
     "small": (col("small") == -7, lambda frame: frame["small"] == -7),
     "text": (col("text") == "name 04321", lambda frame: frame["text"] == "name 04321"),
