@@ -58,7 +58,8 @@ PAGE_FIELDS = 18
 # --- batches of pages that are decompressed together: written by lay_out_scratch ------------------------------------
 B_FIRST = 0  # its first page; the batch ends at the next one's
 B_SNAPPY = 1  # whether all its compressed pages are Snappy
-BATCH_FIELDS = 2
+B_DECODABLE = 2  # whether decoders read, or refuse, all its pages as they are: none is to be transcoded
+BATCH_FIELDS = 3
 
 # --- casts of stored values to the output type ----------------------------------------------------------------------
 COPY = 0  # unchanged; BOOLEAN: one byte each

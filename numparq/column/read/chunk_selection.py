@@ -16,10 +16,10 @@ from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import P_ROW, SLACK
 
 from .decode import grow_buffer
-from .decompress import PageBatches, decompress_pages
+from .decompress import PageBatch, PageBatches, decompress_pages
 from .output import NO_MASK, FixedOutput
 from .pages import PageFailure, Pages
-from .transcode import DecodablePages, are_decodable, transcode
+from .transcode import DecodablePages, transcode
 
 __all__ = ["ChunkSelection", "find_page_of_invalid_row"]
 
@@ -196,11 +196,11 @@ def _work_memory(placement: PageBatches, scratch: Scratch) -> _WorkMemory:
 
 
 def _open_batch(
-    pages: Pages, batch: tuple[int, int, int], decompressed: np.ndarray, scratch: Scratch
+    pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch
 ) -> tuple[Iterable[DecodablePages], int]:
     """Return the pages of a batch, and 1 if the kernels decompress them, as far as they have to be."""
-    first, last, by_kernel = batch
-    if by_kernel and are_decodable(pages, first, last):
+    first, last, by_kernel, is_decodable = batch
+    if by_kernel and is_decodable:
         return [(pages.pages, first, last, decompressed)], 1
     decompress_pages(pages, batch, decompressed)
     return transcode(pages, batch, decompressed, scratch), 0

@@ -11,6 +11,7 @@ from numparq.errors import ParquetError
 from numparq.kernels import kernels
 from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
 from numparq.kernels.tables import (
+    B_DECODABLE,
     B_FIRST,
     B_SNAPPY,
     BATCH_FIELDS,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 BATCH_BYTES = 2 << 20
 
 
+PageBatch = tuple[int, int, int, int]
+
+
 class PageBatches:
     """Pages divided into batches, and the scratch sizes they need; lays out P_SCRATCH in the page table.
 
@@ -41,8 +45,9 @@ class PageBatches:
 
     Attributes
     ----------
-    batches : list of (int, int, int)
-        First page, exclusive last page, and 1 if our Snappy kernel decompresses them all in one call.
+    batches : list of (int, int, int, int)
+        First page, exclusive last page, 1 if our Snappy kernel decompresses them all in one call, and 1 if none of them
+        is to be transcoded.
     decompressed, dictionary : int
         Bytes of the largest batch decompressed, and of all dictionaries converted.
     values, item : int
@@ -64,7 +69,8 @@ class PageBatches:
         if status < 0:
             raise PageFailure(int(totals[T_PAGE]), status)
         firsts = batches[: status + 1, B_FIRST].tolist()
-        self.batches = list(zip(firsts[:-1], firsts[1:], batches[:status, B_SNAPPY].tolist(), strict=True))
+        flags = batches[:status, B_SNAPPY].tolist(), batches[:status, B_DECODABLE].tolist()
+        self.batches: list[PageBatch] = list(zip(firsts[:-1], firsts[1:], *flags, strict=True))
         numbers = totals.tolist()
         self.decompressed: int = numbers[T_DECOMPRESSED]
         self.dictionary: int = numbers[T_DICTIONARY]
@@ -72,12 +78,12 @@ class PageBatches:
         self.item: int = numbers[T_ITEM]
 
 
-def decompress_pages(pages: Pages, batch: tuple[int, int, int], out: np.ndarray) -> None:
+def decompress_pages(pages: Pages, batch: PageBatch, out: np.ndarray) -> None:
     """Decompress the pages of a batch into a scratch buffer, each to its P_SCRATCH.
 
     Raises PageFailure for damaged data or an unsupported codec.
     """
-    first, last, by_kernel = batch
+    first, last, by_kernel, _ = batch
     if by_kernel:
         state = np.zeros(1, np.int64)
         status = kernels.decompress_snappy_pages(pages.pages.reshape(-1), first, last, pages.raw, out, state)

@@ -14,11 +14,9 @@ from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_P
 from numparq.kernels.enums import (
     DATA_PAGE,
     DATA_PAGE_V2,
-    DELTA_BINARY_PACKED,
     DELTA_BYTE_ARRAY,
     DELTA_LENGTH_BYTE_ARRAY,
     DICTIONARY_PAGE,
-    RLE_DICTIONARY,
 )
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import (
@@ -35,7 +33,7 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .decompress import BATCH_BYTES
+from .decompress import BATCH_BYTES, PageBatch
 from .pages import PageFailure, Pages, check_page
 
 # (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
@@ -47,25 +45,17 @@ Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndar
 DecodablePages = tuple[np.ndarray, int, int, np.ndarray]
 
 
-def transcode(
-    pages: Pages, batch: tuple[int, int, int], decompressed: np.ndarray, scratch: Scratch
-) -> Iterable[DecodablePages]:
+def transcode(pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch) -> Iterable[DecodablePages]:
     """Return the pages of a decompressed batch, in order, in encodings that the decoders read.
 
     The page table is not changed; an item's buffer is reused for the next one. Raises PageFailure.
     """
-    first, last, _ = batch
+    first, last, _, is_decodable = batch
+    if is_decodable:
+        return [(pages.pages, first, last, decompressed)]
     if np.bitwise_or.reduce(pages.chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:
         return transcode_with_carryover(pages, first, last, decompressed, scratch)
-    if are_decodable(pages, first, last):
-        return [(pages.pages, first, last, decompressed)]
     return _transcode_runs(pages, first, last, decompressed, scratch)
-
-
-def are_decodable(pages: Pages, first: int, last: int) -> bool:
-    """Whether pages need no transcoding: decoders read, or reject, them as they are."""
-    encodings = pages.pages[first:last, P_ENCODING]
-    return not np.logical_or.reduce((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY))
 
 
 def _transcode_runs(

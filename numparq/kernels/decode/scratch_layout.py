@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, SNAPPY
+from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, DICTIONARY_PAGE, RLE_DICTIONARY, SNAPPY
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import BAD_DICTIONARY, BAD_RATIO
 from numparq.kernels.tables import (
+    B_DECODABLE,
     B_FIRST,
     B_SNAPPY,
     BATCH_FIELDS,
@@ -16,18 +17,21 @@ from numparq.kernels.tables import (
     C_DICTIONARY,
     C_ITEM_SIZE,
     C_MAX_RATIO,
+    C_QUIRKS,
     C_TYPE,
     C_TYPE_LENGTH,
     CHUNK_FIELDS,
     CODES,
     P_CHUNK,
     P_COMPRESSED,
+    P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
+    PREFIX_CARRYOVER,
     SLACK,
 )
 
@@ -85,8 +89,13 @@ def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
         if number == 0 or filled >= batch_bytes:
             batches[count * BATCH_FIELDS + B_FIRST] = number
             batches[count * BATCH_FIELDS + B_SNAPPY] = 1
+            batches[count * BATCH_FIELDS + B_DECODABLE] = 1
             count += 1
             filled = 0
+        encoding = pages[page + P_ENCODING]
+        is_transcoded = encoding >= DELTA_BINARY_PACKED and encoding != RLE_DICTIONARY
+        if is_transcoded or chunks[chunk + C_QUIRKS] & PREFIX_CARRYOVER != 0:
+            batches[(count - 1) * BATCH_FIELDS + B_DECODABLE] = 0
         if pages[page + P_IS_COMPRESSED] == 0:
             continue
         size = pages[page + P_UNCOMPRESSED]

@@ -290,7 +290,7 @@ class PageDecoder:
         out = allocate(count * item + SLACK)
         dense, unused = self._scratch.buffer("dense", count * max(item, 8)), self._scratch.buffer("levels", count)
         state = np.zeros(STATE_FIELDS, np.int64)
-        for table, first, last, buffer in transcode(pages, (0, 1, False), decompressed, self._scratch):
+        for table, first, last, buffer in transcode(pages, (0, 1, 0, 0), decompressed, self._scratch):
             status = kernels.decode_fixed_pages(
                 pages.chunks.reshape(-1),
                 table.reshape(-1),
@@ -315,7 +315,7 @@ class PageDecoder:
         validity = self._scratch.buffer("validity", count)
         out = allocate(len(pages.raw) + SLACK)
         state = np.zeros(STATE_FIELDS, np.int64)
-        for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
+        for part in transcode(pages, (0, 1, 0, 0), decompressed, self._scratch):
             out = decode_binary_run(pages, part, EMPTY_DICTIONARY, indices, unused, validity, offsets, out, state)
         return BinaryArray(offsets, out)
 

@@ -19,10 +19,11 @@ from support.kernels.strategies import SEEDS
 from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
 
 MOST = (1 << 31) - 1
+DECODABLE = [enums.PLAIN, enums.PLAIN_DICTIONARY, enums.RLE, enums.BIT_PACKED, enums.RLE_DICTIONARY, 1]
 
 
 def lay_out(engine, chunks, pages, batch_bytes=1000):
-    """Lay pages out: (status, batches as (first, last, snappy), totals)."""
+    """Lay pages out: (status, batches as (first, last, snappy, decodable), totals)."""
     rng = np.random.default_rng(0)
     batches, totals = (
         GuardedBuffer(rng, (len(pages) + 1) * t.BATCH_FIELDS, "i8"),
@@ -36,7 +37,10 @@ def lay_out(engine, chunks, pages, batch_bytes=1000):
         return status, [], totals.array
     rows = batches.array.reshape(-1, t.BATCH_FIELDS)[: status + 1].tolist()
     assert rows[-1][t.B_FIRST] == len(pages)
-    made = [(row[t.B_FIRST], after[t.B_FIRST], row[t.B_SNAPPY]) for row, after in itertools.pairwise(rows)]
+    made = [
+        (row[t.B_FIRST], after[t.B_FIRST], row[t.B_SNAPPY], row[t.B_DECODABLE])
+        for row, after in itertools.pairwise(rows)
+    ]
     return status, made, totals.array
 
 
@@ -49,6 +53,8 @@ def random_tables(rng, num_chunks, num_pages):
     pages = np.zeros((num_pages, t.PAGE_FIELDS), np.int64)
     pages[:, t.P_CHUNK] = np.sort(rng.integers(0, num_chunks, num_pages))
     pages[:, t.P_TYPE] = rng.choice([enums.DATA_PAGE, enums.DATA_PAGE_V2, enums.DICTIONARY_PAGE], num_pages)
+    chunks[:, t.C_QUIRKS] = rng.choice([0, t.PREFIX_CARRYOVER], num_chunks, p=[0.9, 0.1])
+    pages[:, t.P_ENCODING] = rng.choice([*DECODABLE * 10, *range(10)], num_pages)
     pages[:, t.P_UNCOMPRESSED] = rng.choice([0, 1, 63, 64, 65, 500, 5000], num_pages)
     pages[:, t.P_NUM_VALUES] = pages[:, t.P_UNCOMPRESSED] // 12
     pages[:, t.P_IS_COMPRESSED] = (chunks[pages[:, t.P_CHUNK], t.C_CODEC] != 0) & (rng.random(num_pages) < 0.8)
@@ -68,9 +74,11 @@ def test_random_pages_do_not_overlap(engine):
         chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)))
         status, batches, totals = lay_out(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
         assert status == len(batches)
-        assert [first for first, _, _ in batches] == [0, *(last for _, last, _ in batches)][: len(batches)]
-        for first, last, snappy in batches:
+        assert [first for first, *_ in batches] == [0, *(last for _, last, *_ in batches)][: len(batches)]
+        for first, last, snappy, decodable in batches:
             run = pages[first:last]
+            is_read = np.isin(run[:, t.P_ENCODING], DECODABLE) & (chunks[run[:, t.P_CHUNK], t.C_QUIRKS] == 0)
+            assert decodable == is_read.all()
             run = run[run[:, t.P_IS_COMPRESSED] != 0]
             places = run[:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist()
             assert are_disjoint(places)
@@ -159,7 +167,7 @@ def test_any_pages_do_not_overlap(seed, num_chunks, num_pages, batch):
         status, batches, totals = lay_out(engine, chunks, pages, batch)
         assert status == len(batches)
         packed_ones = pages[pages[:, t.P_IS_COMPRESSED] != 0]
-        for first, last, _ in batches:
+        for first, last, *_ in batches:
             run = pages[first:last]
             assert are_disjoint(run[run[:, t.P_IS_COMPRESSED] != 0][:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist())
         outcomes.append((status, batches, totals.tolist(), packed_ones.tolist()))
