@@ -36,8 +36,8 @@ FILTERS = {
     ),
     "or": ((col("key") == 30) | (col("near") == 700), lambda frame: (frame["key"] == 30) | (frame["near"] == 700)),
     "text or number": (
-        (col("text") == "name 04321") | (col("near") == 700),
-        lambda frame: (frame["text"] == "name 04321") | (frame["near"] == 700),
+        (col("text") >= "name 04321") | (col("any") == 7),
+        lambda frame: (frame["text"] >= "name 04321") | (frame["any"] == 7),
     ),
     "isin": (col("near").isin([3, 130, 214]), lambda frame: frame["near"].isin([3, 130, 214])),
     "small": (col("small") == -7, lambda frame: frame["small"] == -7),
