@@ -40,6 +40,7 @@ from support.files.prefix_carryover import (
     encode_prefixes,
     pages_of,
 )
+from support.io.recorded_reads import RecordingFile
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer, with_slack
 from support.oracles import delta
@@ -93,6 +94,19 @@ def test_prefixes_restart_in_each_chunk():
         read_parquet(
             build_file([len(WORDS)] * 2, [FileColumn("a", BYTE_ARRAY, [pages_of(PARTS), bad])], created_by=OLD).stored()
         )
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_row_ranges_of_carried_prefixes(is_file):
+    """Earlier pages are decoded for their prefixes, but only the rows of the range are shown."""
+    columns = [FileColumn(name, BYTE_ARRAY, [pages_of(PARTS), pages_of(PARTS[::-1])]) for name in "ab"]
+    words = WORDS + [word for part in PARTS[::-1] for word in part]
+    data = build_file([len(WORDS)] * 2, columns, created_by=OLD).stored()
+    for start in range(len(words)):
+        for stop in range(start + 1, len(words) + 1):
+            source = RecordingFile(data) if is_file else data
+            got = read_parquet(source, row_range=(start, stop))
+            assert got["a"].tolist() == got["b"].tolist() == words[start:stop]
 
 
 def test_prefixes_continue_across_pages_of_nulls():
