@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numparq import CorruptPageError, read_parquet
+from numparq import CorruptPageError, ParquetFile, read_parquet
 from numparq.kernels import enums
 from numparq.kernels import tables as t
 from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
@@ -107,6 +107,9 @@ def test_row_ranges_of_carried_prefixes(is_file):
             source = RecordingFile(data) if is_file else data
             got = read_parquet(source, row_range=(start, stop))
             assert got["a"].tolist() == got["b"].tolist() == words[start:stop]
+    with ParquetFile(RecordingFile(data) if is_file else data) as file:
+        for rows in range(1, 7):
+            assert [word for batch in file.iter_batches(batch_rows=rows) for word in batch["b"]] == words
 
 
 def test_prefixes_continue_across_pages_of_nulls():
