@@ -35,6 +35,7 @@ TESTS = {
     ),
     "write_thrift_structs": KernelTests("format/thrift/test_templates.test_equal_to_encode_struct"),
     "check_page_crcs": KernelTests("kernels/test_checksums_crc32.test_any_bodies"),
+    "bound_chunks": KernelTests("kernels/decode/test_page_sections.test_bounds_of_chunks"),
     "scan_pages": KernelTests(
         "kernels/decode/test_page_headers_walk.test_any_chunks",
         "kernels/decode/test_page_headers_walk.test_cut_at_every_byte",

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numparq.kernels import tables as t
 from numparq.kernels.status import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
@@ -186,3 +188,35 @@ def test_rle_boolean_sections(engine):
         assert decode(engine, column, [with_body(page, bytes(size))]) == DecodeOutcome(TRUNCATED, 0)
     twos = struct.pack("<I", 2) + hybrid_rle.encode([("rle", 2, 9)], 2)
     assert decode(engine, column, [with_body(page, twos)]) == DecodeOutcome(BAD_RUN, 0)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 5), max_size=4),  # rows of each page
+            st.integers(0, 6),  # the chunk's first page begins with this row
+            st.integers(0, 12),
+            st.integers(0, 12),
+        ),
+        max_size=5,
+    )
+)
+def test_bounds_of_chunks(engine, given_chunks):
+    """Oracle: the rows of a chunk's pages that are selected, as a set."""
+    chunks = np.zeros((len(given_chunks), t.CHUNK_FIELDS), np.int64)
+    chunks[:, t.C_NULL_COUNT] = 7
+    rows, expected = [], []
+    for number, (sizes, first, start, count) in enumerate(given_chunks):
+        chunks[number, [t.C_ROW_START, t.C_ROW_STOP]] = start, start + count
+        rows += [(number, first + sum(sizes[:page]), size) for page, size in enumerate(sizes)]
+        expected.append(set(range(first, first + sum(sizes))) & set(range(start, start + count)))
+    pages = np.zeros((len(rows), t.PAGE_FIELDS), np.int64)
+    if rows:
+        pages[:, [t.P_CHUNK, t.P_ROW, t.P_NUM_VALUES]] = rows
+    total = engine.bound_chunks(chunks.reshape(-1), len(chunks), pages.reshape(-1), len(pages))
+    found = [set(range(*bounds)) for bounds in chunks[:, [t.C_ROW_START, t.C_ROW_STOP]].tolist()]
+    assert found == expected
+    sizes = list(map(len, expected))
+    assert chunks[:, t.C_VALIDITY].tolist() == [sum(sizes[:number]) for number in range(len(sizes))]
+    assert total == sum(sizes)
+    assert not chunks[:, t.C_NULL_COUNT].any()
