@@ -24,7 +24,7 @@ def count_io(task: Task, threads: int) -> IoCounts | None:
         return count_store_io(load_query_reader("numparq", threads), task)
     if task.is_folder:
         return None
-    with numparq.ParquetFile(task.path) as file:
+    with task.path.open("rb") as cold, numparq.ParquetFile(cold) as file:  # of a file object, nothing is in the cache
         tail_bytes = file.source.num_bytes
         file.read(task.columns, filters=predicates.for_numparq(task.terms), threads=threads)
         return IoCounts(file.source.num_bytes, file.source.num_requests, tail_bytes)
