@@ -260,6 +260,29 @@ def test_files_of_one_writer_are_joined(tmp_path, monkeypatch):
     assert [len(each.files) for each in joined] == [2, 3]
 
 
+def test_files_of_other_schemas_are_joined_by_the_columns_read(tmp_path, monkeypatch):
+    joined = []
+    init = joined_files.JoinedFile.__init__
+    monkeypatch.setattr(
+        joined_files.JoinedFile, "__init__", lambda self, *rest: (joined.append(self), init(self, *rest))[1]
+    )
+    columns = {"a": range(10), "s": [f"text {number}" for number in range(10)], "n": [[number] for number in range(10)]}
+    for number in range(9):
+        more = {"b": [number] * 10, "c": ["x"] * 10}
+        table = pa.table({**columns, **dict(list(more.items())[: number % 3])})
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=4)
+    found = numparq.read_parquet(tmp_path, columns=["s", "a"])
+    assert found["a"].tolist() == [*range(10)] * 9
+    assert found["s"].tolist() == columns["s"] * 9
+    assert [len(each.files) for each in joined] == [9]
+    joined.clear()
+    every = numparq.read_parquet(tmp_path)
+    assert every["b"].dropna().tolist() == [number for number in range(9) if number % 3 for _ in range(10)]
+    assert every["c"].notna().sum() == 30
+    assert [list(row) for row in every["n"]] == [[number] for number in range(10)] * 9
+    assert not joined
+
+
 def test_files_in_memory_and_not(tmp_path, monkeypatch):
     """Small files in several buffers, with larger ones between them."""
     from numparq.io import small_files

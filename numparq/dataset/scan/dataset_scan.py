@@ -11,6 +11,7 @@ import pandas as pd
 from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import UnsupportedError
+from numparq.format.schema import Leaf
 from numparq.scan.file_columns import FileColumns, can_be_missing
 from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
@@ -51,10 +52,13 @@ class DatasetScan(Scan):
         if choices.explode is not None and len(table.selected) - 1 in apart:
             column = table.selected[-1].name
             raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
-        columns = {
-            key: FileColumns(table, {at: mapped.column for at, mapped in mapping.items()}, apart)
-            for key, mapping in distinct.items()
-        }
+        # Files of different schemas share one object if the columns that are read are equal: they can be joined.
+        columns: dict[int, FileColumns] = {}
+        made: dict[tuple[Any, ...], FileColumns] = {}
+        for key, mapping in distinct.items():
+            own = {at: mapped.column for at, mapped in mapping.items()}
+            content = tuple(one if one is None or isinstance(one, Leaf) else id(one) for one in own.values())
+            columns[key] = made[content] = made.get(content) or FileColumns(table, own, apart)
         of_files = {wanted.ordinal: columns[id(mapping)] for wanted, mapping in zip(files, mappings, strict=True)}
         super().__init__(table, files, of_files, choices, skip)
 
