@@ -58,7 +58,7 @@ class SmallFileSource(BytesSource):
         """Return size and modification time (ns) of what was opened: as it was read, if it is gone or was replaced."""
         try:
             status = os.stat(self._path)
-        except FileNotFoundError:
+        except OSError:  # it is gone, or its directory
             status = self._status
         if (status.st_ino, status.st_dev) != (self._status.st_ino, self._status.st_dev):
             status = self._status

@@ -134,11 +134,6 @@ class PageIndexReader:
         """Return what the loaded indexes of a chunk come from."""
         return "page headers" if self._file.entry.get((_PAGE_HEADERS, row_group, leaf)) else "column index"
 
-    def was_searched(self, row_group: int, leaf: int) -> bool:
-        """Whether the offset index of a chunk has been read, or its page headers, or both in vain."""
-        entry = self._file.entry
-        return (OFFSET_INDEX, row_group, leaf) in entry or (_PAGE_HEADERS, row_group, leaf) in entry
-
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Return a loaded column index; None if there is none."""
         found: ColumnIndex | None = self._file.entry.get((COLUMN_INDEX, row_group, leaf))

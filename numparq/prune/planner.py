@@ -101,10 +101,10 @@ class ReadPlanner:
             for leaf in leaves:
                 place = self._position_of[leaf.index]
                 if not group.chunks[place].is_indexed:
-                    pages = entry.get((_PAGES, group.ordinal, leaf.index), missing)
-                    if pages is missing:
+                    pages = entry.get((_PAGES, group.ordinal, leaf.index))
+                    if pages is None:
                         missing.append((group, place, leaf.index))
-                    elif pages is not None:
+                    else:
                         found[group.ordinal, place] = pages
         if missing:
             found |= self._read_pages(missing)
@@ -124,10 +124,8 @@ class ReadPlanner:
         found, known = {}, {}
         for group, place, leaf in missing:
             pages = indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)
-            if pages is not None:
-                found[group.ordinal, place] = pages
-            if indexes.was_searched(group.ordinal, leaf):
-                known[_PAGES, group.ordinal, leaf] = pages
+            if pages is not None:  # a stream may find later what was not found now
+                found[group.ordinal, place] = known[_PAGES, group.ordinal, leaf] = pages
         entry.put(known, _ENTRY_BYTES * len(known))
         return found
 

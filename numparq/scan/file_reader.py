@@ -1,4 +1,4 @@
-"""One file of a read, or small ones as one: columns decoded into shared memory, or cast from its own."""
+"""One file of a read, or joined files: columns decoded into shared memory, or cast from its own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOTHING = OutputType("null", "nulls", ArrowType("null"))
 
 
 class FileReader:
-    """One file in a read of many, or small files joined; its methods are called in their order.
+    """One file of a read, or joined files; its methods are called in their order.
 
     Attributes
     ----------

@@ -126,7 +126,7 @@ class _JoinedFooter(Footer):
         counts = [len(footer.row_group_num_rows) for footer in footers]
         self.row_group_num_rows = np.concatenate([footer.row_group_num_rows for footer in footers])
         self.created_by = footers[0].created_by
-        self.chunks = cast(ColumnChunks, _JoinedChunks(footers, leaves))
+        self.chunks = cast(ColumnChunks, _JoinedChunks(files, leaves))
         self.cache = BoundedCache(_MAX_CACHED)
         self.owners = np.arange(len(files)).repeat(counts)
         self.data_bounds = np.array([starts, [file.footer_start for file in files]], np.int64).T[self.owners]
@@ -136,14 +136,21 @@ class _JoinedFooter(Footer):
 
 
 class _JoinedChunks:
-    """Column chunks of some leaves of several footers."""
+    """Column chunks of some leaves of several files."""
 
-    def __init__(self, footers: Sequence[Footer], leaves: Sequence[Leaf]) -> None:
+    def __init__(self, files: Sequence[OpenFile], leaves: Sequence[Leaf]) -> None:
         ordinals = list(dict.fromkeys(map(leaf_ordinal, leaves)))
         self._position = {ordinal: place for place, ordinal in enumerate(ordinals)}
         key = tuple(ordinals)
-        self._footers = footers
-        self._words = np.concatenate([_read(footer, key) for footer in footers])
+        self._footers = [file.footer for file in files]
+        words = []
+        for file in files:
+            try:
+                words.append(_read(file.footer, key))
+            except ParquetError as error:
+                error.where.setdefault("file", file.source.name)
+                raise
+        self._words = np.concatenate(words)
 
     def read_table(self, row_groups: Sequence[int], columns: Sequence[int]) -> dict[str, np.ndarray]:
         """Return all fields and flags of some chunks, as `ColumnChunks` does."""

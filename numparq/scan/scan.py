@@ -148,10 +148,10 @@ class Scan:
         """Return the rows of a file, to plan them; output types, by the footers of all files, are not set."""
         return self._made([wanted]).rows
 
-    def _readers(self, files: Sequence[ScanFile]) -> list[FileReader]:
-        """Return readers of files, small ones joined, to be used once."""
+    def _readers(self, files: Sequence[ScanFile], limit: int | None = None) -> list[FileReader]:
+        """Return readers of files, to be used once; files of which all rows are wanted are joined."""
         made = []
-        for run in divide_into_runs(files, self._columns, self._skip is None):
+        for run in divide_into_runs(files, self._columns, self._skip is None and limit is None):
             known = self._runs.pop(run[0], None)
             made.append(known if known is not None and known.selections == run else self._made(run))
         return made
@@ -228,7 +228,7 @@ class Scan:
     ) -> DecodedRows:
         """Decode rows as output types; `null_counts` are those of rows that a filter may have dropped, if any."""
         table = self.table
-        parts = self._readers(files)
+        parts = self._readers(files, limit)
         try:
             with self._begun(parts, types) as each:
                 parts = self._found(parts, each, limit)

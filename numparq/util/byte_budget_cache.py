@@ -57,14 +57,14 @@ class CachedFile(dict[Hashable, Any]):
             self.cache.charge(self, num_bytes)
 
     def put_dictionary(self, key: Hashable, value: object, num_bytes: int) -> None:
-        """Add a decoded dictionary, unless those of this file take too much."""
-        budget = _DEFAULT_BYTES if self.cache is None else self.cache.max_bytes
-        if self.dictionary_bytes + num_bytes <= budget // _DICTIONARY_SHARE:
-            self[key] = value
-            if self.cache is None:
-                self.dictionary_bytes += num_bytes
-            else:
-                self.cache.charge(self, num_bytes, num_bytes)
+        """Add a decoded dictionary, unless it is there, or those of this file take too much."""
+        budget = (self.cache or file_cache()).max_bytes // _DICTIONARY_SHARE
+        if key in self or self.dictionary_bytes + num_bytes > budget or self.setdefault(key, value) is not value:
+            return
+        if self.cache is None:
+            self.dictionary_bytes += num_bytes
+        else:
+            self.cache.charge(self, num_bytes, num_bytes)
 
 
 class ByteBudgetCache:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -96,3 +97,16 @@ def test_chunk_beyond_its_file_is_not_read_from_the_next(tmp_path, place):
     with pytest.raises(numparq.InvalidFileError, match="lies outside of the file's data") as caught:
         numparq.read_parquet(tmp_path)
     assert caught.value.where["file"].endswith("1.parquet")
+
+
+def test_directory_that_became_a_file(tmp_path):
+    """What was read stays readable, as from an open descriptor."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for number in range(3):
+        pd.DataFrame({"a": [number]}).to_parquet(folder / f"{number}.parquet")
+    dataset = numparq.Dataset(folder)
+    assert dataset.read()["a"].tolist() == [0, 1, 2]
+    shutil.rmtree(folder)
+    folder.write_text("no directory")
+    assert dataset.read()["a"].tolist() == [0, 1, 2]

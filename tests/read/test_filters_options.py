@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from numparq import Coalescing, ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
@@ -256,3 +257,32 @@ def test_offset_index_that_contradicts_the_pages():
     """An offset index is used only if the page headers agree."""
     data = forge(DATA, ("lie: moved",))
     assert read_parquet(data, filters=key == 500)["key"].tolist() == [500]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_memory_of_strings_behind_few_codes(threads):
+    """Pages of codes are small, the strings that they stand for are not: 20 MB here."""
+    words = [f"y{number % 50:08}" * 12 for number in range(200_000)] + [
+        f"z{number:08}" * 12 for number in range(20_000)
+    ]
+    sink = io.BytesIO()
+    table = pa.table({"s": words, "i": range(len(words))})
+    options = {"dictionary_pagesize_limit": 1 << 19, "use_dictionary": ["s"], "write_statistics": False}
+    pq.write_table(table, sink, row_group_size=len(words), **options)
+    found = read_parquet(sink, ["i"], col("s") == words[3], memory_limit=48 << 20, threads=threads)
+    assert found["i"].tolist() == [*range(3, 200_000, 50)]
+
+
+def test_pages_of_lists_that_a_stream_finds_after_a_read_of_some_rows(tmp_path):
+    path = tmp_path / "lists.parquet"
+    lists = np.random.default_rng(0).integers(0, 1 << 40, (10_000, 8)).tolist()
+    pq.write_table(pa.table({"l": lists}), path, use_dictionary=False, data_page_size=8 << 10)
+    read = []
+    for rows in (None, (100, 110)):
+        with ParquetFile(path) as file:
+            if rows is not None:
+                file.read(row_range=rows)
+            before = file.source.num_bytes
+            assert sum(map(len, file.iter_batches(batch_rows=200))) == len(lists)
+            read.append(file.source.num_bytes - before)
+    assert read[1] <= 1.1 * read[0]

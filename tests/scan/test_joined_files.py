@@ -283,6 +283,40 @@ def test_files_of_other_schemas_are_joined_by_the_columns_read(tmp_path, monkeyp
     assert not joined
 
 
+@pytest.mark.parametrize("options", [{}, {"include": ["file", "row_number"]}, {"columns": ["n", "key"]}], ids=repr)
+def test_first_rows_of_a_filter_that_partitions_decide(tmp_path, options):
+    for number in range(6):
+        folder = tmp_path / f"key={'ab'[number % 2]}"
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"n": [10 * number, 10 * number + 1]}), folder / f"{number}.parquet")
+    expected = [0, 1, 20, 21, 40, 41]
+    filters = numparq.col("key") == "a"
+    for nrows in range(8):
+        found = numparq.read_parquet(tmp_path, filters=filters, nrows=nrows, **options)
+        assert found["n"].tolist() == expected[:nrows]
+        batches = list(numparq.Dataset(tmp_path).iter_batches(filters=filters, nrows=nrows, **options))
+        assert [row for batch in batches for row in batch["n"]] == expected[:nrows]
+
+
+@pytest.mark.parametrize("rows", [30, 20_000])
+def test_damaged_chunk_metadata_names_its_file(tmp_path, rows):
+    numbers = np.random.default_rng(0).integers(0, 1 << 40, rows)
+    for number in range(4):
+        pq.write_table(pa.table({"a": numbers}), tmp_path / f"{number}.parquet", store_schema=False)
+    path = tmp_path / "2.parquet"
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    named = set()
+    for place in range(start, len(data) - 8):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        try:
+            numparq.read_parquet(tmp_path)
+        except numparq.ParquetError as error:
+            named.add(error.where.get("file"))
+    assert str(path) in named
+    assert named <= {str(path), None}
+
+
 def test_files_in_memory_and_not(tmp_path, monkeypatch):
     """Small files in several buffers, with larger ones between them."""
     from numparq.io import small_files

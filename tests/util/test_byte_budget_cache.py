@@ -37,6 +37,24 @@ def test_budget_is_kept_and_the_least_recently_opened_files_go_first():
     assert not cache.entry(5000)
 
 
+def test_dictionary_that_is_there_is_charged_once():
+    cache = ByteBudgetCache(BUDGET)
+    entry = cache.entry("file")
+    before = cache.info().num_bytes
+    for _ in range(3):
+        entry.put_dictionary("key", b"dictionary", 1_000)
+    assert cache.info().num_bytes == before + 1_000
+    assert entry.dictionary_bytes == 1_000
+
+
+def test_without_a_budget_no_dictionary_is_kept(monkeypatch):
+    cache = ByteBudgetCache(0)
+    monkeypatch.setattr(byte_budget_cache, "file_cache", lambda: cache)
+    for entry in (cache.entry("file"), CachedFile()):
+        entry.put_dictionary("key", b"dictionary", 10)
+        assert not entry
+
+
 def test_large_file_is_not_cached_but_usable():
     cache = ByteBudgetCache(BUDGET)
     entry = cache.entry("large")

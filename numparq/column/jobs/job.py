@@ -17,7 +17,7 @@ from numparq.column.read.pages import PageFailure, Pages, split_data_pages
 from numparq.errors import LimitError, ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
-from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, P_CHUNK, P_TYPE
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, P_CHUNK, P_TYPE, P_UNCOMPRESSED
 
 __all__ = ["RETRY_STATUSES", "DecodeJob"]
 
@@ -133,7 +133,9 @@ class DecodeJob:
 
     def split_pages(self, pages: Pages) -> list[Pages]:
         """Divide the data pages of a window into parts: those of a single chunk where other threads may take some."""
-        return split_data_pages(pages, 2 * self.context.pool.threads) if self.shares_pages else [pages]
+        if not self.shares_pages:
+            return [pages]
+        return split_data_pages(pages, 2 * self.context.pool.threads, pages.pages[:, P_UNCOMPRESSED])
 
     def run_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
         """Call ``work(ordinal, part)`` for runs of data pages: those of a single chunk are shared out where that pays.

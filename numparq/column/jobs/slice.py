@@ -42,6 +42,7 @@ from numparq.kernels.tables import (
     COPY,
     NULLS_MASK,
     P_CHUNK,
+    P_NUM_VALUES,
     P_TYPE,
     P_UNCOMPRESSED,
     SLACK,
@@ -122,15 +123,21 @@ class StringMatchJob(BinaryJob):
 
     def split_pages(self, pages: Pages) -> list[Pages]:
         """Divide the data pages of a window into runs that stay in the processor's cache."""
-        return split_data_pages(pages, int(np.add.reduce(pages.pages[:, P_UNCOMPRESSED])) // MATCH_BYTES + 1)
+        mean = self.size_hint / max(count_rows(self.chunks), 1)  # codes are smaller than the strings
+        sizes = np.maximum(pages.pages[:, P_UNCOMPRESSED], (pages.pages[:, P_NUM_VALUES] * mean).astype(np.int64))
+        return split_data_pages(pages, int(np.add.reduce(sizes)) // MATCH_BYTES + 1, sizes)
 
     @staticmethod
     def _allocate(rows: int, size_hint: int, chunks: np.ndarray, scratch: Scratch) -> BinaryArray:
+        if scratch.limit is not None:  # it is that of one page
+            return allocate_strings(rows, size_hint, chunks, scratch)
         offsets = scratch.buffer("matched offsets", 8 * rows + 8)[: 8 * rows + 8].view(np.int64)
         return BinaryArray(offsets, scratch.buffer("matched", size_hint), scratch.buffer("validity", rows)[:rows])
 
     def _finish(self, strings: BinaryArray) -> object:
-        self.context.local.get().buffer("matched", len(strings.data) - SLACK)  # had it to grow, the next need not
+        scratch = self.context.local.get()
+        if scratch.limit is None:
+            scratch.buffer("matched", len(strings.data) - SLACK)  # had it to grow, the next need not
         return self.match(strings)
 
 

@@ -11,7 +11,7 @@ from numparq.errors import ParquetError
 from numparq.kernels import kernels
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.status import check_status
-from numparq.kernels.tables import P_CHUNK, P_IN_CHUNK, P_TYPE, P_UNCOMPRESSED
+from numparq.kernels.tables import P_CHUNK, P_IN_CHUNK, P_TYPE
 
 # Decompressed bytes of the smallest run of pages that is worth a thread.
 MIN_RUN_BYTES = 512 << 10
@@ -72,14 +72,14 @@ def check_page(status: int, state: np.ndarray) -> int:
     return status
 
 
-def split_data_pages(pages: Pages, most: int) -> list[Pages]:
-    """Split the data pages of one chunk into at most `most` runs of about equal uncompressed size."""
-    sizes = pages.pages[:, P_UNCOMPRESSED].cumsum()
-    count = int(min(most, len(sizes), max(sizes[-1] // MIN_RUN_BYTES, 1)))
+def split_data_pages(pages: Pages, most: int, sizes: np.ndarray) -> list[Pages]:
+    """Split the data pages of one chunk into at most `most` runs of about equal size; `sizes` has the bytes of each."""
+    ends = sizes.cumsum()
+    count = int(min(most, len(ends), max(ends[-1] // MIN_RUN_BYTES, 1)))
     if count < 2:
         return [pages]
-    cuts = sizes.searchsorted(np.arange(1, count) * sizes[-1] // count, side="left") + 1
-    edges = sorted({0, *cuts.tolist(), len(sizes)})
+    cuts = ends.searchsorted(np.arange(1, count) * ends[-1] // count, side="left") + 1
+    edges = sorted({0, *cuts.tolist(), len(ends)})
     if len(edges) == 2:
         return [pages]
     return [bound_pages(pages, pages.pages[first:last]) for first, last in pairwise(edges)]
