@@ -149,7 +149,7 @@ class Scan:
         return self._made([wanted]).rows
 
     def _readers(self, files: Sequence[ScanFile], limit: int | None = None) -> list[FileReader]:
-        """Return readers of files, to be used once; files of which all rows are wanted are joined."""
+        """Return single-use readers of files; whole files are joined."""
         made = []
         for run in divide_into_runs(files, self._columns, self._skip is None and limit is None):
             known = self._runs.pop(run[0], None)
