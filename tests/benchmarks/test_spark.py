@@ -32,7 +32,7 @@ def test_spark_queries_agree(tmp_path):
         "count": ["data source", "native", "numparq"],
         "count-sql": ["native", "numparq"],
         "write": ["native", "numparq"],
-        "look-up": ["native", "numparq"],
-        "look-up-bloom": ["native", "numparq"],
+        "look-up": ["data source", "native", "numparq"],
+        "look-up-bloom": ["data source", "native", "numparq"],
     }
     assert all(one["times"] and not one["difference"] for ways in results.values() for one in ways.values())
