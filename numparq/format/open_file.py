@@ -19,6 +19,7 @@ from .footer.file_metadata import Footer
 from .footer.tail import buffer_tail, read_footer, tail_bytes
 from .key_values.arrow import ArrowSchema
 from .key_values.pandas import PandasMetadata
+from .module_reader import ModuleReader
 from .schema import Schema, footer_schema
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class OpenFile(Reopenable):
     ----------
     source : Source
         Byte source; reads within `tail` cost no request.
+    reader : ModuleReader
+        Reader of everything but the footer.
     multi_file_source : MultiFileSource or None
         The same source if external column chunks are allowed.
     footer_start : int
@@ -101,6 +104,7 @@ class OpenFile(Reopenable):
         self._is_closed = False
         self.user_coalescing = coalescing
         self.source: Source = source
+        self.reader = ModuleReader(source, coalescing)
         self.bloom_filters: dict[Any, Any] = {}
         try:
             self.footer: Footer
@@ -124,12 +128,10 @@ class OpenFile(Reopenable):
         if self._current_stamp() != self.stamp:
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
-    @cached_property
+    @property
     def coalescing(self) -> Coalescing:
         """The caller's coalescing, or the default for local files or object stores."""
-        from numparq.io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
-
-        return self.user_coalescing or (OBJECT_STORE_COALESCING if self.source.is_remote else LOCAL_COALESCING)
+        return self.reader.coalescing
 
     @property
     def tail(self) -> np.ndarray:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from numparq.kernels import kernels
 from numparq.kernels.byte_ranges import G_OFFSET, G_REQUEST, G_SIZE, RANGE_FIELDS
-from numparq.kernels.tables import SLACK
 
-from .source import Source
-
-__all__ = ["LOCAL_COALESCING", "OBJECT_STORE_COALESCING", "CoalescedRanges", "Coalescing", "coalesce", "fetch_ranges"]
+__all__ = ["LOCAL_COALESCING", "OBJECT_STORE_COALESCING", "CoalescedRanges", "Coalescing", "coalesce"]
 
 _MOST = np.iinfo(np.int64).max
 
@@ -106,18 +102,3 @@ def coalesce(ranges: np.ndarray, coalescing: Coalescing = LOCAL_COALESCING) -> C
         places.reshape(-1),
     )
     return CoalescedRanges(blobs[:count], places[:, G_REQUEST], places[:, G_OFFSET], places[:, G_SIZE])
-
-
-def fetch_ranges(source: Source, places: np.ndarray, coalescing: Coalescing) -> list[np.ndarray]:
-    """Read byte ranges, coalesced into requests; each array is followed by SLACK readable bytes.
-
-    `places` is an int64 array (ranges, 2) of positions and lengths, none of them 0.
-    """
-    fetches = coalesce(places.cumsum(axis=1), coalescing)
-    return split_fetched(fetches, source.read_ranges(fetches.requests.tolist()))
-
-
-def split_fetched(fetches: CoalescedRanges, blobs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return each byte range as a view of its request's array in `blobs`, with SLACK readable bytes after it."""
-    places = zip(fetches.request_index.tolist(), fetches.offset_in_request.tolist(), fetches.size.tolist(), strict=True)
-    return [blobs[blob][position : position + size + SLACK] for blob, position, size in places]

@@ -9,7 +9,6 @@ import numpy as np
 
 from numparq.format.bloom_filter import BLOCK_BYTES, MAX_BYTES, BloomFilter, decode_header
 from numparq.format.open_file import OpenFile
-from numparq.io.coalesce import fetch_ranges
 from numparq.kernels.tables import SLACK
 from numparq.util.fork_safe_lock import fork_safe_lock
 
@@ -257,8 +256,8 @@ def _read_guessed(
 
 def _fetched(file: OpenFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
     """Fetch byte ranges: a few in parallel and exactly, many by the file's coalescing."""
-    how = replace(file.coalescing, gap=0) if len(places) <= _FEW else file.coalescing
-    return fetch_ranges(file.source, np.array(places, np.int64), how or file.coalescing) if places else []
+    how = replace(file.coalescing, gap=0) if len(places) <= _FEW else None
+    return file.reader.read_modules(np.array(places, np.int64), how) if places else []
 
 
 def _block_ranges(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -23,7 +23,6 @@ from numparq.expr.expression import Expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.io.coalesce import fetch_ranges
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 
 from .dictionary_page import (
@@ -149,7 +148,7 @@ class DictionaryPruner:
         if not missing:
             return loaded
         ranges = np.array([(one.start, one.stop - one.start) for one in missing], np.int64)
-        pieces = fetch_ranges(self._file.source, ranges, self._file.coalescing)
+        pieces = self._file.reader.read_modules(ranges)
         leaves = {test.leaf.index: test.leaf for test in bound_predicates(part)}
         for one, piece in zip(missing, pieces, strict=True):
             values = decode_dictionary(piece, one.row_group, one.place, leaves[one.leaf], self._tables)

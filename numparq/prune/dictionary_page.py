@@ -16,6 +16,7 @@ from numparq.column.read.row_selection import RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.arrow_type import ArrowType
+from numparq.format.module_reader import ModuleReader
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
@@ -108,7 +109,7 @@ def decode_dictionary(
     table = tables.chunk_table(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlices.single(row_group, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
-        context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
+        context = ReadContext(ModuleReader(BytesSource(memoryview(data))), [leaf.name], crew, True)  # type: ignore[arg-type]
         job = DictionaryJob(context, [row_group], [0], table, False, utf8=False, size_hint=0)
         try:
             job()

@@ -14,7 +14,6 @@ from numparq.format.open_file import OpenFile
 from numparq.format.page_index import ColumnIndex, OffsetIndex
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from numparq.format.schema import Leaf
-from numparq.io.coalesce import coalesce, split_fetched
 from numparq.kernels.tables import PREFIX_CARRYOVER, SLACK
 from numparq.plan.chunk_pages import ChunkPages
 
@@ -89,7 +88,7 @@ class PageIndexReader:
 
         `wanted` maps COLUMN_INDEX or OFFSET_INDEX to chunks (ordinals of row group and leaf), each once.
         """
-        entry, source = self._file.entry, self._file.source
+        entry = self._file.entry
         located: list[tuple[IndexKey, int, int]] = []
         for what, chunks in wanted.items():
             missing = [*filterfalse(entry.__contains__, [(what, *chunk) for chunk in chunks])]
@@ -98,10 +97,9 @@ class PageIndexReader:
                 located += [(IndexKey(what, *chunk), start, length) for chunk, start, length in places]
         ranges = np.array([place for _, *place in located], np.int64).reshape(-1, 2)
         # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
-        if not located or int(ranges[:, 1].sum()) > source.size:
+        if not located or int(ranges[:, 1].sum()) > self._file.source.size:
             return
-        fetches = coalesce(ranges.cumsum(axis=1), self._file.coalescing)
-        pieces = split_fetched(fetches, source.read_ranges(list(map(tuple, fetches.requests.tolist()))))
+        pieces = self._file.reader.read_modules(ranges)
         found = {key: _decoded(key.kind, piece) for (key, _, _), piece in zip(located, pieces, strict=True)}
         entry.put(found, sum(map(_num_bytes, found.values())))
 
@@ -118,7 +116,7 @@ class PageIndexReader:
             keys = (OFFSET_INDEX, row_group, leaf), (COLUMN_INDEX, row_group, leaf), (_PAGE_HEADERS, row_group, leaf)
             if keys[0] not in entry and keys[2] not in entry:
                 is_worth_it = self._is_worth_a_walk(self._leaf_of[leaf], whole)
-                indexes: Sequence[Any] = (walk_page_headers(self._file.source, whole) or ()) if is_worth_it else ()
+                indexes: Sequence[Any] = (walk_page_headers(self._file.reader, whole) or ()) if is_worth_it else ()
                 num_bytes = _ENTRY_BYTES + sum(map(_num_bytes, indexes))
                 entry.put({**dict(zip(keys, indexes, strict=False)), keys[2]: bool(indexes)}, num_bytes)
             if entry.get(keys[2]):

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from numparq.format.module_reader import ModuleReader
 from numparq.format.page_index import UNKNOWN, ColumnIndex, OffsetIndex
 from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
-from numparq.io.source import Source
 from numparq.kernels import kernels
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.tables import SLACK
@@ -36,18 +36,18 @@ def _header_layout() -> tuple[ThriftLayout, dict[int, list[int]]]:
     return layout, {kind: list(map(layout.slot, names)) for kind, names in wanted.items()}
 
 
-def walk_page_headers(source: Source, chunk: ChunkPages) -> tuple[OffsetIndex, ColumnIndex] | None:
+def walk_page_headers(reader: ModuleReader, chunk: ChunkPages) -> tuple[OffsetIndex, ColumnIndex] | None:
     """Read the page headers of a chunk without repetition levels; return the indexes that a writer would have made.
 
     `chunk` is the chunk as a single page. None unless its headers describe it exactly, and if its pages are small.
     """
-    walk = _HeaderWalk(source, chunk)
+    walk = _HeaderWalk(reader, chunk)
     return walk.indexes() if walk.run() else None
 
 
-def read_encodings(source: Source, chunk: ChunkPages, pages: Sequence[int]) -> None:
+def read_encodings(reader: ModuleReader, chunk: ChunkPages, pages: Sequence[int]) -> None:
     """Read the headers of data pages and note in the chunk which of them need its dictionary page."""
-    walk = _HeaderWalk(source, chunk)
+    walk = _HeaderWalk(reader, chunk)
     for page in pages:
         needs = walk.needs_dictionary(int(chunk.offsets[page]))
         if needs is not None and chunk.needs_dictionary is not None:
@@ -57,8 +57,8 @@ def read_encodings(source: Source, chunk: ChunkPages, pages: Sequence[int]) -> N
 class _HeaderWalk:
     """Walk from one page header to the next; each data page adds a row to `locations`, `counts` and `bounds`."""
 
-    def __init__(self, source: Source, chunk: ChunkPages) -> None:
-        self._source = source
+    def __init__(self, reader: ModuleReader, chunk: ChunkPages) -> None:
+        self._reader = reader
         self._chunk = chunk
         self._layout, self._slots = _header_layout()
         self._stack = decoder_stack(self._layout.words, self._layout.words)
@@ -102,7 +102,7 @@ class _HeaderWalk:
     def _read_header(self, position: int) -> int:
         """Read the header at a position into the record; return its length, 0 for one that cannot be read."""
         room = min(len(self._buffer) - SLACK, self._chunk.end - position)
-        self._source.read_into(position, self._buffer[:room])
+        self._reader.read_into(position, self._buffer[:room])
         length: int = kernels.read_thrift_struct(
             self._buffer, 0, room, self._layout.table, self._record, 0, self._stack
         )

@@ -134,8 +134,8 @@ class ReadPlanner:
 
         A header is read sooner than a dictionary page. Not done for a remote file: each header would be a request.
         """
-        source = self._file.source
-        if source.is_remote:
+        reader = self._file.reader
+        if reader.source.is_remote:
             return
         for group in groups:
             for leaf in leaves:
@@ -144,7 +144,7 @@ class ReadPlanner:
                     continue
                 pages = chunk.pages_of_unknown_encoding(group.rows)
                 if 0 < len(pages) <= _FEW_PAGES:
-                    read_encodings(source, chunk, pages)
+                    read_encodings(reader, chunk, pages)
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 

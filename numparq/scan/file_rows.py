@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numparq.column.buffers import DecodedColumn
 from numparq.column.jobs.schedule import decode_columns
 from numparq.column.read.chunk_table import ChunkTables
-from numparq.column.read.context import MAX_GAP_BYTES, ReadContext
+from numparq.column.read.context import ReadContext
 from numparq.column.read.output import ReplaceableMemory
 from numparq.column.read.row_selection import SLICE_GROUP, RowSlice, RowSlices
 from numparq.column.scratch import ThreadScratch
@@ -21,7 +20,6 @@ from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import INT96
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.format.writer_quirks import NULL_COUNT, page_quirks, untrusted_statistics
-from numparq.io.source import Source
 from numparq.kernels.tables import DAYS_MS, INT96_NS, INT96_US
 from numparq.types.output_type import OutputType
 from numparq.util.progress import ProgressBar, ProgressShare
@@ -130,21 +128,16 @@ class FileRowReader:
         is_counted = progress is not None and progress.is_shown
         self._progress = ProgressShare(progress, self._num_chunk_bytes()) if progress and is_counted else None
         self.context: ReadContext = self.policy.context(
-            self.file.source,
+            self.file.reader,
             self.chunk_tables.names,
             pool,
             verify_crc and faults.has_checksums,
             bit_packed=faults.bit_packed,
             local=local or ThreadScratch(),
-            max_gap=min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES,
             progress=self._progress,
             file=self.file if self.file.multi_file_source is None else None,
         )
         self._ahead = ScanPrefetcher(self.context, self.file)
-
-    def context_for(self, source: Source) -> ReadContext:
-        """Return this read's context for the same columns in another source."""
-        return replace(self.context, source=source, file=None)
 
     @property
     def row_groups(self) -> list[int]:

@@ -14,6 +14,7 @@ from numparq.column.read.chunk_table import ChunkTables
 from numparq.errors import ParquetError
 from numparq.format.footer.column_chunks import ColumnChunks
 from numparq.format.footer.file_metadata import Footer
+from numparq.format.module_reader import ModuleReader
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.io.local_source import BytesSource
@@ -83,6 +84,7 @@ class JoinedFile(OpenFile):
         else:
             self.source = joined = _JoinedSource(sources)
             starts = joined.starts
+        self.reader = ModuleReader(self.source)
         self.multi_file_source = None
         self.footer = footer = _JoinedFooter(files, starts, leaves)
         self.footer_start = self.source.size

@@ -29,14 +29,14 @@ SMALL_READ_GAP = 64 << 10
 
 
 class ScanPrefetcher:
-    """Prefetcher of a scan: replaces the context's source by one with the bytes. Does nothing for local files."""
+    """Prefetcher of a scan: replaces the context's reader by one with the bytes. Does nothing for local files."""
 
     def __init__(self, context: ReadContext, file: OpenFile) -> None:
         self._context = context
-        self._source = context.source
+        self._reader = context.reader
         self._file = file
         self._fetched: PrefetchedSource | None = None
-        self.is_remote = context.source.is_remote
+        self.is_remote = context.reader.source.is_remote
         self._has_all = False
 
     @property
@@ -73,14 +73,14 @@ class ScanPrefetcher:
         from numparq.io.prefetch import PrefetchedSource
 
         self.close()
-        self._fetched = PrefetchedSource(self._source, batches, how)
-        self._context.source = self._fetched
+        self._fetched = PrefetchedSource(self._reader.source, batches, how)
+        self._context.reader = self._reader.at_source(self._fetched)
 
     def close(self) -> None:
-        """Release the bytes and restore the context's own source."""
+        """Release the bytes and restore the context's own reader."""
         if self._fetched is not None:
             self._fetched.close()
-            self._context.source = self._source
+            self._context.reader = self._reader
             self._fetched = None
 
 

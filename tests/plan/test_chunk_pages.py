@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import numparq
 from numparq.errors import InvalidFileError
+from numparq.format.module_reader import ModuleReader
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
@@ -143,7 +144,7 @@ def test_page_locations_cover_a_written_chunk():
         meta = chunk.meta_data
         start = meta.dictionary_page_offset or meta.data_page_offset
         end = start + meta.total_compressed_size
-        locations = read_page_locations(open_source(file.getvalue()), chunk, start, end, 1000)
+        locations = read_page_locations(ModuleReader(open_source(file.getvalue())), chunk, start, end, 1000)
         pages = ChunkPages(start, end, 1000, locations)
         assert (pages.dictionary_range is not None) == has_dictionary
         assert pages.rows_in_pages(np.arange(pages.num_pages)) == RowRanges.all(1000)

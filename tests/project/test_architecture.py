@@ -66,6 +66,9 @@ DERIVED_FROM_SPARK = (
     "spark.data_source.pushdown",
     "toplevel.pyspark_numparq",
 )
+# Besides these, only `format.module_reader` reads bytes of a source, so that decryption has one place. These are the
+# sources, the footer, contents of FILE references, and programs that check or rebuild files by the specification.
+READS_SOURCES = ("io", "format.footer", "format.file_reference", "scan.joined_files", "tools.verify", "tools.salvage")
 # Modules above all layers, which only forward.
 FORWARDERS = {"__init__", "__main__"}
 
@@ -179,6 +182,25 @@ def test_no_module_has_the_name_of_a_public_function(package) -> None:
     folder = Path(package.__file__).parent
     names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
     assert names.isdisjoint(package.__all__)
+
+
+def source_reads(path: Path) -> list[str]:
+    """Return the calls in a module that read bytes of a `Source`, not of a `ModuleReader`."""
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    reads = [
+        ast.unparse(call)
+        for call in calls
+        if isinstance(call, ast.Attribute)
+        and (call.attr in ("read_into", "read_ranges") or "source.view" in ast.unparse(call))
+    ]
+    return [read for read in reads if not read.split(".")[-2].endswith("reader")]
+
+
+def test_one_object_reads_modules() -> None:
+    readers = {".".join(name_of(path)) for path in modules() if source_reads(path)}
+    assert "format.module_reader" in readers
+    others = [name for name in readers if not name.startswith((*READS_SOURCES, "format.module_reader"))]
+    assert others == []
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").rglob("*.py")), ids=lambda path: path.stem)

@@ -14,7 +14,7 @@ from numparq.format import bloom_filter
 from numparq.format.bloom_filter import BloomFilter
 from numparq.prune import bloom_blocks
 from support.files.builder import from_bytes, to_bytes, with_footer
-from support.planned_file import FRAME, ROWS, STEP, WRITERS, CountingSource, PlannedFile, pruning_steps
+from support.planned_file import FRAME, ROWS, STEP, WRITERS, PlannedFile, pruning_steps
 
 
 def with_bloom(change, data=None) -> bytes:
@@ -101,7 +101,7 @@ def one_filter() -> bytes:
 
 def test_shared_bloom_filter_is_read_once():
     planned = PlannedFile(with_row_groups_again(one_filter(), 50))
-    planned.file.source = source = CountingSource(planned.file.source)
+    source = planned.count_requests()
     assert planned.pruned(col("s").isin(ABSENT)).num_rows in (0, 50 * ROWS)
     assert sum(stop - start for start, stop in source.ranges) < planned.file.source.size
 
@@ -112,7 +112,7 @@ def test_overlapping_bloom_filters_are_not_read():
 
     data = with_row_groups_again(one_filter(), 50, move)
     planned = PlannedFile(data)
-    planned.file.source = source = CountingSource(planned.file.source)
+    source = planned.count_requests()
     assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS
     assert not source.ranges
 
@@ -162,7 +162,7 @@ def test_bloom_filters_are_read_in_batches_and_cache_is_bounded(length, monkeypa
     monkeypatch.setattr(bloom_blocks, "_AT_ONCE", 1)
     monkeypatch.setattr(bloom_blocks, "_MOST_KEPT", 1500)
     planned = PlannedFile(wide)
-    planned.file.source = source = CountingSource(planned.file.source)
+    source = planned.count_requests()
     assert planned.pruned(expression) == plan
     assert "Bloom filter" in pruning_steps(plan)
     assert source.trips >= 4

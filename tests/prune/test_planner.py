@@ -23,7 +23,6 @@ from support.planned_file import (
     STEP,
     WRITERS,
     WRITTEN,
-    CountingSource,
     PlannedFile,
     pruning_steps,
 )
@@ -143,7 +142,7 @@ def test_constant_predicates():
 def test_bloom_filter_read_is_header_and_one_block():
     data = WRITERS["numparq, Bloom filters"](None)
     planned = PlannedFile(data)
-    planned.file.source = CountingSource(planned.file.source)
+    planned.count_requests()
     plan = planned.pruned(col("s") == "v00400x")
     assert plan.num_rows == 0
     assert "Bloom filter" in pruning_steps(plan)
@@ -170,14 +169,14 @@ def test_bloom_filter_with_many_probes_is_read_whole():
     data = numparq.to_parquet(FRAME, bloom_filter_options={"s": True})
     decoded = [f"v{number:05d}x" for number in range(0, 1333, 20)]
     planned = PlannedFile(data)
-    planned.file.source = CountingSource(planned.file.source)
+    planned.count_requests()
     assert planned.pruned(col("s").isin(decoded)).num_rows in (0, ROWS)
     assert len(planned.file.source.ranges) == 1  # header and blocks are adjacent
     requests = planned.file.source.trips
     planned.pruned(col("s") == "v00007")
     assert planned.file.source.trips - requests <= 1
     few = PlannedFile(data)
-    few.file.source = CountingSource(few.file.source)
+    few.count_requests()
     for text in decoded:
         few.pruned(col("s") == text)
     assert all(stop - start <= 64 for start, stop in few.file.source.ranges[:10])
@@ -185,7 +184,7 @@ def test_bloom_filter_with_many_probes_is_read_whole():
 
 def test_remote_indexes_take_one_round_trip():
     planned = PlannedFile(WRITTEN)
-    source = planned.file.source = CountingSource(planned.file.source)
+    source = planned.count_requests()
     source.is_remote = True
     plan = planned.pruned((col("k") == 1234) & (col("s") > "a"))
     assert plan.num_rows == 100

@@ -78,6 +78,12 @@ class PlannedFile:
         self.counts = self.file.footer.row_group_num_rows.tolist()
         self.whole = self.planner.plan_rows({group: RowRanges.all(self.counts[group]) for group in groups})
 
+    def count_requests(self) -> CountingSource:
+        """Have the file read through a source that notes byte ranges and round trips."""
+        self.file.source = CountingSource(self.file.source)
+        self.file.reader = self.file.reader.at_source(self.file.source)
+        return self.file.source
+
     def pruned(self, expression, plan=None):
         return self.planner.prune(plan or self.whole, bind(expression, self.file.schema))
 

@@ -148,7 +148,7 @@ class JobScheduler:
         chunks[:, C_OUT] *= chunks[:, C_ITEM_SIZE]
         groups = slices.table[:, SLICE_GROUP][order // len(places)].tolist()
         chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
-        edges = coalesce_chunks(chunks, share, self._context.max_gap)
+        edges = coalesce_chunks(chunks, share, self._context.reader.max_gap)
         made: list[DecodeJob] = []
         for first, last in pairwise(edges):
             run = chunks[first:last]
@@ -186,7 +186,7 @@ class JobScheduler:
 
     def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> list[int]:
         """Return the bounds of runs of chunks of strings whose rows follow one another, each fetched together."""
-        edges = coalesce_chunks(chunks, share, self._context.max_gap)
+        edges = coalesce_chunks(chunks, share, self._context.reader.max_gap)
         if len(chunks) == 1:
             return edges
         goes_on = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # strings go on even over the bounds of chunks

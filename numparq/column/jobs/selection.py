@@ -92,7 +92,7 @@ class SelectionJob(DecodeJob):
         parts = [self.locations] if len(self.locations) == 1 else split_locations(self.locations)
         for part in parts:
             try:
-                pages = read_located_pages(context.source, self.chunks, part, self._is_flat, scratch)
+                pages = read_located_pages(context.reader, self.chunks, part, self._is_flat, scratch)
             except ParquetError as error:
                 raise self._add_location(error, 0) from None
             try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numparq.column.scratch import ThreadScratch
-from numparq.io.source import Source
+from numparq.format.module_reader import ModuleReader
 from numparq.kernels import kernels
 from numparq.kernels.enums import BIT_PACKED
 from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadContext"]
 
-MAX_GAP_BYTES = 32 << 10
-
 
 @dataclass(eq=False, repr=False)
 class ReadContext:
@@ -33,8 +31,8 @@ class ReadContext:
 
     Parameters
     ----------
-    source : Source
-        The file.
+    reader : ModuleReader
+        Reader of the file.
     column_names : list of str
         The columns read, for messages.
     pool : WorkerPool
@@ -45,28 +43,24 @@ class ReadContext:
         The buffers of each thread.
     bit_packed : int
         How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
-    max_gap : int
-        Chunks are read together over at most so many bytes that nobody wants. Of a remote file no more than were
-        fetched along: else all of it would be fetched once more.
     progress : ProgressShare or None
         Counts the bytes decoded.
     file : OpenFile or None
         The file whose entry of the cache keeps dictionaries; None: nothing is kept.
     """
 
-    source: Source
+    reader: ModuleReader
     column_names: list[str]
     pool: WorkerPool
     verify_crc: bool
     local: ThreadScratch = field(default_factory=ThreadScratch)
     bit_packed: int = BIT_PACKED
-    max_gap: int = MAX_GAP_BYTES
     progress: ProgressShare | None = None
     file: OpenFile | None = None
 
     def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
         """Return the walk over the pages of column chunks."""
-        return PageWalk(self.source, chunks, row_groups, self.max_gap)
+        return PageWalk(self.reader, chunks, row_groups)
 
     def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from numparq.column.scratch import Scratch
+from numparq.format.module_reader import ModuleReader
 from numparq.format.thrift.layout import thrift_layout
-from numparq.io.source import Source
 from numparq.kernels import kernels
 from numparq.kernels.decode.page_headers import (
     HEADER_FIELDS,
@@ -34,7 +33,6 @@ from numparq.kernels.tables import (
     L_START,
     PAGE_FIELDS,
     PREFIX_CARRYOVER,
-    SLACK,
 )
 from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
@@ -60,20 +58,17 @@ class PageWalk:
 
     Parameters
     ----------
-    source : Source
-        The file.
+    reader : ModuleReader
+        Reader of the file.
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table, of any columns and row groups, with C_START and C_END as positions in the file.
     row_groups : sequence of int
         Ordinal of the row group of each chunk; only chunks of one row group are read together over a gap.
-    max_gap : int
-        Bytes of such a gap, at most.
     """
 
-    def __init__(self, source: Source, chunks: np.ndarray, row_groups: Sequence[int] = (), max_gap: int = 0) -> None:
-        self._source = source
+    def __init__(self, reader: ModuleReader, chunks: np.ndarray, row_groups: Sequence[int] = ()) -> None:
+        self._reader = reader
         self._row_groups = row_groups
-        self._max_gap = max_gap
         self.chunks = chunks
         self.state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
@@ -94,7 +89,11 @@ class PageWalk:
             For headers that break the format. `failed_chunk` then says which chunk.
         """
         if len(self.chunks) > 1:
-            raw, length = self._fetch_chunks(scratch)
+            starts, ends = self.chunks[:, C_START], self.chunks[:, C_END]
+            raw, length, moves = self._reader.read_chunks(starts, ends, self._row_groups, scratch)
+            starts -= moves
+            ends -= moves
+            self.state[SCAN_POS] = starts[0]
             self.scan(raw, length)
             table = self._pages[: int(self.state[SCAN_PAGES])]
             if len(table):
@@ -106,7 +105,7 @@ class PageWalk:
         carried = self._record[:0].view(np.uint8)
         while True:
             length = min(wanted, end - position)
-            raw = _fetch_window(self._source, position, length, carried, scratch)
+            raw = self._reader.read_window(position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
             done = self.scan(raw, length)
             table = self._pages[: int(self.state[SCAN_PAGES])]
@@ -119,34 +118,6 @@ class PageWalk:
             carried = raw[consumed:length]
             position += consumed
             self._move(consumed)
-
-    def _fetch_chunks(self, scratch: Scratch) -> tuple[np.ndarray, int]:
-        """Fetch all chunks, with SLACK readable bytes behind; their positions become those in the bytes returned."""
-        starts, ends = self.chunks[:, C_START], self.chunks[:, C_END]
-        moves: Any = int(np.minimum.reduce(starts))
-        length = int(np.maximum.reduce(ends)) - moves
-        raw = self._source.view(moves, length, SLACK)
-        if raw is None:
-            raw, length, moves = self._read_runs(starts, ends, scratch)
-        starts -= moves
-        ends -= moves
-        self.state[SCAN_POS] = starts[0]
-        return raw, length
-
-    def _read_runs(self, starts: np.ndarray, ends: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, int, np.ndarray]:
-        """Read chunks, those near each other at once; return bytes, their number, and how far each chunk moves."""
-        gaps, groups = starts[1:] - ends[:-1], np.array(self._row_groups)
-        is_apart = (gaps < 0) | (gaps > (groups[1:] == groups[:-1]) * self._max_gap)
-        firsts = np.array([0, *(is_apart.nonzero()[0] + 1).tolist()])
-        begins = starts[firsts]
-        sizes = np.maximum.reduceat(ends, firsts) - begins
-        places = sizes.cumsum() - sizes
-        length = int(sizes.sum())
-        raw = scratch.buffer("raw", length)
-        for begin, place, size in zip(begins.tolist(), places.tolist(), sizes.tolist(), strict=True):
-            self._source.read_into(begin, raw[place : place + size])
-        counts = np.array([*firsts[1:].tolist(), len(starts)]) - firsts
-        return raw, length, (begins - places).repeat(counts)
 
     def _move(self, distance: int) -> None:
         """Make positions relative to a place `distance` bytes further on; the walk goes on from there."""
@@ -198,18 +169,6 @@ class PageWalk:
         return int(self.state[SCAN_CHUNK])
 
 
-def _fetch_window(source: Source, position: int, length: int, carried: np.ndarray, scratch: Scratch) -> np.ndarray:
-    """Fetch bytes of the file, with SLACK readable ones behind them; the first of them are at hand, in `carried`."""
-    view = source.view(position, length, SLACK)
-    if view is not None:
-        return view
-    carried = carried[:length]
-    raw = scratch.buffer("raw", length)
-    raw[: len(carried)] = carried
-    source.read_into(position + len(carried), raw[len(carried) : length])
-    return raw
-
-
 class _HeaderTables:
     """Tables of the kernel that reads page headers; one set a thread."""
 
@@ -237,7 +196,7 @@ def split_locations(locations: np.ndarray) -> list[np.ndarray]:
 
 
 def read_located_pages(
-    source: Source, chunks: np.ndarray, locations: np.ndarray, is_flat: bool, scratch: Scratch
+    reader: ModuleReader, chunks: np.ndarray, locations: np.ndarray, is_flat: bool, scratch: Scratch
 ) -> Pages:
     """Fetch pages of one column chunk by their locations, and read their headers.
 
@@ -245,7 +204,7 @@ def read_located_pages(
     headers that break the format, or are not those of pages at these locations.
     """
     locations = locations.copy()
-    raw = fetch_pages(source, locations, scratch)
+    raw = reader.read_pages(locations, scratch)
     tables: _HeaderTables | None = scratch.kernel_tables.get(_HeaderTables)
     if tables is None:
         tables = scratch.kernel_tables[_HeaderTables] = _HeaderTables()
@@ -277,52 +236,3 @@ def always_compressed_slots(slots: np.ndarray) -> np.ndarray:
     slots = slots.copy()
     slots[_IS_COMPRESSED] = slots[_UNCOMPRESSED_SIZE]
     return slots
-
-
-def fetch_pages(source: Source, locations: np.ndarray, scratch: Scratch) -> np.ndarray:
-    """Fetch pages, those that touch together.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    locations : int64 array, (pages, LOCATED_FIELDS)
-        The pages; their places become those in the bytes given.
-    scratch : Scratch
-        This thread's buffers.
-
-    Returns
-    -------
-    uint8 array
-        With SLACK behind; it lasts until the thread fetches again.
-    """
-    starts, ends = locations[:, L_START], locations[:, L_END]
-    if not np.logical_or.reduce(starts[1:] != ends[:-1]):
-        start, stop = int(starts[0]), int(ends[-1])
-        raw = source.view(start, stop - start, SLACK)
-        if raw is None:
-            raw = scratch.buffer("raw", stop - start)
-            source.read_into(start, raw[: stop - start])
-        locations[:, : L_END + 1] -= start
-        return raw
-    runs = _coalesce(starts.tolist(), ends.tolist())
-    length = sum(stop - start for start, stop in runs)
-    raw = scratch.buffer("raw", length)
-    position = 0
-    for start, stop in runs:
-        source.read_into(start, raw[position : position + stop - start])
-        position += stop - start
-    sizes = ends - starts
-    sizes.cumsum(out=ends)
-    np.subtract(ends, sizes, out=starts)
-    return raw
-
-
-def _coalesce(starts: list[int], ends: list[int]) -> list[tuple[int, int]]:
-    """Put byte ranges that touch together."""
-    runs: list[tuple[int, int]] = []
-    for start, end in zip(starts, ends, strict=True):
-        if runs and runs[-1][1] == start:
-            start = runs.pop()[0]
-        runs.append((start, end))
-    return runs

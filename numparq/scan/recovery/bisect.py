@@ -33,7 +33,7 @@ class _KnownPageWalk(PageWalk):
     """A walk that was done before."""
 
     def __init__(self, context: ReadContext, chunks: np.ndarray, raw: np.ndarray, table: np.ndarray) -> None:
-        super().__init__(context.source, chunks)
+        super().__init__(context.reader, chunks)
         self._raw = raw
         self._table_of_pages = table
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from numparq.column.read.page_walk import PageWalk
-from numparq.column.scratch import allocate
 from numparq.errors import CorruptPageError, LimitError, ParquetError
+from numparq.format.module_reader import ModuleReader
 from numparq.format.thrift.decode import Record, read_record
 from numparq.format.thrift.layout import thrift_layout
-from numparq.io.source import Source
 from numparq.kernels.decode.page_headers import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
 from numparq.kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
 from numparq.kernels.tables import (
@@ -44,13 +43,13 @@ _ALL_ROWS = 1 << 60
 _NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
 
 
-def read_page_locations(source: Source, chunk: Record, start: int, end: int, num_rows: int) -> np.ndarray | None:
+def read_page_locations(reader: ModuleReader, chunk: Record, start: int, end: int, num_rows: int) -> np.ndarray | None:
     """Read the offset index of a column chunk.
 
     Parameters
     ----------
-    source : Source
-        The file.
+    reader : ModuleReader
+        Reader of the file.
     chunk : Record
         The ColumnChunk of the footer.
     start, end : int
@@ -65,11 +64,11 @@ def read_page_locations(source: Source, chunk: Record, start: int, end: int, num
         group. None where there is no offset index, or one that cannot be right: it is only a help.
     """
     position, length = chunk.offset_index_offset, chunk.offset_index_length
-    if not position or not length or chunk.file_path or position < 0 or not 0 < length <= source.size - position:
+    if not position or not length or chunk.file_path or position < 0 or not 0 < length <= reader.source.size - position:
         return None
     data = np.zeros(length + SLACK, np.uint8)
     try:
-        source.read_into(position, data[:length])
+        reader.read_into(position, data[:length])
         found = _decode_locations(data, length)
     except LimitError:
         raise
@@ -136,14 +135,14 @@ class WalkedChunk:
 
 
 def walk_pages(
-    source: Source, chunk: np.ndarray, num_rows: int, locations: np.ndarray | None = None, repeated: bool = False
+    reader: ModuleReader, chunk: np.ndarray, num_rows: int, locations: np.ndarray | None = None, repeated: bool = False
 ) -> WalkedChunk:
     """Walk over the pages of a column chunk as far as its damages allow it.
 
     Parameters
     ----------
-    source : Source
-        The file.
+    reader : ModuleReader
+        Reader of the file.
     chunk : int64 array, (1, CHUNK_FIELDS)
         The chunk table, as `ChunkTables.of_row_group` makes it. Pages without a row that is wanted are left out.
     num_rows : int
@@ -163,26 +162,26 @@ def walk_pages(
         When the bytes cannot be read, or take more memory than there is.
     """
     start, length = int(chunk[0, C_START]), int(chunk[0, C_END] - chunk[0, C_START])
-    raw = source.view(start, length, SLACK)
-    if raw is None:
-        raw = allocate(length + SLACK)
-        source.read_into(start, raw[:length])
+    if length:
+        (raw,) = reader.read_modules(np.array([[start, length]], np.int64))
+    else:
+        raw = np.zeros(SLACK, np.uint8)
     chunk = chunk.copy()
     chunk[0, C_START], chunk[0, C_END] = 0, length
     walked = WalkedChunk(raw)
     if locations is not None:
         locations = locations.copy()
         locations[:, PAGE_OFFSET] -= start
-        _walk_locations(walked, source, chunk, num_rows, locations, repeated)
+        _walk_locations(walked, reader, chunk, num_rows, locations, repeated)
     else:
-        _walk_headers(walked, source, chunk, num_rows, repeated)
+        _walk_headers(walked, reader, chunk, num_rows, repeated)
     return walked
 
 
-def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
+def _walk_headers(walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
     """Walk from header to header; behind a damaged one there is no way on."""
     wanted = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
-    walk = PageWalk(source, chunk)
+    walk = PageWalk(reader, chunk)
     walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
     trouble = _scan_headers(walk, walked.raw, end)
@@ -277,11 +276,11 @@ def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
 
 
 def _walk_locations(
-    walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
+    walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
 ) -> None:
     """Go from one location of the offset index to the next."""
     before = int(locations[0, PAGE_OFFSET])
-    one_page = _PageAtLocation(walked.raw, source, chunk)
+    one_page = _PageAtLocation(walked.raw, reader, chunk)
     if before:
         try:
             _split_dictionary(walked, one_page.at(0, before))
@@ -314,9 +313,9 @@ def _walk_locations(
 class _PageAtLocation:
     """Reads the header of the one page that is between two positions of a chunk."""
 
-    def __init__(self, raw: np.ndarray, source: Source, chunk: np.ndarray) -> None:
+    def __init__(self, raw: np.ndarray, reader: ModuleReader, chunk: np.ndarray) -> None:
         self._raw = raw
-        self._walk = PageWalk(source, chunk.copy())
+        self._walk = PageWalk(reader, chunk.copy())
         self._walk.chunks[0, C_NUM_VALUES] = -1  # no more than the first page
         self._walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
 

@@ -129,13 +129,13 @@ class TolerantJobMaker(JobScheduler):
         try:
             record = self._chunk_tables.footer.chunks.chunk_record(row_group, leaf.index)
             start, end = alone.chunks[0, [C_START, C_END]].tolist()
-            locations = read_page_locations(self._context.source, record, start, end, num_rows)
+            locations = read_page_locations(self._context.reader, record, start, end, num_rows)
         except LimitError:
             raise
         except ParquetError:
             locations = None
         repeated = leaf.max_repetition_level > 0
-        walked = walk_pages(self._context.source, alone.chunks, num_rows, locations, repeated)
+        walked = walk_pages(self._context.reader, alone.chunks, num_rows, locations, repeated)
         decoded = decode_intact_pages(alone, walked, num_rows)
         if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
             return IntactPages(lost=[LostRows(0, num_rows, error)])

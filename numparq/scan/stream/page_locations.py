@@ -104,7 +104,7 @@ class PageLocator:
         if leaf.max_repetition_level:
             locations = self._count_rows(leaf, self._targets[place], table, chunk.num_rows, row_group)
         else:
-            locations = _walk_pages(PageWalk(self._file.source, table))
+            locations = _walk_pages(PageWalk(self._file.reader, table))
         if locations is None:
             return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
@@ -128,7 +128,7 @@ class PageLocator:
         with (
             WorkerPool(1) as crew,
             closing(
-                ReadContext(self._file.source, [leaf.name], crew, self._verify_crc, bit_packed=self._quirks.bit_packed)
+                ReadContext(self._file.reader, [leaf.name], crew, self._verify_crc, bit_packed=self._quirks.bit_packed)
             ) as context,
         ):
             job = PageRowCountJob(

@@ -22,7 +22,6 @@ from numparq.format.page_bounds import compute_page_bounds
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import page_quirks
-from numparq.io.coalesce import fetch_ranges
 from numparq.plan.read_plan import ReadPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune.dictionary_page import decode_dictionary, supports_dictionary
@@ -238,7 +237,7 @@ def summarize_chunk(
         faults = page_quirks(file.footer.created_by)
         with WorkerPool(threads) as crew:
             context = ReadContext(
-                file.source, [leaf.name], crew, verify_crc and faults.has_checksums, ThreadScratch(), faults.bit_packed
+                file.reader, [leaf.name], crew, verify_crc and faults.has_checksums, ThreadScratch(), faults.bit_packed
             )
             with closing(context):
                 asked = FilterColumns(context, tables, [leaf])
@@ -269,7 +268,7 @@ def summarize_dictionary(
         start, end = int(starts[0, 0]), int(ends[0, 0])
         if not start < first_page < end:
             return None
-        (piece,) = fetch_ranges(file.source, np.array([[start, first_page - start]], np.int64), file.coalescing)
+        (piece,) = file.reader.read_modules(np.array([[start, first_page - start]], np.int64))
         found = decode_dictionary(piece, row_group, 0, leaf, tables)
         if found is None:
             return None

@@ -16,6 +16,7 @@ from numparq.column.read import decompress, page_walk, pages
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import FixedOutput
 from numparq.errors import CorruptPageError
+from numparq.format.module_reader import ModuleReader
 from numparq.io.local_source import BytesSource
 from numparq.kernels import tables as t
 from numparq.util.worker_pool import WorkerPool
@@ -53,7 +54,7 @@ def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tu
 
 def context(data: bytes, columns: int, pool: WorkerPool, number: int) -> ReadContext:
     source = Reads(data) if number % 2 else BytesSource(data + bytes(number % 3 * 64))
-    return ReadContext(source, [f"column {i}" for i in range(columns)], pool, True)
+    return ReadContext(ModuleReader(source), [f"column {i}" for i in range(columns)], pool, True)
 
 
 def with_crcs(chunk: Chunk) -> Chunk:

@@ -22,6 +22,7 @@ from numparq.column.read.decompress import PageBatches
 from numparq.column.read.page_walk import PageWalk
 from numparq.column.read.pages import PageFailure
 from numparq.errors import ParquetError
+from numparq.format.module_reader import ModuleReader
 from numparq.kernels import tables as t
 from numparq.util.worker_pool import WorkerPool
 from support.oracles import pages as twin
@@ -136,11 +137,11 @@ def decode(subject: DecodeSubject, data: bytes) -> str:
     request, column = subject.request, subject.column
     chunks = chunk_table(column, subject.chunk.codec, len(subject.chunk.rows), len(data), request).reshape(1, -1)
     scratch = ExactScratch()
-    context = ReadContext(GuardedSource(data), ["a"], WorkerPool(1), verify_crc=True)
+    context = ReadContext(ModuleReader(GuardedSource(data)), ["a"], WorkerPool(1), verify_crc=True)
     count = request.stop - request.start
     output = read_output.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
     try:
-        for pages in PageWalk(GuardedSource(data), chunks).windows(scratch):
+        for pages in PageWalk(ModuleReader(GuardedSource(data)), chunks).windows(scratch):
             context.check_pages([0], [0], pages)
             if column.physical == BYTE_ARRAY:
                 entries = read_dictionary.decode_binary_dictionary(pages, scratch)
