@@ -92,15 +92,15 @@ def read_small_files(
         names = None if columns is None else [*columns, _CELL]
         found = project_columns(made.schema_file, partitions, names, choices)
         table = SchemaOnlyColumns(made.schema_file, found.selected, choices, partitions)
-        wanted = _wanted(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
+        wanted = _all_rows(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
         read = SchemaOnlyScan(made, table, wanted, choices)
         frame = read.to_frame(read.decode(wanted))
     which = frame.pop(_CELL)
     return frame, which.to_numpy(np.int64)
 
 
-def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[ScanFile]:
-    """Want all rows of all files that the filter does not leave out."""
+def _all_rows(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[ScanFile]:
+    """Return all rows of all files that the filter does not prune."""
     made = []
     for place, file in enumerate(files):
         name = file.source.name

@@ -166,13 +166,13 @@ def _conform(elements: list[_FileElement], number: int, node: Any, path: tuple[s
 
 
 def _meaning(node: Any) -> tuple[Any, ...]:
-    """Give what has to be equal of the values of two nodes."""
+    """Return what must be equal in two nodes whose values are to be appended."""
     physical = None if node.physical is None else str(enum_value("Type", node.physical))
     return physical, node.type_length or 0, _logical(node.logical, physical)
 
 
 def _logical(logical: LogicalType | None, physical: str | None) -> LogicalType | None:
-    """Give a logical type, or None for one that says nothing: INT32 is an integer of 32 bits, signed, anyway."""
+    """Return a logical type, or None for one that only repeats the physical type, such as signed 32 bits of INT32."""
     if logical is None or logical.kind == "MAP_KEY_VALUE" or not logical.kind:
         return None
     if logical.kind == "INTEGER" and logical.signed and (physical, logical.bit_width) in _PLAIN:

@@ -26,7 +26,7 @@ _LIST, _MAP = LogicalType("LIST"), LogicalType("MAP")
 
 
 def is_list_or_map(node: SchemaNode) -> bool:
-    """Say whether a node is a list or a map: a group marked as one, around one repeated child.
+    """Whether a node is a list or a map: a group annotated so, with one repeated child.
 
     A map's holds a key and a value, or keys alone.
     """
@@ -37,7 +37,7 @@ def is_list_or_map(node: SchemaNode) -> bool:
 
 
 def is_list_element(around: SchemaNode, repeated: SchemaNode) -> bool:
-    """Say whether what is repeated is the element of a list, not a group around it (LogicalTypes.md, Lists).
+    """Whether a repeated field is the element of a list, not a group around it (LogicalTypes.md, Lists).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _children(node: SchemaNode) -> tuple[ArrowField, ...]:
 
 
 def _element_field(node: SchemaNode) -> ArrowField:
-    """Give the item of a LIST group, or a MAP of keys alone: what is repeated in it, or what that is around."""
+    """Return the item of a LIST group, or of a MAP of keys alone: the repeated field, or the field within it."""
     (repeated,) = node.children
     return field_from_node(
         replace(repeated, repetition=REQUIRED) if is_list_element(node, repeated) else repeated.children[0]
@@ -95,7 +95,7 @@ def _element_field(node: SchemaNode) -> ArrowField:
 
 
 def node_from_field(field: ArrowField, depth: int = 0) -> SchemaNode:
-    """Give the schema of a field.
+    """Return the schema node of a field.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ NestedArray = LeafArray | StructArray | ListArray
 
 
 def assemble(shape: NestedType, leaves: Mapping[int, NestedLeaf]) -> NestedArray:
-    """Make the arrays of a nested column.
+    """Assemble the arrays of a nested column.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:
 
 
 def _validity(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None]:
-    """Give the number of places of a node, and which of them are not null."""
+    """Return the number of slots of a node, and their validity."""
     if piece.definition is None:
         return piece.num_entries, None
     if piece.repetition is None:
@@ -151,7 +151,7 @@ def _validity(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | N
 
 
 def _lists(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None, np.ndarray]:
-    """Give the number of places of a list, which of them are not null, and the offsets into the elements."""
+    """Return the number of slots of a list, their validity, and the offsets into the elements."""
     assert piece.definition is not None
     assert piece.repetition is not None
     validity, offsets = allocate(piece.num_entries), allocate(piece.num_entries + 1, "i8")

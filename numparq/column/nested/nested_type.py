@@ -71,7 +71,7 @@ class NestedType:
 
 @dataclass(frozen=True, slots=True)
 class _LevelPosition:
-    """Where in a column a node is: its depth, the level of its places and of itself, the nodes around it, its path."""
+    """Position of a node in a column: its depth, the levels of its slots and of itself, its parents, its path."""
 
     depth: int
     place_level: int
@@ -90,7 +90,7 @@ class _LevelPosition:
 
 
 def resolve_nested_type(schema: Schema, position: int) -> NestedType:
-    """Give the tree of a top-level column.
+    """Return the type tree of a top-level column.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def resolve_nested_type(schema: Schema, position: int) -> NestedType:
 
 
 def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
-    """Give the shape of a field: a list of it, if it is repeated."""
+    """Return the type of a field: a list of it if it is repeated."""
     element = schema.schema_element(number)
     if above.nodes > MAX_DEPTH:
         raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
@@ -128,7 +128,7 @@ def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
 
 
 def _value(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType:
-    """Give the shape of a field itself, repeated or not."""
+    """Return the type of a field itself, repeated or not."""
     if element.leaf is not None:
         leaf = schema.leaf(element.leaf)
         return NestedType(
@@ -161,7 +161,7 @@ def _list(name: str, nullable: bool, place: _LevelPosition, *children: NestedTyp
 
 
 def _repeated_child(schema: Schema, element: SchemaElement) -> SchemaElement | None:
-    """Give the one repeated field of a LIST or MAP group; None where there is none, or not just it."""
+    """Return the only field of a LIST or MAP group if it is repeated, else None."""
     if len(element.children) != 1:
         return None
     child = schema.schema_element(element.children[0])
@@ -180,7 +180,7 @@ def _annotated_list(schema: Schema, element: SchemaElement, place: _LevelPositio
 
 
 def _is_element(schema: Schema, element: SchemaElement, repeated: SchemaElement) -> bool:
-    """Tell whether what is repeated in a LIST group is the element, not a group around it (rules 1 to 4)."""
+    """Whether the repeated field of a LIST group is the element, not a group around it (rules 1 to 4)."""
     if len(repeated.children) != 1 or repeated.name in ("array", f"{element.name}_tuple"):
         return True
     return schema.schema_element(repeated.children[0]).repetition == REPEATED
@@ -202,12 +202,12 @@ _COLLECTIONS: dict[str, Callable[[Schema, SchemaElement, _LevelPosition, bool], 
 
 
 def is_variant(shape: NestedType) -> bool:
-    """Tell whether a node is a VARIANT, with all that is in it."""
+    """Whether a node is a VARIANT group."""
     return shape.logical is not None and shape.logical.kind == "VARIANT"
 
 
 def iter_leaves(shape: NestedType) -> Iterator[Leaf]:
-    """Give the leaves of a tree, in the order of the schema."""
+    """Yield the leaves of a tree, in the order of the schema."""
     if shape.leaf is not None:
         yield shape.leaf
     for child in shape.children:
@@ -236,7 +236,7 @@ _ORIGINS = {
 
 
 def leaf_arrow_types(shape: NestedType, hint: ArrowHint | None) -> dict[int, ArrowType]:
-    """Give the types that the leaves had in Arrow, as far as ``ARROW:schema`` fits the tree.
+    """Return the Arrow types of the leaves, as far as ``ARROW:schema`` fits the tree.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def leaf_arrow_types(shape: NestedType, hint: ArrowHint | None) -> dict[int, Arr
 
 
 def child_hints(shape: NestedType, hint: ArrowHint | None) -> list[ArrowHint] | list[None]:
-    """Give what ``ARROW:schema`` says of each child of a node; None where it does not fit."""
+    """Return the ``ARROW:schema`` hint of each child of a node; None where it does not fit."""
     unknown = [None] * len(shape.children)
     arrow_type = hint.type if hint is not None else None
     if hint is None or arrow_type is None or arrow_type.kind not in _ORIGINS[shape.kind]:
@@ -274,7 +274,7 @@ def child_hints(shape: NestedType, hint: ArrowHint | None) -> list[ArrowHint] | 
 
 
 def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> ArrowHint | None:
-    """Give what ``ARROW:schema`` says of a node within a tree; None where it does not fit, or has more in it."""
+    """Return the ``ARROW:schema`` hint of a node within a tree; None where it does not fit, or has more children."""
     if hint is None or shape == wanted:
         return hint
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):

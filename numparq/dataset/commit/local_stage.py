@@ -72,7 +72,7 @@ class LocalStage:
     def begin(
         cls, base: str, job: str, outlives: bool = False, keep_seconds: float = 0, *, exist_ok: bool = False
     ) -> LocalStage:
-        """Make it, and lock it.
+        """Create the stage and lock it.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class LocalStage:
     # --- files ------------------------------------------------------------------------------------------------------
 
     def path(self, number: str) -> str:
-        """Say where a file lies before the commit, by the number that it has in the folder."""
+        """Return the path of a file before the commit, by its number in the folder."""
         return os.path.join(self.base, self.name, number)
 
     def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
@@ -181,11 +181,11 @@ class LocalStage:
         return FileSource(path)
 
     def file_version(self, entry: FileEntry) -> str | None:
-        """Say what changes along with a file."""
+        """Return what changes with the content of a file."""
         return file_version(entry.path)
 
     def dataset_path(self, path: str) -> str:
-        """Give the path of a file as listings of the dataset have it."""
+        """Return the path of a file as listings of the dataset have it."""
         name = os.path.relpath(os.path.abspath(strip_file_scheme(path)), os.path.abspath(self.base))
         return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
 
@@ -197,7 +197,7 @@ class LocalStage:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def commit(self, names: Mapping[str, str], changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Give files their places, and remove those that they replace, as one.
+        """Move files into the dataset and remove those that they replace, as one change.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class _StagedFileSink(Sink):
         os.close(self._descriptor)  # the commit brings all files to the disk, side by side
 
     def sync(self) -> None:
-        """Have everything written so far on the disk."""
+        """Flush everything written so far to the disk."""
         self.flush()
         with self.abort_on_error():
             os.fsync(self._descriptor)
@@ -343,7 +343,7 @@ class LocalJob:
         return self._folder.create_file(number, name)
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Give all files their places, and remove those that they replace, as one.
+        """Move all files into the dataset and remove those that they replace, as one change.
 
         Parameters
         ----------

@@ -104,7 +104,7 @@ def commit(base: str, record: CommitRecord) -> None:
 
 
 def finish_commit(base: str, record: CommitRecord) -> None:
-    """Make true what a record says, wherever that broke off, and remove it."""
+    """Complete an interrupted commit by its record, and remove the record."""
     _make_folders(base, record)
     for place, name in {**record.files, **record.over}.items():
         with contextlib.suppress(FileNotFoundError):  # it has its place already
@@ -150,12 +150,12 @@ def _run_in_parallel(do: Callable[[str], None], paths: Iterable[str]) -> None:
 
 
 def _folders(base: str, record: CommitRecord) -> set[str]:
-    """Give the folders that new files get their places in."""
+    """Return the folders of the new files."""
     return {os.path.dirname(os.path.join(base, place)) for place in record.files}
 
 
 def _make_folders(base: str, record: CommitRecord) -> list[str]:
-    """Make them, and give those that were made, outer ones first."""
+    """Create the folders of the new files; return those that did not exist, outer ones first."""
     made: list[str] = []
     try:
         for folder in sorted(_folders(base, record)):
@@ -167,7 +167,7 @@ def _make_folders(base: str, record: CommitRecord) -> list[str]:
 
 
 def make_directory(path: str, made: list[str]) -> None:
-    """Make a folder and those above it; append to `made` what was not there."""
+    """Create a folder and those above it; append to `made` those that did not exist."""
     missing = []
     while not os.path.isdir(path):
         missing.append(path)

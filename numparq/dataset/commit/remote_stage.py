@@ -48,10 +48,10 @@ class RemoteJob(RemoteJobBase):
     def create_file(self, name: str) -> Sink:
         """Open a file of the dataset for writing."""
         path = self._to_come(name)
-        return _HeldSink(self._made(path, lambda: self._sink(path)), self._hold)
+        return _HeldSink(self._create(path, lambda: self._sink(path)), self._hold)
 
     def adopt(self, names: Mapping[str, str]) -> None:
-        """Give files that were written elsewhere their places; they do not count before the commit.
+        """Move files written by others into the dataset; they do not count before the commit.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class RemoteJob(RemoteJobBase):
         self._begin()
         places = {self._to_come(name): path for name, path in names.items()}
         run_in_parallel(
-            [partial(self._made, place, partial(self._folder.move, path, place)) for place, path in places.items()]
+            [partial(self._create, place, partial(self._folder.move, path, place)) for place, path in places.items()]
         )
 
     def _to_come(self, name: str) -> str:
@@ -73,11 +73,11 @@ class RemoteJob(RemoteJobBase):
 
     def _begin(self) -> None:
         if not self._begun:  # before anything can be seen
-            self._made(self._record, lambda: self._put_record(CommitRecord(self.id, PENDING, alone=self._alone)))
+            self._create(self._record, lambda: self._put_record(CommitRecord(self.id, PENDING, alone=self._alone)))
             self._begun = True
 
-    def _made(self, path: str, make: Callable[[], Any]) -> Any:
-        """Make a file; where that takes a folder, that too."""
+    def _create(self, path: str, make: Callable[[], Any]) -> Any:
+        """Create a file, and its folder if that is missing."""
         try:
             return make()
         except FileNotFoundError:
@@ -101,7 +101,7 @@ class RemoteJob(RemoteJobBase):
             one.commit()
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Let all files count, and those that they replace not any more, by one request.
+        """Replace the old files by the new ones for all readers, by one request.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class RemoteStage(RemoteJobBase):
     # --- files ------------------------------------------------------------------------------------------------------
 
     def path(self, number: str) -> str:
-        """Say where a file lies before the commit, by the number that it has in the folder."""
+        """Return the path of a file before the commit, by its number in the folder."""
         return self._name_of(f"{self._stage}/{number}")
 
     def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
@@ -235,11 +235,11 @@ class RemoteStage(RemoteJobBase):
             return False
 
     def file_version(self, entry: FileEntry) -> str | None:
-        """Say what changes along with a file, as far as the file system tells."""
+        """Return what changes with the content of a file, as far as the file system reports it."""
         return f"{entry.size}-{entry.version}"
 
     def dataset_path(self, path: str) -> str:
-        """Give the path of a file as listings of the dataset have it."""
+        """Return the path of a file as listings of the dataset have it."""
         strip = getattr(self._folder.filesystem, "_strip_protocol", str)
         return strip(path)
 
@@ -250,7 +250,7 @@ class RemoteStage(RemoteJobBase):
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def commit(self, names: Mapping[str, str], changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Give files their places, and let those that they replace not count any more, as one."""
+        """Move files into the dataset and replace old ones for all readers, as one change."""
         job = RemoteJob(self._folder.filesystem, self.base, self._name_of, self._alone, self.id)
         try:
             job.adopt({place: f"{self._stage}/{number}" for place, number in names.items()})

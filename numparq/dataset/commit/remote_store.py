@@ -40,7 +40,7 @@ class RemoteStore:
         self._is_arrow = hasattr(filesystem, "open_input_file")
 
     def path(self, place: str) -> str:
-        """Give the path of a place in the dataset."""
+        """Return the full path of a path within the dataset."""
         return f"{self.base}/{place}" if self.base else place
 
     def list_files(self) -> DirectoryListing:
@@ -92,7 +92,7 @@ class RemoteStore:
             self.put(self.path(name), text.encode())
 
     def make_folder_of(self, path: str) -> None:
-        """Make the folder that a file is to lie in."""
+        """Create the folder of a file."""
         folder = path.rpartition("/")[0]
         if self._is_arrow:
             self.filesystem.create_dir(folder, recursive=True)
@@ -139,7 +139,7 @@ class RemoteStore:
         return sorted(stages.values())
 
     def finish_commit(self, path: str, record: CommitRecord) -> None:
-        """Make true what a record says that is in force, and remove it."""
+        """Complete a commit in force by its record, and remove the record."""
         versions = {entry.path: entry.version for entry in self.list_all()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
         self.remove(name for name, version in gone.items() if version is None or versions.get(name) in (None, version))

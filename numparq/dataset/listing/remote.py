@@ -37,10 +37,10 @@ class RemoteLister:
         """Return the entries of several paths, with concurrent requests."""
         found: list[FileEntry | None] = [None] * len(paths)
 
-        def ask(place: int) -> None:
+        def stat_one(place: int) -> None:
             found[place] = self.stat(paths[place])
 
-        _side_by_side(partial(ask, place) for place in range(len(paths)))
+        _side_by_side(partial(stat_one, place) for place in range(len(paths)))
         return found
 
     def existing_directories(self, paths: Sequence[str]) -> list[str]:
@@ -87,10 +87,10 @@ class RemoteLister:
         entries, directories = self._lists.glob(pattern)
         inside: list[DirectoryListing] = [DirectoryListing()] * len(directories)
 
-        def ask(place: int) -> None:
+        def walk_one(place: int) -> None:
             inside[place] = self.walk(directories[place])
 
-        _side_by_side(partial(ask, place) for place in range(len(directories)))
+        _side_by_side(partial(walk_one, place) for place in range(len(directories)))
         return DirectoryListing.from_entries(chain(entries, *(part.files for part in inside)))
 
 

@@ -130,14 +130,14 @@ def _merge_groups(
 ) -> tuple[list[SchemaField], OpenFile]:
     """Merge the columns of schema groups and build their schema file; cached by the footer bytes that matter."""
 
-    def made() -> tuple[list[SchemaField], OpenFile]:
+    def merge() -> tuple[list[SchemaField], OpenFile]:
         fields = merge_columns([(kind.name, kind.fields) for kind in kinds], labels)
         return fields, _build_schema_file(fields, kinds, count, labels)
 
     contents = tuple([kind.content for kind in kinds])
     if len(kinds) > MAX_SHARED_GROUPS or None in contents:
-        return made()
-    return _kept.get_or_make((contents, count == 1, labels), made)
+        return merge()
+    return _kept.get_or_make((contents, count == 1, labels), merge)
 
 
 def _apply_user_schema(

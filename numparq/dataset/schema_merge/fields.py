@@ -111,7 +111,7 @@ _SPECIAL = ("GEOMETRY", "GEOGRAPHY", "INTERVAL")
 
 
 def opaque_logical_type(field: SchemaField) -> LogicalType | None:
-    """Give the logical type of a leaf whose values are bytes, but not like any bytes; None for all others."""
+    """Return the logical type of a leaf that Arrow has as bytes, such as GEOMETRY; None for all others."""
     logical = field.storage.logical if field.storage is not None else None
     return logical if logical is not None and logical.kind in _SPECIAL else None
 
@@ -120,7 +120,7 @@ def opaque_logical_type(field: SchemaField) -> LogicalType | None:
 
 
 def fields_of(file: OpenFile) -> list[SchemaField | None]:
-    """Give the top-level columns of a file.
+    """Return the top-level columns of a file.
 
     Returns
     -------
@@ -133,18 +133,18 @@ def fields_of(file: OpenFile) -> list[SchemaField | None]:
         When the type of a column breaks the specification, or is nested too deeply; both name the column.
     """
 
-    def made() -> list[SchemaField | None]:
+    def parse() -> list[SchemaField | None]:
         return _fields(file.schema, file.arrow_schema.field_hint)
 
     part, arrow = file.footer.schema_elements, file.footer.key_value_metadata.get("ARROW:schema")
     with error_context(file=file.source.name):
         if not part.is_cached or len(arrow or b"") > _KEPT_BYTES:
-            return made()
-        return list(_kept.get_or_make((part, arrow, file.schema.calendar.int96_instants), made))
+            return parse()
+        return list(_kept.get_or_make((part, arrow, file.schema.calendar.int96_instants), parse))
 
 
 def fields_of_schema(schema: Schema) -> list[SchemaField | None]:
-    """Give the top-level columns of a schema, of which there is no Arrow schema; errors as of `fields_of`."""
+    """Return the top-level columns of a schema without an Arrow schema; errors as of `fields_of`."""
     return _fields(schema, lambda position: None)
 
 
@@ -166,7 +166,7 @@ def _fields(schema: Schema, hint_of: Callable[[int], ArrowHint | None]) -> list[
 
 
 def _field_ids(schema: Schema, position: int) -> dict[tuple[str, ...], int | None]:
-    """Give the ids of all elements of a column, by their paths."""
+    """Return the field ids of all elements of a column, by path."""
     found: dict[tuple[str, ...], int | None] = {}
     to_come: list[tuple[int, tuple[str, ...]]] = [(schema.column_element(position), ())]
     while to_come:
@@ -197,7 +197,7 @@ def _field(shape: NestedType, hint: ArrowHint | None, ids: dict[tuple[str, ...],
 
 
 def _groups(shape: NestedType) -> tuple[str, ...]:
-    """Give the names of the groups of a list or map, where there are as many as there are today."""
+    """Return the group names of a three-level list or map; nothing for older forms."""
     if shape.kind not in ("list", "map"):
         return ()
     inside = [child.path[len(shape.path) :] for child in shape.children]
@@ -215,7 +215,7 @@ def _leaf(name: str, nullable: bool, leaf: Leaf, hint: ArrowHint | None, field_i
 def _meaning(
     physical: int, type_length: int | None, logical: LogicalType | None, origin: ArrowType | None
 ) -> tuple[LeafStorage, ArrowType, DictionaryIndex | None]:
-    """Say how values are stored, what they mean, and whether they were dictionary-encoded in memory."""
+    """Return how values are stored, their Arrow type, and their dictionary encoding in memory."""
     arrow_type = replace(infer_arrow_type(physical, type_length, logical, origin), dictionary=None)
     if physical == INT96:  # in a dataset they are in microseconds, which hold the years that they can have
         arrow_type = replace(arrow_type, unit="us")
@@ -232,7 +232,7 @@ _LIST, _MAP = LogicalType("LIST"), LogicalType("MAP")
 
 
 def to_schema_node(field: SchemaField) -> SchemaNode:
-    """Give the schema of a field, lists and maps in the form that they have today (LogicalTypes.md)."""
+    """Return the schema node of a field, lists and maps in three levels (LogicalTypes.md)."""
     repetition = OPTIONAL if field.nullable else REQUIRED
     if field.storage is not None:
         stored = field.storage
@@ -250,7 +250,7 @@ def to_schema_node(field: SchemaField) -> SchemaNode:
 
 
 def to_arrow_field(field: SchemaField) -> ArrowField:
-    """Give a field as the Arrow schema of a file describes it."""
+    """Return a field as the Arrow schema of a file describes it."""
     if field.type is not None and field.kind == "leaf":
         return ArrowField(field.name, replace(field.type, dictionary=field.dictionary), nullable=field.nullable)
     children = tuple(map(to_arrow_field, field.children))

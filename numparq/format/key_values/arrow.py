@@ -311,7 +311,7 @@ def replace_metadata(message: str | bytes, metadata: Mapping[str, str]) -> str |
     """Return an ``ARROW:schema`` value of any writer with other metadata; unchanged if it is invalid."""
     try:
         schema = decode_schema_message(message)
-        fields, old_metadata = schema.place(1), schema.place(2)
+        fields, old_metadata = schema.field_position(1), schema.field_position(2)
     except FlatbufferError:
         return message
     if not fields:

@@ -102,7 +102,7 @@ class FlatbufferTable:
         position = self._field(number)
         return position + _load(_U32, self._data, position) if position else 0
 
-    def place(self, number: int) -> int:
+    def field_position(self, number: int) -> int:
         """Return the position in the data that a field refers to; 0 if absent."""
         return self._target(number)
 
