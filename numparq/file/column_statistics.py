@@ -19,8 +19,7 @@ from numparq.format.schema import Leaf
 from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels.enums import BOOLEAN, DOUBLE, FLOAT, INT32, INT64, INT96
 from numparq.kernels.tables import NARROW
-from numparq.prune.match_one import ContainerStatistics
-from numparq.prune.statistics import row_group_statistics, valid_counts
+from numparq.prune.statistics import ContainerStatistics, row_group_statistics, valid_counts
 from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.dictionary import from_byte_strings
 from numparq.types.choose import choose_output_type

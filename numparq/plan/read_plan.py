@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,6 @@ __all__ = [
     "PlanCut",
     "ReadPlan",
     "RowGroupPlan",
-    "narrow",
-    "with_offset_indexes",
 ]
 
 
@@ -53,12 +51,17 @@ class PlanCut:
 
 
 class PlanChange:
-    """One planning step: its level and reason (see `PlanCut`), and the changed row groups as pairs (before, after)."""
+    """One planning step: its level and reason (see `PlanCut`), and the changed row groups as pairs (before, after).
 
-    __slots__ = ("_cut", "_pairs", "level", "reason")
+    A reason may be a callable that returns the text.
+    """
 
-    def __init__(self, level: str, reason: str, pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]]) -> None:
-        self.level, self.reason = level, reason
+    __slots__ = ("_cut", "_pairs", "_reason", "level")
+
+    def __init__(
+        self, level: str, reason: str | Callable[[], str], pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]]
+    ) -> None:
+        self.level, self._reason = level, reason
         self._pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]] = pairs
         self._cut: PlanCut | None = None
 
@@ -66,7 +69,7 @@ class PlanChange:
         return self.cut
 
     def __setstate__(self, cut: PlanCut) -> None:
-        self.level, self.reason, self._pairs, self._cut = cut.level, cut.reason, (), cut
+        self.level, self._reason, self._pairs, self._cut = cut.level, cut.reason, (), cut
 
     @property
     def cut(self) -> PlanCut:
@@ -74,7 +77,8 @@ class PlanChange:
         if self._cut is None:
             num_rows = sum(old.rows.count - new.rows.count for old, new in self._pairs)
             num_bytes = sum(old.num_bytes - new.num_bytes for old, new in self._pairs)
-            self._cut = PlanCut(self.level, self.reason, num_rows, num_bytes)
+            reason = self._reason if isinstance(self._reason, str) else self._reason()
+            self._cut = PlanCut(self.level, reason, num_rows, num_bytes)
             self._pairs = ()
         return self._cut
 
@@ -100,23 +104,7 @@ class ReadPlan:
     Raises
     ------
     ValueError
-        When a row group occurs twice, or lacks a column chunk.
-
-    Examples
-    --------
-    >>> plan = ReadPlan.read_all(["x"], [30, 30], [[4], [400]], [[400], [800]])
-    >>> pages = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
-    >>> plan = with_offset_indexes(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
-    >>> plan = narrow(plan, {0: pages.rows_in_pages([1])}, "column index", "x < 5")
-    >>> plan.reads()
-    ['row group 0, column x: page 1 (100 bytes)']
-    >>> print(plan.explain())
-    1 column, 10 of 60 rows, 100 of 796 bytes
-    pruned by
-      statistics    30 rows  400 bytes  x < 5
-      column index  20 rows  296 bytes  x < 5
-    read from 1 of 2 row groups
-      row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
+        When a row group occurs twice, lacks a column chunk, or has other rows than its row ranges or pages.
     """
 
     columns: tuple[str, ...]
@@ -133,6 +121,7 @@ class ReadPlan:
                 left.append(group)
             if len(group.chunks) != width:
                 raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
+            group.check_rows()
         if len(by_ordinal) != len(self.row_groups):
             raise ValueError("a row group occurs twice in the plan")
         object.__setattr__(self, "left", tuple(left))
@@ -294,81 +283,3 @@ class ReadPlan:
         from .explain import explain_html
 
         return explain_html(self)
-
-
-def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "rows", reason: str = "") -> ReadPlan:
-    """Prune rows from a plan.
-
-    Parameters
-    ----------
-    plan : ReadPlan
-        The plan so far.
-    row_ranges : mapping of int to RowRanges
-        Rows that may match, by row group ordinal. Other row groups stay unchanged.
-    level, reason : str
-        Recorded in the `PlanCut` if any row is pruned.
-
-    Returns
-    -------
-    ReadPlan
-
-    Raises
-    ------
-    ValueError
-        When the plan lacks one of the row groups.
-    """
-    changed = {}
-    for ordinal, rows in row_ranges.items():
-        group = plan._by_ordinal.get(ordinal)
-        if group is None:
-            raise ValueError(f"the plan has no row group {ordinal}")
-        left = group.rows & rows
-        if left.count < group.rows.count:
-            changed[ordinal] = group.with_rows(left)
-    return _changed(plan, changed, level, reason)
-
-
-def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> ReadPlan:
-    """Replace column chunks by their pages, so that pages without selected rows are skipped.
-
-    Parameters
-    ----------
-    plan : ReadPlan
-        The plan so far.
-    pages : mapping of (int, int) to ChunkPages
-        Pages from offset indexes, by row group ordinal and column position in the plan.
-
-    Returns
-    -------
-    ReadPlan
-
-    Raises
-    ------
-    ValueError
-        When pages belong to another column chunk.
-    """
-    chunks: dict[int, list[ChunkPages]] = {}
-    for (ordinal, column), found in pages.items():
-        if ordinal not in chunks:
-            chunks[ordinal] = list(plan._by_ordinal[ordinal].chunks)
-        before = chunks[ordinal][column]
-        if (found.start, found.end) != (before.start, before.end):
-            raise ValueError(f"the pages do not belong to column {plan.columns[column]!r} in row group {ordinal}")
-        chunks[ordinal][column] = found
-    changed = {}
-    for ordinal, several in chunks.items():
-        changed[ordinal] = plan._by_ordinal[ordinal].with_chunks(tuple(several))
-    return _changed(plan, changed, "offset index", "pages without selected rows")
-
-
-def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:
-    """Replace row groups and record the change."""
-    if not changed:
-        return plan
-    pairs, groups = [], []
-    for group in plan.row_groups:
-        after = changed.get(group.ordinal, group)
-        groups.append(after)
-        if after is not group:
-            pairs.append((group, after))
-    return ReadPlan(plan.columns, tuple(groups), (*plan.changes, PlanChange(level, reason, pairs)))

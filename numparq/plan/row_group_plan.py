@@ -30,11 +30,6 @@ class RowGroupPlan:
         Selected rows; empty for a pruned row group.
     chunks : tuple of ChunkPages
         Column chunks, in the order of the plan's columns.
-
-    Raises
-    ------
-    ValueError
-        When rows or chunks do not fit `num_rows`.
     """
 
     ordinal: int
@@ -42,7 +37,8 @@ class RowGroupPlan:
     rows: RowRanges
     chunks: tuple[ChunkPages, ...]
 
-    def __post_init__(self) -> None:
+    def check_rows(self) -> None:
+        """Raise ValueError unless the row ranges and the pages are of `num_rows` rows."""
         fits = self.rows.stop <= self.num_rows
         for chunk in self.chunks:
             fits = fits and chunk.num_rows == self.num_rows
@@ -54,10 +50,6 @@ class RowGroupPlan:
     def with_rows(self, rows: RowRanges) -> RowGroupPlan:
         """Return a copy with other row ranges."""
         return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
-
-    def with_chunks(self, chunks: tuple[ChunkPages, ...]) -> RowGroupPlan:
-        """Return a copy with other column chunks."""
-        return RowGroupPlan(self.ordinal, self.num_rows, self.rows, chunks)
 
     @property
     def num_bytes(self) -> int:

@@ -108,7 +108,7 @@ class RowRanges:
         """
         if num_rows < 0:
             raise ValueError(f"num_rows must be at least 0, not {num_rows}")
-        return cls._from_bounds(np.array([[0, num_rows]] if num_rows else np.empty((0, 2)), np.int64))
+        return cls.from_range(0, num_rows) if num_rows else cls._from_bounds(np.empty((0, 2), np.int64))
 
     @classmethod
     def from_range(cls, start: int, stop: int) -> RowRanges:
@@ -130,7 +130,11 @@ class RowRanges:
         """
         if not 0 <= start < stop <= row_bounds.MAX_ROW:
             raise ValueError(f"the row range ({start}, {stop}) is empty, begins below 0, or exceeds int64")
-        return cls._from_bounds(np.array([[start, stop]], np.int64))
+        made = cls.__new__(cls)
+        made.bounds = np.array([[start, stop]], np.int64)
+        made.bounds.flags.writeable = False
+        made.count, made.stop = stop - start, stop
+        return made
 
     @classmethod
     def from_mask(cls, mask: ArrayLike) -> RowRanges:
@@ -326,7 +330,8 @@ class RowRanges:
         ValueError
             When a position is not below `count`.
         """
-        inner._check_within(self.count)
+        if inner.stop > self.count:
+            inner._check_within(self.count)
         if len(self.bounds) == 1:
             return RowRanges._from_bounds(inner.bounds + self.bounds[0, 0])
         return RowRanges._from_bounds(row_bounds.select(self.bounds, inner.bounds))

@@ -13,7 +13,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.page_index import ColumnIndex
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 
 from .index_reader import PageIndexReader

@@ -23,7 +23,8 @@ from numparq.expr.expression import Expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.plan.plan_builder import PlanBuilder
+from numparq.plan.row_group_plan import RowGroupPlan
 
 from .dictionary_page import (
     decode_dictionary,
@@ -66,7 +67,7 @@ class DictionaryPruner:
         self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
 
     def prune(
-        self, plan: ReadPlan, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
+        self, plan: PlanBuilder, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
     ) -> Iterator[tuple[Expression, list[int]]]:
         """Yield each conjunct, with the row groups in which no row matches it by the dictionaries.
 
@@ -79,18 +80,18 @@ class DictionaryPruner:
             for leaf in filter_leaves(part):
                 if leaf.index not in firsts and leaf.index in self._place_of:
                     firsts[leaf.index] = self._first_pages(plan, row_groups, leaf)
-            each = (self._request_dictionary(plan[group], part, firsts, answered) for group in row_groups)
+            each = (self._request_dictionary(plan.groups[group], part, firsts, answered) for group in row_groups)
             asked = (found for found in each if found)
             gone = self._gone(part, [*islice(asked, _TRIED)])
             if gone:
                 gone += self._gone(part, [*asked])
             yield part, gone
 
-    def _first_pages(self, plan: ReadPlan, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+    def _first_pages(self, plan: PlanBuilder, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
         """Return the positions of the first data pages of a column's chunks; empty if its type has no dictionaries."""
         if not supports_dictionary(leaf):
             return {}
-        chunks = {group: plan[group].chunks[self._place_of[leaf.index]] for group in row_groups}
+        chunks = {group: plan.groups[group].chunks[self._place_of[leaf.index]] for group in row_groups}
         located = {group: int(chunk.offsets[0]) for group, chunk in chunks.items() if chunk.is_indexed}
         others = [group for group in row_groups if group not in located]
         return located | (first_data_pages(self._file, others, leaf) if others else {})

@@ -10,20 +10,20 @@ import numpy as np
 from numparq.expr.bound import ComparisonPredicate
 from numparq.expr.sort_keys import KeyDomain, float_value
 
-from .match_one import ContainerStatistics, KeyStatistics, key_statistics
+from .key_intervals import KeyIntervals
 from .statistics import PruningStatistics
 
 __all__ = ["columns_may_match", "columns_must_match"]
 
-_Bounds = tuple[Any, Any]  # least value, and a value that none exceeds
+_Interval = tuple[Any, Any]  # least value, and a value that none exceeds
 
 # Whether two values within bounds may compare so, and whether all do.
-_POSSIBLE: dict[str, Callable[[_Bounds, _Bounds], bool]] = {
+_POSSIBLE: dict[str, Callable[[_Interval, _Interval], bool]] = {
     "==": lambda first, second: first[0] <= second[1] and second[0] <= first[1],
     "<": lambda first, second: first[0] < second[1],
     "<=": lambda first, second: first[0] <= second[1],
 }
-_CERTAIN: dict[str, Callable[[_Bounds, _Bounds], bool]] = {
+_CERTAIN: dict[str, Callable[[_Interval, _Interval], bool]] = {
     "==": lambda first, second: first[0] == first[1] == second[0] == second[1],
     "<": lambda first, second: first[1] < second[0],
     "<=": lambda first, second: first[1] <= second[0],
@@ -34,64 +34,73 @@ def columns_may_match(
     predicate: ComparisonPredicate, first: PruningStatistics, second: PruningStatistics
 ) -> np.ndarray:
     """Return a bool array, one item a container: whether a row may match."""
-    return _for_each(_may, predicate, first, second)
+    sides = _sides(predicate, first, second)
+    may: np.ndarray = sides[0].may_have_values & sides[1].may_have_values
+    if predicate.negated:
+        may &= ~(_has_no_nans(sides) & _compare(_CERTAIN[predicate.op], predicate, sides, may))
+    else:
+        may &= _compare(_POSSIBLE[predicate.op], predicate, sides, may)
+    return may
 
 
 def columns_must_match(
     predicate: ComparisonPredicate, first: PruningStatistics, second: PruningStatistics
 ) -> np.ndarray:
     """Return a bool array, one item a container: whether all rows must match."""
-    return _for_each(_must, predicate, first, second)
-
-
-def _for_each(
-    decide: Callable[..., bool], predicate: ComparisonPredicate, first: PruningStatistics, second: PruningStatistics
-) -> np.ndarray:
-    if any(leaf.rebase is not None for leaf in predicate.leaves):  # bounds are those of other values
-        first, second = (PruningStatistics.unknown(some.num_values) for some in (first, second))
-    return np.array([decide(predicate, first.container(i), second.container(i)) for i in range(len(first))], np.bool_)
-
-
-def _may(predicate: ComparisonPredicate, first: ContainerStatistics, second: ContainerStatistics) -> bool:
-    if first.num_values == 0 or second.num_values == 0:
-        return False
-    one, other = _sides(predicate, first, second)
-    if one.all_null or other.all_null:
-        return False
-    bounds = _bounds(predicate.domain, one), _bounds(predicate.other_domain, other)
+    sides = _sides(predicate, first, second)
+    must: np.ndarray = sides[0].has_no_nulls & sides[1].has_no_nulls
     if predicate.negated:
-        return not (one.no_nans and other.no_nans and _CERTAIN[predicate.op](*bounds))
-    return _POSSIBLE[predicate.op](*bounds)
-
-
-def _must(predicate: ComparisonPredicate, first: ContainerStatistics, second: ContainerStatistics) -> bool:
-    if first.num_values == 0 or second.num_values == 0:
-        return True
-    one, other = _sides(predicate, first, second)
-    if not (one.no_nulls and other.no_nulls):
-        return False
-    bounds = _bounds(predicate.domain, one), _bounds(predicate.other_domain, other)
-    if predicate.negated:
-        return not _POSSIBLE[predicate.op](*bounds)
-    return one.no_nans and other.no_nans and _CERTAIN[predicate.op](*bounds)
+        must &= ~_compare(_POSSIBLE[predicate.op], predicate, sides, must)
+    else:
+        must &= _has_no_nans(sides)
+        must &= _compare(_CERTAIN[predicate.op], predicate, sides, must)
+    must |= sides[0].is_empty | sides[1].is_empty
+    return must
 
 
 def _sides(
-    predicate: ComparisonPredicate, first: ContainerStatistics, second: ContainerStatistics
-) -> tuple[KeyStatistics, KeyStatistics]:
+    predicate: ComparisonPredicate, first: PruningStatistics, second: PruningStatistics
+) -> tuple[KeyIntervals, KeyIntervals]:
+    if any(leaf.rebase is not None for leaf in predicate.leaves):  # bounds are those of other values
+        first, second = (PruningStatistics.unknown(some.num_values) for some in (first, second))
     return (
-        key_statistics(predicate.leaf, predicate.domain, first),
-        key_statistics(predicate.other, predicate.other_domain, second),
+        first.key_intervals(predicate.leaf, predicate.domain),
+        second.key_intervals(predicate.other, predicate.other_domain),
     )
 
 
-def _bounds(domain: KeyDomain, statistics: KeyStatistics) -> _Bounds:
-    """Return bounds of the values that are not NaN, as exact numbers or bytes."""
-    low, end = statistics.low, statistics.high
+def _has_no_nans(sides: tuple[KeyIntervals, KeyIntervals]) -> np.ndarray:
+    known = np.ones(len(sides[0]), np.bool_)
+    for side in sides:
+        known &= side.has_no_nans
+    return known
+
+
+def _compare(
+    decide: Callable[[_Interval, _Interval], bool],
+    predicate: ComparisonPredicate,
+    sides: tuple[KeyIntervals, KeyIntervals],
+    candidates: np.ndarray,
+) -> np.ndarray:
+    """Compare the bounds of both columns in the candidates; False for other containers."""
+    first, second = sides
+    decided = np.zeros(len(first), np.bool_)
+    for container in np.flatnonzero(candidates).tolist():
+        decided[container] = decide(
+            _values(predicate.domain, first.interval(container)),
+            _values(predicate.other_domain, second.interval(container)),
+        )
+    return decided
+
+
+def _values(domain: KeyDomain, keys: tuple[Any, Any]) -> _Interval:
+    """Return bounds of the values that are not NaN, as exact numbers or bytes, for first key and exclusive end."""
+    low, end = keys
     if domain.kind == "bytes":
         return low, end
     last = end - 1
     if domain.is_float:
-        keys = (low, last) if domain.low <= low <= last < domain.high else (domain.low, domain.high - 1)
-        return float_value(keys[0], domain.width), float_value(keys[1], domain.width)
+        if not domain.low <= low <= last < domain.high:
+            low, last = domain.low, domain.high - 1
+        return float_value(low, domain.width), float_value(last, domain.width)
     return low * domain.worth, last * domain.worth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,20 +19,44 @@ from numparq.format.schema import Leaf
 from numparq.format.statistics import deprecated_order
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
-from numparq.util.bounded_cache import BoundedCache
 
-from .match_one import ContainerStatistics
+from .key_intervals import KeyIntervals
 
 if TYPE_CHECKING:
     from numparq.format.page_index import ColumnIndex
 
-__all__ = ["PruningStatistics", "column_order", "row_group_statistics", "valid_counts"]
-
-_MOST_PARTS = 4
-_DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
-NUMERIC_KINDS = frozenset(_DTYPES)  # kinds of domains whose keys are numbers, as `PruningStatistics.key_bounds` needs
+__all__ = ["ContainerStatistics", "PruningStatistics", "column_order", "row_group_statistics", "valid_counts"]
 
 _STATISTICS = "meta_data.statistics"
+
+
+class ContainerStatistics(NamedTuple):
+    """Statistics of one leaf in one container.
+
+    Attributes
+    ----------
+    num_values : int or None
+        Number of values, nulls included.
+    min_value, max_value : bytes or None
+        PLAIN bounds in the order `order`; not always actual values.
+    null_count, nan_count : int or None
+        None if not known.
+    is_exact : bool
+        Whether both bounds are declared to be actual values.
+    all_null : bool
+        Whether the container is known to hold only nulls (a null page).
+    order : ColumnOrder
+        Order of the bounds; `NO_ORDER` if they mean nothing.
+    """
+
+    num_values: int | None = None
+    min_value: bytes | None = None
+    max_value: bytes | None = None
+    null_count: int | None = None
+    nan_count: int | None = None
+    is_exact: bool = False
+    all_null: bool = False
+    order: ColumnOrder = NO_ORDER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +88,8 @@ class PruningStatistics:
     all_null: np.ndarray
     is_exact: np.ndarray
     order: ColumnOrder
-    _intervals: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = field(
-        default_factory=dict, init=False, repr=False
-    )
-    _values: dict[bool, np.ndarray] = field(default_factory=dict, init=False, repr=False)
-    _parts: BoundedCache = field(default_factory=lambda: BoundedCache(_MOST_PARTS), init=False, repr=False)
+    # The last key intervals, and the leaf and domain that they are of.
+    _key_intervals: list[tuple[Leaf, KeyDomain, KeyIntervals]] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         """Return the number of containers."""
@@ -82,10 +103,7 @@ class PruningStatistics:
 
     def take(self, chosen: np.ndarray) -> PruningStatistics:
         """Return the containers at these indices (int64)."""
-        return self._parts.get_or_make(chosen.tobytes(), lambda: self._at(chosen))
-
-    def _at(self, chosen: np.ndarray) -> PruningStatistics:
-        made = PruningStatistics(
+        return PruningStatistics(
             self.data,
             self.lows.take(chosen, axis=0),
             self.highs.take(chosen, axis=0),
@@ -96,20 +114,17 @@ class PruningStatistics:
             self.is_exact.take(chosen),
             self.order,
         )
-        for key, (low, high) in self._intervals.items():
-            made._intervals[key] = low.take(chosen), high.take(chosen)
-        return made
 
-    def container(self, run: int) -> ContainerStatistics:
+    def container(self, index: int) -> ContainerStatistics:
         """Return the statistics of one container."""
-        low, high = (self._bound(places[run]) for places in (self.lows, self.highs))
+        low, high = (self._bound(bounds[index]) for bounds in (self.lows, self.highs))
         known = (self.num_values, self.null_counts, self.nan_counts)
-        num_values, nulls, nans = (None if counts[run] < 0 else int(counts[run]) for counts in known)
-        is_exact, all_null = bool(self.is_exact[run]), bool(self.all_null[run])
+        num_values, nulls, nans = (None if counts[index] < 0 else int(counts[index]) for counts in known)
+        is_exact, all_null = bool(self.is_exact[index]), bool(self.all_null[index])
         return ContainerStatistics(num_values, low, high, nulls, nans, is_exact, all_null, self.order)
 
-    def _bound(self, place: np.ndarray) -> bytes | None:
-        start, length = place.tolist()
+    def _bound(self, bound: np.ndarray) -> bytes | None:
+        start, length = bound.tolist()
         return None if start < 0 else self.data[start : start + length].tobytes()
 
     def num_nulls(self, leaf: Leaf) -> np.ndarray:
@@ -122,76 +137,26 @@ class PruningStatistics:
         """Return which containers are known to hold only nulls."""
         if leaf.is_nested:
             return self.all_null
-        found: np.ndarray = self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
-        return found
+        known: np.ndarray = self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+        return known
 
-    def may_have_values(self, leaf: Leaf) -> np.ndarray:
-        """Return which containers may have a non-null value; cached, not to be written to."""
-        found = self._values.get(leaf.is_nested)
-        if found is None:  # every predicate on the leaf needs it
-            found = self._values[leaf.is_nested] = ~self.is_all_null(leaf) & (self.num_values != 0)
-        return found
-
-    def has_no_nulls(self, leaf: Leaf) -> np.ndarray:
-        """Return which containers are known to have no nulls."""
-        found: np.ndarray = (self.num_nulls(leaf) == 0) & ~self.all_null
-        return found
-
-    def num_non_null(self, leaf: Leaf) -> np.ndarray:
-        """Return the non-null values of each container, or UNKNOWN."""
-        nulls = self.num_nulls(leaf)
-        return np.where((nulls < 0) | (self.num_values < 0), UNKNOWN, self.num_values - nulls)
-
-    def key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
-        """Return lower and upper sort key (int64 or uint64, both included) of each container, for numeric keys.
-
-        All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
-        """
-        key = domain.kind, domain.width, domain.low, domain.high  # all that they depend on, and quick to hash
-        found = self._intervals.get(key)
-        if found is None:  # may-match and must-match share them
-            found = self._intervals[key] = self._compute_key_bounds(domain)
-        return found
-
-    def _compute_key_bounds(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
-        least, most = domain.low, domain.high - 1
-        low, has_low = self._keys(domain, self.lows)
-        high, has_high = self._keys(domain, self.highs)
-        is_good = ~(has_low & self._is_worthless(domain, low)) & ~(has_high & self._is_worthless(domain, high))
-        if domain.is_float:  # order and writer may treat -0.0 and 0.0 as equal
-            low, high = np.where(low == 0, -1, low), np.where(high == -1, 0, high)
-        is_good &= ~(has_low & has_high & (low > high))
-        return np.where(has_low & is_good, low, least), np.where(has_high & is_good, high, most)
-
-    def _is_worthless(self, domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
-        """Return which bounds invalidate a container's bounds: invalid values, and NaNs unless the order is total."""
-        if domain.is_float and self.order.total:
-            return np.zeros(len(keys), np.bool_)
-        found: np.ndarray = (keys < domain.low) | (keys > domain.high - 1)
-        return found
-
-    def _keys(self, domain: KeyDomain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the keys of bounds, and which bounds exist."""
-        width = domain.width
-        there = (places[:, 0] >= 0) & (places[:, 1] == width)
-        if self.order.kind != domain.kind or len(self.data) < width:
-            there = np.zeros(len(self), np.bool_)
-            plain = np.zeros((len(self), width), np.uint8)
-        else:  # missing bounds read arbitrary bytes, which `there` masks
-            plain = self.data[np.where(there, places[:, 0], 0)[:, None] + np.arange(width)]
-        keys = plain.view(_DTYPES[domain.kind].format(width)).reshape(-1)
-        if domain.is_float:
-            keys = keys ^ ((keys >> (8 * width - 1)) & np.iinfo(keys.dtype).max)
-        return (keys if keys.dtype == np.uint64 else keys.astype(np.int64)), there
+    def key_intervals(self, leaf: Leaf, domain: KeyDomain) -> KeyIntervals:
+        """Return the statistics in terms of sort keys; those of the last leaf and domain are cached."""
+        for known_leaf, known_domain, bounds in self._key_intervals:
+            if known_leaf is leaf and known_domain is domain:
+                return bounds
+        bounds = KeyIntervals(self, leaf, domain)
+        self._key_intervals[:] = [(leaf, domain, bounds)]
+        return bounds
 
 
-def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:
+def valid_counts(counts: Any, most: np.ndarray) -> np.ndarray:
     """Return counts with impossible ones (negative, or more than `most` values) replaced by UNKNOWN.
 
     `most` is int64, one item a container; UNKNOWN sets no limit.
     """
-    said = np.asarray(said, np.int64)
-    return np.where((said < 0) | ((most >= 0) & (said > most)), UNKNOWN, said)
+    counts = np.asarray(counts, np.int64)
+    return np.where((counts < 0) | ((most >= 0) & (counts > most)), UNKNOWN, counts)
 
 
 @lru_cache(maxsize=1)
@@ -201,29 +166,32 @@ def _statistics_layout() -> ThriftLayout:
 
 def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
     """Return the trusted statistics of a column by row group, from the footer alone; cached with the footer."""
-    cache, key = file.footer.cache, ("runs", leaf, *row_groups)
-    known: PruningStatistics | None = cache.get(key)
-    return cache.get_or_make(key, lambda: _runs_of(file, leaf, row_groups)) if known is None else known
+    cache, key = file.footer.cache, ("statistics", leaf.index, *row_groups)
+    known: tuple[Leaf, PruningStatistics] | None = cache.get(key)
+    if known is not None and (known[0] is leaf or known[0] == leaf):
+        return known[1]
+    statistics = _read_statistics(file, leaf, row_groups)
+    return statistics if known is not None else cache.get_or_make(key, lambda: (leaf, statistics))[1]
 
 
-def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
-    wanted, wrong = _statistics_layout(), untrusted_statistics(file.footer.created_by, leaf)
+def _read_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
+    layout, wrong = _statistics_layout(), untrusted_statistics(file.footer.created_by, leaf)
     try:
-        words = file.footer.chunks.read_words(wanted, row_groups, [leaf.index] * len(row_groups))
+        words = file.footer.chunks.read_words(layout, row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
         return PruningStatistics.unknown(np.full(len(row_groups), UNKNOWN, np.int64))
 
     def number(path: str) -> np.ndarray:
-        return words[:, wanted.slot(path)]
+        return words[:, layout.slot(path)]
 
     def bounds(name: str, old: str) -> np.ndarray:
-        slot = wanted.slot(f"{_STATISTICS}.{name}")
-        found = np.full((len(words), 2), UNKNOWN) if MIN_MAX in wrong else words[:, slot : slot + 2]
+        slot = layout.slot(f"{_STATISTICS}.{name}")
+        newer = np.full((len(words), 2), UNKNOWN) if MIN_MAX in wrong else words[:, slot : slot + 2]
         if not is_old.any():
-            return found
-        slot = wanted.slot(f"{_STATISTICS}.{old}")
+            return newer
+        slot = layout.slot(f"{_STATISTICS}.{old}")
         older = words[:, slot : slot + 2] if old_order.kind != "none" else UNKNOWN
-        return np.where(is_old[:, None], older, found)
+        return np.where(is_old[:, None], older, newer)
 
     num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
     order = column_order(file, leaf)

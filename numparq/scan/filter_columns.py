@@ -29,7 +29,7 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.kernels.tables import INT96_NS, INT96_US, SLACK
-from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import UTF8_KINDS, OutputType
 from numparq.types.parquet_type import infer_arrow_type

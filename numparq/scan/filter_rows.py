@@ -19,7 +19,7 @@ from numparq.expr.expression import And, Constant, Expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import all_of
 from numparq.format.schema import Leaf, leaf_ordinal
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import OutputType
 
@@ -94,14 +94,14 @@ class RowFilter:
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
         self._position_of = dict(zip(map(leaf_ordinal, leaves), range(len(leaves)), strict=True))
 
-    def filter_plan(
+    def filter_row_groups(
         self,
-        plan: ReadPlan,
+        groups: Sequence[RowGroupPlan],
         narrow: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
         prefetcher: ScanPrefetcher,
         limit: int | None = None,
     ) -> dict[int, FilteredRows]:
-        """Filter the row groups of a plan; return rows by row group ordinal.
+        """Filter planned row groups; return rows by row group ordinal.
 
         `narrow` returns what is left of a row group at its turn, and its predicate. Stops once `limit` rows are found.
         """
@@ -118,7 +118,7 @@ class RowFilter:
                 error.where.setdefault("row_group", group.ordinal)
                 raise
 
-        tasks = [*map(partial, repeat(work), count(), plan.left)]
+        tasks = [*map(partial, repeat(work), count(), groups)]
         size = len(tasks) if limit is None else self._context.pool.threads  # with a limit, one for each thread at once
         for first in range(0, len(tasks), size or 1):
             self._context.pool.run(tasks[first : first + size])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
     from numparq.io.prefetch import PrefetchedSource
     from numparq.plan.chunk_pages import ChunkPages
-    from numparq.plan.read_plan import RowGroupPlan
+    from numparq.plan.row_group_plan import RowGroupPlan
     from numparq.plan.row_ranges import RowRanges
 
 __all__ = ["ScanPrefetcher", "row_group_byte_ranges", "selection_byte_ranges"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from itertools import compress
 from operator import attrgetter
 
 import numpy as np
@@ -14,7 +13,9 @@ from numparq.column.read.row_selection import RowSelection, RowSlice
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.plan.plan_builder import PlanBuilder
+from numparq.plan.read_plan import ReadPlan
+from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune.planner import ReadPlanner
 from numparq.types.output_type import OutputType
@@ -27,6 +28,7 @@ from .prefetch import ScanPrefetcher, row_group_byte_ranges
 __all__ = ["RowSelectionBuilder"]
 
 _TRUE = Constant(True)
+_NO_ROWS = RowRanges()
 _row_group_of, _ordinal_of = attrgetter("row_group"), attrgetter("ordinal")
 
 
@@ -46,15 +48,19 @@ class RowSelectionBuilder:
     ) -> None:
         self._tables = chunk_tables
         self._leaves = leaves
-        self._shown = projected_types
-        self._condition = predicate
+        self._projected_types = projected_types
+        self._predicate = predicate
         self._planner = ReadPlanner(file, leaves, chunk_tables)
 
     def plan(self, slices: Sequence[RowSlice]) -> ReadPlan:
         """Plan what to read: the rows of the slices, pruned by statistics and indexes."""
         plan = self._planner.plan_rows(_row_ranges(slices))
-        asked = None if self._condition is None else self._condition.current()
-        return self._planner.locate_pages(plan, self._leaves) if asked is None else self._planner.prune(plan, asked)
+        bound = None if self._predicate is None else self._predicate.current()
+        if bound is None:
+            self._planner.locate_pages(plan, self._leaves)
+        else:
+            self._planner.prune(plan, bound)
+        return plan.build()
 
     def select(
         self, slices: Sequence[RowSlice], context: ReadContext, prefetcher: ScanPrefetcher, limit: int | None = None
@@ -63,89 +69,106 @@ class RowSelectionBuilder:
 
         A row group may appear in `slices` more than once. `prefetcher` prefetches the pages.
         """
-        if self._condition is None:
-            return _to_selections(self.plan(slices), slices, {}, limit)
-        condition = self._condition
-        bound = condition.current()
+        planner, predicate = self._planner, self._predicate
+        if predicate is None:
+            plan = planner.plan_rows(_row_ranges(slices))
+            planner.locate_pages(plan, self._leaves)
+            return _to_selections(plan.left, slices, {}, limit)
+        bound, fully_matched = predicate.current(), set[int]()
         if bound is not None:  # plan only row groups that statistics do not prune
-            candidates = set(self._planner.may_match_row_groups([*map(_row_group_of, slices)], bound))
-            slices = [*compress(slices, map(candidates.__contains__, map(_row_group_of, slices)))]
-        plan = self._planner.plan_rows(_row_ranges(slices))
-        plan = plan if bound is None else self._planner.prune_by_indexes(plan, bound)
-        decided = set() if bound is None else self._planner.fully_matched(plan, bound)
+            row_groups = [*dict.fromkeys(map(_row_group_of, slices))]
+            candidates, fully_matched = planner.match_row_groups(row_groups, bound)
+            if len(candidates) < len(row_groups):
+                left = {*candidates}
+                slices = [part for part in slices if part.row_group in left]
+        plan = planner.plan_rows(_row_ranges(slices))
+        if bound is not None:
+            planner.prune_by_indexes(plan, bound, fully_matched)
+        groups = plan.left
         if prefetcher.is_remote:
-            self._prefetch(plan, prefetcher, condition.leaves, decided)
-        self._planner.read_encodings(plan.left, condition.leaves)
+            self._prefetch(groups, prefetcher, predicate.leaves, fully_matched)
+        planner.read_encodings(groups, predicate.leaves)
 
         def narrow(group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
             """Return what is left of a row group at its turn, and its predicate."""
-            latest = condition.current()
+            latest = predicate.current()
             if latest is not None and latest is not bound:
                 return self._narrow(group, latest)
-            return group, _TRUE if latest is None or group.ordinal in decided else latest
+            return group, _TRUE if latest is None or group.ordinal in fully_matched else latest
 
-        finder = RowFilter(context, self._tables, self._leaves, self._shown)
-        found = finder.filter_plan(plan, narrow, prefetcher, limit)
-        left = []
-        for group in plan.left:
-            if group.ordinal in found and found[group.ordinal].rows.count:
-                left.append(group.with_rows(found[group.ordinal].rows))
-        plan = self._planner.locate_pages(ReadPlan(plan.columns, tuple(left)), self._leaves[: len(self._shown)])
-        self._planner.read_encodings(plan.left, self._leaves[: len(self._shown)])
-        return _to_selections(plan, slices, found, limit)
+        row_filter = RowFilter(context, self._tables, self._leaves, self._projected_types)
+        filtered = row_filter.filter_row_groups(groups, narrow, prefetcher, limit)
+        matched = []
+        for group in groups:
+            rows = filtered[group.ordinal].rows if group.ordinal in filtered else _NO_ROWS
+            if rows.count:
+                matched.append(RowGroupPlan(group.ordinal, group.num_rows, rows, group.chunks))
+        projected = self._leaves[: len(self._projected_types)]
+        plan = PlanBuilder(self._tables.names, matched)
+        planner.locate_pages(plan, projected)
+        matched = plan.left
+        planner.read_encodings(matched, projected)
+        return _to_selections(matched, slices, filtered, limit)
 
     def _prefetch(
-        self, plan: ReadPlan, prefetcher: ScanPrefetcher, leaves: Sequence[Leaf], decided: Container[int]
+        self,
+        groups: Sequence[RowGroupPlan],
+        prefetcher: ScanPrefetcher,
+        leaves: Sequence[Leaf],
+        fully_matched: Container[int],
     ) -> None:
         """Schedule the pages of the filter columns; fetch those of all columns if they are few bytes.
 
-        Row groups in `decided` need no filter columns: the predicate holds for all their rows.
+        Row groups in `fully_matched` need no filter columns: the predicate holds for all their rows.
         """
         nothing = np.empty((0, 2), np.int64)
-        if plan.num_bytes <= prefetcher.small_read_bytes:
-            shown, everything = range(len(self._shown)), range(len(self._leaves))
+        if sum(group.num_bytes for group in groups) <= prefetcher.small_read_bytes:
+            projected, every = range(len(self._projected_types)), range(len(self._leaves))
             each = [
-                row_group_byte_ranges(group, shown if group.ordinal in decided else everything) for group in plan.left
+                row_group_byte_ranges(group, projected if group.ordinal in fully_matched else every) for group in groups
             ]
             prefetcher.fetch_all(np.concatenate([nothing, *each]))
             return
-        asked = list(leaf_positions(self._leaves, leaves).values())
+        filter_columns = list(leaf_positions(self._leaves, leaves).values())
         prefetcher.schedule(
-            [nothing if group.ordinal in decided else row_group_byte_ranges(group, asked) for group in plan.left]
+            [
+                nothing if group.ordinal in fully_matched else row_group_byte_ranges(group, filter_columns)
+                for group in groups
+            ]
         )
 
     def _narrow(self, group: RowGroupPlan, bound: Expression) -> tuple[RowGroupPlan, Expression]:
         """Prune a row group again by a predicate with a runtime filter that has arrived since."""
-        plan = self._planner.prune(ReadPlan(tuple(self._tables.names), (group,)), bound)
-        return plan[group.ordinal], _TRUE if self._planner.fully_matched(plan, bound) else bound
+        plan = PlanBuilder(self._tables.names, [group])
+        fully_matched = self._planner.prune(plan, bound)
+        return plan.groups[group.ordinal], _TRUE if fully_matched else bound
 
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
     """Return the rows of slices by row group ordinal; slices of the same row group are united."""
-    found: dict[int, RowRanges] = {}
+    row_ranges: dict[int, RowRanges] = {}
     for part in slices:
-        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges.from_range(part.start, part.stop)
-        found[part.row_group] = found[part.row_group] | rows if part.row_group in found else rows
-    return found
+        rows, ordinal = RowRanges.from_range(part.start, part.stop), part.row_group
+        row_ranges[ordinal] = row_ranges[ordinal] | rows if ordinal in row_ranges else rows
+    return row_ranges
 
 
 def _to_selections(
-    plan: ReadPlan, slices: Sequence[RowSlice], found: Mapping[int, FilteredRows], limit: int | None
+    left: Sequence[RowGroupPlan], slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None
 ) -> list[RowSelection]:
     """Return the remaining rows in the order of the slices, at most `limit`."""
-    placed: list[RowSelection] = []
-    out = 0
-    groups = dict(zip(map(_ordinal_of, plan.left), plan.left, strict=True))
+    selections: list[RowSelection] = []
+    out, groups = 0, dict(zip(map(_ordinal_of, left), left, strict=True))
     for part in slices:
         group = groups.get(part.row_group)
         if group is None:
             continue
-        some = found[part.row_group] if part.row_group in found else FilteredRows(group.rows, {})
+        some = filtered[part.row_group] if part.row_group in filtered else FilteredRows(group.rows, {})
         if some.rows.stop > part.stop or some.rows.bounds[0, 0] < part.start:
             some = some.clip(part.start, part.stop)
         if limit is not None and some.num_rows > limit - out:
             some = some.head(limit - out)
         if some.rows.count:
-            placed.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.cached, some.mask))
+            selections.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.cached, some.mask))
             out += some.num_rows
-    return placed
+    return selections

@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 145,
     "all columns": 284,
-    "filter": 408,
-    "range": 464,
-    "isin": 646,
-    "look-up": 526,
-    "row range": 269,
+    "filter": 386,
+    "range": 442,
+    "isin": 612,
+    "look-up": 504,
+    "row range": 252,
     "200 row groups": 158,
     "100 small files": 4400,
 }

@@ -18,10 +18,11 @@ from numparq.expr.evaluate import evaluate, evaluate_predicate
 from numparq.format.bloom_filter import BloomFilter, hash_values
 from numparq.format.column_order import TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.prune.bloom_filters import bloom_hashes
-from numparq.prune.match_one import ContainerStatistics, may_match, must_match
+from numparq.prune.statistics import ContainerStatistics
 from support.filters.leaf_kinds import KINDS
 from support.filters.strategies import columns, comparisons, expressions, is_nan, random_statistics, rows_of, schema_of
 from support.oracles.expressions import truth
+from support.oracles.match_one import may_match, must_match
 from support.oracles.pruning import may_contain
 
 EVERY_KIND = pytest.mark.parametrize("name", KINDS)

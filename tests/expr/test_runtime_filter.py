@@ -26,8 +26,9 @@ from numparq.expr.expression import Constant
 from numparq.expr.runtime_filter import RuntimeFilter
 from numparq.format.bloom_filter import BloomFilter, hash_values
 from numparq.prune.bloom_filters import bloom_hashes
-from numparq.prune.match_one import ContainerStatistics, may_match, must_match
+from numparq.prune.statistics import ContainerStatistics
 from support.filters.leaf_kinds import KINDS, StubFlatSchema
+from support.oracles.match_one import may_match, must_match
 from support.oracles.pruning import may_contain
 
 UNPROBED_KINDS = {"int8", "uint16", "int96", "bool", "decimal bytes"}

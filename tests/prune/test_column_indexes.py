@@ -155,7 +155,7 @@ def test_invalid_offset_index_is_ignored(change):
 def test_offset_index_without_column_index():
     data = with_changed_indexes(lambda place, found: found.update(column_index=None))
     planned = PlannedFile(data)
-    plan = planned.planner.locate_pages(planned.planner.plan_rows({1: RowRanges([(5, 6)])}), planned.leaves)
+    plan = planned.located({1: RowRanges([(5, 6)])})
     assert [len(group.pages_with_rows(0)) for group in plan] == [1]
     assert all(chunk.is_indexed for chunk in plan[1].chunks)
 
@@ -210,7 +210,7 @@ def test_column_indexes_prune_like_statistics(data, question):
     assert "statistics" not in pruning_steps(plan)
     for group in planned.whole:  # each row group alone gives the same result
         rows = {group.ordinal: group.rows}
-        assert planned.pruned(expression, planned.planner.plan_rows(rows)).row_groups == (plan[group.ordinal],)
+        assert planned.pruned(expression, rows).row_groups == (plan[group.ordinal],)
 
 
 def test_row_groups_without_column_index_stay():
@@ -253,6 +253,6 @@ def test_indexes_of_old_parquet_rs_are_ignored():
     assert pruning_steps(plan) == {"statistics"}
     old = with_changed_indexes(lambda place, found: None, created_by="parquet-rs version 42.0.0")
     planned = PlannedFile(old)
-    plan = planned.planner.locate_pages(planned.planner.plan_rows({1: RowRanges([(5, 6)])}), planned.leaves)
+    plan = planned.located({1: RowRanges([(5, 6)])})
     assert not any(chunk.is_indexed for chunk in plan[1].chunks)
     assert planned.pruned(col("k") == 1234).num_rows == STEP

@@ -12,6 +12,7 @@ import numparq
 from numparq import col
 from numparq.expr.bind import bind
 from numparq.expr.expression import Constant
+from numparq.plan.read_plan import PlanCut
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune import planner as planner_module
 from numparq.prune import statistics
@@ -36,7 +37,7 @@ def test_pruning_keeps_every_matching_row(writer, question, tmp_path):
     plan = planned.pruned(expression)
     expected = set(np.flatnonzero(truth(FRAME).astype(bool)).tolist())
     assert expected <= planned.rows(plan)
-    matched = planned.planner.fully_matched(plan, bind(expression, planned.file.schema))
+    matched = planned.fully_matched(expression)
     for group in plan.left:
         if group.ordinal in matched:
             start = sum(planned.counts[: group.ordinal])
@@ -73,10 +74,10 @@ def test_statistics_that_decide_skip_indexes():
         planned.pruned(expression)
     assert not planned.file.entry
     assert not planned.file.bloom_filters
-    assert planned.planner.fully_matched(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
+    assert planned.fully_matched(col("k") < 2 * STEP) == {0, 1}
 
 
-def test_statistics_are_decoded_once_for_equal_predicates(monkeypatch):
+def test_row_groups_match_by_statistics(monkeypatch):
     planned = PlannedFile(WRITTEN)
     decoded: list[int] = []
 
@@ -85,24 +86,15 @@ def test_statistics_are_decoded_once_for_equal_predicates(monkeypatch):
         return statistics.row_group_statistics(file, leaf, row_groups)
 
     monkeypatch.setattr(planner_module, "row_group_statistics", counted)
-    question, other = col("k") < 2500, col("k") < 1500
-    groups = planned.planner.may_match_row_groups(range(4), bind(question, planned.file.schema))
-    assert groups == [0, 1, 2]
-    assert decoded == [0, 1, 2, 3]
-    plan = planned.planner.prune_by_indexes(
-        planned.planner.plan_rows({group: RowRanges.all(STEP) for group in groups}), bind(question, planned.file.schema)
+    bound = bind(col("k") < 2500, planned.file.schema)
+    assert planned.planner.match_row_groups([3, 1, 0, 2], bound) == ([1, 0, 2], {0, 1})
+    assert planned.planner.match_row_groups([3], bound) == ([], set())
+    assert decoded == [3, 1, 0, 2, 3]
+    assert planned.pruned(col("k") < 2500).cuts[0].num_rows == STEP
+    assert planned.pruned((col("k") < 2500) & (col("s") >= "v00400")).cuts[:2] == (
+        PlanCut("statistics", "(col('k') < 2500)", STEP, planned.whole[3].num_bytes),
+        PlanCut("statistics", "(col('s') >= 'v00400')", STEP, planned.whole[0].num_bytes),
     )
-    for group in groups:
-        one = planned.planner.plan_rows({group: plan[group].rows})
-        matched = planned.planner.fully_matched(one, bind(question, planned.file.schema))
-        assert matched == ({group} if group < 2 else set())
-    assert decoded == [0, 1, 2, 3]
-    one = planned.planner.plan_rows(
-        {1: RowRanges.all(STEP)}
-    )  # another predicate decodes no more row groups than it needs
-    assert planned.planner.fully_matched(one, bind(other, planned.file.schema)) == set()
-    assert decoded == [0, 1, 2, 3, 1]
-    assert planned.planner.fully_matched(planned.whole, bind(other, planned.file.schema)) == {0}
 
 
 def test_indexes_are_read_once():
@@ -111,32 +103,35 @@ def test_indexes_are_read_once():
     requests = planned.file.source.num_requests
     assert planned.pruned(col("k") == 1234) == plan
     assert planned.pruned(col("k").isin([1234, 1999])).num_rows == 200
-    again = ReadPlanner(planned.file, planned.leaves, planned.planner._tables)
-    assert again.prune(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
+    planned.planner = ReadPlanner(planned.file, planned.leaves, planned.planner._tables)
+    assert planned.pruned(col("k") == 1234) == plan
     assert planned.file.source.num_requests == requests
 
 
 def test_selected_rows_limit_the_plan():
     planned = PlannedFile(WRITTEN)
-    plan = planned.planner.plan_rows({2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)})
+    rows = {2: RowRanges([(150, 250)]), 0: RowRanges.all(STEP)}
+    plan = planned.planner.plan_rows(rows).build()
     assert [group.ordinal for group in plan] == [2, 0]
     assert plan.cuts[0].num_rows == 900
-    plan = planned.planner.locate_pages(plan, planned.leaves[:2])
+    plan = planned.located(rows, 2)
     assert [chunk.is_indexed for chunk in plan[2].chunks] == [True, True, False, False, False, False]
     assert not any(chunk.is_indexed for chunk in plan[0].chunks)
     assert plan[2].pages_with_rows(0).tolist() == [1, 2]
-    plan = planned.planner.locate_pages(plan, planned.leaves)
+    plan = planned.located(rows, 2, 6)
     assert all(chunk.is_indexed for chunk in plan[2].chunks)
-    assert planned.pruned(col("k") == 2160, plan)[2].rows == RowRanges([(150, 200)])
+    assert planned.pruned(col("k") == 2160, rows)[2].rows == RowRanges([(150, 200)])
 
 
 def test_constant_predicates():
     planned = PlannedFile(WRITTEN)
     assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
     assert planned.pruned(col("k") == 0.5).num_rows == 0
-    assert planned.planner.prune(planned.whole, Constant(True)) == planned.whole
-    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(True)) == [1, 0]
-    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(False)) == []
+    for value, matches in ((True, ([1, 0], {0, 1})), (False, ([], set()))):
+        plan = planned.planner.plan_rows({0: RowRanges.all(STEP), 1: RowRanges.all(STEP)})
+        assert planned.planner.prune(plan, Constant(value)) == {0, 1}
+        assert plan.build().num_rows == 2 * STEP * value
+        assert planned.planner.match_row_groups([1, 0], Constant(value)) == matches
 
 
 def test_bloom_filter_read_is_header_and_one_block():

@@ -13,11 +13,11 @@ from numparq import ParquetFile, col
 from numparq.expr.bind import bind
 from numparq.format.open_file import OpenFile
 from numparq.prune.match import predicate_may_match, predicate_must_match
-from numparq.prune.match_one import may_match, must_match
 from numparq.prune.statistics import column_order, row_group_statistics
 from numparq.tools.profile.job import profile_files
 from support.files.builder import extended_idl
 from support.files.forged_metadata import FileParts
+from support.oracles.match_one import may_match, must_match
 from support.oracles.pruning import facts_of
 
 GROUP, PAGE, ROWS = 40, 10, 160

@@ -95,11 +95,11 @@ def test_planning_of_a_filter_costs_no_calls_for_other_columns(tmp_path, monkeyp
     counts: list[int] = []
     prune = ReadPlanner.prune_by_indexes
 
-    def counted(self, plan, bound):
+    def counted(*arguments):
         calls: list[int] = []
         sys.setprofile(lambda frame, event, argument: calls.append(1) if event == "call" else None)
         try:
-            return prune(self, plan, bound)
+            return prune(*arguments)
         finally:
             sys.setprofile(None)
             counts.append(len(calls))

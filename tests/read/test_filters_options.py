@@ -222,13 +222,13 @@ def test_runtime_filter_arrives_during_the_read(filters, given):
 
 @pytest.mark.parametrize("filters", [None, key >= 0, key >= 100], ids=repr)
 def test_late_runtime_filter_prunes_row_groups_that_the_filter_matches_whole(monkeypatch, filters):
-    late, filter_plan = RuntimeFilter("key"), RowFilter.filter_plan
+    late, filter_row_groups = RuntimeFilter("key"), RowFilter.filter_row_groups
 
     def arriving(*arguments):
         late.arrive(values=[2 * 450, 7])
-        return filter_plan(*arguments)
+        return filter_row_groups(*arguments)
 
-    monkeypatch.setattr(RowFilter, "filter_plan", arriving)
+    monkeypatch.setattr(RowFilter, "filter_row_groups", arriving)
     assert read_parquet(DATA, ["key"], filters, runtime_filters=[late])["key"].tolist() == [2 * 450]
 
 

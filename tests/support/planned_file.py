@@ -76,7 +76,8 @@ class PlannedFile:
         tables = ChunkTables(self.file.footer, self.leaves, groups, self.file.footer_start)
         self.planner = ReadPlanner(self.file, self.leaves, tables)
         self.counts = self.file.footer.row_group_num_rows.tolist()
-        self.whole = self.planner.plan_rows({group: RowRanges.all(self.counts[group]) for group in groups})
+        self._all_rows = {group: RowRanges.all(self.counts[group]) for group in groups}
+        self.whole = self.planner.plan_rows(self._all_rows).build()
 
     def count_requests(self) -> CountingSource:
         """Have the file read through a source that notes byte ranges and round trips."""
@@ -84,8 +85,25 @@ class PlannedFile:
         self.file.reader = self.file.reader.at_source(self.file.source)
         return self.file.source
 
-    def pruned(self, expression, plan=None):
-        return self.planner.prune(plan or self.whole, bind(expression, self.file.schema))
+    def pruned(self, expression, rows=None):
+        """Return the plan of all rows, or of some by row group, pruned."""
+        plan = self.planner.plan_rows(rows or self._all_rows)
+        self.planner.prune(plan, bind(expression, self.file.schema))
+        return plan.build()
+
+    def fully_matched(self, expression, row_groups=None):
+        """Return the row groups whose rows all match by statistics, of all or of some."""
+        bound = bind(expression, self.file.schema)
+        return self.planner.match_row_groups(
+            [*self._all_rows] if row_groups is None else row_groups, bound
+        ).fully_matched
+
+    def located(self, rows, *leaves):
+        """Return the plan of some rows, with pages of all leaves, or of the first so many, and then more."""
+        plan = self.planner.plan_rows(rows)
+        for count in leaves or (len(self.leaves),):
+            self.planner.locate_pages(plan, self.leaves[:count])
+        return plan.build()
 
     def rows(self, plan) -> set[int]:
         starts = np.concatenate([[0], np.cumsum(self.counts)])

@@ -89,7 +89,7 @@ class _GivenRows:
         plan = ReadPlanner(self.file, leaves, read.chunk_tables).plan_rows(self._rows)
         found: list[RowSelection] = []
         out = 0
-        for group in plan.row_groups:
+        for group in plan.build():
             wanted = self._rows[group.ordinal]
             if wanted:
                 chunks = [

@@ -10,7 +10,8 @@ import numpy as np
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan, with_offset_indexes
+from numparq.plan.plan_builder import PlanBuilder
+from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.prune.index_locations import OFFSET_INDEX, IndexLocations
 from numparq.prune.index_reader import PageIndexReader
 
@@ -45,13 +46,15 @@ def _located(file: OpenFile, leaves: Sequence[Leaf], group: RowGroupPlan) -> Row
         return group
     indexes = PageIndexReader(file, leaves, IndexLocations(file))
     indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for _, leaf in missing]})
-    found = {
-        (group.ordinal, place): pages
-        for place, leaf in missing
-        if (pages := indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)) is not None
-    }
-    plan = ReadPlan(tuple(leaf.name for leaf in leaves), (group,))
-    return with_offset_indexes(plan, found).row_groups[0]
+    plan = PlanBuilder([leaf.name for leaf in leaves], [group])
+    plan.set_pages(
+        {
+            (group.ordinal, place): pages
+            for place, leaf in missing
+            if (pages := indexes.chunk_pages(group.chunks[place], group.ordinal, leaf)) is not None
+        }
+    )
+    return plan.groups[group.ordinal]
 
 
 def _cuts(chunk: ChunkPages, group: RowGroupPlan, count: int) -> list[int]:

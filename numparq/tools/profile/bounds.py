@@ -8,7 +8,8 @@ import numpy as np
 
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.schema import Leaf
-from numparq.prune.statistics import NUMERIC_KINDS, PruningStatistics
+from numparq.prune.key_intervals import NUMERIC_KINDS
+from numparq.prune.statistics import PruningStatistics
 
 from .value_kind import ValueKind, keys_to_floats
 

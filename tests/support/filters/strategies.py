@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numparq.expr.column import col
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.format.page_bounds import truncate_max_value, truncate_min_value
-from numparq.prune.match_one import ContainerStatistics
+from numparq.prune.statistics import ContainerStatistics
 
 from .leaf_kinds import KINDS, StubFlatSchema
 

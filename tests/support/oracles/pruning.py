@@ -16,7 +16,7 @@ from numparq.format.schema import Leaf
 from numparq.format.statistics import deprecated_order, is_nan
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
 from numparq.prune.bloom_filters import bloom_hashes
-from numparq.prune.match_one import ContainerStatistics
+from numparq.prune.statistics import ContainerStatistics
 
 
 class TrustedStatistics(NamedTuple):

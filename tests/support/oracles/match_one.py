@@ -1,9 +1,11 @@
-"""Match a predicate against the statistics of one row group or page."""
+"""Slow, obvious reference: match a predicate against the statistics of one row group or page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from numparq.expr.bound import (
     BloomPredicate,
@@ -15,9 +17,11 @@ from numparq.expr.bound import (
 from numparq.expr.expression import Expression
 from numparq.expr.key_ranges import covers, overlaps, prefix_end
 from numparq.expr.sort_keys import KeyDomain
-from numparq.format.column_order import NO_ORDER, ColumnOrder
+from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
 from numparq.format.statistics import is_nan
+from numparq.prune.match import containers_may_match, containers_must_match
+from numparq.prune.statistics import ContainerStatistics, PruningStatistics
 
 _MOST_YEARS = 290_000  # INT96 moments beyond are read as what Spark meant by them, which is in no order
 _NS_OF_YEAR = 31_556_952 * 10**9
@@ -25,35 +29,6 @@ _WORTHLESS = object()
 
 
 _OneLeafPredicate = ValuePredicate | BloomPredicate | NullPredicate | ContainsPredicate
-
-
-class ContainerStatistics(NamedTuple):
-    """What is known of the values of one leaf in a run of rows.
-
-    Attributes
-    ----------
-    num_values : int or None
-        How many there are, nulls among them.
-    min_value, max_value : bytes or None
-        Bounds, PLAIN, in the order `order`; not always values that occur.
-    null_count, nan_count : int or None
-        How many; None where that is not known, which is not 0.
-    is_exact : bool
-        Whether both bounds are said to be values that occur.
-    all_null : bool
-        Whether the run is known to have nothing but nulls (a null page).
-    order : ColumnOrder
-        How the bounds compare; `NO_ORDER` where they mean nothing.
-    """
-
-    num_values: int | None = None
-    min_value: bytes | None = None
-    max_value: bytes | None = None
-    null_count: int | None = None
-    nan_count: int | None = None
-    is_exact: bool = False
-    all_null: bool = False
-    order: ColumnOrder = NO_ORDER
 
 
 NO_STATISTICS = ContainerStatistics()
@@ -75,6 +50,39 @@ def may_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) 
 def must_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) -> bool:
     """Say whether all rows of a run are sure to satisfy a bound expression; parameters as in `may_match`."""
     return combine_bools(bound, lambda test: _must(test, statistics.get(test.leaf.index, NO_STATISTICS)))
+
+
+def as_arrays(statistics: ContainerStatistics) -> PruningStatistics:
+    """Return the statistics of one container as the package keeps them."""
+    data, places = b"?", []
+    for bound in (statistics.min_value, statistics.max_value):
+        places.append((UNKNOWN, 0) if bound is None else (len(data), len(bound)))
+        data += bound or b""
+    counts = (statistics.num_values, statistics.null_count, statistics.nan_count)
+    return PruningStatistics(
+        np.frombuffer(data, np.uint8),
+        *(np.array([place]) for place in places),
+        *(np.array([UNKNOWN if count is None else count]) for count in counts),
+        np.array([statistics.all_null]),
+        np.array([statistics.is_exact]),
+        statistics.order,
+    )
+
+
+def checked_may_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) -> bool:
+    """Return `may_match`, once the package gives the same answer."""
+    may = may_match(bound, statistics)
+    arrays = {leaf: as_arrays(each) for leaf, each in statistics.items()}
+    assert containers_may_match(bound, arrays, 1).tolist() == [may]
+    return may
+
+
+def checked_must_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) -> bool:
+    """Return `must_match`, once the package gives the same answer."""
+    must = must_match(bound, statistics)
+    arrays = {leaf: as_arrays(each) for leaf, each in statistics.items()}
+    assert containers_must_match(bound, arrays, 1).tolist() == [must]
+    return must
 
 
 class KeyStatistics(NamedTuple):
