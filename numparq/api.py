@@ -363,7 +363,7 @@ def to_parquet(
         )
     from .file.writer import ParquetWriter  # lazy: reads do not import the writer
 
-    check_plain_file(path, filesystem, table_format)
+    check_plain_file(path, table_format, storage_options, filesystem)
 
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)

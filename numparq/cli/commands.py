@@ -114,6 +114,7 @@ COMMANDS: dict[str, Command] = {
                 {"type": int, "metavar": "ROWS", "help": "rows of each row group, if the file does not show them"},
             ),
             ("--force", {"action": "store_true", "help": "replace an existing file"}),
+            _TABLE_FORMAT,
         ),
     ),
     "warmup": ("warmup", "warmup", "compile all kernels now, so that later processes need not", ()),

@@ -12,13 +12,30 @@ from . import describe_error
 COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 
 
-def salvage(file: str, out: str, schema: str | None, codec: str | None, row_group_size: int | None, force: bool) -> int:
+def salvage(
+    file: str,
+    out: str,
+    schema: str | None,
+    codec: str | None,
+    row_group_size: int | None,
+    force: bool,
+    table_format: str,
+) -> int:
     """Salvage a file and print what was kept and lost.
 
     Return 0 if nothing was lost, 1 if something was, 2 if nothing could be saved.
     """
     try:
-        saved = save(file, out, schema, codec=codec, row_group_size=row_group_size, force=force, progress=True)
+        saved = save(
+            file,
+            out,
+            schema,
+            codec=codec,
+            row_group_size=row_group_size,
+            force=force,
+            progress=True,
+            table_format=table_format,
+        )
     except (ParquetError, OSError, ValueError) as error:
         print(f"numparq: {describe_error(error)}", file=sys.stderr)
         return NOTHING

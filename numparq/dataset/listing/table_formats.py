@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from numparq.errors import UnsupportedError
-from numparq.io.filesystem import ResolvedPaths, is_url, strip_file_scheme
-from numparq.typing import PathOrBuffer
+from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.typing import PathOrBuffer, StorageOptions
 
 from .files import DirectoryListing
 from .local import LocalLister
@@ -79,14 +79,17 @@ def check_plain_folder(place: ResolvedPaths, table_format: str) -> None:
         _refuse_writing(_TableFinder(lister).tables_above(folders, is_listed=False))
 
 
-def check_plain_file(path: PathOrBuffer | None, filesystem: object, table_format: str) -> None:
-    """Raise UnsupportedError if a local file to write is inside a table of another system."""
-    if not check_table_format(table_format) or filesystem is not None or not isinstance(path, (str, os.PathLike)):
+def check_plain_file(
+    path: PathOrBuffer | None, table_format: str, storage_options: StorageOptions = None, filesystem: object = None
+) -> None:
+    """Raise UnsupportedError if a local file to write, or the target of its link, is in a table of another system."""
+    if not check_table_format(table_format) or not isinstance(path, (str, os.PathLike)):
         return
-    name = strip_file_scheme(os.fsdecode(path))
-    if not is_url(name):
-        folder = os.path.dirname(os.path.abspath(name))
-        _refuse_writing(_TableFinder(LocalLister()).tables_above([folder], is_listed=False))
+    place = resolve_paths([path], storage_options, filesystem)
+    if place.filesystem is None:
+        names = os.path.abspath(place.paths[0]), os.path.realpath(place.paths[0])
+        folders = dict.fromkeys(map(os.path.dirname, names))
+        _refuse_writing(_TableFinder(LocalLister()).tables_above(folders, is_listed=False))
 
 
 def check_no_table_below(listing: DirectoryListing, base: str, table_format: str) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 from typing import Any
 
+from numparq.dataset.listing.table_formats import check_plain_file
 from numparq.errors import ParquetError, UnsupportedError, error_context
 from numparq.file.reader import ParquetFile
 from numparq.io.local_source import FileSource
@@ -30,6 +31,7 @@ def salvage(
     row_group_size: int | None = None,
     force: bool = False,
     progress: bool = False,
+    table_format: str = "auto",
 ) -> Salvaged:
     """Write what is left of a damaged file to a new file; the damaged file is not changed.
 
@@ -60,6 +62,8 @@ def salvage(
         Whether to replace an existing `out`.
     progress : bool, default False
         Whether to show a progress bar, as in `numparq.read_parquet`.
+    table_format : {"auto", "parquet"}
+        Whether to refuse to write into tables of other systems, as in `numparq.to_parquet`.
 
     Returns
     -------
@@ -76,12 +80,15 @@ def salvage(
         If a schema is needed, or the one found is damaged.
     TypeError
         If `path` or `out` is not a path.
+    UnsupportedError
+        If `out` is in a table of another system.
     ValueError
         If `out` is the damaged file, or the codec is unknown.
     """
     with error_context(file=os.fspath(path)):
         _check_arguments(path, out, force)
         number = _parse_codec(codec)
+        check_plain_file(os.path.expanduser(os.fspath(out)), table_format)
         source = FileSource(os.path.expanduser(os.fspath(path)), open_regular)
         try:
             if _is_readable(path):

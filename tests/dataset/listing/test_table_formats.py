@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import fsspec
 import pandas as pd
+import pyarrow.fs
 import pytest
 
 import numparq
@@ -58,14 +62,18 @@ def test_other_tables_are_not_written(kind, below, tmp_path):
 
 @pytest.mark.parametrize("kind", FOREIGN)
 @pytest.mark.parametrize("name", ["p=1/one.parquet", "new.parquet"])
-def test_single_files_of_other_tables_are_not_written(kind, name, tmp_path):
+def test_single_files_of_other_tables_are_not_written(kind, name, tmp_path, monkeypatch):
     root = forge_table(tmp_path / "table", kind)
     if kind == "Iceberg" and name.startswith("p"):
         name = f"data/{name}"
+    (tmp_path / "link.parquet").symlink_to(root / name)
+    monkeypatch.setenv("HOME", str(tmp_path))
     before = contents(tmp_path)
-    for path in (root / name, f"file://{root / name}"):
+    paths = [root / name, f"file://{root / name}", f"~/table/{name}", f"local://{root / name}"]
+    local = fsspec.filesystem("file"), pyarrow.fs.LocalFileSystem()
+    for path, where in [*product([*paths, tmp_path / "link.parquet"], [None]), *product(paths[:1], local)]:
         with pytest.raises(UnsupportedError, match=f"{kind}.*write it with"):
-            numparq.to_parquet(FRAME, path)
+            numparq.to_parquet(FRAME, path, filesystem=where)
     assert contents(tmp_path) == before
     numparq.to_parquet(FRAME, root / name, table_format="parquet")
     assert numparq.read_parquet(root / name).equals(FRAME)

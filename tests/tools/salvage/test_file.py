@@ -10,9 +10,10 @@ import pytest
 
 import numparq
 from numparq.cli import main
-from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.tools.salvage.file import salvage
 from numparq.tools.verify.file import check_file
+from support.data.foreign_tables import FOREIGN, add_rows, forge_table
 from support.files import builder as h
 from support.files.builder import FileColumn, data_page, encode_plain
 from support.files.page_damage import footer_of, footer_start
@@ -494,3 +495,15 @@ def test_nulls_of_lists_that_a_page_header_does_not_count(tmp_path):
     assert salvage(tmp_path / "damaged", tmp_path / "saved", tmp_path / "sound").num_rows == 3
     for way in (sound, tmp_path / "saved"):
         assert [list(value) for value in numparq.read_parquet(way)["a"]] == [[7], [], []]
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_other_tables_are_not_written(kind, tmp_path):
+    table, lost = forge_table(tmp_path / "table", kind), add_rows(tmp_path / "lost.parquet", 4)
+    for out in (table / "new.parquet", next(table.rglob("one.parquet"))):
+        before = out.read_bytes() if out.exists() else None
+        with pytest.raises(UnsupportedError, match=kind):
+            salvage(lost, out, force=True)
+        assert (out.read_bytes() if out.exists() else None) == before
+        assert main(["salvage", str(lost), str(out), "--force"]) == 2
+        assert main(["salvage", str(lost), str(out), "--force", "--table-format", "parquet"]) == 0
