@@ -20,7 +20,7 @@ from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import PathLike, StorageOptions
-from numparq.util.arguments import check_seconds
+from numparq.util.arguments import check_positive_int, check_seconds
 
 from .existing_data import (
     WRITE_MODES,
@@ -211,7 +211,7 @@ class SharedJob:
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
-    def task(self, name: str, **options: Any) -> TaskWriter:
+    def task(self, name: str, *, max_rows_per_file: int | None = None, **options: Any) -> TaskWriter:
         """Begin an attempt of a task, in any process.
 
         Parameters
@@ -220,6 +220,8 @@ class SharedJob:
             Name of the task: letters, digits, ``_`` and ``-``. Attempts of a task share its name, and may run at the
             same time. Each writes its own files, and the messages passed to `commit` decide which count. Within a
             directory, files sort by the names of their tasks.
+        max_rows_per_file : int, optional
+            Maximum rows of a file, instead of that of `begin`.
         **options
             Options of each file, instead of those of `begin`.
 
@@ -230,7 +232,11 @@ class SharedJob:
         """
         if not _TASK.fullmatch(name):
             raise ValueError(f"the name of a task must have only letters, digits, '_' and '-', unlike {name!r}")
-        return TaskWriter(self._stage, name, replace(self._layout, options=self._layout.options | options))
+        limits = self._layout.file_limits
+        if max_rows_per_file is not None:
+            limits = replace(limits, rows=check_positive_int(max_rows_per_file, "max_rows_per_file"))
+        layout = replace(self._layout, options=self._layout.options | options, file_limits=limits)
+        return TaskWriter(self._stage, name, layout)
 
     def staged(self, messages: Iterable[TaskMessage | None]) -> list[str]:
         """Return the current paths of files before the commit, to read and inspect them.

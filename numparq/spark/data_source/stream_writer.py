@@ -13,7 +13,7 @@ from numparq.dataset.write.shared_job import SharedJob
 from numparq.dataset.write.task_writer import TaskMessage
 from numparq.spark.worker_errors import sentence_first
 
-from .writer import chooses_codec, parse_job_arguments, session_codec, write_batches
+from .writer import arguments_of_session, left_to_session, parse_job_arguments, write_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ class NumparqStreamWriter(DataSourceStreamArrowWriter):
                 raise ValueError(f"the option {option!r} is for df.write; a stream appends, or replaces all rows")
         self._marks_success = self._arguments.pop("marks_success", False)
         self._mode = "overwrite" if overwrite else "append"
-        self._has_codec = chooses_codec(self._arguments)
+        self._by_session = left_to_session(self._arguments)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StreamCommitMessage:
         """Write the record batches of a task; each attempt writes its own files."""
@@ -57,7 +57,7 @@ class NumparqStreamWriter(DataSourceStreamArrowWriter):
         context: Any = TaskContext.get()
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         with sentence_first():
-            options = {} if self._has_codec else session_codec(context)
+            options = arguments_of_session(self._by_session, context)
             return StreamCommitMessage(write_batches(self._begin(query, int(batch)), iterator, **options), query)
 
     def commit(self, messages: list[Any], batchId: int) -> None:

@@ -21,7 +21,7 @@ from .option_values import (
     per_column_parser,
 )
 
-__all__ = ["WRITE_OPTIONS", "WriteOption", "parse_codec", "parse_write_options"]
+__all__ = ["WRITE_OPTIONS", "WriteOption", "parse_codec", "parse_row_limit", "parse_write_options"]
 
 _STORAGE = "storage."
 _CODECS = {"uncompressed": "none", "lz4raw": "lz4_raw"}  # Spark's names
@@ -63,7 +63,7 @@ def _page_version(text: str) -> str:
     return choice_parser("1.0", "2.0")(_PAGE_VERSIONS.get(word, word))
 
 
-def _row_limit(text: str) -> int | None:
+def parse_row_limit(text: str) -> int | None:
     """Parse a number of rows; 0 and less are no limit, as in Spark."""
     return None if text.strip() == "0" or (text.strip().startswith("-") and parse_int(text)) else parse_count(text)
 
@@ -136,7 +136,7 @@ WRITE_OPTIONS = (
         "approximate bytes of a row group in memory: 128m",
     ),
     _O(("rowGroupAlignment",), "row_group_alignment", parse_bytes, "row groups begin at multiples of these bytes"),
-    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", _row_limit, "maximum rows of a file; 0 for all"),
+    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_row_limit, "maximum rows of a file; 0 for all"),
     _O(("maxBytesPerFile",), "max_bytes_per_file", parse_bytes, "approximate bytes of a file"),
     _O(
         ("partitionColumns", "partitionCols", "partitionBy"),

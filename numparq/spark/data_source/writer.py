@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from numparq.spark.schema.to_parquet import schema_nodes
 from numparq.spark.tasks import begin_task
 from numparq.spark.worker_errors import sentence_first
 
-from .write_options import parse_codec, parse_write_options
+from .write_options import parse_codec, parse_row_limit, parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = [
     "NumparqWriter",
     "TaskCommitMessage",
-    "chooses_codec",
+    "arguments_of_session",
+    "left_to_session",
     "make_writer",
     "parse_job_arguments",
-    "session_codec",
     "write_batches",
 ]
 
@@ -42,9 +42,13 @@ _BATCH_ROWS = 10_000
 # Commit mode by option value.
 _APPEND = {"append": "append", "error": "error"}
 _OVERWRITE = {"static": "overwrite", "dynamic": "delete_matching"}
-# The session's defaults of two options: Spark sends the session's settings to tasks only.
+# Spark sends the session's settings to tasks only.
 _OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
-_CODEC_SETTING = "spark.sql.parquet.compression.codec"
+# Arguments of a task that the session sets if no option does: setting, parser, and the arguments that come first.
+_BY_SESSION: dict[str, tuple[str, Callable[[str], Any], set[str]]] = {
+    "compression": ("spark.sql.parquet.compression.codec", parse_codec, {"compression", "compression_level"}),
+    "max_rows_per_file": ("spark.sql.files.maxRecordsPerFile", parse_row_limit, {"max_rows_per_file"}),
+}
 
 
 def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -57,18 +61,18 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     marks_success = arguments.pop("marks_success", True)
     # Spark plans, writes and commits in different processes, none of which lives throughout.
     job = SharedJob.begin(path, mode=_commit_mode(arguments, overwrite), outlives=True, **arguments)
-    return NumparqWriter(job, schema, by_session, marks_success, chooses_codec(arguments))
+    return NumparqWriter(job, schema, by_session, marks_success, left_to_session(arguments))
 
 
-def chooses_codec(arguments: Mapping[str, Any]) -> bool:
-    """Whether the arguments of a write say how to compress; the session decides otherwise."""
-    return "compression" in arguments or "compression_level" in arguments
+def left_to_session(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of tasks that the options of a write leave to the session."""
+    return [name for name, (_, _, first) in _BY_SESSION.items() if not first & arguments.keys()]
 
 
-def session_codec(context: TaskContext | None) -> dict[str, str]:
-    """Return the codec of the session that a task belongs to, as an option of a file."""
-    setting = None if context is None else context.getLocalProperty(_CODEC_SETTING)
-    return {} if setting is None else {"compression": parse_codec(setting)}
+def arguments_of_session(names: Iterable[str], context: TaskContext | None) -> dict[str, Any]:
+    """Return arguments as set in the session that a task belongs to."""
+    settings = {name: context.getLocalProperty(_BY_SESSION[name][0]) for name in names} if context is not None else {}
+    return {name: _BY_SESSION[name][1](text) for name, text in settings.items() if text is not None}
 
 
 def parse_job_arguments(options: Mapping[str, str], schema: StructType) -> tuple[str, dict[str, Any]]:
@@ -140,8 +144,8 @@ def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
         yield from _column_paths(field.dataType, f"{start}{field.name}.")
 
 
-def write_batches(job: SharedJob, batches: Iterator[pa.RecordBatch], **options: str) -> TaskMessage:
-    """Write the record batches of this Spark task, with options of the files; return the message for the commit."""
+def write_batches(job: SharedJob, batches: Iterator[pa.RecordBatch], **options: Any) -> TaskMessage:
+    """Write the record batches of this Spark task, with options of the task; return the message for the commit."""
     from pyspark import TaskContext
 
     begin_task()
@@ -165,8 +169,8 @@ class TaskCommitMessage(WriterCommitMessage):
 class NumparqWriter(_WriterBase):  # type: ignore[misc]
     """Writer of a DataFrame; Spark pickles it for tasks and for the commit.
 
-    With `by_session`, the session's setting decides which files the commit replaces; without `has_codec`, how files are
-    compressed. With `marks_success`, the commit ends with an empty file ``_SUCCESS``.
+    With `by_session`, the session's setting decides which files the commit replaces; the arguments of tasks
+    `by_session_in_tasks` have its values too. With `marks_success`, the commit ends with an empty file ``_SUCCESS``.
     """
 
     def __init__(
@@ -175,13 +179,13 @@ class NumparqWriter(_WriterBase):  # type: ignore[misc]
         schema: StructType,
         by_session: bool = False,
         marks_success: bool = False,
-        has_codec: bool = True,
+        by_session_in_tasks: Sequence[str] = (),
     ) -> None:
         self._job = job
         self._schema = schema
         self._by_session = by_session
         self._marks_success = marks_success
-        self._has_codec = has_codec
+        self._by_session_in_tasks = by_session_in_tasks
 
     def write(self, iterator: Iterator[Any]) -> TaskCommitMessage:
         """Write the rows of a task: record batches, or Rows in older Spark. Each attempt writes its own files."""
@@ -190,7 +194,7 @@ class NumparqWriter(_WriterBase):  # type: ignore[misc]
         context = TaskContext.get()
         setting = context.getLocalProperty(_OVERWRITE_SETTING) if context is not None else None
         batches = iterator if _TAKES_BATCHES else self._batches(iterator)
-        options = {} if self._has_codec else session_codec(context)
+        options = arguments_of_session(self._by_session_in_tasks, context)
         return TaskCommitMessage(write_batches(self._job, batches, **options), (setting or "static").lower())
 
     def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:

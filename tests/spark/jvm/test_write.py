@@ -150,6 +150,22 @@ def test_codec_of_the_session(numparq_spark, tmp_path):
         numparq_spark.conf.set(name, before)
 
 
+def test_rows_per_file_of_the_session(numparq_spark, tmp_path):
+    """The session's setting counts where no option limits the rows of a file, as for Spark's own writer."""
+    name = "spark.sql.files.maxRecordsPerFile"
+    rows = numparq_spark.range(10).coalesce(1)
+    for number, (setting, option, expected) in enumerate([("4", None, 3), ("4", "0", 1), ("0", None, 1), ("0", "6", 2)]):
+        numparq_spark.conf.set(name, setting)
+        try:
+            for kind in ("numparq", "parquet"):
+                writer = rows.write.format(kind).mode("append")
+                folder = tmp_path / f"{kind}{number}"
+                (writer if option is None else writer.option("maxRecordsPerFile", option)).save(str(folder))
+                assert len(list(folder.glob("*.parquet"))) == expected
+        finally:
+            numparq_spark.conf.unset(name)
+
+
 def test_options_reach_the_files(numparq_spark, tmp_path):
     import numparq
 
