@@ -13,7 +13,7 @@ from numparq.dataset.write.shared_job import SharedJob
 from numparq.dataset.write.task_writer import TaskMessage
 from numparq.spark.worker_errors import sentence_first
 
-from .writer import arguments_of_session, left_to_session, parse_job_arguments, write_batches
+from .writer import left_to_session, parse_job_arguments, write_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,8 +57,8 @@ class NumparqStreamWriter(DataSourceStreamArrowWriter):
         context: Any = TaskContext.get()
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         with sentence_first():
-            options = arguments_of_session(self._by_session, context)
-            return StreamCommitMessage(write_batches(self._begin(query, int(batch)), iterator, **options), query)
+            message = write_batches(self._begin(query, int(batch)), iterator, self._by_session)
+            return StreamCommitMessage(message, query)
 
     def commit(self, messages: list[Any], batchId: int) -> None:
         """Commit the files of these tasks, unless the folder has the batch already."""

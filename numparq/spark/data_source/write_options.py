@@ -136,7 +136,7 @@ WRITE_OPTIONS = (
         "approximate bytes of a row group in memory: 128m",
     ),
     _O(("rowGroupAlignment",), "row_group_alignment", parse_bytes, "row groups begin at multiples of these bytes"),
-    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_row_limit, "maximum rows of a file; 0 for all"),
+    _O(("maxRecordsPerFile", "maxRowsPerFile"), "max_rows_per_file", parse_row_limit, "maximum rows of a file; 0: all"),
     _O(("maxBytesPerFile",), "max_bytes_per_file", parse_bytes, "approximate bytes of a file"),
     _O(
         ("partitionColumns", "partitionCols", "partitionBy"),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NumparqWriter",
     "TaskCommitMessage",
-    "arguments_of_session",
     "left_to_session",
     "make_writer",
     "parse_job_arguments",
@@ -69,7 +68,7 @@ def left_to_session(arguments: Mapping[str, Any]) -> list[str]:
     return [name for name, (_, _, first) in _BY_SESSION.items() if not first & arguments.keys()]
 
 
-def arguments_of_session(names: Iterable[str], context: TaskContext | None) -> dict[str, Any]:
+def _arguments_of_session(names: Iterable[str], context: TaskContext | None) -> dict[str, Any]:
     """Return arguments as set in the session that a task belongs to."""
     settings = {name: context.getLocalProperty(_BY_SESSION[name][0]) for name in names} if context is not None else {}
     return {name: _BY_SESSION[name][1](text) for name, text in settings.items() if text is not None}
@@ -144,14 +143,17 @@ def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
         yield from _column_paths(field.dataType, f"{start}{field.name}.")
 
 
-def write_batches(job: SharedJob, batches: Iterator[pa.RecordBatch], **options: Any) -> TaskMessage:
-    """Write the record batches of this Spark task, with options of the task; return the message for the commit."""
+def write_batches(job: SharedJob, batches: Iterator[pa.RecordBatch], by_session: Iterable[str]) -> TaskMessage:
+    """Write the record batches of this Spark task; return the message for the commit.
+
+    The arguments `by_session` are as set in the session of the task.
+    """
     from pyspark import TaskContext
 
     begin_task()
     context = TaskContext.get()
     number = context.partitionId() if context is not None else 0
-    with sentence_first(), job.task(f"{number:05}", **options) as writer:
+    with sentence_first(), job.task(f"{number:05}", **_arguments_of_session(by_session, context)) as writer:
         for batch in batches:
             writer.write(batch)
     assert writer.message is not None
@@ -194,8 +196,8 @@ class NumparqWriter(_WriterBase):  # type: ignore[misc]
         context = TaskContext.get()
         setting = context.getLocalProperty(_OVERWRITE_SETTING) if context is not None else None
         batches = iterator if _TAKES_BATCHES else self._batches(iterator)
-        options = arguments_of_session(self._by_session_in_tasks, context)
-        return TaskCommitMessage(write_batches(self._job, batches, **options), (setting or "static").lower())
+        message = write_batches(self._job, batches, self._by_session_in_tasks)
+        return TaskCommitMessage(message, (setting or "static").lower())
 
     def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         """Yield the rows as record batches."""

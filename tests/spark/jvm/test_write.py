@@ -154,7 +154,8 @@ def test_rows_per_file_of_the_session(numparq_spark, tmp_path):
     """The session's setting counts where no option limits the rows of a file, as for Spark's own writer."""
     name = "spark.sql.files.maxRecordsPerFile"
     rows = numparq_spark.range(10).coalesce(1)
-    for number, (setting, option, expected) in enumerate([("4", None, 3), ("4", "0", 1), ("0", None, 1), ("0", "6", 2)]):
+    cases = [("4", None, 3), ("4", "0", 1), ("0", None, 1), ("0", "6", 2)]
+    for number, (setting, option, expected) in enumerate(cases):
         numparq_spark.conf.set(name, setting)
         try:
             for kind in ("numparq", "parquet"):
