@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.bloom_filter import BloomFilter
 from numparq.format.physical_type import PHYSICAL_NAMES
 from numparq.format.schema import Leaf, Schema
+from numparq.util.bounded_cache import BoundedCache
 
 from .bound import (
     BloomPredicate,
-    BoundPredicate,
     ComparisonPredicate,
     ContainsPredicate,
     NullPredicate,
@@ -24,24 +24,65 @@ from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, 
 from .key_ranges import KeyRanges, complement, prefix_range, union
 from .legacy_calendar import stored_ranges
 from .like import LikePattern, parse_like
-from .literals import LiteralPosition, in_list_ranges, literal_bytes, locate_literal
+from .literals import in_list_ranges, literal_bytes, locate_literal
 from .normalize import all_of, any_of, merge_predicates, normalize, simplify
 from .resolve import ColumnResolver, ResolvedColumn, resolve_column
 from .sort_keys import KeyDomain, comparable_kinds, key_domain
 
 _DEEPEST = 100
-# Keys that satisfy a comparison (first, exclusive end), by the literal's position.
-_COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = {
-    "==": lambda at, domain: (at.left, at.right),
-    "<": lambda at, domain: (domain.low, at.left),
-    "<=": lambda at, domain: (domain.low, at.right),
-    ">": lambda at, domain: (at.right, domain.high),
-    ">=": lambda at, domain: (at.left, domain.high),
-}
+# Bounds of the keys that satisfy a comparison: positions in (first key, literal, behind the literal, end of keys).
+_COMPARED = {"==": (1, 2), "<": (0, 1), "<=": (0, 2), ">": (2, 3), ">=": (1, 3)}
+_MAX_CACHED = 1024
+
+
+class FilterColumn(NamedTuple):
+    """A column that filters name: what its name resolves to, and the sort keys of its values.
+
+    Attributes
+    ----------
+    resolved : ResolvedColumn
+        Node of the schema.
+    domain : KeyDomain or None
+        None unless the node is a leaf.
+    has_one_value : bool
+        Whether each row has one value or null.
+    """
+
+    resolved: ResolvedColumn
+    domain: KeyDomain | None
+    has_one_value: bool
+
+
+class FilterSchema:
+    """Columns of a file or dataset as filters name them; each is resolved once.
+
+    `origins` are types by ``ARROW:schema``, by leaf ordinal.
+    """
+
+    def __init__(self, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None) -> None:
+        self.schema = schema
+        self.origins: Mapping[int, ArrowType] = origins or {}
+        self.columns = BoundedCache(_MAX_CACHED)
+
+    def column(self, name: ColumnName) -> FilterColumn:
+        """Return a column by its name; SchemaError if it does not exist."""
+        known: FilterColumn | None = self.columns.get(name)
+        return known or self.columns.get_or_make(name, lambda: self._resolve(name))
+
+    def _resolve(self, name: ColumnName) -> FilterColumn:
+        resolved = resolve_column(self.schema, name)
+        domain = self.domain(resolved.leaf) if resolved.is_leaf else None
+        return FilterColumn(resolved, domain, resolved.is_leaf and not resolved.list_depth)
+
+    def domain(self, leaf: Leaf) -> KeyDomain:
+        """Return the sort keys of a leaf."""
+        return key_domain(leaf, self.origins.get(leaf.index))
 
 
 def bind(
-    expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
+    expression: Expression,
+    schema: Schema | ColumnResolver | FilterSchema,
+    origins: Mapping[int, ArrowType] | None = None,
 ) -> Expression:
     """Bind an expression to the columns of a file or dataset; `origins` are types by ``ARROW:schema``, by leaf ordinal.
 
@@ -49,7 +90,7 @@ def bind(
     """
     if not isinstance(expression, ColumnPredicate):
         _check_depth(expression)
-    return _bound(normalize(expression), schema, origins or {})
+    return _bind(normalize(expression), schema if isinstance(schema, FilterSchema) else FilterSchema(schema, origins))
 
 
 def _check_depth(expression: Expression) -> None:
@@ -68,52 +109,50 @@ def _parts(expression: Any) -> tuple[Expression, ...]:
     return (expression.part,) if isinstance(expression, Not) else expression.parts
 
 
-def _bound(expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType]) -> Expression:
+def _bind(expression: Expression, schema: FilterSchema) -> Expression:
     if isinstance(expression, (And, Or)):
         together = isinstance(expression, And)
-        parts = merge_predicates([_bound(part, schema, origins) for part in expression.parts], together)
+        parts = merge_predicates([_bind(part, schema) for part in expression.parts], together)
         return all_of(parts) if together else any_of(parts)
     if isinstance(expression, Constant):
         return expression
     negated = isinstance(expression, Not)
     test = expression.part if isinstance(expression, Not) else expression
     assert isinstance(test, ColumnPredicate)
-    found = resolve_column(schema, test.name)
-    origin = origins.get(found.leaf.index)
+    column = schema.column(test.name)
     if test.op == "is null":
-        return _null_test(test, found, negated, repr(expression), origin)
-    if test.op == "is nan" and not (found.is_leaf and key_domain(found.leaf, origin).is_float):
-        return _null_test(test, found, True, repr(expression), origin) if negated else Constant(False)
+        return _null_test(test, column, negated, repr(expression))
+    if test.op == "is nan" and not (column.domain is not None and column.domain.is_float):
+        return _null_test(test, column, True, repr(expression)) if negated else Constant(False)
     if isinstance(test.operand, OtherColumn):
-        return _comparison(test, negated, schema, origins)
-    return simplify(bind_predicate(test, found, negated, origin))
+        return _comparison(test, negated, schema)
+    return simplify(_bind_predicate(test, column, negated, schema))
 
 
-def _null_test(
-    test: ColumnPredicate, found: ResolvedColumn, negated: bool, text: str, origin: ArrowType | None
-) -> Expression:
-    if found.list_depth:
-        raise SchemaError(f"{test!r}: the column is inside a list; use is_null() on the list", column=found.leaf.name)
-    if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
+def _null_test(test: ColumnPredicate, column: FilterColumn, negated: bool, text: str) -> Expression:
+    resolved = column.resolved
+    if resolved.list_depth:
+        raise SchemaError(
+            f"{test!r}: the column is inside a list; use is_null() on the list", column=resolved.leaf.name
+        )
+    if column.domain is not None and column.domain.kind == "none":
         return Constant(not negated)
-    if found.definition_level == 0:
+    if resolved.definition_level == 0:
         return Constant(negated)  # all nodes of the path are REQUIRED
-    return NullPredicate(found.leaf, found.definition_level, negated, text)
+    return NullPredicate(resolved.leaf, resolved.definition_level, negated, text)
 
 
 _SWAPPED = {">": "<", ">=": "<="}
 
 
-def _comparison(
-    test: ColumnPredicate, negated: bool, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType]
-) -> Expression:
+def _comparison(test: ColumnPredicate, negated: bool, schema: FilterSchema) -> Expression:
     """Bind the comparison of two columns; SchemaError if they cannot be compared."""
     leaves = []
     for name in reversed(test.names) if test.op in _SWAPPED else test.names:
-        found = resolve_column(schema, name)
-        _check_single(found, test)
-        leaves.append(found.leaf)
-    (leaf, domain), (other, other_domain) = ((leaf, key_domain(leaf, origins.get(leaf.index))) for leaf in leaves)
+        column = schema.column(name)
+        _check_single(column, test)
+        leaves.append(column.resolved.leaf)
+    (leaf, domain), (other, other_domain) = ((leaf, schema.domain(leaf)) for leaf in leaves)
     if "none" in (domain.kind, other_domain.kind):
         return Constant(False)
     if comparable_kinds(domain).isdisjoint(comparable_kinds(other_domain)):
@@ -126,21 +165,24 @@ def _comparison(
     return ComparisonPredicate(leaf, domain, op, other, other_domain, negated, text)
 
 
-def bind_predicate(
-    test: ColumnPredicate, found: ResolvedColumn, negated: bool, origin: ArrowType | None = None
-) -> BoundPredicate:
-    """Bind a predicate on values (in normal form, not ``is null``) to a leaf; `negated` if a Not is around it.
+def _bind_predicate(
+    test: ColumnPredicate, column: FilterColumn, negated: bool, schema: FilterSchema
+) -> ValuePredicate | ContainsPredicate:
+    """Bind a predicate on values (in normal form, not ``is null``) to a column; `negated` if a Not is around it.
 
     Raises SchemaError if the column or a literal does not fit the predicate.
     """
-    leaf, text = found.leaf, repr(Not(test) if negated else test)
+    leaf, text = column.resolved.leaf, repr(Not(test) if negated else test)
     if test.op == "contains":
-        if not found.is_simple_list:
+        if not column.resolved.is_simple_list:
             raise SchemaError(f"{test!r}: contains() needs a list of simple values, one level deep", column=leaf.name)
-        element = value_predicate(ColumnPredicate(test.name, "==", test.operand), leaf, False, origin, text)
-        return ContainsPredicate(leaf, _list_level(found), element, negated, text)
-    _check_single(found, test)
-    return domain_predicate(test, leaf, key_domain(leaf, origin), negated, text)
+        equal = ColumnPredicate(test.name, "==", test.operand)
+        element = domain_predicate(equal, leaf, schema.domain(leaf), False, text)
+        return ContainsPredicate(leaf, _list_level(column.resolved), element, negated, text)
+    if not column.has_one_value:
+        _check_single(column, test)
+    assert column.domain is not None
+    return domain_predicate(test, leaf, column.domain, negated, text)
 
 
 def bind_bloom_filter(
@@ -153,42 +195,38 @@ def bind_bloom_filter(
 
     Raises SchemaError for an unknown column, or one without a single value a row.
     """
-    found, text = resolve_column(schema, name), f"({ColumnReference(name)!r} in {bloom_filter!r})"
-    _check_single(found, text)
-    domain = key_domain(found.leaf, (origins or {}).get(found.leaf.index))
-    return Constant(False) if domain.kind == "none" else BloomPredicate(found.leaf, domain, bloom_filter, text)
+    column, text = FilterSchema(schema, origins).column(name), f"({ColumnReference(name)!r} in {bloom_filter!r})"
+    _check_single(column, text)
+    assert column.domain is not None
+    if column.domain.kind == "none":
+        return Constant(False)
+    return BloomPredicate(column.resolved.leaf, column.domain, bloom_filter, text)
 
 
-def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
+def _check_single(column: FilterColumn, what: ColumnPredicate | str) -> None:
     """Raise SchemaError if a column has not one value a row."""
-    if not found.is_leaf:
-        kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or contains lists"
+    resolved = column.resolved
+    if not resolved.is_leaf:
+        kind = "is nested" if not resolved.leaf.max_repetition_level else "is a list, or contains lists"
         raise SchemaError(
-            f"{what}: the column {kind}; compare one of its fields, or use contains()", column=found.leaf.name
+            f"{what}: the column {kind}; compare one of its fields, or use contains()", column=resolved.leaf.name
         )
-    if found.list_depth:
-        raise SchemaError(f"{what}: the column is inside a list; use contains() on the list", column=found.leaf.name)
+    if resolved.list_depth:
+        raise SchemaError(f"{what}: the column is inside a list; use contains() on the list", column=resolved.leaf.name)
 
 
-def _list_level(found: ResolvedColumn) -> int:
+def _list_level(column: ResolvedColumn) -> int:
     """Return the least definition level at which the list is not null: one less than that of its elements."""
-    return found.leaf.element_levels[1] - 1
-
-
-def value_predicate(
-    test: ColumnPredicate, leaf: Leaf, negated: bool, origin: ArrowType | None = None, text: str = ""
-) -> ValuePredicate:
-    """Return the keys of a column that satisfy a predicate on values, other than ``contains``.
-
-    Raises SchemaError if a literal cannot be compared with the column's values.
-    """
-    return domain_predicate(test, leaf, key_domain(leaf, origin), negated, text)
+    return column.leaf.element_levels[1] - 1
 
 
 def domain_predicate(
     test: ColumnPredicate, leaf: Leaf, domain: KeyDomain, negated: bool, text: str = ""
 ) -> ValuePredicate:
-    """Return the same as `value_predicate`, given the sort keys of the column."""
+    """Return the keys of a column that satisfy a predicate on values, other than ``contains``.
+
+    Raises SchemaError if a literal cannot be compared with the column's values.
+    """
     if domain.kind == "none":
         return ValuePredicate(leaf, domain, (), text=text)
     if test.op == "is nan":
@@ -222,8 +260,9 @@ def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[K
         at = locate_literal(value, domain)
         if at is None:
             return (), None
-        low, high = _COMPARED[test.op](at, domain)
-        return ((low, high),) if low < high else (), None
+        first, end = _COMPARED[test.op]
+        edges = (domain.low, *at, domain.high)
+        return ((edges[first], edges[end]),) if edges[first] < edges[end] else (), None
     except LiteralError as error:
         raise SchemaError(
             f"{value!r} cannot be compared with the column {leaf.name!r} of type {describe_type(leaf)}: {error}",

@@ -35,7 +35,10 @@ def evaluate(
     `columns` is keyed by leaf ordinal. `out` (uint8 or bool, one item a row) becomes the result's memory.
     """
     into = RowMask(np.empty(num_rows, np.uint8)) if out is None else _mask(out, num_rows)
-    _join(bound, columns, into)
+    if type(bound) is ValuePredicate:  # by far the most frequent case
+        _join_values(bound, columns[bound.leaf.index], into)
+    else:
+        _join(bound, columns, into)
     return into.out.view(np.bool_)
 
 

@@ -139,6 +139,9 @@ def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
     """
     if isinstance(value, TypedLiteral):
         return value.locate(domain)
+    if type(value) is int and domain.type.kind == "int":  # by far the most frequent case
+        low, high = domain.low, domain.high
+        return LiteralPosition(min(max(value, low), high), min(max(value + 1, low), high))
     reader = _READERS.get(domain.type.kind)
     if reader is None:
         raise LiteralError(f"columns of type {domain.type.kind} cannot be compared")
@@ -217,20 +220,22 @@ def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None
     types = set(map(type, values))
     if domain.type.kind == "int" and types <= _INTS:
         within = [number for number in map(int, values) if domain.low <= number < domain.high]
-        return _runs(np.array(within, np.uint64 if domain.kind == "unsigned" else np.int64))
+        return _key_ranges(np.array(within, np.uint64 if domain.kind == "unsigned" else np.int64))
     if domain.is_float and domain.width == 8 and types <= _FLOATS:
         floats = np.array(values, np.float64)
         floats = np.append(floats[~np.isnan(floats)], [0.0, -0.0] if (floats == 0).any() else [])
         bits = floats.view(np.int64)
-        return _runs(bits ^ ((bits >> 63) & _MOST))
+        return _key_ranges(bits ^ ((bits >> 63) & _MOST))
     return None
 
 
-def _runs(keys: np.ndarray) -> KeyRanges:
-    """Return unsorted keys as key ranges."""
+def _key_ranges(keys: np.ndarray) -> KeyRanges:
+    """Return unsorted keys, which are sorted in place, as key ranges."""
     if not len(keys):
         return ()
-    keys = np.sort(keys)
-    breaks = np.flatnonzero(np.diff(keys.view(np.uint64)) > 1)
-    firsts, lasts = keys[np.append(0, breaks + 1)].tolist(), keys[np.append(breaks, len(keys) - 1)].tolist()
-    return tuple(zip(firsts, [last + 1 for last in lasts], strict=True))
+    keys.sort()
+    unsigned = keys.view(np.uint64)
+    breaks = (unsigned[1:] - unsigned[:-1] > 1).nonzero()[0]
+    firsts, lasts = np.zeros(len(breaks) + 1, np.int64), np.full(len(breaks) + 1, len(keys) - 1)
+    firsts[1:], lasts[:-1] = breaks + 1, breaks
+    return tuple(zip(keys[firsts].tolist(), [last + 1 for last in keys[lasts].tolist()], strict=True))

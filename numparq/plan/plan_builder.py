@@ -63,7 +63,11 @@ class PlanBuilder:
     @property
     def left(self) -> list[RowGroupPlan]:
         """The row groups with selected rows."""
-        return [group for group in self.groups.values() if group.rows.count]
+        left = []
+        for group in self.groups.values():
+            if group.rows.count:
+                left.append(group)
+        return left
 
     def narrow(self, row_ranges: Mapping[int, RowRanges], level: str, reason: str | Callable[[], str]) -> None:
         """Prune rows.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import filterfalse
 
@@ -53,25 +53,27 @@ class IndexLocations:
         known: IndexLocations | None = cache.get(key)
         return known or cache.get_or_make(key, lambda: cls(file))
 
-    def load(self, chunks: Sequence[_Chunk]) -> None:
-        """Look up chunks, as ordinals of row group and leaf, in one call."""
-        missing = [*filterfalse(self._known.__contains__, chunks)]
-        if missing:
-            found = _read_locations(self._footer, self._end, missing)
-            self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
-
-    def locate(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
+    def locate(
+        self, what: str, chunks: Sequence[_Chunk], besides: Iterable[_Chunk] = ()
+    ) -> list[tuple[_Chunk, int, int]]:
         """Return chunk, position and length of indexes of a kind; the length of a Bloom filter is 0 if unknown.
 
-        Indexes of external column chunks, or outside of the file's data, are left out.
+        Chunks are ordinals of row group and leaf. Indexes of external column chunks, or outside of the file's data, are
+        left out. If any chunk has not been looked up yet, those `besides` are looked up with it.
         """
-        self.load(chunks)
+        missing = [*filterfalse(self._known.__contains__, chunks)]
+        if missing:
+            self._read([*dict.fromkeys([*missing, *filterfalse(self._known.__contains__, besides)])])
         slot, located = 2 * _KINDS.index(what), []
         for chunk in chunks:
             words = self._known[chunk]
             if words[slot] != _NOWHERE:
                 located.append((chunk, words[slot], words[slot + 1]))
         return located
+
+    def _read(self, chunks: Sequence[_Chunk]) -> None:
+        words = _read_locations(self._footer, self._end, chunks)
+        self._known.update(zip(chunks, words.reshape(len(chunks), -1).tolist(), strict=True))
 
 
 def _read_locations(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:

@@ -79,7 +79,7 @@ def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> n
     if predicate.pattern is not None and predicate.negated:  # values outside of the ranges match, too
         return keys.may_have_values.copy()
     may: np.ndarray = keys.overlaps(predicate.ranges)
-    if predicate.domain.is_float:
+    if predicate.domain.kind == "float":
         may = np.where(keys.is_all_nan, predicate.matches_nan, may | (predicate.matches_nan & ~keys.has_no_nans))
     may &= keys.may_have_values
     return may
@@ -91,7 +91,7 @@ def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> 
         must = keys.are_within(predicate.ranges)
     else:  # values in the ranges may match the pattern or not
         must = ~keys.overlaps(predicate.ranges) & predicate.negated
-    if predicate.domain.is_float:
+    if predicate.domain.kind == "float":
         must = np.where(keys.is_all_nan, predicate.matches_nan, must & (predicate.matches_nan | keys.has_no_nans))
     must &= keys.has_no_nulls
     must |= keys.is_empty

@@ -39,7 +39,7 @@ _FEW = 16  # column chunks whose indexes are located, or loaded, at once
 _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
 _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
-_ordinal_of = attrgetter("ordinal")
+_ordinal_of, _rows_of = attrgetter("ordinal"), attrgetter("rows")
 
 
 class RowGroupMatches(NamedTuple):
@@ -80,7 +80,7 @@ class ReadPlanner:
         """
         groups, partial_rows = [], {}
         for (ordinal, selected), chunks in zip(rows.items(), self._tables.chunks_as_pages(list(rows)), strict=True):
-            num_rows, every = self._tables.num_rows(ordinal), selected
+            num_rows, every = chunks[0].num_rows if chunks else self._tables.num_rows(ordinal), selected
             if selected.count < num_rows:
                 partial_rows[ordinal], every = selected, RowRanges.all(num_rows)
             groups.append(RowGroupPlan(ordinal, num_rows, every, tuple(chunks)))
@@ -94,7 +94,10 @@ class ReadPlanner:
 
         The offset indexes that are not cached are fetched together.
         """
-        partly = [group for group in plan.groups.values() if 0 < group.rows.count < group.num_rows]
+        partly = []
+        for group in plan.groups.values():
+            if 0 < group.rows.count < group.num_rows:
+                partly.append(group)
         if partly:
             self._locate_pages(plan, partly, leaves)
 
@@ -190,15 +193,26 @@ class ReadPlanner:
 
     def prune_by_indexes(self, plan: PlanBuilder, bound: Expression, fully_matched: Collection[int]) -> None:
         """Prune as `prune` does, without the row group statistics, which prove that all `fully_matched` rows match."""
-        undecided = [group.ordinal for group in plan.left if group.ordinal not in fully_matched]
+        undecided = []
+        for group in plan.groups.values():
+            if group.rows.count and group.ordinal not in fully_matched:
+                undecided.append(group.ordinal)
         if undecided:
             filter_columns, probed = filter_leaves(bound), set[tuple[int, int]]()
-            if len(undecided) * len(self._leaves) <= _FEW:  # then all their indexes are located at once
-                self._index_locations.load([*product(undecided, map(leaf_ordinal, self._leaves))])
-            if self._index_locations.locate(BLOOM_FILTER, [*product(undecided, map(leaf_ordinal, filter_columns))]):
+            chunks = [*product(undecided, map(leaf_ordinal, filter_columns))]
+            # The indexes of few chunks are located at once.
+            together = self._leaves if len(undecided) * len(self._leaves) <= _FEW else ()
+            besides = product(undecided, map(leaf_ordinal, together))
+            if self._index_locations.locate(BLOOM_FILTER, chunks, besides):
                 probed = self._prune_by_bloom_filters(plan, bound, undecided)
             self._prune_by_pages(plan, bound, undecided, filter_columns)
-            self._prune_by_dictionaries(plan, bound, undecided, probed)
+            # Rows that page statistics have narrowed are read in the time that a dictionary takes.
+            whole = []
+            for ordinal in undecided:
+                if plan.groups[ordinal].rows.count == plan.groups[ordinal].num_rows:
+                    whole.append(ordinal)
+            if whole:
+                self._prune_by_dictionaries(plan, bound, whole, probed)
         self.locate_pages(plan, self._leaves)
 
     def _prune_by_bloom_filters(
@@ -213,19 +227,23 @@ class ReadPlanner:
     def _prune_by_pages(
         self, plan: PlanBuilder, bound: Expression, undecided: Sequence[int], filter_columns: Sequence[Leaf]
     ) -> None:
-        candidates = [ordinal for ordinal in undecided if plan.groups[ordinal].rows.count]
+        candidates = []
+        for ordinal in undecided:
+            if plan.groups[ordinal].rows.count:
+                candidates.append(ordinal)
         known = self._page_statistics(plan, candidates, filter_columns) if candidates else None
         if known is None:
             return
-        steps, left = [], [plan.groups[ordinal].rows for ordinal in known.row_groups]
+        steps, groups = [], [*map(plan.groups.__getitem__, known.row_groups)]
+        left = [*map(_rows_of, groups)]
         for part in conjuncts(bound):
             rows = known.pages.may_match_rows(part)
             steps.append((part, dict(zip(known.row_groups, rows, strict=True))))
             left = [*map(and_, left, rows)]
         partly = []
-        for ordinal, rows_left in zip(known.row_groups, left, strict=True):
-            if 0 < rows_left.count < plan.groups[ordinal].rows.count:
-                partly.append(plan.groups[ordinal])
+        for group, rows_left in zip(groups, left, strict=True):
+            if 0 < rows_left.count < group.rows.count:
+                partly.append(group)
         self._locate_pages(plan, partly, self._leaves)
         for part, rows_of in steps:
             plan.narrow(rows_of, known.level, partial(describe, part))
@@ -277,12 +295,8 @@ class ReadPlanner:
         return useful
 
     def _prune_by_dictionaries(
-        self, plan: PlanBuilder, bound: Expression, undecided: Sequence[int], probed: set[tuple[int, int]]
+        self, plan: PlanBuilder, bound: Expression, row_groups: Sequence[int], probed: set[tuple[int, int]]
     ) -> None:
-        # Rows that page statistics have narrowed are read in the time that a dictionary takes.
-        whole = [ordinal for ordinal in undecided if plan.groups[ordinal].rows.count == plan.groups[ordinal].num_rows]
-        if not whole:
-            return
         dictionaries = DictionaryPruner(self._file, self._leaves, self._tables)
-        for part, dropped in dictionaries.prune(plan, bound, whole, probed):
+        for part, dropped in dictionaries.prune(plan, bound, row_groups, probed):
             plan.narrow(dict.fromkeys(dropped, _NO_ROWS), "dictionary", partial(describe, part))

@@ -105,15 +105,15 @@ class RowFilter:
 
         `narrow` returns what is left of a row group at its turn, and its predicate. Stops once `limit` rows are found.
         """
-        found: dict[int, FilteredRows] = {}
+        filtered: dict[int, FilteredRows] = {}
 
         def work(turn: int, group: RowGroupPlan) -> None:
             try:
                 if prefetcher.is_remote:
                     with prefetcher.batch(turn):
-                        found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
+                        filtered[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
                 else:
-                    found[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
+                    filtered[group.ordinal] = self.filter_row_group(*narrow(group), limit is None)
             except ParquetError as error:
                 error.where.setdefault("row_group", group.ordinal)
                 raise
@@ -122,51 +122,55 @@ class RowFilter:
         size = len(tasks) if limit is None else self._context.pool.threads  # with a limit, one for each thread at once
         for first in range(0, len(tasks), size or 1):
             self._context.pool.run(tasks[first : first + size])
-            if limit is not None and sum(some.num_rows for some in found.values()) >= limit:
+            if limit is not None and sum(some.num_rows for some in filtered.values()) >= limit:
                 break
-        return found
+        return filtered
 
     def filter_row_group(self, group: RowGroupPlan, bound: Expression, allow_mask: bool = True) -> FilteredRows:
         """Filter the planned rows of a row group; with `allow_mask` the last conjunct may return a mask."""
-        rows, known = group.rows, dict[int, CachedFixed | CachedBinary]()
+        rows, cached = group.rows, dict[int, CachedFixed | CachedBinary]()
         mask: np.ndarray | None = None
-        parts = conjuncts(bound)
+        parts = conjuncts(bound) if type(bound) is And else [bound]
         for step in parts:
-            if isinstance(step, Constant):
+            if type(step) is Constant:
                 rows = rows if step.value else RowRanges()
+                continue
             if not rows.count:
                 break
-            if isinstance(step, Constant):
-                continue
-            places = [*map(self._position_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
-            answers, values, matched = self._filter_columns.match(step, group, rows, places, len(self._projected_types))
-            known |= self._cacheable(places, values)
+            positions = [*map(self._position_of.__getitem__, map(leaf_ordinal, filter_leaves(step)))]
+            answers, values, matched = self._filter_columns.match(
+                step, group, rows, positions, len(self._projected_types)
+            )
+            if min(positions) < len(self._projected_types):
+                cached |= self._cacheable(positions, values)
             is_last = step is parts[-1] and allow_mask
             if is_last and len(rows.bounds) == 1 and len(answers) < MAX_MASK_ROWS and _is_scattered(answers):
                 mask = answers.view(np.uint8)
-                taking: ValueSelection = ValueIndices.from_mask(mask)
+                selection: ValueSelection | None = ValueIndices.from_mask(mask) if cached else None
             else:
                 left = RowRanges.from_mask(answers)
-                taking = ValueRanges.from_ranges(left.bounds)
+                selection = ValueRanges.from_ranges(left.bounds) if cached else None
                 rows = rows.select(left)
-            known = {**{place: some.take(taking) for place, some in known.items()}, **matched}
-        for place, some in known.items():
-            if isinstance(some, CachedBinary) and self._projected_types[place].storage != "dictionary":
-                known[place] = some.shrink()
-        return FilteredRows(rows, known, mask)
+            if selection is not None:
+                cached = {position: column.take(selection) for position, column in cached.items()}
+            cached |= matched
+        for position, column in cached.items():
+            if isinstance(column, CachedBinary) and self._projected_types[position].storage != "dictionary":
+                cached[position] = column.shrink()
+        return FilteredRows(rows, cached, mask)
 
     def _cacheable(
-        self, places: Sequence[int], values: Mapping[int, ColumnVector]
+        self, positions: Sequence[int], values: Mapping[int, ColumnVector]
     ) -> dict[int, CachedFixed | CachedBinary]:
         """Return the decoded values, by leaf ordinal, of the filter columns that are projected, too; uncopied."""
-        found: dict[int, CachedFixed | CachedBinary] = {}
-        for place in places:
-            if place < len(self._projected_types):
-                leaf = self._leaves[place]
-                some = cacheable_values(leaf, values[leaf.index]) if leaf.index in values else None
-                if some is not None:
-                    found[place] = some
-        return found
+        cacheable: dict[int, CachedFixed | CachedBinary] = {}
+        for position in positions:
+            if position < len(self._projected_types):
+                leaf = self._leaves[position]
+                column = cacheable_values(leaf, values[leaf.index]) if leaf.index in values else None
+                if column is not None:
+                    cacheable[position] = column
+        return cacheable
 
 
 def _is_scattered(answers: np.ndarray) -> bool:
@@ -181,13 +185,11 @@ def conjuncts(bound: Expression) -> list[Expression]:
         return [bound]
     groups: list[tuple[set[int], list[Expression]]] = []
     for part in bound.parts:
-        asked = {leaf.index for leaf in filter_leaves(part)}
-        together = [part]
-        apart = []
+        columns, together, apart = {leaf.index for leaf in filter_leaves(part)}, [part], []
         for leaves, members in groups:
-            if leaves & asked:
-                asked, together = asked | leaves, members + together
+            if leaves & columns:
+                columns, together = columns | leaves, members + together
             else:
                 apart.append((leaves, members))
-        groups = [*apart, (asked, together)]
+        groups = [*apart, (columns, together)]
     return [all_of(members) for _, members in groups]

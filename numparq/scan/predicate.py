@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from numparq.expr.bind import bind
+from numparq.expr.bind import FilterSchema, bind
 from numparq.expr.bound import filter_leaves
 from numparq.expr.expression import Expression
 from numparq.expr.filters import as_expression
@@ -23,28 +23,28 @@ __all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"
 
 
 class LeafArrowTypes:
-    """Schema of a file, and the Arrow types of its leaf columns by ``ARROW:schema``, looked up on demand."""
+    """Arrow types of a file's leaf columns by ``ARROW:schema``, looked up on demand."""
 
     def __init__(self, file: OpenFile) -> None:
-        self.schema = file.schema
+        self._schema = file.schema
         self._hints = file.arrow_schema
         self._known: dict[int, ArrowType | None] = {}
-
-    @classmethod
-    def for_file(cls, file: OpenFile) -> LeafArrowTypes:
-        """Return the types of a file, shared by all files with the same footer."""
-        if file.is_alias:
-            return cls(file)
-        cache, key = file.footer.cache, ("Arrow types", file.calendar)
-        known: LeafArrowTypes | None = cache.get(key)
-        return known or cache.get_or_make(key, lambda: cls(file))
 
     def get(self, index: int) -> ArrowType | None:
         """Return the Arrow type of a leaf by its ordinal; None for nested leaves and without a hint."""
         if index not in self._known:
-            leaf = self.schema.leaf(index)
+            leaf = self._schema.leaf(index)
             self._known[index] = None if leaf.is_nested else self._hints.field_type(leaf.column)
         return self._known[index]
+
+
+def filter_schema(file: OpenFile) -> FilterSchema:
+    """Return the columns of a file as filters name them; shared by all files with the same footer."""
+    if file.is_alias:
+        return FilterSchema(file.schema, LeafArrowTypes(file))  # type: ignore[arg-type]
+    cache, key = file.footer.cache, ("filter schema", file.calendar)
+    known: FilterSchema | None = cache.get(key)
+    return known or cache.get_or_make(key, lambda: FilterSchema(file.schema, LeafArrowTypes(file)))  # type: ignore[arg-type]
 
 
 def bind_filters(file: OpenFile, filters: Filters) -> Expression:
@@ -52,8 +52,7 @@ def bind_filters(file: OpenFile, filters: Filters) -> Expression:
 
     Raises SchemaError if a column does not exist, or a literal is not comparable with its values.
     """
-    types = LeafArrowTypes.for_file(file)
-    return bind(as_expression(filters), types.schema, types)  # type: ignore[arg-type]
+    return bind(as_expression(filters), filter_schema(file))
 
 
 class RuntimePredicate(Protocol):
@@ -87,6 +86,8 @@ class ScanPredicate:
     ----------
     leaves : list of Leaf
         Filter columns, those of runtime filters included.
+    has_runtime_filters : bool
+        Whether the predicate may change during the scan.
     """
 
     def __init__(self, file: OpenFile, filters: Filters, runtime_filters: RuntimeFilters = ()) -> None:
@@ -108,6 +109,7 @@ class ScanPredicate:
     def _set(self, bound: Expression | None, late: Sequence[RuntimePredicate]) -> None:
         self._bound = bound
         self._runtime = late
+        self.has_runtime_filters = bool(late)
         static = [] if bound is None else filter_leaves(bound)
         later = [leaf for each in late for leaf in each.leaves] if late else []
         self.leaves = list({leaf.index: leaf for leaf in (*static, *later)}.values()) if later else static

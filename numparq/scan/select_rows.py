@@ -74,7 +74,7 @@ class RowSelectionBuilder:
             plan = planner.plan_rows(_row_ranges(slices))
             planner.locate_pages(plan, self._leaves)
             return _to_selections(plan.left, slices, {}, limit)
-        bound, fully_matched = predicate.current(), set[int]()
+        bound, is_static, fully_matched = predicate.current(), not predicate.has_runtime_filters, set[int]()
         if bound is not None:  # plan only row groups that statistics do not prune
             row_groups = [*dict.fromkeys(map(_row_group_of, slices))]
             candidates, fully_matched = planner.match_row_groups(row_groups, bound)
@@ -91,7 +91,7 @@ class RowSelectionBuilder:
 
         def narrow(group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
             """Return what is left of a row group at its turn, and its predicate."""
-            latest = predicate.current()
+            latest = bound if is_static else predicate.current()
             if latest is not None and latest is not bound:
                 return self._narrow(group, latest)
             return group, _TRUE if latest is None or group.ordinal in fully_matched else latest

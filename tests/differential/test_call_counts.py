@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 145,
     "all columns": 284,
-    "filter": 386,
-    "range": 442,
-    "isin": 612,
-    "look-up": 504,
-    "row range": 252,
+    "filter": 353,
+    "range": 401,
+    "isin": 509,
+    "look-up": 475,
+    "row range": 248,
     "200 row groups": 158,
     "100 small files": 4400,
 }

@@ -44,19 +44,19 @@ def _compile(predicate: ValuePredicate | BloomPredicate) -> Matcher:
 def _booleans(predicate: ValuePredicate) -> Matcher:
     false, true = [any(low <= key < high for low, high in predicate.ranges) for key in (0, 1)]
 
-    def asked(column: ColumnVector, into: RowMask) -> None:
+    def match(column: ColumnVector, into: RowMask) -> None:
         if false == true:
             into.combine_constant(true)
         else:
             into.combine(column.values, negated=false)
 
-    return asked
+    return match
 
 
 def _integers(predicate: ValuePredicate) -> Matcher:
     # Upper bits of a narrow integer are ignored, whatever the writer left there.
     keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
-    return lambda column, into: keys.match(_numbers(column.values), into)
+    return keys.match_column
 
 
 def _floats(predicate: ValuePredicate) -> Matcher:
@@ -64,22 +64,13 @@ def _floats(predicate: ValuePredicate) -> Matcher:
     bits = 8 * domain.width
     nan = [(domain.high, domain.low + (1 << bits))] if predicate.matches_nan else []
     keys = IntMatcher(union(predicate.ranges, nan), bits, fold=True)
-    return lambda column, into: keys.match(_numbers(column.values.view(f"<i{domain.width}")), into)
-
-
-def _numbers(values: np.ndarray) -> np.ndarray:
-    """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
-    size = values.dtype.itemsize
-    if size < 4:
-        return values.astype(np.int32)
-    values = values.view(f"=i{size}")
-    return values if values.flags.c_contiguous and values.flags.aligned else np.require(values, requirements=("C", "A"))
+    return lambda column, into: keys.match(column.values.view(f"<i{domain.width}"), into)
 
 
 def _moments(predicate: ValuePredicate) -> Matcher:
     """Build the matcher of INT96, which is decoded to nanoseconds or microseconds."""
     keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
-    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].match(_numbers(column.values), into)
+    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].match(column.values, into)
 
 
 def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
@@ -105,16 +96,16 @@ def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
 
 
 def _bytes(predicate: ValuePredicate) -> Matcher:
-    wanted, domain = BytesMatcher(predicate.ranges), predicate.domain
-    return lambda column, into: wanted.match(as_byte_strings(domain, column), into)
+    keys, domain = BytesMatcher(predicate.ranges), predicate.domain
+    return lambda column, into: keys.match(as_byte_strings(domain, column), into)
 
 
 def _decimals(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     if not domain.width:
         return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
-    wanted = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
-    return lambda column, into: wanted.match(as_byte_strings(domain, column), into)
+    keys = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
+    return lambda column, into: keys.match(as_byte_strings(domain, column), into)
 
 
 _COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
@@ -140,21 +131,21 @@ def _members(predicate: BloomPredicate) -> Matcher:
         bloom_filter.might_contain(hash_values(leaf, np.array([0.0, -0.0], f"<f{domain.width}"))).any()
     )
 
-    def asked(column: ColumnVector, into: RowMask) -> None:
+    def match(column: ColumnVector, into: RowMask) -> None:
         if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
             into.combine_constant(True)  # decoded to another width than stored: cannot be hashed
             return
         for start in range(0, len(into.out), _AT_ONCE):
             part = into.slice(start, start + _AT_ONCE)
-            found = bloom_filter.might_contain(_hashes(predicate, column, start, len(part.out)))
+            members = bloom_filter.might_contain(_hashes(predicate, column, start, len(part.out)))
             if domain.is_float:
                 floats = column.values.view(f"<f{domain.width}")[start : start + _AT_ONCE]
-                found |= np.isnan(floats)
+                members |= np.isnan(floats)
                 if has_zero:
-                    found |= floats == 0
-            part.combine(found)
+                    members |= floats == 0
+            part.combine(members)
 
-    return asked
+    return match
 
 
 def _hashes(predicate: BloomPredicate, column: ColumnVector, start: int, count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from numparq.expr.key_ranges import KeyRanges
 from numparq.kernels import predicate_kernels
 
-from .vectors import RowMask
+from .vectors import ColumnVector, RowMask
 
 _FEW = 4
 _TABLE_SPAN = 1 << 18  # a table of this size stays in the CPU cache
@@ -24,21 +24,35 @@ class IntMatcher:
     With `fold`, values are float bits, which are folded to keys.
     """
 
-    __slots__ = ("_arguments", "_fold", "_mask", "_name")
+    __slots__ = ("_arguments", "_name")
 
     def __init__(self, ranges: KeyRanges, bits: int, fold: bool = False) -> None:
-        self._mask = (1 << bits) - 1
-        self._fold = (1 << bits - 1) - 1 if fold else 0
         if len(ranges) == 1:
             low, high = ranges[0]
-            self._name, self._arguments = "match_range", (_signed(low & self._mask), _signed(high - low - 1))
+            self._name, arguments = "match_range", (_signed(low & (1 << bits) - 1), _signed(high - low - 1))
         else:
-            self._name, self._arguments = _choose_kernel(*_around(ranges, bits), bits)
+            self._name, arguments = _choose_kernel(*_around(ranges, bits), bits)
+        self._arguments = ((1 << bits - 1) - 1 if fold else 0, _signed((1 << bits) - 1), *arguments)
 
     def match(self, values: np.ndarray, mask: RowMask) -> None:
-        """Combine into the mask which values (int32 or int64, C-contiguous) are in the ranges."""
+        """Combine into the mask which values, integers of any width, are in the ranges."""
+        flags = values.flags
+        if values.dtype.kind != "i" or values.dtype.itemsize < 4 or not (flags.c_contiguous and flags.aligned):
+            values = _kernel_integers(values)
         run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
-        run(values, self._fold, _signed(self._mask), *self._arguments, *mask.kernel_arguments)
+        run(values, *self._arguments, *mask.kernel_arguments)
+
+    def match_column(self, column: ColumnVector, mask: RowMask) -> None:
+        """Combine into the mask which values of an integer column are in the ranges."""
+        self.match(column.values, mask)
+
+
+def _kernel_integers(values: np.ndarray) -> np.ndarray:
+    """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
+    size = values.dtype.itemsize
+    if size < 4:
+        return values.astype(np.int32)
+    return np.require(values.view(f"=i{size}"), requirements=("C", "A"))
 
 
 def _signed(number: int) -> int:
@@ -67,7 +81,9 @@ def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[st
     if len(firsts) == 1:
         return "match_range", (_signed(int(firsts[0])), _signed(int(spans[0])))
     if len(firsts) <= _FEW:
-        ranges = np.pad(np.stack([firsts, spans], axis=1), ((0, _FEW - len(firsts)), (0, 0)), "edge")
+        ranges = np.empty((_FEW, 2), np.uint64)
+        ranges[:, 0], ranges[:, 1] = firsts[-1], spans[-1]
+        ranges[: len(firsts), 0], ranges[: len(firsts), 1] = firsts, spans
         return "match_four_ranges", (ranges.reshape(-1),)
     return _many((firsts - firsts[0]) & np.uint64((1 << bits) - 1), spans, int(firsts[0]), bits)
 

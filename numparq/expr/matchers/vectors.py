@@ -10,23 +10,23 @@ import numpy as np
 
 from numparq.kernels import predicate_kernels
 
-# How a test is joined with what the mask holds: `opens` and `keeps` of the kernels.
+# How an answer is combined with what the mask holds: `opens` and `keeps` of the kernels.
 STORE, AND, OR = (1, 0), (0, 0), (1, 1)
 _NOTHING = np.zeros(1, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class RowMask:
-    """Where the answers of a test go.
+    """Rows that match a predicate, combined with those that the mask holds before.
 
     Parameters
     ----------
     out : uint8 array
-        An item a row: 0 or 1, but where it is to be stored, anything.
+        One item a row: 0 or 1; anything before a STORE.
     mode : (int, int)
         STORE, AND or OR.
     validity : uint8 or bool array or None
-        Rows where it is 0 do not satisfy the test.
+        Rows where it is 0 do not match.
     """
 
     out: np.ndarray
@@ -35,24 +35,24 @@ class RowMask:
 
     @property
     def kernel_arguments(self) -> tuple[Any, ...]:
-        """The last arguments of every kernel that joins a test."""
+        """The last arguments of every predicate kernel."""
         valid = _NOTHING if self.validity is None else self.validity
         return valid, int(self.validity is not None), *self.mode, len(self.out), self.out
 
     def slice(self, start: int, stop: int) -> RowMask:
-        """Give the part for some of the rows."""
+        """Return the mask of some of the rows, a view."""
         validity = None if self.validity is None else self.validity[start:stop]
         return replace(self, out=self.out[start:stop], validity=validity)
 
     def combine(self, mask: np.ndarray | None, negated: bool = False) -> None:
-        """Join what another mask says, of which everything but 0 is true; None is true everywhere."""
+        """Combine another mask, in which everything but 0 is true; None is true everywhere."""
         if mask is None:
             self.combine_constant(not negated)
         else:
             predicate_kernels.match_mask(as_mask(mask), int(negated), *self.kernel_arguments)
 
     def combine_constant(self, answer: bool) -> None:
-        """Join the same answer for all rows; nulls do not satisfy it."""
+        """Combine the same answer for all rows; nulls do not match."""
         if answer and self.validity is not None:
             replace(self, validity=None).combine(self.validity)
         elif self.mode == STORE or answer == (self.mode == OR):
@@ -60,32 +60,31 @@ class RowMask:
 
 
 def as_mask(mask: Any) -> np.ndarray:
-    """Give a mask as bytes, as the kernels take them."""
+    """Return a mask as bytes, as the kernels take them."""
     mask = np.asarray(mask)
     return np.ascontiguousarray(mask if mask.dtype.itemsize == 1 else mask != 0)
 
 
 @dataclass(slots=True)
 class ColumnVector:
-    """A decoded leaf, for `evaluate`.
+    """A decoded leaf column, as `evaluate` takes it.
 
     Parameters
     ----------
     values : numpy.ndarray
-        Of a fixed size: an item a value, in the stored form or narrowed; FIXED_LEN_BYTE_ARRAY as ``V{n}``, or as uint8,
-        n of them a value; INT96 as ``M8[ns]`` or ``M8[us]``. Of BYTE_ARRAY: the uint8 bytes that `offsets` tells of.
+        Fixed-width types: one item a value, as stored or narrowed; FIXED_LEN_BYTE_ARRAY as ``V{n}``, or as uint8 with n
+        items a value; INT96 as ``M8[ns]`` or ``M8[us]``. BYTE_ARRAY: uint8, the bytes that `offsets` divides.
     offsets : int array or None
-        Of BYTE_ARRAY: one more than there are values.
+        BYTE_ARRAY: one more than values.
     validity : uint8 or bool array or None
-        Where there is a value, an item a value; None: everywhere. What `values` holds at nulls does not count.
+        One item a value, 0 for a null; None without nulls. `values` holds anything at nulls.
     levels : mapping of int to array
-        Of what is around the leaf: by definition level, where it is there, an item a row; a level left out or None:
-        everywhere.
+        By definition level of an enclosing node, one item a row, 0 where that is null; missing or None without nulls.
     list_offsets : int array or None
-        Of a leaf in lists: where in the values the list of each row begins, and where the last one ends.
+        A leaf in lists: first value of each row's list, and the end of the last one.
     codes : int32 array or None
-        Where it is not None, `values` and `offsets` are entries of a dictionary, and `codes` has an item a value: the
-        number of its entry, -1 for a null. Entries are tested once, whatever the number of values.
+        One item a value: its entry in the dictionary that `values` and `offsets` then hold, -1 for a null. Entries are
+        evaluated once each.
     """
 
     values: np.ndarray
