@@ -78,7 +78,7 @@ def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
     contents = DatasetSnapshot(OpenedPath(path), "hive", None, None, "name", None, "auto")
     try:
         query = DatasetQuery(contents, (), None, ScanOptions(filters=filters))
-        frame = query.scan.read(query.file_selections, None)
+        frame = query.scan.read()
         opened = contents.open_files(range(len(contents.files)))
         return len(frame), sum(file.source.num_bytes for file in opened)
     finally:

@@ -13,21 +13,20 @@ from numparq.io.opened_path import OpenedPath
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
-from numparq.scan.scan_file import ScanFile
 from numparq.scan.table import ReadableTable
 from numparq.typing import ColumnName, Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
-from numparq.util.arguments import check_list, check_row_count, explain_unknown_arguments, thread_count
+from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
 from numparq.util.reopenable import Reopenable
 
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
-from .scan.dataset_scan import DatasetScan
 from .scan.query import DatasetQuery
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.io.coalesce import Coalescing
+    from numparq.scan.recovery.skip_damaged import SkipDamaged
     from numparq.scan.stream.batches import Batches
 
 __all__ = ["Dataset"]
@@ -209,25 +208,18 @@ class Dataset(ReadableTable, Reopenable):
 
     def _read(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
         """Read with checked options."""
-        choices = options if options.threads is not None else replace(options, threads=self._threads)
-        limit = None if options.nrows is None else check_row_count(options.nrows, "nrows")
+        options = options if options.threads is not None else replace(options, threads=self._threads)
         if options.on_error == "skip":
-            return self._retry_after_refresh(lambda: self._read_intact(columns, choices, limit))
+            return self._retry_after_refresh(lambda: self._read_intact(columns, options))
+        return self._retry_after_refresh(lambda: self._query(columns, options).scan.read())
 
-        def read() -> pd.DataFrame:
-            query = self._query(columns, choices)
-            return query.scan.read(query.file_selections, limit)
-
-        return self._retry_after_refresh(read)
-
-    def _read_intact(self, columns: Columns, choices: ScanOptions, limit: int | None) -> pd.DataFrame:
+    def _read_intact(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
         from numparq.scan.recovery.skip_damaged import SkipDamaged
 
         skip = SkipDamaged()
 
-        def attempt(wanted: Columns) -> pd.DataFrame:
-            query = DatasetQuery(self._contents, self._pruners, wanted, choices, skip)
-            return query.scan.read(query.file_selections, limit)
+        def attempt(left: Columns) -> pd.DataFrame:
+            return self._query(left, options, skip).scan.read()
 
         return skip.read_with_retries(
             attempt, columns, lambda: list(dict.fromkeys([*self.schema.columns, *self.partition_keys]))
@@ -297,21 +289,19 @@ class Dataset(ReadableTable, Reopenable):
         from numparq.scan.stream.unit_reader import UnitReader
         from numparq.scan.stream.units import BatchSize
 
-        choices = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
+        options = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
-
         skip = None
         if on_error == "skip":
             from numparq.scan.recovery.skip_damaged import SkipDamagedRows
 
             skip = SkipDamagedRows()
 
-        def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[ScanFile]]:
-            query = DatasetQuery(self._contents, self._pruners, columns, chosen, skip)
-            return query.scan, query.file_selections
+        def start() -> Batches:
+            units = UnitReader(lambda chosen: self._query(columns, chosen, skip).scan, options, sizes)
+            return Batches(units, None if skip is None else skip.lost)
 
-        lost = None if skip is None else skip.lost
-        return self._retry_after_refresh(lambda: Batches(UnitReader(begin, choices, sizes), lost))
+        return self._retry_after_refresh(start)
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.
@@ -326,12 +316,8 @@ class Dataset(ReadableTable, Reopenable):
         int
             Number of rows.
         """
-
-        def count() -> int:
-            query = self._query([], ScanOptions(filters=filters, threads=self._threads))
-            return query.scan.count(query.file_selections)
-
-        return self._retry_after_refresh(count)
+        options = ScanOptions(filters=filters, threads=self._threads)
+        return self._retry_after_refresh(lambda: self._query([], options).scan.count())
 
     def plan(self, columns: Columns = None, filters: Filters = None) -> DatasetPlan:
         """Plan a read: which files are pruned and why, and what is read of the others.
@@ -346,11 +332,11 @@ class Dataset(ReadableTable, Reopenable):
         DatasetPlan
             `DatasetPlan.explain` prints it as text.
         """
-        choices = ScanOptions(filters=filters, threads=self._threads)
-        return self._retry_after_refresh(lambda: self._query(columns, choices).plan())
+        options = ScanOptions(filters=filters, threads=self._threads)
+        return self._retry_after_refresh(lambda: self._query(columns, options).plan())
 
-    def _query(self, columns: Columns, choices: ScanOptions) -> DatasetQuery:
-        return DatasetQuery(self._contents, self._pruners, columns, choices)
+    def _query(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> DatasetQuery:
+        return DatasetQuery(self._contents, self._pruners, columns, options, skip)
 
     def _retry_after_refresh(self, do: Callable[[], _Result]) -> _Result:
         """Call a function; if a file is gone, as when it was replaced, list the files again and call it once more."""

@@ -14,6 +14,7 @@ from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan import Scan
 from numparq.scan.scan_file import ScanFile
 from numparq.typing import Columns, Filters, PathLike, PathOrBuffer, RuntimeFilters, StorageOptions
 
@@ -22,7 +23,7 @@ from .discover.open_files import open_files
 from .listing.files import DataFile
 from .prune.dataset_filter import DatasetFilter
 from .scan.projected_columns import project_columns
-from .scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
+from .scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions
 from .schema_merge.dataset_schema import DatasetSchema
 from .splits.serialized_schema import SerializedSchema
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_small_files"]
 
-_CELL = "numparq: which cell"  # a partition column, and each cell a partition
+_CELL = "numparq: which cell"  # partition column; each cell is a partition
 
 
 def read_small_files(
@@ -77,7 +78,7 @@ def read_small_files(
     ValueError
         When there is neither a cell nor a schema.
     """
-    choices = ScanOptions(
+    options = ScanOptions(
         filters=None if filters is None else as_expression(filters),
         runtime_filters=tuple(check_runtime_filters(runtime_filters)),
         dtype_backend=dtype_backend,
@@ -86,47 +87,47 @@ def read_small_files(
         verify_crc=verify_crc,
         threads=threads,
     )
-    with _opened(cells, storage_options, filesystem) as files:
-        made = SerializedSchema(DatasetSchema.from_files(files, resolve=resolve, schema=schema), resolve).schema
-        partitions = SchemaOnlyPartitions([_CELL], [(str(place),) for place in range(len(files))], {_CELL: "int64"})
+    with _open_cells(cells, storage_options, filesystem) as opened:
+        merged = SerializedSchema(DatasetSchema.from_files(opened, resolve=resolve, schema=schema), resolve).schema
+        partitions = SchemaOnlyPartitions([_CELL], [(str(at),) for at in range(len(opened))], {_CELL: "int64"})
         names = None if columns is None else [*columns, _CELL]
-        found = project_columns(made.schema_file, partitions, names, choices)
-        table = SchemaOnlyColumns(made.schema_file, found.selected, choices, partitions)
-        wanted = _all_rows(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
-        read = SchemaOnlyScan(made, table, wanted, choices)
-        frame = read.to_frame(read.decode(wanted))
+        selected = project_columns(merged.schema_file, partitions, names, options).selected
+        projection = SchemaOnlyColumns(merged.schema_file, selected, options, partitions)
+        files = _scan_files(
+            opened, DatasetFilter(options.filters, merged, partitions, options.runtime_filters), options
+        )
+        projection.map_files(merged, files)
+        scan = Scan(projection, files, options)
+        frame = scan.read_unit(files, None, scan.to_frame)[2]
     which = frame.pop(_CELL)
     return frame, which.to_numpy(np.int64)
 
 
-def _all_rows(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[ScanFile]:
-    """Return all rows of all files that the filter does not prune."""
-    made = []
-    for place, file in enumerate(files):
-        name = file.source.name
-        condition = condition_of.scan_predicate(
-            file, DataFile(name, name, values=(str(place),)), choices.runtime_filters
-        )
-        made.append(ScanFile(file, place, predicate=condition))
-    return [one for one in made if one.file.num_rows and not one.matches_nothing]
+def _scan_files(opened: Sequence[OpenFile], filters: DatasetFilter, options: ScanOptions) -> list[ScanFile]:
+    """Return all files with rows that the filter does not exclude."""
+    files = []
+    for at, file in enumerate(opened):
+        cell = DataFile(file.source.name, file.source.name, values=(str(at),))
+        files.append(ScanFile(file, at, predicate=filters.scan_predicate(file, cell, options.runtime_filters)))
+    return [one for one in files if one.file.num_rows and not one.matches_nothing]
 
 
 @contextmanager
-def _opened(
+def _open_cells(
     cells: Sequence[PathOrBuffer], storage_options: StorageOptions, filesystem: Any
 ) -> Iterator[list[OpenFile]]:
-    """Open all cells; they are closed at the end."""
+    """Open all cells, and close them at the end."""
     files: list[OpenFile] = []
     try:
         if any(isinstance(cell, bytes | bytearray | memoryview) for cell in cells):
-            for place, cell in enumerate(cells):
+            for at, cell in enumerate(cells):
                 if not isinstance(cell, bytes | bytearray | memoryview):
-                    raise TypeError(f"cell {place} is {type(cell).__name__}, but other cells are bytes; use one kind")
-                files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
+                    raise TypeError(f"cell {at} is {type(cell).__name__}, but other cells are bytes; use one kind")
+                files.append(OpenFile(BytesSource(cell, f"<cell {at}>")))
         elif cells:
-            place_ = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
-            named = [DataFile(path, place_.display_name(path)) for path in place_.paths]
-            files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
+            paths = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
+            named = [DataFile(path, paths.display_name(path)) for path in paths.paths]
+            files = open_files(DatasetListing(named, filesystem=paths.filesystem), named)  # type: ignore[arg-type]
         yield files
     finally:
         for file in files:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from numparq.errors import ParquetError, error_context
 from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.open_file import OpenFile
-from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan import Scan
 from numparq.scan.table import ReadableTable
 from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange, RuntimeFilters
 from numparq.util.arguments import explain_unknown_arguments
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.plan.read_plan import ReadPlan
-    from numparq.scan.scan_file import ScanFile
     from numparq.scan.stream.batches import Batches
 
     from .column_statistics import ColumnStatistics
@@ -113,7 +112,7 @@ class ParquetFile(ReadableTable, OpenFile):
         if options.on_error == "skip":
             return self._read_intact(columns, options)
         try:  # an error context would cost more calls
-            return FileScan(self, columns, options).to_frame()
+            return Scan.of_file(self, columns, options).read()
         except ParquetError as error:
             error.where.setdefault("file", self.source.name)
             raise
@@ -123,9 +122,9 @@ class ParquetFile(ReadableTable, OpenFile):
 
         skip = SkipDamaged()
 
-        def attempt(wanted: Columns) -> pd.DataFrame:
+        def attempt(left: Columns) -> pd.DataFrame:
             with error_context(file=self.source.name):
-                return FileScan(self, wanted, options).to_frame(skip)
+                return Scan.of_file(self, left, options, skip).read()
 
         return skip.read_with_retries(attempt, columns, lambda: self.schema.columns)
 
@@ -200,23 +199,19 @@ class ParquetFile(ReadableTable, OpenFile):
         np.int64(4950)
         """
         from numparq.scan.stream.batches import Batches
-        from numparq.scan.stream.unit_reader import StreamedFile, UnitReader
+        from numparq.scan.stream.unit_reader import UnitReader
         from numparq.scan.stream.units import BatchSize
 
-        choices = ScanOptions.from_arguments(locals())
+        options = ScanOptions.from_arguments(locals())
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
         skip = None
         if on_error == "skip":
             from numparq.scan.recovery.skip_damaged import SkipDamagedRows
 
             skip = SkipDamagedRows()
-
-        def begin(chosen: ScanOptions) -> tuple[StreamedFile, Sequence[ScanFile]]:
-            scan = StreamedFile(self, columns, chosen, skip)
-            return scan, scan.files
-
         with error_context(file=self.source.name):
-            return Batches(UnitReader(begin, choices, sizes), None if skip is None else skip.lost)
+            units = UnitReader(lambda chosen: Scan.of_file(self, columns, chosen, skip, True), options, sizes)
+            return Batches(units, None if skip is None else skip.lost)
 
     def count_rows(self, filters: Filters = None) -> int:
         """Return the number of rows.
@@ -239,7 +234,7 @@ class ParquetFile(ReadableTable, OpenFile):
         30
         """
         with error_context(file=self.source.name):
-            return FileScan(self, [], ScanOptions(filters=filters)).count()
+            return Scan.of_file(self, [], ScanOptions(filters=filters)).count()
 
     def statistics(self, column: ColumnName) -> list[ColumnStatistics]:
         """Return the statistics of a column in each row group, with typed bounds.
@@ -263,8 +258,8 @@ class ParquetFile(ReadableTable, OpenFile):
         --------
         >>> import pandas, numparq
         >>> frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-05-01", "2024-05-03"])})
-        >>> (found,) = numparq.ParquetFile(numparq.to_parquet(frame)).statistics("day")
-        >>> found.min, found.max, found.null_count
+        >>> (day,) = numparq.ParquetFile(numparq.to_parquet(frame)).statistics("day")
+        >>> day.min, day.max, day.null_count
         (Timestamp('2024-05-01 00:00:00'), Timestamp('2024-05-03 00:00:00'), 0)
         """
         from .column_statistics import column_statistics
@@ -303,9 +298,10 @@ class ParquetFile(ReadableTable, OpenFile):
         >>> print(numparq.ParquetFile(data).plan(filters=numparq.col("a") == 7).explain().splitlines()[-1])
           row group 0: 1,000 of 5,000 rows in 1 range; a: 1 of 5 pages
         """
-        choices = ScanOptions(filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows)
+        options = ScanOptions(filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows)
         with error_context(file=self.source.name):
-            return FileScan(self, columns, choices).plan()
+            ((_, plan),) = Scan.of_file(self, columns, options).plans()
+            return plan
 
     def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
         """Read the bytes that a FILE value refers to.

@@ -1,234 +1,324 @@
-"""One file of a read, or joined files: columns decoded into shared memory, or cast from its own."""
+"""Rows of one file of a scan, or of joined files: selected, fetched and decoded."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.column.nested.levels import NestedLeaf, concat_leaves
+from numparq.column.buffers import DecodedColumn
+from numparq.column.jobs.schedule import decode_columns
+from numparq.column.nested.levels import NestedLeaf
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.output import ReplaceableMemory
+from numparq.column.read.row_selection import SLICE_GROUP, RowSlices
 from numparq.column.scratch import ThreadScratch
-from numparq.errors import ParquetError
-from numparq.format.arrow_type import ArrowType
-from numparq.format.schema import Leaf
-from numparq.plan.row_ranges import RowRanges
-from numparq.to_pandas.frame import allocate_blocks
+from numparq.errors import ParquetError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import INT96
+from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.format.writer_quirks import page_quirks
+from numparq.kernels.tables import DAYS_MS, INT96_NS, INT96_US
 from numparq.types.output_type import OutputType
-from numparq.util.progress import ProgressBar
+from numparq.util.progress import ProgressBar, ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
-from .file_columns import FileColumns
-from .file_rows import FileRowReader
-from .joined_files import JoinedFile, JoinedFilePolicy
-from .memory import MemoryEstimate, virtual_row_bytes
-from .options import ScanOptions, all_row_slices
-from .projected_columns import ProjectedColumns
+from .error_policy import RaiseOnDamage
+from .null_counts import leaf_may_be_null
+from .options import all_row_slices
+from .prefetch import ScanPrefetcher, selection_byte_ranges
 from .scan_file import ScanFile
-from .shared_memory import FileMemory, SharedMemory
 
 if TYPE_CHECKING:
-    from numparq.column.read.output import ReplaceableMemory
+    from numparq.plan.read_plan import ReadPlan
 
+    from .cast_columns import CastColumns
+    from .joined_files import JoinedFile
     from .recovery.file_policy import SkipDamagedFile
 
 __all__ = ["FileReader"]
 
-_NOTHING = OutputType("null", "nulls", ArrowType("null"))
-
 
 class FileReader:
-    """One file of a read, or joined files; its methods are called in their order.
+    """One read of a file, or of joined files: call `open`, `select`, `decode` and `close` in that order.
 
     Attributes
     ----------
-    selections : sequence of ScanFile
-        The files. By default damage raises.
-    rows : FileRowReader
-        The rows that are wanted of them.
+    files : sequence of ScanFile
+        The files.
+    file : OpenFile
+        The file; of several the joined one.
+    selects_rows : bool
+        Whether `select` is needed.
+    leaves : sequence of Leaf
+        Leaves to decode, those of `FileColumns`.
+    selections : RowSlices
+        Rows selected by position; after `select` those that satisfy the predicate.
+    chunk_tables : ChunkTables
+        Column chunks of the leaves, followed by those of the other filter leaves.
+    output_types : list of OutputType
+        Those of the leaves, once the read is open.
+    context : ReadContext
+        That of the read, once it is open.
     """
 
-    def __init__(
-        self,
-        selections: Sequence[ScanFile],
-        columns: FileColumns,
-        table: ProjectedColumns,
-        choices: ScanOptions,
-        policy: SkipDamagedFile | None = None,
-    ) -> None:
-        self.selections = selections
-        self.file = selections[0].file
+    def __init__(self, files: Sequence[ScanFile], policy: RaiseOnDamage | SkipDamagedFile | None = None) -> None:
+        scan_file = files[0]
+        self.files = files
+        self.columns = scan_file.columns
+        self.leaves = leaves = self.columns.leaves
+        self.file = scan_file.file
         self.joined: JoinedFile | None = None
-        if len(selections) > 1:
-            with self._located():
-                self.file = self.joined = JoinedFile([wanted.file for wanted in selections], columns.leaves)
-        self.columns = columns
-        self._table = table
-        self._choices = choices
-        self._decoded_as: dict[int, OutputType] = {}  # by place in the table
-        self._alone = ProjectedColumns(self.file, columns.cast_projection, choices) if columns.cast else None
-        self._has_all_rows = selections[0].has_all_rows
-        slices = selections[0].slices if self.joined is None else all_row_slices(self.joined.footer)
-        policies = policy if self.joined is None else JoinedFilePolicy()
-        with self._located():
-            self.rows = FileRowReader(self.file, columns.leaves, slices, selections[0].predicate, policies)
-
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        """Add to errors the file that they are of."""
+        self.casts: CastColumns | None = None
+        self.predicate = predicate = scan_file.predicate
+        self.policy = policy or RaiseOnDamage()
+        self.selects_rows = not scan_file.has_all_rows or self.policy.select is not None
+        self._all_leaves = leaves if predicate is None else _add_filter_leaves(leaves, predicate.leaves)
         try:
-            yield
-        except ParquetError as error:
-            if self.joined is not None:
-                self.joined.locate(error)
+            if len(files) == 1:
+                file, slices = self.file, scan_file.selected_slices
+                if slices is None:
+                    slices = all_row_slices(file.footer)
             else:
-                error.where.setdefault("file", self.file.source.name)
+                file, slices = self._join(files)
+            self.selections: RowSlices = slices
+            self._slices = slices
+            self.chunk_tables: ChunkTables = self.policy.chunk_tables(
+                file.footer, self._all_leaves, slices.row_groups, file.footer_start, file.multi_file_source
+            )
+        except ParquetError as error:
+            self.add_file(error)
             raise
+
+    def _join(self, files: Sequence[ScanFile]) -> tuple[OpenFile, RowSlices]:
+        """Join the files; return the joined file and all its rows."""
+        from .joined_files import JoinedFile, JoinedFilePolicy
+
+        self.file = self.joined = joined = JoinedFile([one.file for one in files], self.leaves)
+        self.policy = JoinedFilePolicy()
+        return joined, all_row_slices(joined.footer)
+
+    def add_file(self, error: ParquetError) -> None:
+        """Add to an error the file that it is of."""
+        if self.joined is not None:
+            self.joined.locate(error)
+        else:
+            error.where.setdefault("file", self.file.source.name)
+
+    def locate(self, error: ParquetError) -> None:
+        """Add to an error of the read the file, and the sibling file of an external column chunk."""
+        self.chunk_tables.add_chunk_file(error)
+        self.add_file(error)
+
+    # --- what is known before the read --------------------------------------------------------------------------------
+
+    @property
+    def null_counts(self) -> list[int | None]:
+        """Null count of each leaf in the row groups read; None if unknown."""
+        return self.chunk_tables.null_counts[: len(self.leaves)]
+
+    @property
+    def may_be_null(self) -> list[bool]:
+        """Whether each leaf may be null in the row groups read, by the footer."""
+        created_by = self.file.footer.created_by
+        counts = zip(self.leaves, self.null_counts, strict=True)
+        return [leaf_may_be_null(leaf, count, created_by) for leaf, count in counts]
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return self.selections.num_rows
 
     @property
     def counts(self) -> list[int]:
         """Number of rows of each file."""
-        return [self.rows.num_rows] if self.joined is None else np.diff(self.joined.first_rows).tolist()
+        return [self.num_rows] if self.joined is None else np.diff(self.joined.first_rows).tolist()
 
-    def set_output_types(self, targets: Sequence[OutputType]) -> None:
-        """Be told how the table's leaves are decoded; `output_types` are then those of the file's own leaves."""
-        self.output_types = [targets[place] for place in self.columns.places]
-        if self._alone:
-            with self._located():
-                self.output_types += self._alone.schema_only_types(self.rows.may_be_null[len(self.columns.places) :])
+    @property
+    def row_groups(self) -> list[int]:
+        """Row group of each slice of the rows selected by position."""
+        return self._slices.row_groups
+
+    def plan(self) -> ReadPlan:
+        """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
+        from numparq.scan.select_rows import RowSelectionBuilder
+
+        builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, (), self.predicate)
+        return builder.plan([rows for rows in self._slices if rows.start < rows.stop])
+
+    def own_types(self, projected_types: list[OutputType]) -> list[OutputType]:
+        """Return the output types of the leaves by those of the projected leaves."""
+        if self.columns.is_identity:
+            return projected_types
+        own = [projected_types[leaf] for leaf in self.columns.positions]
+        return own if self.casts is None else own + self.casts.output_types
+
+    # --- the read -----------------------------------------------------------------------------------------------------
 
     def open(
-        self, targets: Sequence[OutputType], crew: WorkerPool, local: ThreadScratch, progress: ProgressBar
+        self,
+        output_types: list[OutputType],
+        pool: WorkerPool,
+        verify_crc: bool = True,
+        local: ThreadScratch | None = None,
+        progress: ProgressBar | None = None,
     ) -> None:
-        """Prepare the read of leaves of the table as `targets`, on threads with shared buffers."""
-        self.set_output_types(targets)
-        self.rows.open(crew, self._choices.verify_crc, local, progress)
+        """Open the read of the leaves as `output_types`. `local` shares thread scratch between files."""
+        self.output_types = output_types
+        quirks = page_quirks(self.file.footer.created_by)
+        is_counted = progress is not None and progress.is_shown
+        self._progress = ProgressShare(progress, self._num_chunk_bytes()) if progress and is_counted else None
+        self.context: ReadContext = self.policy.context(
+            self.file.reader,
+            self.chunk_tables.names,
+            pool,
+            verify_crc and quirks.has_checksums,
+            bit_packed=quirks.bit_packed,
+            local=local or ThreadScratch(),
+            progress=self._progress,
+            file=self.file if self.file.multi_file_source is None else None,
+        )
+        self._prefetcher = ScanPrefetcher(self.context, self.file)
 
-    def memory_estimate(self, virtual: Sequence[str]) -> MemoryEstimate:
-        """Return the estimate of the file's rows with virtual columns, once the output types are set."""
-        groups = self.rows.row_groups
-        as_objects = self._choices.dtype_backend != "pyarrow"
-        extra = max(virtual_row_bytes(virtual, wanted.file.source.name) for wanted in self.selections)
-        return MemoryEstimate(self.file, self.rows.leaves, self.output_types, groups, as_objects, extra)
+    def _num_chunk_bytes(self) -> int:
+        """Return the bytes of all column chunks in the row groups read."""
+        groups = sorted(set(self._slices.row_groups))
+        table = self.file.footer.chunks.read_table(groups, [leaf.index for leaf in self._all_leaves])
+        return int(np.maximum(table["total_compressed_size"], 0).sum())
 
-    def select(self, limit: int | None) -> None:
-        """Find the rows, at most so many."""
-        if limit is None and self._has_all_rows:
-            return
-        with self._located():
-            self.rows.select(self.output_types, limit)
+    def close(self) -> None:
+        """Drop what was prefetched, and count the file as read."""
+        if self._progress is not None:
+            self._progress.finish()
+        if self._prefetcher.is_remote:
+            self._prefetcher.close()
 
-    def is_outdated(self, memory: SharedMemory) -> bool:
-        """Whether a leaf of the table is not decoded yet, or as another output type than its present one."""
-        return bool(self._outdated(self.columns.places, memory) or self._outdated(self.columns.missing_places, memory))
-
-    def _outdated_leaves(self, view: FileMemory) -> dict[int, int]:
-        """Return the leaves not decoded as their types in a view: places in the table, by own position."""
-        places = enumerate(self.columns.places)
-        return {at: place for at, place in places if self._decoded_as.get(place) is not view.targets[at]}
-
-    def _outdated(self, places: Sequence[int], memory: SharedMemory) -> list[int]:
-        targets = memory.layout.targets
-        return [place for place in places if self._decoded_as.get(place) is not targets[place]]
-
-    def _set_decoded(self, places: Sequence[int], types: Sequence[OutputType]) -> None:
-        """Note as what leaves of the table were decoded."""
-        self._decoded_as.update(zip(places, types, strict=False))
-
-    def decode(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
-        """Decode all outdated leaves of the file's rows; its first row is row `first` of the table.
-
-        Returns what the file adds to the table's leaves, by place.
-        """
-        with self._located():
-            self.file.check_unchanged()
-            view = memory.view(self.columns.places, self.output_types[len(self.columns.places) :])
-            wanted = self._outdated_leaves(view)
-            if not self.rows.num_rows:  # only the categories of its row group count
-                wanted = {at: place for at, place in wanted.items() if view.targets[at].entry_type is not None}
-            found = self._decode(view, wanted, first) if wanted else []
-        for column in found:
-            for piece in column.arrays:
-                if isinstance(piece, NestedLeaf) and self.joined is not None:
-                    self.joined.locate_piece(piece)
-                elif isinstance(piece, NestedLeaf):
-                    piece.file = self.file.source.name
-        self._set_decoded(self.columns.places, view.targets)
-        if self._alone is None:
-            self.rows.finish_progress()
-        return {place: found[at] for at, place in wanted.items()} | self._fill_missing(memory, first)
-
-    def _fill_missing(self, memory: SharedMemory, first: int) -> dict[int, DecodedColumn]:
-        """Fill the outdated leaves of columns that the file lacks with nulls; parameters as of `decode`."""
-        places = self._outdated(self.columns.missing_places, memory)
-        if not places:
-            return {}
-        view = memory.view(places)
-        self._set_decoded(places, view.targets)
-        leaves, count = self._table.leaves, self.rows.num_rows
-        return {place: _nulls(view, at, leaves[place], first, count) for at, place in enumerate(places)}
-
-    def decode_cast_columns(self) -> None:
-        """Decode the columns that the file casts on its own into memory of their own."""
-        if self._alone is None:
-            return
-        first = len(self.columns.places)
-        with self._located():
-            layout = allocate_blocks([*[_NOTHING] * first, *self.output_types[first:]], self.rows.num_rows)
-            buffers = self._decode(layout, range(first, len(layout.targets)))
-            self._to_cast = layout, buffers
-            self.rows.finish_progress()
-
-    def arrays_to_cast(self, kept: RowRanges | None = None) -> dict[int, Any]:
-        """Return the columns that `decode_cast_columns` decoded, the rows `kept` of each, by position in the table."""
-        if self._alone is None:
-            return {}
-        first = len(self.columns.places)
-        with self._located():
-            layout, buffers = self._to_cast
-            if kept is not None:
-                from numparq.scan.recovery.lost_rows import drop_lost_rows
-
-                layout, buffers = drop_lost_rows(layout, buffers, self.rows.leaves, kept, range(first))
-            arrays = self._alone.to_arrays(layout.targets[first:], buffers[first:], layout.num_rows)
-            return dict(zip(self.columns.cast, arrays, strict=True))
-
-    def _decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
+    def select(self, limit: int | None = None) -> None:
+        """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
+        slices, predicate = self._slices, self.predicate
         try:
-            return self.rows.decode(memory, wanted, first)
+            if predicate is not None:
+                self.file.check_unchanged()
+            if self.policy.select is not None:
+                self.selections = self.policy.select(self, self.output_types, limit)
+                return
+            count = slices.num_rows
+            of_groups = self.file.footer.row_group_num_rows[slices.table[:, SLICE_GROUP]]
+            are_all = predicate is None and (limit is None or limit >= count)
+            if not count or (are_all and count == np.add.reduce(of_groups)):
+                return
+            from numparq.scan.select_rows import RowSelectionBuilder
+
+            builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, self.output_types, predicate)
+            rows = []
+            for part in slices:
+                if part.start < part.stop:
+                    rows.append(part)
+            selections = builder.select(rows, self.context, self._prefetcher, limit)
+            self.selections = (
+                RowSlices.of_selections(selections) if selections else RowSlices.single(slices.row_groups[0], 0, 0)
+            )
         except ParquetError as error:
-            self.rows.chunk_tables.add_chunk_file(error)
+            self.locate(error)
             raise
+
+    def decode(self, memory: ReplaceableMemory, positions: Collection[int], first: int = 0) -> list[DecodedColumn]:
+        """Decode the leaves at some positions; return one column for each leaf, empty if not decoded.
+
+        The first row goes to row `first` of `memory`. Without rows, dictionaries are decoded for their categories.
+        """
+        if not self.selections.num_rows:
+            positions = [at for at in positions if memory.targets[at].entry_type is not None]
+        slices = self.selections.move(first) if first else self.selections
+        try:
+            if self.predicate is None:
+                self.file.check_unchanged()
+            # The policy's scheduler and context are of one kind.
+            scheduler = self.policy.job_maker(self.context, self.chunk_tables, self.leaves, memory, slices)  # type: ignore[arg-type]
+            rounds = self._prefetched_rounds(slices) if self._prefetcher.is_remote else partial(iter, [slices])
+            columns = decode_columns(scheduler, memory, rounds, positions)
+            for at, column in columns.items():
+                leaf = self.leaves[at]
+                if leaf.rebase is not None:
+                    with error_context(column=leaf.name):
+                        _rebase(leaf, column, memory.targets[at], slice(first, first + self.num_rows))
+                if memory.targets[at].nested:
+                    self._add_file_to_levels(column)
+            if self.predicate is not None:  # page tables of an earlier read may have selected the rows
+                self.file.check_unchanged()
+        except ParquetError as error:
+            self.locate(error)
+            raise
+        for at in range(len(self.leaves)):
+            if at not in columns:
+                columns[at] = DecodedColumn(memory.values[at], memory.validity[at])
+        return [*map(columns.__getitem__, range(len(self.leaves)))]
+
+    def decode_casts(self) -> None:
+        """Decode the columns that are cast."""
+        if self.casts is not None:
+            self.casts.decode()
+
+    def _add_file_to_levels(self, column: DecodedColumn) -> None:
+        """Add to the arrays of a nested leaf the file that they are of, for errors."""
+        for array in column.arrays:
+            if isinstance(array, NestedLeaf) and self.joined is not None:
+                self.joined.locate_piece(array)
+            elif isinstance(array, NestedLeaf):
+                array.file = self.file.source.name
+
+    def _prefetched_rounds(self, slices: RowSlices) -> Callable[[], Iterable[RowSlices]]:
+        """Return an iterator factory of the rows decoded together: one selection after the other, as it is fetched."""
+        columns = range(len(self.leaves))
+
+        def rounds() -> Iterator[RowSlices]:
+            self._prefetcher.schedule(
+                [selection_byte_ranges(part, self.chunk_tables, columns) for part in slices.parts]
+            )
+            for at in range(len(slices)):
+                with self._prefetcher.batch(at):
+                    yield slices[at : at + 1]
+
+        return rounds
 
     def virtual_column(self, name: str) -> np.ndarray:
         """Return the virtual column "row_group" or "row_number" as int64, one value a row, counted in each file."""
-        values = self.rows.virtual_column(name)
+        values = np.empty(self.num_rows, np.int64)
+        counts: Any = self.file.footer.row_group_num_rows
+        starts = np.cumsum(counts) - counts
+        out = 0
+        for rows in self.selections.parts:
+            numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.row_indices()
+            values[out : out + len(rows)] = numbers
+            out += len(rows)
         if self.joined is not None:
             firsts = self.joined.first_groups if name == "row_group" else self.joined.first_rows
             values -= np.repeat(firsts[:-1], self.counts)
         return values
 
 
-def _nulls(memory: FileMemory, at: int, leaf: Leaf, first: int, count: int) -> DecodedColumn:
-    """Fill rows of a leaf with nulls."""
-    target, values, validity = memory.targets[at], memory.values[at], memory.validity[at]
-    if values is None:
-        return DecodedColumn(null_count=count, arrays=[_null_piece(leaf, target, count)])
-    fill = np.frombuffer(target.fill, values.dtype)[0] if target.fill else np.zeros(1, values.dtype)[0]
-    values[first : first + count] = fill
-    if validity is not None:
-        validity[first : first + count] = 0
-    return DecodedColumn(null_count=count)
+_UNITS = {DAYS_MS: "ms", INT96_NS: "ns", INT96_US: "us"}  # of converted days and instants
 
 
-def _null_piece(leaf: Leaf, target: OutputType, count: int) -> BinaryArray | DictionaryArray | NestedLeaf:
-    if target.nested:
-        levels = np.zeros(count, np.uint8)
-        repetition = levels if leaf.max_repetition_level else None
-        return NestedLeaf(levels, repetition, count, concat_leaves([], leaf, target).values, -1)
-    nothing = BinaryArray(np.zeros(1, np.int64), np.zeros(0, np.uint8))
-    if target.storage == "dictionary":
-        return DictionaryArray(np.full(count, -1, np.int32), nothing)
-    return BinaryArray(np.zeros(count + 1, np.int64), np.zeros(0, np.uint8), np.zeros(count, np.uint8))
+def _rebase(leaf: Leaf, column: DecodedColumn, output_type: OutputType, rows: slice) -> None:
+    """Rebase decoded values in Spark's legacy calendar in place: all of a nested column, else those in some rows."""
+    assert leaf.rebase is not None
+    if leaf.physical == INT96 and output_type.conversion not in _UNITS:  # beyond all units: bytes
+        return
+    for values in [part.values for part in column.arrays] if column.values is None else [column.values[rows]]:
+        leaf.rebase.apply(values, _UNITS.get(output_type.conversion, ""))
+
+
+def _add_filter_leaves(leaves: Sequence[Leaf], filter_leaves: Sequence[Leaf]) -> Sequence[Leaf]:
+    """Return the projected leaves, followed by the other filter leaves."""
+    shown = set(map(leaf_ordinal, leaves))
+    if shown.issuperset(map(leaf_ordinal, filter_leaves)):
+        return leaves
+    together = [*leaves]
+    for leaf in filter_leaves:
+        if leaf.index not in shown:
+            together.append(leaf)
+    return together

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +23,6 @@ from numparq.io.source import ByteRanges, CountingSource, Source
 from numparq.util.bounded_cache import BoundedCache
 
 from .error_policy import RaiseOnDamage
-from .file_columns import FileColumns
 from .scan_file import ScanFile
 
 if TYPE_CHECKING:
@@ -36,28 +35,23 @@ MAX_JOINED_BYTES = 64 << 20
 _MAX_CACHED = 64
 
 
-def divide_into_runs(
-    files: Sequence[ScanFile], columns: Mapping[int, FileColumns], may_join: bool
-) -> list[list[ScanFile]]:
-    """Divide files into runs that are read as one: local files of the same columns and writer, of all rows.
-
-    `columns` has those of each file by its ordinal.
-    """
+def divide_into_runs(files: Sequence[ScanFile], may_join: bool) -> list[list[ScanFile]]:
+    """Divide files into runs that are read as one: local files of the same columns and writer, of all rows."""
     runs: list[list[ScanFile]] = []
     last: object = None
     num_bytes = 0
-    for wanted in files:
+    for scan_file in files:
         key: object = None
-        file, source, own = wanted.file, wanted.file.source, columns[wanted.ordinal]
-        if may_join and not own.cast and not source.is_remote and wanted.has_all_rows:
+        file, source, columns = scan_file.file, scan_file.file.source, scan_file.columns
+        if may_join and not columns.cast and not source.is_remote and scan_file.has_all_rows:
             buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
             if file.multi_file_source is None:
-                key = own, file.footer.created_by, buffer
+                key = columns, file.footer.created_by, buffer
         num_bytes += source.size
         if key is not None and key == last and num_bytes <= MAX_JOINED_BYTES:
-            runs[-1].append(wanted)
+            runs[-1].append(scan_file)
         else:
-            runs.append([wanted])
+            runs.append([scan_file])
             last, num_bytes = key, source.size
     return runs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,18 @@ from numparq.errors import LimitError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.to_pandas.frame import BlockLayout
+from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
+
+if TYPE_CHECKING:
+    from .file_reader import FileReader
+    from .options import ScanOptions
 
 __all__ = [
     "MemoryEstimate",
+    "check_filter_memory",
     "check_memory_limit",
+    "check_rows_memory",
     "decoded_bytes",
     "format_bytes",
     "release_free_memory",
@@ -172,6 +179,35 @@ def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], th
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
             f"{format_bytes(limit)}; read fewer columns or rows (filters, row_range, nrows), or batches (iter_batches)"
         )
+
+
+def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, threads: int) -> None:
+    """Refuse a filter whose columns take more memory than is allowed: each thread filters a row group."""
+    assert options.memory_limit is not None
+    for reader in readers:
+        if reader.predicate is not None and reader.num_rows:
+            leaves = reader.predicate.leaves
+            types = [choose_output_type(leaf, null_count=1) for leaf in leaves]
+            largest = sorted(reader.selections.parts, key=len)[-threads:]
+            groups = [rows.row_group for rows in largest]
+            estimate = MemoryEstimate(reader.file, leaves, types, groups, options.dtype_backend != "pyarrow")
+            check_memory_limit([(estimate, largest)], threads, options.memory_limit)
+
+
+def check_rows_memory(
+    readers: Sequence[FileReader], virtual: Sequence[str], options: ScanOptions, threads: int
+) -> None:
+    """Refuse selected rows that take more memory than is allowed."""
+    assert options.memory_limit is not None
+    estimates = []
+    for reader in readers:
+        parts = reader.selections.parts
+        if parts:
+            extra = max(virtual_row_bytes(virtual, one.file.source.name) for one in reader.files)
+            groups, as_objects = [rows.row_group for rows in parts], options.dtype_backend != "pyarrow"
+            estimate = MemoryEstimate(reader.file, reader.leaves, reader.output_types, groups, as_objects, extra)
+            estimates.append((estimate, parts))
+    check_memory_limit(estimates, threads, options.memory_limit)
 
 
 def format_bytes(count: float) -> str:

@@ -30,13 +30,17 @@ from numparq.types.schema_only import schema_only_type
 from numparq.typing import Columns
 from numparq.util.bounded_cache import BoundedCache
 
+from .file_columns import FileColumns
 from .options import ScanOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.plan.row_ranges import RowRanges
     from numparq.to_pandas.nested.column import NestedOutput
     from numparq.to_pandas.nested.explode import ExplodedCollection
+
+    from .file_reader import FileReader
 
 __all__ = ["ProjectedColumns", "project_columns"]
 
@@ -78,12 +82,13 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
 class _PreparedColumns:
     """Projection of some columns, and what follows from it and the footer; kept for later reads, never changed."""
 
-    __slots__ = ("index_leaves", "metadata", "output_types", "projection")
+    __slots__ = ("identity", "index_leaves", "metadata", "output_types", "projection")
 
     def __init__(
         self, projection: Projection, metadata: PandasMetadata | None, output_types: BoundedCache | None = None
     ) -> None:
         self.projection, self.metadata = projection, metadata
+        self.identity = FileColumns.identity(projection.leaves)
         if output_types is None:
             output_types = BoundedCache(_MAX_CACHED_TYPES if len(projection.leaves) <= _MAX_CACHED_COLUMNS else 1)
         self.output_types = output_types
@@ -111,9 +116,18 @@ class ProjectedColumns:
         Positions of the leaves that become the index of the frame; they share no block.
     selected : sequence of Leaf or NestedProjection
         The columns, in the order of their leaves.
+    identity : FileColumns
+        Columns of a file that has the leaves themselves.
+    may_be_null : list of bool or None
+        Whether each leaf may be null in any unit of a stream; None: the files' row groups decide.
+    has_partitions : bool
+        Whether `partition_arrays` returns columns.
     """
 
     selected: Sequence[Leaf | NestedProjection]
+    cast_positions: Sequence[int] = ()  # of columns that a file of the scan casts
+    has_partitions = False
+    may_be_null: list[bool] | None = None
 
     def __init__(
         self,
@@ -135,6 +149,7 @@ class ProjectedColumns:
         self._projection, self.selected = projection, projection.columns
         self._explosion = explosion
         self.virtual = list(virtual)
+        self.identity = self._prepared.identity
         self.metadata, self.index_leaves = self._prepared.metadata, self._prepared.index_leaves
         self.leaves, self.names, self.labels = [*projection.leaves], projection.names, [*projection.labels]
         self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
@@ -265,6 +280,16 @@ class ProjectedColumns:
         if self._explosion is not None:
             found[-1].shares_entries = False  # exploded: its leaves become separate columns
         return found
+
+    def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
+        """Return the partition columns for `counts` rows of each file, by the position of their leaf: none."""
+        return {}
+
+    def cast_arrays(
+        self, readers: Sequence[FileReader], kept: Sequence[RowRanges] | None, may_be_null: Sequence[bool]
+    ) -> dict[int, Any]:
+        """Return the columns at `cast_positions`, by the position of their first leaf: none."""
+        return {}
 
     def to_arrays(
         self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int

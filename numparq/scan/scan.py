@@ -1,355 +1,377 @@
-"""Read files into one frame: find rows, allocate once, decode each file in place."""
+"""Scan: read files into one frame. One file is a scan of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from numparq.column.buffers import DecodedColumn
+from numparq.column.read.row_selection import SLICE_STOP
 from numparq.column.scratch import ThreadScratch
 from numparq.errors import LimitError, ParquetError, error_context
+from numparq.format.open_file import OpenFile
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.numbers import unmasked
-from numparq.to_pandas.strings import default_string_array
 from numparq.types.output_type import OutputType
-from numparq.util.arguments import thread_count
+from numparq.typing import Columns
+from numparq.util.arguments import check_row_count, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
-from .file_columns import FileColumns
 from .file_reader import FileReader
-from .joined_files import divide_into_runs
-from .memory import check_memory_limit, decoded_bytes, scratch_limit
-from .options import ScanOptions
-from .projected_columns import ProjectedColumns
+from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_limit
+from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
+from .options import ScanOptions, select_row_slices
+from .projected_columns import ProjectedColumns, project_columns
 from .scan_file import ScanFile
-from .shared_memory import SharedMemory, concat_columns, merge_category_orders
+from .virtual_columns import virtual_columns
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from numparq.plan.read_plan import ReadPlan
 
-    from .file_rows import FileRowReader
     from .recovery.skip_damaged import SkipDamaged
 
 __all__ = ["DecodedRows", "Scan"]
 
 _Unit = TypeVar("_Unit")
 
-# Files on an object store that are read side by side: what they wait for is mostly answers.
-SIDE_BY_SIDE = 16
+# Files on an object store are read concurrently: most of their time is latency.
+MAX_CONCURRENT_FILES = 16
 
 
 class DecodedRows(NamedTuple):
-    """Rows of many files, decoded; `made_columns` are finished arrays by the position of their first leaf."""
+    """Decoded rows of files; `arrays` are finished columns by the position of their first leaf."""
 
     num_rows: int
     layout: BlockLayout
     buffers: list[DecodedColumn]
-    virtual: dict[str, Any]
-    made_columns: dict[int, Any]
+    virtual: Sequence[tuple[str, Any]]
+    arrays: dict[int, Any]
 
 
 class Scan:
-    """A read of files.
+    """A read of one file or many.
 
     Parameters
     ----------
-    table : ProjectedColumns
+    projection : ProjectedColumns
         The columns.
     files : sequence of ScanFile
-        All files that any part of the read may be of: they decide the dtypes.
-    columns : mapping of int to FileColumns
-        Of each file, by its ordinal.
+        The files, whose null counts decide the dtypes.
     options : ScanOptions
         Other options of the read.
     skip : SkipDamaged, optional
         Error policy; by default damage raises.
-
-    Attributes
-    ----------
-    empty_files : list of ScanFile
-        What is decoded where no row is left, for its categories.
+    selected : sequence of ScanFile, optional
+        Files that may have matching rows; the others are not read.
     """
 
     def __init__(
         self,
-        table: ProjectedColumns,
+        projection: ProjectedColumns,
         files: Sequence[ScanFile],
-        columns: Mapping[int, FileColumns],
         options: ScanOptions,
         skip: SkipDamaged | None = None,
+        selected: Sequence[ScanFile] | None = None,
     ) -> None:
-        self.table = table
-        self._choices = options
+        self.projection = projection
+        self.files = files
+        self.selected = files if selected is None else selected
+        self._options = options
         self._skip = skip
-        limit = options.memory_limit
-        self._scratch_limit = None if limit is None else scratch_limit(limit, thread_count(options.threads))
-        self._columns = columns
-        self._apart = next((own.apart for own in columns.values()), ())
-        self._runs: dict[ScanFile, FileReader] = {}
-        self.empty_files: list[ScanFile] = []
-        self._files = files
+        self._threads = options.threads
+        self._scratch_limit: int | None = None
+        if options.memory_limit is not None:
+            self._scratch_limit = scratch_limit(options.memory_limit, thread_count(options.threads))
+        self._unused_readers: dict[ScanFile, FileReader] = {}
+        self._is_identity = len(files) == 1 and files[0].columns.is_identity
+        self._must_finish = skip is not None or bool(projection.virtual) or projection.has_partitions
 
-    @cached_property
-    def may_be_null(self) -> list[bool]:
-        """Whether each leaf of the table may be null in a file, by the footers."""
-        found = [False] * len(self.table.leaves)
-        for columns, rows in self._rows_by_columns().items():
-            answers = list(map(any, zip(*(one.may_be_null for one in rows), strict=True)))
-            has_rows = any(one.num_rows for one in rows)
-            for place, answer in columns.table_answers(answers, True, has_rows).items():
-                found[place] = found[place] or answer
-        return found
+    @classmethod
+    def of_file(
+        cls,
+        file: OpenFile,
+        columns: Columns,
+        options: ScanOptions,
+        skip: SkipDamaged | None = None,
+        is_stream: bool = False,
+    ) -> Scan:
+        """Return the scan of one file; the types of a stream follow from its whole footer."""
+        projection = project_columns(file, columns, options)
+        predicate, limit, slices = None, options.nrows, None
+        if options.filters is not None or options.runtime_filters:
+            from numparq.scan.predicate import ScanPredicate
 
-    @property
-    def _null_counts(self) -> list[int | None]:
-        """For each leaf of the table, 0 without nulls, 1 with nulls, and None if a file does not count them."""
-        found: list[int | None] = [0] * len(self.table.leaves)
-        for columns, rows in self._rows_by_columns().items():
-            counts = zip(*(one.null_counts for one in rows), strict=True)
-            answers = [None if None in column else int(any(column)) for column in counts]
-            has_rows = any(one.num_rows for one in rows)
-            for place, count in columns.table_answers(answers, None, int(has_rows)).items():
-                found[place] = None if count is None or found[place] is None else found[place] or count
-        return found
+            predicate, limit = ScanPredicate(file, options.filters, options.runtime_filters), None
+        if options.row_groups is not None or options.row_range is not None or limit is not None:
+            counts = file.footer.row_group_num_rows
+            slices = select_row_slices(counts, options.row_groups, options.row_range, limit)
+        scan_file = ScanFile(file, 0, slices, predicate, projection.identity)
+        if is_stream:
+            projection.may_be_null = file_may_have_nulls(file, projection.leaves)
+        elif not np.add.reduce(file.footer.row_group_num_rows if slices is None else slices.table[:, SLICE_STOP]):
+            return cls(projection, scan_file.without_rows() or [scan_file], options, skip)
+        return cls(projection, [scan_file], options, skip)
 
-    def _rows_by_columns(self) -> dict[FileColumns, list[FileRowReader]]:
-        """Return the rows of all files, those with the same columns together."""
-        found: dict[FileColumns, list[FileRowReader]] = {}
-        for reader in self._readers(self._files):
-            found.setdefault(reader.columns, []).append(reader.rows)
-            self._runs[reader.selections[0]] = reader
-        return found
+    # --- reads --------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def output_types(self) -> list[OutputType]:
-        """Schema-only type of each leaf of the table, the same for all parts of a stream."""
-        return self.table.schema_only_types(self.may_be_null)
-
-    def set_shares(self, threads: int, scratch_limit: int | None) -> None:
-        """Limit the decoding threads, and the scratch buffers of each."""
-        self._choices = replace(self._choices, threads=threads)
-        self._scratch_limit = scratch_limit
-
-    def file_reader(self, wanted: ScanFile) -> FileReader:
-        """Return the reader of a file in a stream, to look at: what its rows take, say."""
-        reader = self._made([wanted])
-        reader.set_output_types(self.output_types)
-        return reader
-
-    def file_rows(self, wanted: ScanFile) -> FileRowReader:
-        """Return the rows of a file, to plan them; output types, by the footers of all files, are not set."""
-        return self._made([wanted]).rows
-
-    def _readers(self, files: Sequence[ScanFile], limit: int | None = None) -> list[FileReader]:
-        """Return single-use readers of files; whole files are joined."""
-        made = []
-        for run in divide_into_runs(files, self._columns, self._skip is None and limit is None):
-            known = self._runs.pop(run[0], None)
-            made.append(known if known is not None and known.selections == run else self._made(run))
-        return made
-
-    def _made(self, run: Sequence[ScanFile]) -> FileReader:
-        policy = None if self._skip is None else self._skip.file_policy(run[0].file)
-        return FileReader(run, self._columns[run[0].ordinal], self.table, self._choices, policy)
-
-    def read(self, files: Sequence[ScanFile], limit: int | None = None) -> pd.DataFrame:
-        """Read the rows of some files into one frame, with the dtypes that one file of all these rows would have.
-
-        At most `limit` rows, of those that satisfy the predicate.
-        """
-        null_counts = self._null_counts
-        types = self.table.output_types(null_counts)
-        is_filtered = self._choices.filters is not None or bool(self._choices.runtime_filters)
-        rows = self._decoded(files, limit, types, null_counts if is_filtered else [])
-        if self._choices.dtype_backend == "numpy":  # columns that were cast have schema-only types so far
-            for at in (self.table.leaf_slices[position].start for position in self._apart):
-                if at in rows.made_columns and types[at].array_kind not in ("masked", "masked_floats"):
-                    rows.made_columns[at] = unmasked(rows.made_columns[at])
-        frame = self.to_frame(rows)
-        if self._skip is not None and not is_filtered and self._choices.explode is None:
-            self._skip.relabel(frame, self.table.metadata)
+    def read(self) -> pd.DataFrame:
+        """Read all rows into one frame, with the dtypes that one file of all these rows would have."""
+        options, projection = self._options, self.projection
+        is_filtered = options.filters is not None or bool(options.runtime_filters)
+        limit = check_row_count(options.nrows, "nrows") if is_filtered and options.nrows is not None else None
+        readers = self._readers(self.files, limit)
+        try:
+            if self._is_identity:
+                null_counts = readers[0].chunk_tables.null_counts[: len(projection.leaves)]
+            else:
+                null_counts = merge_null_counts(readers, len(projection.leaves))
+            types = projection.output_types(null_counts)
+            if self.selected is not self.files:
+                readers = [reader for reader in readers if reader.files[0] in self.selected]
+            readers, layout, buffers = self._decode(readers, limit, types)
+            if is_filtered:
+                projection.restore_null_counts(buffers, null_counts)
+            if not self._must_finish:
+                return projection.to_frame(layout, buffers)
+            rows = self._finish(readers, layout, buffers, limit)
+            self._remove_masks(rows, types)
+            frame = self.to_frame(rows)
+        except ParquetError as error:  # LimitError is a MemoryError, too
+            if self._is_identity:
+                readers[0].locate(error)
+            raise
+        except MemoryError as error:
+            raise self._memory_error(readers) from error
+        if self._skip is not None and not is_filtered and options.explode is None:
+            self._skip.relabel(frame, projection.metadata)
         return frame
 
-    def count(self, files: Sequence[ScanFile]) -> int:
-        """Count the rows that `read` would give, without decoding more than what their conditions ask."""
-        parts = self._readers(files)
-        with self._begun(parts, self.output_types) as each:
-            each(parts, lambda part: part.select(None))
-            return sum(part.rows.num_rows for part in parts)
+    def count(self) -> int:
+        """Count the rows that `read` returns; decodes only filter columns."""
+        readers = self._readers([one.without_columns() for one in self.selected])
+        if any(reader.predicate is not None for reader in readers):
+            readers = self._decode(readers, None, [])[0]
+        return sum(reader.num_rows for reader in readers)
 
-    def plans(self, files: Sequence[ScanFile]) -> list[tuple[str, ReadPlan]]:
-        """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
-        return [(wanted.file.source.name, self._made([wanted]).rows.plan()) for wanted in files]
-
-    def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
-        """Make the frame of rows that are decoded."""
-        return self.table.to_frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made_columns)
-
-    def decode(self, files: Sequence[ScanFile], limit: int | None = None) -> DecodedRows:
-        """Decode rows as one part of a stream; parameters as of `read`.
-
-        Raises InvalidFileError for nulls that the statistics exclude, because other parts have another dtype.
-        """
-        null_counts = [int(may) or None for may in self.may_be_null]
-        return self._decoded(files, limit, self.output_types, null_counts)
+    def plans(self, files: Sequence[ScanFile] | None = None) -> list[tuple[str, ReadPlan]]:
+        """Plan each file: its name, and what is decoded, or filtered if there is a predicate."""
+        return [
+            (one.file.source.name, self.file_reader(one).plan()) for one in (self.selected if files is None else files)
+        ]
 
     def read_unit(
         self, files: Sequence[ScanFile], limit: int | None, convert: Callable[[DecodedRows], _Unit]
     ) -> tuple[int, int, _Unit]:
-        """Decode and convert rows as one part of a stream; return their number, their bytes as decoded, and the result.
+        """Decode and convert rows as one unit of a stream; return their number, their bytes as decoded, and the result.
 
-        Damage that the policy skips is a reason to do it again.
+        Raises InvalidFileError for nulls that the statistics exclude, because other units have another dtype. Damage
+        that the policy skips starts it again.
         """
 
         def attempt() -> tuple[int, int, _Unit]:
             with error_context(file=files[0].file.source.name if len(files) == 1 else None):
-                rows = self.decode(files, limit)
+                readers = self._readers(files, limit)
+                try:
+                    decoded = self._decode(readers, limit, self.output_types)
+                except MemoryError as error:
+                    if isinstance(error, ParquetError):  # LimitError
+                        raise
+                    raise self._memory_error(readers) from error
+                rows = self._finish(*decoded, limit, [int(may) or None for may in self.may_be_null])
                 return rows.num_rows, decoded_bytes(rows.layout, rows.buffers), convert(rows)
 
         if self._skip is None:
             return attempt()
-        groups = {one.file.source.name: [rows.row_group for rows in one.slices] for one in files}
+        groups = {one.file.source.name: one.slices.row_groups for one in files}
         return self._skip.read_unit(attempt, groups)
 
-    def _decoded(
-        self,
-        files: Sequence[ScanFile],
-        limit: int | None,
-        types: Sequence[OutputType],
-        null_counts: Sequence[int | None],
-    ) -> DecodedRows:
-        """Decode rows as output types; `null_counts` are those of rows that a filter may have dropped, if any."""
-        table = self.table
-        parts = self._readers(files, limit)
+    def to_frame(self, rows: DecodedRows) -> pd.DataFrame:
+        """Build the frame of a unit."""
+        return self.projection.to_frame(rows.layout, rows.buffers, rows.virtual, rows.arrays)
+
+    def _remove_masks(self, rows: DecodedRows, types: Sequence[OutputType]) -> None:
+        """Replace the schema-only dtypes of columns that were cast by those of one file with all their rows."""
+        projection = self.projection
+        if self._options.dtype_backend != "numpy":
+            return
+        for first in [projection.leaf_slices[column].start for column in projection.cast_positions]:
+            if first in rows.arrays and types[first].array_kind not in ("masked", "masked_floats"):
+                rows.arrays[first] = unmasked(rows.arrays[first])
+
+    # --- types --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def output_types(self) -> list[OutputType]:
+        """Schema-only type of each leaf, the same for all units of a stream."""
+        return self.projection.schema_only_types(self.may_be_null)
+
+    @cached_property
+    def may_be_null(self) -> list[bool]:
+        """Whether each leaf may be null in any unit."""
+        if self.projection.may_be_null is not None:
+            return self.projection.may_be_null
+        readers = self._readers(self.files)
+        self._unused_readers = {reader.files[0]: reader for reader in readers}
+        return merge_may_be_null(readers, len(self.projection.leaves))
+
+    # --- readers ------------------------------------------------------------------------------------------------------
+
+    def set_shares(self, threads: int, scratch_limit: int | None) -> None:
+        """Limit the decoding threads, and the scratch buffers of each."""
+        self._threads, self._scratch_limit = threads, scratch_limit
+
+    def file_reader(self, scan_file: ScanFile) -> FileReader:
+        """Return a reader of a file, to plan its rows or to estimate them."""
+        (reader,) = self._readers([scan_file])
+        return reader
+
+    def _readers(self, files: Sequence[ScanFile], limit: int | None = None) -> list[FileReader]:
+        """Return single-use readers of files; whole files are joined."""
+        skip, readers = self._skip, []
+        runs: Sequence[Sequence[ScanFile]] = (files,)
+        if len(files) != 1:
+            from .joined_files import divide_into_runs
+
+            runs = divide_into_runs(files, skip is None and limit is None)
+        for run in runs:
+            reader = self._unused_readers.pop(run[0], None)
+            if reader is None or reader.files != run:
+                reader = FileReader(run, None if skip is None else skip.file_policy(run[0].file))
+            if reader.columns.cast and reader.casts is None:
+                from .cast_columns import CastColumns
+
+                reader.casts = CastColumns(reader, self._options)
+            readers.append(reader)
+        return readers
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def _decode(
+        self, readers: list[FileReader], limit: int | None, types: list[OutputType]
+    ) -> tuple[list[FileReader], BlockLayout, list[DecodedColumn]]:
+        """Select and decode rows; return the readers needed, the memory, and the projected leaves."""
+        options, progress = self._options, None
+        pool, scratch = WorkerPool(thread_count(self._threads)), ThreadScratch(self._scratch_limit)
+        opened: list[Any] = [pool, scratch]
+        selects_rows = False
+        if options.progress:
+            progress = ProgressBar(True, "reading", "bytes")
+            opened.insert(0, progress)
         try:
-            with self._begun(parts, types) as each:
-                parts = self._found(parts, each, limit)
-                self._check_memory(parts)
-                starts = list(accumulate([part.rows.num_rows for part in parts], initial=0))
-                memory = SharedMemory(allocate_blocks(types, starts[-1], table.index_leaves))
-                shared = _decode_shared(parts, memory, starts, each)
-                if self._apart:
-                    each(parts, lambda part: part.decode_cast_columns())
-        except ParquetError:  # a LimitError is a MemoryError, too
-            raise
-        except MemoryError as error:
-            what = f"{len(files):,} files into one frame; use numparq.Dataset.iter_batches"
-            if len(files) == 1:
-                what = f"{sum(part.rows.num_rows for part in parts):,} rows of {len(table.names)} columns"
-            raise LimitError(f"not enough memory to read {what}") from error
-        layout = memory.layout
-        buffers = concat_columns(layout, shared)
-        merge_category_orders(layout, shared, [[0, *accumulate(part.counts[:-1])] for part in parts])
+            for reader in readers:
+                own_types = types if reader.columns.is_identity else reader.own_types(types)
+                selects_rows = selects_rows or reader.selects_rows
+                reader.open(own_types, pool, options.verify_crc, scratch, progress)
+                if reader.file.source.is_remote or progress is not None:
+                    opened.append(reader)
+            if selects_rows:
+                readers = self._select(readers, limit)
+            if options.memory_limit is not None:
+                check_rows_memory(readers, self.projection.virtual, options, thread_count(self._threads))
+            count = 0
+            for reader in readers:
+                count += reader.selections.num_rows
+            layout = allocate_blocks(types, count, self.projection.index_leaves)
+            if len(readers) == 1 and readers[0].columns.is_identity:
+                return readers, layout, readers[0].decode(layout, range(len(types)))
+            return readers, layout, self._decode_shared(readers, layout)
+        finally:
+            for resource in reversed(opened):
+                resource.close()
+
+    def _decode_shared(self, readers: Sequence[FileReader], layout: BlockLayout) -> list[DecodedColumn]:
+        """Decode several files, or one whose columns are mapped, into the frame's memory."""
+        from .shared_memory import SharedMemory
+
+        run_each = _run_concurrently if _are_remote(readers) else _run_in_turn
+        columns = SharedMemory(layout, self.projection.leaves, readers, _starts(readers)).decode(run_each)
+        if self.projection.cast_positions:
+            run_each(readers, FileReader.decode_casts)
+        return columns
+
+    def _select(self, readers: list[FileReader], limit: int | None) -> list[FileReader]:
+        """Select the rows of all readers; with a limit, of as many as it takes."""
+        if self._options.memory_limit is not None:
+            check_filter_memory(readers, self._options, thread_count(self._threads))
+        if len(readers) == 1:
+            readers[0].select(limit)
+            return readers
+        if limit is not None and self._skip is None:  # with a policy only intact rows count, which decoding finds
+            return _select_first(readers, limit)
+        run_each = _run_concurrently if _are_remote(readers) else _run_in_turn
+        run_each(readers, FileReader.select)
+        return readers
+
+    def _finish(
+        self,
+        readers: Sequence[FileReader],
+        layout: BlockLayout,
+        buffers: list[DecodedColumn],
+        limit: int | None,
+        null_counts: Sequence[int | None] = (),
+    ) -> DecodedRows:
+        """Drop lost rows, and build the columns that are not decoded into the frame's memory.
+
+        `null_counts` are those of rows that a filter may have dropped, if any.
+        """
+        projection, kept = self.projection, None
         if null_counts:
-            table.restore_null_counts(buffers, null_counts)
-        if self._skip is None:
-            arrays = [part.arrays_to_cast() for part in parts]
-        else:
-            files_of = [
-                (part.rows, start, part.columns.leaf_positions()) for part, start in zip(parts, starts, strict=False)
-            ]
-            layout, buffers, kept = self._skip.drop_lost(table, layout, buffers, files_of, limit)
-            arrays = [part.arrays_to_cast(rows) for part, rows in zip(parts, kept, strict=True)]
-        counts = [count for part in parts for count in part.counts]
-        made = self._cast_arrays(parts, arrays) if self._apart else {}
-        made |= self.partition_arrays([one.ordinal for part in parts for one in part.selections], counts)
-        return DecodedRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
+            projection.restore_null_counts(buffers, null_counts)
+        if self._skip is not None:
+            starts = zip(readers, _starts(readers), strict=False)
+            decoded = [(reader, first, reader.columns.own_leaves()) for reader, first in starts]
+            layout, buffers, kept = self._skip.drop_lost(projection, layout, buffers, decoded, limit)
+        arrays: dict[int, Any] = {}
+        if projection.cast_positions:
+            arrays = projection.cast_arrays(readers, kept, self.may_be_null)
+        if projection.has_partitions:
+            ordinals = [one.ordinal for reader in readers for one in reader.files]
+            arrays |= projection.partition_arrays(ordinals, [count for reader in readers for count in reader.counts])
+        virtual = virtual_columns(projection.virtual, readers) if projection.virtual else ()
+        return DecodedRows(layout.num_rows, layout, buffers, virtual, arrays)
 
-    def _check_memory(self, parts: Sequence[FileReader]) -> None:
-        """Refuse rows that take more memory than is allowed."""
-        limit = self._choices.memory_limit
-        if limit is not None:
-            check_memory_limit(
-                [(part.memory_estimate(self.table.virtual), part.rows.selections.parts) for part in parts],
-                thread_count(self._choices.threads),
-                limit,
-            )
-
-    @contextmanager
-    def _begun(
-        self, parts: Sequence[FileReader], types: Sequence[OutputType]
-    ) -> Iterator[Callable[[Iterable[Any], Any], None]]:
-        """Get all parts ready; gives what does something for each of them, side by side where they are remote."""
-        threads = thread_count(self._choices.threads)
-        local = ThreadScratch(self._scratch_limit)
-        with ExitStack() as stack:
-            progress = stack.enter_context(ProgressBar(self._choices.progress, "reading", "bytes"))
-            crew = stack.enter_context(WorkerPool(threads))
-            are_remote = len(parts) > 1 and any(part.file.source.is_remote for part in parts)
-            outer = stack.enter_context(WorkerPool(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
-            for part in parts:
-                part.open(types, crew, local, progress)
-            stack.callback(_close_all, parts)
-
-            def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
-                if outer is not None:
-                    outer.run([lambda part=part: do(part) for part in wanted])  # type: ignore[misc]
-                    return
-                for part in wanted:
-                    do(part)
-
-            yield each
-
-    def _found(self, parts: list[FileReader], each: Callable[..., None], limit: int | None) -> list[FileReader]:
-        """Find the rows of all parts; with a limit, of as many as it takes."""
-        if limit is None or self._skip is not None:  # only intact rows count, which decoding finds
-            each(parts, lambda part: part.select(None))
-            return parts
-        found: list[FileReader] = []
-        for part in parts:
-            if limit <= 0:
-                break
-            part.select(limit)
-            limit -= part.rows.num_rows
-            found.append(part)
-        return found
-
-    def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
-        """Build the columns that no file holds, for so many rows of each file, by leaf position: here none."""
-        return {}
-
-    def _cast_arrays(self, parts: Sequence[FileReader], arrays: Sequence[dict[int, Any]]) -> dict[int, Any]:
-        """Cast the columns that each file has decoded apart, by position of their first leaf: here there are none."""
-        return {}
-
-    def _virtual(self, parts: Sequence[FileReader], counts: Sequence[int]) -> list[tuple[str, Any]]:
-        """Make the virtual columns asked for."""
-        made: list[tuple[str, Any]] = []
-        for name in self.table.virtual:
-            if name == "file":
-                files = default_string_array([one.file.source.name for part in parts for one in part.selections])
-                made.append((name, files.take(np.arange(len(counts)).repeat(counts))))
-            else:
-                arrays = [part.virtual_column(name) for part in parts]
-                made.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
-        return made
+    def _memory_error(self, readers: Sequence[FileReader]) -> LimitError:
+        what = f"{len(self.selected):,} files into one frame; use numparq.Dataset.iter_batches"
+        if len(self.selected) == 1:
+            what = f"{sum(reader.num_rows for reader in readers):,} rows of {len(self.projection.names)} columns"
+        return LimitError(f"not enough memory to read {what}")
 
 
-def _decode_shared(
-    parts: Sequence[FileReader],
-    memory: SharedMemory,
-    starts: Sequence[int],
-    each: Callable[[Iterable[Any], Any], None],
-) -> list[dict[int, DecodedColumn]]:
-    """Decode all files into the table's memory, and leaves whose type a later file has changed once more."""
-    found: list[dict[int, DecodedColumn]] = [{} for _ in parts]
-
-    def decode(place: int) -> None:
-        found[place].update(parts[place].decode(memory, starts[place]))
-
-    while outdated := [place for place, part in enumerate(parts) if part.is_outdated(memory)]:
-        each(outdated, decode)
-    return found
+def _select_first(readers: Sequence[FileReader], limit: int) -> list[FileReader]:
+    """Select the first matching rows; return the readers that it takes."""
+    needed: list[FileReader] = []
+    for reader in readers:
+        if limit <= 0 and needed:
+            break
+        reader.select(limit)
+        limit -= reader.num_rows
+        needed.append(reader)
+    return needed
 
 
-def _close_all(parts: Sequence[FileReader]) -> None:
-    for part in parts:
-        part.rows.close()
+def _starts(readers: Sequence[FileReader]) -> list[int]:
+    """Return the first row of each reader in the frame, and the number of all rows."""
+    return [*accumulate([reader.num_rows for reader in readers], initial=0)]
+
+
+def _are_remote(readers: Sequence[FileReader]) -> bool:
+    """Whether files are better read concurrently."""
+    return len(readers) > 1 and any(reader.file.source.is_remote for reader in readers)
+
+
+def _run_in_turn(items: Iterable[Any], do: Callable[[Any], None]) -> None:
+    for item in items:
+        do(item)
+
+
+def _run_concurrently(items: Iterable[Any], do: Callable[[Any], None]) -> None:
+    jobs = [partial(do, item) for item in items]
+    with WorkerPool(min(MAX_CONCURRENT_FILES, len(jobs))) as pool:
+        pool.run(jobs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 
 import numparq
 from numparq.column.projection import projection_of, select_columns
-from numparq.column.read.row_selection import RowSlice
 from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.file.reader import ParquetFile
@@ -23,9 +21,10 @@ from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY, INT64
 from numparq.format.schema import OPTIONAL, REQUIRED
 from numparq.format.schema_node import SchemaNode
-from numparq.scan.file_rows import FileRowReader
+from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import ProjectedColumns
+from numparq.scan.scan_file import ScanFile
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.util.worker_pool import WorkerPool
 
@@ -499,11 +498,9 @@ def read_row(file: ParquetFile, match: Any, column: Any) -> Any:
     """Read the one row of a matched column."""
     columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
     output_types = columns.schema_only_types([True] * len(columns.leaves))
-    rows = FileRowReader(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
-    with WorkerPool(1) as pool, closing(rows):
-        rows.open(pool, True)
-        rows.select(output_types, None)
-        (array,) = columns.to_arrays(
-            output_types, rows.decode(allocate_blocks(output_types, 1), range(len(output_types))), 1
-        )
+    reader = FileReader([ScanFile(file, 0, columns=columns.identity)])
+    with WorkerPool(1) as pool:
+        reader.open(output_types, pool)
+        decoded = reader.decode(allocate_blocks(output_types, 1), range(len(output_types)))
+        (array,) = columns.to_arrays(output_types, decoded, 1)
     return cast_column(array, match.column, column, np.dtype(object), num_rows=1)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +12,8 @@ from numparq.dataset.listing.files import DataFile
 from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.scan.file_rows import FileRowReader
-from numparq.scan.options import select_row_slices
+from numparq.scan.file_reader import FileReader
+from numparq.scan.scan_file import ScanFile
 from numparq.util.worker_pool import WorkerPool
 
 
@@ -38,12 +37,11 @@ def stub_partition(*values: str | None, name: str = "part.parquet", size: int | 
 
 def matching_row_numbers(file: OpenFile, condition: Any) -> list[int]:
     """Return the numbers of the rows that satisfy a condition."""
-    rows = FileRowReader(file, [], select_row_slices(file.footer.row_group_num_rows.tolist()), condition)
-    with WorkerPool(1) as crew:
-        rows.open(crew, True)
-        with closing(rows):
-            rows.select([])
-            return np.asarray(rows.virtual_column("row_number")).tolist()
+    reader = FileReader([ScanFile(file, 0, None, condition)])
+    with WorkerPool(1) as pool:
+        reader.open([], pool)
+        reader.select()
+        return np.asarray(reader.virtual_column("row_number")).tolist()
 
 
 class StubSchemaByName:

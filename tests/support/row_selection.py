@@ -24,8 +24,8 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune.planner import ReadPlanner
 from numparq.scan.error_policy import RaiseOnDamage
-from numparq.scan.file_scan import FileScan
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan import Scan
 from support.files.forged_metadata import FileParts
 
 # How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
@@ -124,7 +124,7 @@ def read_rows(
         chosen = _GivenRows(data, file, wanted, change, masked)
         options["dtype_backend"] = options.get("dtype_backend") or "numpy"
         with mock.patch.object(RaiseOnDamage, "select", chosen.select):
-            return FileScan(file, None, ScanOptions(**options)).to_frame()
+            return Scan.of_file(file, None, ScanOptions(**options, row_range=(0, None))).read()
     finally:
         file.close()
 

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.column.read.row_selection import RowSlice
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.pandas_dtypes import DtypeSpec
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import Leaf
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64, INT96
 from numparq.kernels.tables import INT96_US
-from numparq.scan.file_rows import FileRowReader
+from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import project_columns
+from numparq.scan.scan_file import ScanFile
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.types import choose
 from numparq.types.pandas_roundtrip import roundtrip_output_type
@@ -148,11 +148,11 @@ def read_schema_only(table, may_be_null, columns=None):
     pq.write_table(table, buffer)
     with numparq.ParquetFile(buffer) as file, WorkerPool(1) as pool:
         found = project_columns(file, columns, ScanOptions())
-        rows = FileRowReader(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
+        reader = FileReader([ScanFile(file, 0, columns=found.identity)])
         targets = found.schema_only_types([may_be_null] * len(found.leaves))
-        rows.open(pool, True)
+        reader.open(targets, pool)
         layout = allocate_blocks(targets, file.num_rows)
-        return found.to_frame(layout, rows.decode(layout, range(len(targets))))
+        return found.to_frame(layout, reader.decode(layout, range(len(targets))))
 
 
 def test_required_columns_have_masks_too():

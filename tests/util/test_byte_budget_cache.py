@@ -17,7 +17,7 @@ import numparq
 from numparq import col
 from numparq.io import local_source
 from numparq.prune import index_reader
-from numparq.scan.file_rows import FileRowReader
+from numparq.scan import file_reader
 from numparq.util import byte_budget_cache
 from numparq.util.byte_budget_cache import ByteBudgetCache, CachedFile
 
@@ -204,14 +204,14 @@ def test_file_that_shrinks_is_an_error(tmp_path, monkeypatch, walks):
 def test_file_that_changes_while_it_is_filtered_is_an_error(tmp_path, monkeypatch):
     path = tmp_path / "a"
     write(path, 10_000)
-    decode = FileRowReader.decode
+    decode = file_reader.decode_columns
 
     def decode_and_change(*arguments):
         columns = decode(*arguments)
         os.utime(path, ns=(10**18, 10**18))
         return columns
 
-    monkeypatch.setattr(FileRowReader, "decode", decode_and_change)
+    monkeypatch.setattr(file_reader, "decode_columns", decode_and_change)
     with pytest.raises(numparq.InvalidFileError, match="has changed since it was opened"):
         values(path, 10_007)
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from numparq.column.buffers import DecodedColumn
 from numparq.column.projection import (
     NestedProjection,
@@ -18,82 +21,70 @@ from numparq.column.projection import (
     select_column,
     unknown_column_error,
 )
+from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.partitions.columns import DatasetPartitions
-from numparq.errors import SchemaError, error_context
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.errors import SchemaError, UnsupportedError, error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.scan.file_columns import FileColumns, can_be_missing
+from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import ProjectedColumns
+from numparq.scan.scan_file import ScanFile
 from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
 
 if TYPE_CHECKING:
+    from numparq.plan.row_ranges import RowRanges
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
 __all__ = ["DatasetColumns", "project_columns"]
 
-# What a column is decoded as that no file holds.
-_ELSEWHERE = OutputType("null", "nulls", ArrowType("null"))
+# Of columns that no file stores.
+_NOT_STORED = OutputType("null", "nulls", ArrowType("null"))
 
 
 def project_columns(
-    prototype: OpenFile, partitions: DatasetPartitions, columns: Any, choices: ScanOptions
+    schema_file: OpenFile, partitions: DatasetPartitions, columns: Any, options: ScanOptions
 ) -> DatasetColumns:
-    """Find the columns to read.
+    """Select the projected columns of a dataset; None stands for all, partition columns last.
 
-    Parameters
-    ----------
-    prototype : OpenFile
-        Stands for the united schema of all files.
-    partitions : DatasetPartitions
-        The partition columns; a file's column of such a name is not read.
-    columns : sequence of str or tuple, or None
-        As in `numparq.read_parquet`; None stands for all, the partition columns last.
-    choices : ScanOptions
-        What else is asked for.
-
-    Returns
-    -------
-    DatasetColumns
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column.
+    A file's column with the name of a partition column is not read. Raises SchemaError for a missing column.
     """
-    schema, keys = prototype.schema, {key: partitions.leaf(key) for key in partitions.keys}
-    metadata = prototype.pandas_metadata
+    schema, keys = schema_file.schema, {key: partitions.leaf(key) for key in partitions.keys}
+    metadata = schema_file.pandas_metadata
     index = [name for name in (metadata.index_fields if metadata else ()) if name not in keys]
-    if choices.explode is not None:
+    if options.explode is not None:
         from numparq.to_pandas.nested.explode import ExplodedCollection
 
         explosion = ExplodedCollection(
-            schema, choices.explode, columns, index, choices.include, choices.categorical_names, keys
+            schema, options.explode, columns, index, options.include, options.categorical_names, keys
         )
-        return DatasetColumns(prototype, explosion.read_columns, choices, partitions, explosion)
+        return DatasetColumns(schema_file, explosion.read_columns, options, partitions, explosion)
     if columns is None:
-        names: list[Any] = [
+        names: Sequence[Any] = [
             name for position, name in enumerate(schema.columns) if name not in keys and schema.has_leaves(position)
         ]
-        wanted = [*names, *keys]
+        names = [*names, *keys]
     else:
-        wanted = check_names(columns)
+        names = check_names(columns)
     selected: list[Leaf | NestedProjection] = merge_parts(
-        keys[name] if isinstance(name, str) and name in keys else _selected(prototype, name, keys) for name in wanted
+        keys[name] if isinstance(name, str) and name in keys else _selected(schema_file, name, keys) for name in names
     )
     own = [column for column in selected if not _is_partition(column)]
     selected += index_columns(schema, index, own)
-    check_categories({*choices.categorical_names, *partitions.categories}, schema, [*keys, *choices.include])
-    return DatasetColumns(prototype, selected, choices, partitions)
+    check_categories({*options.categorical_names, *partitions.categories}, schema, [*keys, *options.include])
+    return DatasetColumns(schema_file, selected, options, partitions)
 
 
-def _selected(prototype: OpenFile, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
+def _selected(schema_file: OpenFile, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
     try:
-        with error_context(file=prototype.source.name):
-            return select_column(prototype.schema, name)
+        with error_context(file=schema_file.source.name):
+            return select_column(schema_file.schema, name)
     except SchemaError:
-        raise unknown_column_error(name, [*prototype.schema.columns, *keys], "the dataset") from None
+        raise unknown_column_error(name, [*schema_file.schema.columns, *keys], "the dataset") from None
 
 
 def _is_partition(column: Leaf | NestedProjection) -> bool:
@@ -101,63 +92,33 @@ def _is_partition(column: Leaf | NestedProjection) -> bool:
 
 
 class DatasetColumns(ProjectedColumns):
-    """The columns of a read of many files.
+    """Projected columns of a dataset: columns of `schema_file` and partition columns, in the order of the frame."""
 
-    Parameters
-    ----------
-    schema_file : OpenFile
-        Stands for all files.
-    selected : list of Leaf or NestedProjection
-        Columns of the prototype and of the partitions, in the order of the frame.
-    choices : ScanOptions
-        What else is asked for.
-    partitions : DatasetPartitions
-        The partition columns.
-    explosion : ExplodedCollection, optional
-        The collection whose elements become rows; the last of `selected`.
-
-    Attributes
-    ----------
-    selected
-        As given.
-    """
+    has_partitions = True
 
     def __init__(
         self,
-        prototype: OpenFile,
+        schema_file: OpenFile,
         selected: Sequence[Leaf | NestedProjection],
-        choices: ScanOptions,
+        options: ScanOptions,
         partitions: DatasetPartitions,
         explosion: ExplodedCollection | None = None,
     ) -> None:
-        virtual = check_include(choices.include) if explosion is None else explosion.virtual_columns
-        super().__init__(prototype, projection_of(selected), choices, virtual, explosion)
+        virtual = check_include(options.include) if explosion is None else explosion.virtual_columns
+        super().__init__(schema_file, projection_of(selected), options, virtual, explosion)
         self.selected = selected
         self.partitions = partitions
 
     @property
     def stored_positions(self) -> list[int]:
-        """Which of the selected columns are in files, by position."""
+        """Positions of the columns that files store."""
         return [at for at, column in enumerate(self.selected) if not _is_partition(column)]
 
     def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        return _ELSEWHERE if leaf.index < 0 else super()._output_type(leaf, null_count, categorical)
+        return _NOT_STORED if leaf.index < 0 else super()._output_type(leaf, null_count, categorical)
 
     def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
-        """Make the partition columns.
-
-        Parameters
-        ----------
-        ordinals : sequence of int
-            The files, as `partitions` counts them.
-        counts : sequence of int
-            Rows of each.
-
-        Returns
-        -------
-        dict of int to array
-            By the positions of their leaves.
-        """
+        """Return the partition columns for `counts` rows of each file, by the position of their leaf."""
         return {
             self.leaf_slices[at].start: self.partitions.column(
                 column.name, ordinals, counts, self._options.dtype_backend, self._options.dates
@@ -166,16 +127,80 @@ class DatasetColumns(ProjectedColumns):
             if _is_partition(column)
         }
 
-    def select(self, positions: Sequence[int]) -> DatasetColumns:
-        """Return some of the columns, by position, without virtual columns."""
-        selected = [self.selected[at] for at in positions]
-        return type(self)(self.schema_file, selected, replace(self._options, include=()), self.partitions)
+    # --- casts --------------------------------------------------------------------------------------------------------
 
-    def dtypes(self, targets: Sequence[OutputType]) -> list[Any]:
-        """Give the dtype of each stored column, by its position among all; None for partition columns."""
-        layout = allocate_blocks(list(targets), 0)
-        buffers = [DecodedColumn(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
-        made = self.to_arrays(targets, buffers, 0)
-        return [
-            None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)
+    def map_files(self, schema: DatasetSchema, files: Sequence[ScanFile]) -> None:
+        """Set the columns of files, which become those of `schema`; files of equal columns share one object."""
+        positions = self.stored_positions
+        stored = [self.selected[at] for at in positions]
+        mappings = [schema.map_columns(one.file, stored) for one in files]  # one object for files of one schema
+        distinct = {id(mapping): dict(zip(positions, mapping, strict=True)) for mapping in mappings}
+        cast = {
+            at
+            for mapping in distinct.values()
+            for at, mapped in mapping.items()
+            if not mapped.is_same and not (mapped.column is None and can_be_missing(self.selected[at]))
+        }
+        if self._options.explode is not None and len(self.selected) - 1 in cast:
+            column = self.selected[-1].name
+            raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
+        self.cast_positions = sorted(cast)
+        columns: dict[int, FileColumns] = {}
+        by_content: dict[tuple[Any, ...], FileColumns] = {}
+        for key, mapping in distinct.items():
+            own = {at: mapped.column for at, mapped in mapping.items()}
+            content = tuple(one if one is None or isinstance(one, Leaf) else id(one) for one in own.values())
+            known = by_content.get(content) or FileColumns.mapped(self, own, self.cast_positions)
+            columns[key] = by_content[content] = known
+        for one, mapping_of_file in zip(files, mappings, strict=True):
+            one.columns = columns[id(mapping_of_file)]
+
+    def cast_arrays(
+        self, readers: Sequence[FileReader], kept: Sequence[RowRanges] | None, may_be_null: Sequence[bool]
+    ) -> dict[int, Any]:
+        """Return the columns that a file casts, in the dtype that the schema alone gives."""
+        by_file = [
+            reader.casts.arrays(None if kept is None else kept[at]) if reader.casts is not None else {}
+            for at, reader in enumerate(readers)
         ]
+        arrays = {}
+        for at, dtype in zip(self.cast_positions, self._cast_dtypes(may_be_null), strict=True):
+            if self.labels[self.leaf_slices[at].start] is None:  # lost
+                continue
+            cast = [
+                cast_column(
+                    own.get(at),
+                    reader.columns.stored.get(at),
+                    self.selected[at],
+                    dtype,
+                    num_rows=reader.num_rows,
+                    file=reader.file.source.name,
+                )
+                for reader, own in zip(readers, by_file, strict=True)
+            ]
+            if not cast:  # no file has a row
+                cast = [cast_column(None, None, self.selected[at], dtype, num_rows=0)]
+            arrays[self.leaf_slices[at].start] = _concat_arrays(cast)
+        return arrays
+
+    def _cast_dtypes(self, may_be_null: Sequence[bool]) -> list[Any]:
+        """Return the dtype of each column that is cast."""
+        selected = [self.selected[at] for at in self.cast_positions]
+        nulls = [answer for at in self.cast_positions for answer in may_be_null[self.leaf_slices[at]]]
+        columns = type(self)(self.schema_file, selected, replace(self._options, include=()), self.partitions)
+        types = columns.schema_only_types(nulls)
+        layout = allocate_blocks(types, 0)
+        buffers = [DecodedColumn(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
+        return [array.dtype for array in columns.to_arrays(types, buffers, 0)]
+
+
+def _concat_arrays(arrays: Sequence[Any]) -> Any:
+    """Concatenate arrays of one dtype."""
+    if len(arrays) == 1:
+        return arrays[0]
+    if isinstance(arrays[0].dtype, pd.CategoricalDtype):
+        one_order = all(array.dtype == arrays[0].dtype for array in arrays)
+        return pd.api.types.union_categoricals(arrays, ignore_order=not one_order)
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    return pd.concat([pd.Series(array, copy=False) for array in arrays], ignore_index=True).array

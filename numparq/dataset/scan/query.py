@@ -19,9 +19,9 @@ from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
 from numparq.scan.options import ScanOptions, all_row_slices, select_row_slices
+from numparq.scan.scan import Scan
 from numparq.scan.scan_file import ScanFile
 
-from .dataset_scan import DatasetScan
 from .projected_columns import DatasetColumns, project_columns
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class DatasetQuery:
 
     Attributes
     ----------
-    scan : DatasetScan
+    scan : Scan
         Scan of the selected files.
-    file_selections : list of ScanFile
-        Files that may have matching rows.
+    projection : DatasetColumns
+        Projected columns.
     schema : DatasetSchema
         Merged schema of all files left after pruning without opening them.
     """
@@ -55,17 +55,20 @@ class DatasetQuery:
     ) -> None:
         self._contents = snapshot
         self._pruners = pruners
-        self._choices = options
+        self._options = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
         ordinals = self._prune_files()
-        schema, table, asked = self._merge_and_bind(ordinals, columns)
-        files = self._select_rows(ordinals, asked)
-        self.schema = schema
-        self.scan = DatasetScan(schema, table, files, options, skip)  # of all files: dtypes must not depend on literals
-        self.file_selections = [file for file in files if file.predicate is None or not file.matches_nothing]
-        if len(self.file_selections) < len(files):
+        schema, projection, filters = self._merge_and_bind(ordinals, columns)
+        files = self._select_rows(ordinals, filters)
+        projection.map_files(schema, files)
+        selected = [file for file in files if file.predicate is None or not file.matches_nothing]
+        if len(selected) == len(files):
+            selected = files
+        else:
             self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
-        self._asked = asked
+        self.schema, self.projection = schema, projection
+        self.scan = Scan(projection, files, options, skip, selected)  # of all files: dtypes must not depend on literals
+        self._filter = filters
 
     def plan(self) -> DatasetPlan:
         """Return the plan: what prunes files, and the read plans of the others."""
@@ -87,11 +90,11 @@ class DatasetQuery:
         """Prune files before any is opened; return the ordinals of the others."""
         files = self._contents.files
         kept = np.arange(len(files))
-        if self._choices.row_range is not None or self._choices.row_groups is not None:  # they count over all files
+        if self._options.row_range is not None or self._options.row_groups is not None:  # they count over all files
             return kept.tolist()
-        for made in self._file_pruners():
+        for build_pruner in self._file_pruners():
             left = files.take(kept)
-            pruner = made(left)
+            pruner = build_pruner(left)
             if pruner is None:
                 continue
             mask = apply_pruner(pruner, left)
@@ -102,10 +105,10 @@ class DatasetQuery:
 
     def _file_pruners(self) -> list[Callable[[Sequence[DataFile]], FilePruner | None]]:
         """Return the factories of pruners, cheapest first; each takes the files that are left."""
-        choices = self._choices
+        options = self._options
 
         def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
-            pruner = PartitionPruner(choices.filters, self._contents.partitions, choices.runtime_filters)
+            pruner = PartitionPruner(options.filters, self._contents.partitions, options.runtime_filters)
             return None if pruner.keeps_all else pruner
 
         given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
@@ -113,7 +116,7 @@ class DatasetQuery:
 
     def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
         """Build the pruner of the ``_metadata`` file, if it can help."""
-        contents, choices = self._contents, self._choices
+        contents, options = self._contents, self._options
 
         def opened(some: Sequence[DataFile]) -> list[OpenFile]:
             if list(some) == [contents.listing.metadata_file]:
@@ -124,24 +127,25 @@ class DatasetQuery:
         return build_metadata_file_pruner(
             contents.listing,
             files,
-            choices.filters,
+            options.filters,
             contents.partitions,
-            choices.runtime_filters,
+            options.runtime_filters,
             open_files=opened,
             merge_schemas=contents.merge_schemas,
         )
 
-    def _prune_by_statistics(self) -> list[ScanFile]:
+    def _prune_by_statistics(self) -> Sequence[ScanFile]:
         """Prune files by their row group statistics, for the plan alone.
 
         A scan also gets the pruned files: it plans each by row groups, and Categoricals have all files' categories.
         """
-        if not any(file.predicate for file in self.file_selections):
-            return self.file_selections
-        places = [self._contents.files[file.ordinal] for file in self.file_selections]
-        opened = {place.path: file.file for place, file in zip(places, self.file_selections, strict=True)}
-        pruner = StatisticsPruner(self._asked, opened, self._choices.runtime_filters)
-        answers = list(zip(self.file_selections, apply_pruner(pruner, places).tolist(), strict=True))
+        selected = self.scan.selected
+        if not any(file.predicate for file in selected):
+            return selected
+        listed = [self._contents.files[file.ordinal] for file in selected]
+        opened = {entry.path: file.file for entry, file in zip(listed, selected, strict=True)}
+        pruner = StatisticsPruner(self._filter, opened, self._options.runtime_filters)
+        answers = list(zip(selected, apply_pruner(pruner, listed).tolist(), strict=True))
         self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
         return [file for file, is_kept in answers if is_kept]
 
@@ -159,25 +163,25 @@ class DatasetQuery:
             return self._bound(self._contents.schema_of(range(len(self._contents.files))), columns)
 
     def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
-        choices, partitions = self._choices, self._contents.partitions
-        asked = DatasetFilter(choices.filters, schema, partitions, choices.runtime_filters)
-        return schema, project_columns(schema.schema_file, partitions, columns, choices), asked
+        options, partitions = self._options, self._contents.partitions
+        filters = DatasetFilter(options.filters, schema, partitions, options.runtime_filters)
+        return schema, project_columns(schema.schema_file, partitions, columns, options), filters
 
-    def _select_rows(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[ScanFile]:
+    def _select_rows(self, ordinals: Sequence[int], filters: DatasetFilter) -> list[ScanFile]:
         """Select rows by position, counted over all files, and bind the filter to each file."""
-        choices = self._choices
+        options = self._options
         files = self._contents.open_files(ordinals)
-        has_condition = choices.filters is not None or bool(choices.runtime_filters)
-        found, predicates = [], {}
-        for place, slices in _row_slices_of_files(files, choices, None if has_condition else choices.nrows):
-            at, file = ordinals[place], files[place]
-            if has_condition and at not in predicates:
-                predicates[at] = asked.scan_predicate(file, self._contents.files[at], choices.runtime_filters)
+        is_filtered = options.filters is not None or bool(options.runtime_filters)
+        selected, predicates = [], {}
+        for position, slices in _row_slices_of_files(files, options, None if is_filtered else options.nrows):
+            at, file = ordinals[position], files[position]
+            if is_filtered and at not in predicates:
+                predicates[at] = filters.scan_predicate(file, self._contents.files[at], options.runtime_filters)
             if slices is not None or np.add.reduce(file.footer.row_group_num_rows):
-                found.append(ScanFile(file, at, slices, predicates.get(at)))
-        if not found and files and files[0].is_written_by_numparq and files[0].num_row_groups:
-            found = [ScanFile(files[0], ordinals[0], RowSlices.single(0, 0, 0))]  # for its categories
-        return found
+                selected.append(ScanFile(file, at, slices, predicates.get(at)))
+        if not selected and files:
+            return ScanFile(files[0], ordinals[0]).without_rows()
+        return selected
 
 
 def _row_slices_of_files(
@@ -195,11 +199,11 @@ def _row_slices_of_files(
     rows = select_row_slices(np.concatenate([_NO_ROWS, *counts]), options.row_groups, options.row_range, limit)
     owners = firsts.searchsorted(rows.table[:, SLICE_GROUP], "right") - 1
     cuts = np.flatnonzero(np.diff(owners)) + 1
-    found: list[tuple[int, RowSlices | None]] = []
+    slices: list[tuple[int, RowSlices | None]] = []
     for part, first in zip(np.split(rows.table, cuts), [0, *cuts.tolist()], strict=True):
         if len(part):
-            place = int(owners[first])
-            part = part - [firsts[place], 0, 0, part[0, SLICE_OUT]]
-            is_whole = np.array_equal(part, all_row_slices(files[place].footer).table)
-            found.append((place, None if is_whole else RowSlices(part)))
-    return found
+            position = int(owners[first])
+            part = part - [firsts[position], 0, 0, part[0, SLICE_OUT]]
+            is_whole = np.array_equal(part, all_row_slices(files[position].footer).table)
+            slices.append((position, None if is_whole else RowSlices(part)))
+    return slices

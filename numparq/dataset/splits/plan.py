@@ -17,7 +17,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
 from numparq.plan.read_plan import ReadPlan, RowGroupPlan
-from numparq.scan.file_rows import FileRowReader
+from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan_file import ScanFile
 from numparq.util.worker_pool import WorkerPool
@@ -48,24 +48,24 @@ class SplitQuery(DatasetQuery):
         contents: DatasetSnapshot,
         pruners: Sequence[FilePruner],
         columns: Any,
-        choices: ScanOptions,
+        options: ScanOptions,
         plan_files: int | None,
     ) -> None:
-        groups = choices.row_groups
+        groups = options.row_groups
         if groups is not None and any(first >= second for first, second in pairwise(groups)):
             raise ValueError(f"row_groups must be in ascending order, each once, not {groups!r}")
         self._plan_files = plan_files
         self.candidates: list[int] = []
         self.is_sampled = False
-        super().__init__(contents, pruners, columns, choices)
+        super().__init__(contents, pruners, columns, options)
 
     @cached_property
     def stored_leaves(self) -> list[Leaf]:
         """Projected leaves in the schema file, without partition columns."""
-        table = self.scan.table
-        return [leaf for at in table.stored_positions for leaf in table.leaves[table.leaf_slices[at]]]
+        projection = self.projection
+        return [leaf for at in projection.stored_positions for leaf in projection.leaves[projection.leaf_slices[at]]]
 
-    def unpruned_selections(self) -> list[ScanFile]:
+    def unpruned_files(self) -> Sequence[ScanFile]:
         """Return the selected files that footer statistics do not prune; only these are planned."""
         return self._prune_by_statistics()
 
@@ -75,7 +75,7 @@ class SplitQuery(DatasetQuery):
         self.is_sampled = self._plan_files is not None and count > self._plan_files
         if not self.is_sampled:
             return self.candidates
-        if self._choices.row_groups is not None or self._choices.row_range is not None:
+        if self._options.row_groups is not None or self._options.row_range is not None:
             limit = f"there are {count:,} files and plan_files={self._plan_files}"
             raise ValueError(f"row_groups and row_range need all footers, but {limit}")
         some = min(SAMPLED_FILES, count)
@@ -120,8 +120,8 @@ def _local(file: DataFile) -> DataFile:
 def _share(query: SplitQuery) -> float:
     """Return the share of file bytes that the query reads, by the open files."""
     asked = everything = 0
-    for wanted in query.file_selections:
-        rows = query.scan.file_rows(wanted)
+    for wanted in query.scan.selected:
+        rows = query.scan.file_reader(wanted)
         starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in wanted.slices])
         asked += int((ends - starts).sum())
         everything += wanted.file.source.size
@@ -205,7 +205,7 @@ def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: i
 
 def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
     """Plan the files that may have matching rows; remote ones concurrently."""
-    left = query.unpruned_selections()
+    left = query.unpruned_files()
     found: dict[int, PlannedFile] = {}
 
     def plan(wanted: ScanFile) -> None:
@@ -219,24 +219,16 @@ def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
 
 def _planned_file(file: DataFile, query: SplitQuery, wanted: ScanFile) -> PlannedFile:
     part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
+    rows = query.scan.file_reader(wanted)
     if not wanted.predicate:
-        rows = _unfiltered_rows(query, wanted)
         return PlannedFile(part, wanted.file, list(rows.leaves), _whole_row_groups(rows, wanted), rows.plan, True)
-    rows = query.scan.file_rows(wanted)
     plan = rows.plan()
     shown = {leaf.index for leaf in rows.leaves}
     leaves = [*rows.leaves, *(leaf for leaf in wanted.predicate.leaves if leaf.index not in shown)]
     return PlannedFile(part, wanted.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
 
 
-def _unfiltered_rows(query: SplitQuery, wanted: ScanFile) -> FileRowReader:
-    """Return the rows of a file; without mapping columns if all files have the same, which takes most of the time."""
-    if not query.schema.is_from_file:
-        return query.scan.file_rows(wanted)
-    return FileRowReader(wanted.file, query.stored_leaves, wanted.slices)
-
-
-def _whole_row_groups(rows: FileRowReader, wanted: ScanFile) -> list[PlannedRows]:
+def _whole_row_groups(rows: FileReader, wanted: ScanFile) -> list[PlannedRows]:
     """Return the rows selected of each row group, with the bytes of its column chunks."""
     slices = [part for part in wanted.slices if len(part)]
     starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in slices])

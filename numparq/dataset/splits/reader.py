@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.row_selection import RowSlice, RowSlices
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.prune.dataset_filter import DatasetFilter
 from numparq.dataset.scan.projected_columns import project_columns
-from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
+from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions
 from numparq.expr.filters import as_expression
 from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
+from numparq.scan.scan import Scan
 from numparq.scan.scan_file import ScanFile
 from numparq.scan.stream.batches import Batches
 from numparq.scan.stream.unit_reader import UnitReader
@@ -57,13 +58,13 @@ class SplitReadSpec:
 
     @classmethod
     def from_snapshot(
-        cls, contents: DatasetSnapshot, carried: SerializedSchema, columns: list[Any] | None, choices: ScanOptions
+        cls, snapshot: DatasetSnapshot, schema: SerializedSchema, columns: list[Any] | None, options: ScanOptions
     ) -> SplitReadSpec:
         """Build the specification from a snapshot whose partition columns are `SchemaOnlyPartitions`."""
-        partitions = contents.partitions
+        partitions = snapshot.partitions
         assert isinstance(partitions, SchemaOnlyPartitions)
-        choices = replace(choices, row_groups=None, row_range=None)  # splits say which rows they have
-        return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem, contents.calendar)
+        options = replace(options, row_groups=None, row_range=None)  # splits hold their rows
+        return cls(schema, partitions.type_names(), columns, options, snapshot.listing.filesystem, snapshot.calendar)
 
 
 class SplitReader:
@@ -73,18 +74,18 @@ class SplitReader:
 
     Parameters
     ----------
-    wish : SplitReadSpec
+    spec : SplitReadSpec
         Specification of the read, made by `split_table`.
     """
 
-    def __init__(self, wish: SplitReadSpec) -> None:
-        self._wish = wish
+    def __init__(self, spec: SplitReadSpec) -> None:
+        self._spec = spec
 
     def __getstate__(self) -> SplitReadSpec:
-        return self._wish
+        return self._spec
 
-    def __setstate__(self, wish: SplitReadSpec) -> None:
-        self._wish = wish
+    def __setstate__(self, spec: SplitReadSpec) -> None:
+        self._spec = spec
 
     def __repr__(self) -> str:
         names = ", ".join(repr(name) for name in self.names)
@@ -110,28 +111,28 @@ class SplitReader:
         ValueError
             If a filter has not arrived.
         """
-        choices = self._wish.options
-        together = (*check_runtime_filters(choices.runtime_filters), *check_arrived(runtime_filters))
-        made = SplitReader(replace(self._wish, options=replace(choices, runtime_filters=together)))
-        made._filter.bind_runtime_filters(self.schema_file, together)  # raises if a column is missing
-        return made
+        options = self._spec.options
+        filters = (*check_runtime_filters(options.runtime_filters), *check_arrived(runtime_filters))
+        reader = SplitReader(replace(self._spec, options=replace(options, runtime_filters=filters)))
+        reader._filter.bind_runtime_filters(self.schema_file, filters)  # raises if a column is missing
+        return reader
 
     @property
     def filesystem(self) -> Any:
         """File system of the files (fsspec or pyarrow); None for the local one."""
-        return self._wish.filesystem
+        return self._spec.filesystem
 
     @property
     def partitions(self) -> list[str]:
         """Names of the partition columns, whether they are read or not."""
-        return list(self._wish.partitions)
+        return list(self._spec.partitions)
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
     @property
     def schema_file(self) -> OpenFile:
         """Schema file: no rows, the schema and key-value metadata of the table, without partition columns."""
-        return self._wish.serialized_schema.schema.schema_file
+        return self._spec.serialized_schema.schema.schema_file
 
     @property
     def schema(self) -> Schema:
@@ -149,10 +150,9 @@ class SplitReader:
         """Schema of all tables (pyarrow.Schema), by the schema of the files alone."""
         from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
-        choices = _for_arrow(self._wish.options)
-        read = SchemaOnlyScan(self._wish.serialized_schema.schema, self._table(choices, self._keys), [], choices)
-        made = read.table.partition_arrays([], [])
-        return ArrowTableBuilder(self.schema_file, read.table, read.output_types, made).schema
+        projection = self._projection(_for_arrow(self._spec.options), self._keys)
+        types = projection.schema_only_types(projection.may_be_null)
+        return ArrowTableBuilder(self.schema_file, projection, types, projection.partition_arrays([], [])).schema
 
     @cached_property
     def _keys(self) -> DatasetPartitions:
@@ -160,21 +160,21 @@ class SplitReader:
         return self._partitions([])
 
     def _partitions(self, values: Sequence[tuple[str | None, ...]]) -> DatasetPartitions:
-        return SchemaOnlyPartitions(list(self._wish.partitions), values, self._wish.partitions)
+        return SchemaOnlyPartitions(list(self._spec.partitions), values, self._spec.partitions)
 
     @cached_property
     def _selected(self) -> tuple[Sequence[Leaf | NestedProjection], list[str]]:
         """Projected columns in files, and virtual columns."""
-        found = project_columns(self.schema_file, self._keys, self._wish.columns, self._wish.options)
-        return found.selected, found.virtual
+        columns = project_columns(self.schema_file, self._keys, self._spec.columns, self._spec.options)
+        return columns.selected, columns.virtual
 
-    def _table(self, choices: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:
-        return SchemaOnlyColumns(self.schema_file, self._selected[0], choices, partitions)
+    def _projection(self, options: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:
+        return SchemaOnlyColumns(self.schema_file, self._selected[0], options, partitions)
 
     @cached_property
     def _filter(self) -> DatasetFilter:
-        choices = self._wish.options
-        return DatasetFilter(choices.filters, self._wish.serialized_schema.schema, self._keys, choices.runtime_filters)
+        options = self._spec.options
+        return DatasetFilter(options.filters, self._spec.serialized_schema.schema, self._keys, options.runtime_filters)
 
     @property
     def predicate(self) -> Expression:
@@ -184,7 +184,7 @@ class SplitReader:
     @property
     def filters(self) -> Expression | None:
         """Filter, not bound to columns; None without one."""
-        filters = self._wish.options.filters
+        filters = self._spec.options.filters
         return None if filters is None else as_expression(filters)
 
     @property
@@ -214,9 +214,8 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             If a file is gone or has changed since the table was divided.
         """
-        choices = self._wish.options
-        with self._begun(split, choices, self._selected[0], lost) as (read, wanted):
-            return read.read_unit(wanted, None, read.to_frame)[2]
+        with self._scan(split, self._spec.options, lost) as scan:
+            return scan.read_unit(scan.selected, None, scan.to_frame)[2]
 
     def frames(
         self,
@@ -249,7 +248,7 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             As in `frame`.
         """
-        with self._units(split, self._wish.options, BatchSize(memory_limit, batch_rows), lost) as units:
+        with self._units(split, self._spec.options, BatchSize(memory_limit, batch_rows), lost) as units:
             yield from Batches(units)
 
     def tables(
@@ -283,7 +282,7 @@ class SplitReader:
         LimitError, FileNotFoundError, InvalidFileError
             As in `frames`.
         """
-        with self._units(split, _for_arrow(self._wish.options), BatchSize(memory_limit, batch_rows), lost) as units:
+        with self._units(split, _for_arrow(self._spec.options), BatchSize(memory_limit, batch_rows), lost) as units:
             for table in units.tables():
                 yield from _cut(table, batch_rows)
                 del table
@@ -301,74 +300,69 @@ class SplitReader:
         int
             Number of rows.
         """
-        if self._wish.options.on_error == "skip":
+        if self._spec.options.on_error == "skip":
             return sum(map(len, self.frames(split)))
         if split.num_rows is not None:
             return split.num_rows
-        with self._begun(split, replace(self._wish.options, include=()), []) as (read, wanted):
-            return read.count(wanted)
+        with self._scan(split, replace(self._spec.options, include=())) as scan:
+            return scan.count()
 
     @contextmanager
     def _units(
-        self, split: Split, choices: ScanOptions, sizes: BatchSize, lost: list[Lost] | None
+        self, split: Split, options: ScanOptions, sizes: BatchSize, lost: list[Lost] | None
     ) -> Iterator[UnitReader]:
-        with self._begun(split, choices, self._selected[0], lost) as begun:
-            units = UnitReader(lambda _: begun, choices, sizes)
+        with self._scan(split, options, lost) as scan:
+            units = UnitReader(lambda _: scan, options, sizes)
             units.reads_ahead = False  # no read-ahead thread: the engine above schedules the work
             yield units
 
     @contextmanager
-    def _begun(
-        self,
-        split: Split,
-        choices: ScanOptions,
-        selected: Sequence[Leaf | NestedProjection],
-        lost: list[Lost] | None = None,
-    ) -> Iterator[tuple[SchemaOnlyScan, list[ScanFile]]]:
-        """Open the files of a split, and prepare a scan of columns, which adds its losses to `lost`."""
+    def _scan(self, split: Split, options: ScanOptions, lost: list[Lost] | None = None) -> Iterator[Scan]:
+        """Open the files of a split, and build their scan, which adds its losses to `lost`."""
         skip = None
-        if choices.on_error == "skip":
+        if options.on_error == "skip":
             from numparq.scan.recovery.skip_damaged import SkipDamagedRows
 
             skip = SkipDamagedRows(lost)
-        with open_split_files(split.parts, self._wish.filesystem, self._wish.calendar) as files:
+        with open_split_files(split.parts, self._spec.filesystem, self._spec.calendar) as opened:
             partitions = self._partitions([part.file.values for part in split.parts])
-            table = SchemaOnlyColumns(self.schema_file, list(selected), choices, partitions)
-            made = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
-            wanted = [one for one in made if one.slices and not one.matches_nothing]
-            yield SchemaOnlyScan(self._wish.serialized_schema.schema, table, wanted, choices, skip), wanted
+            projection = self._projection(options, partitions)
+            files = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, opened, strict=True))]
+            files = [one for one in files if one.slices.num_rows and not one.matches_nothing]
+            projection.map_files(self._spec.serialized_schema.schema, files)
+            yield Scan(projection, files, options, skip)
 
     def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> ScanFile:
-        self._wish.serialized_schema.check_file(file)
+        self._spec.serialized_schema.check_file(file)
         groups = part.groups
         if groups is None:
             groups = row_groups_in_range(file, part.byte_range or (0, None))
-        condition = self._filter.scan_predicate(file, part.file, self._wish.options.runtime_filters)
-        return ScanFile(file, at, _slices(groups), condition)
+        predicate = self._filter.scan_predicate(file, part.file, self._spec.options.runtime_filters)
+        return ScanFile(file, at, RowSlices.of(_slices(groups)), predicate)
 
 
 def check_arrived(runtime_filters: RuntimeFilters) -> tuple[RuntimeFilter, ...]:
     """Return runtime filters as a tuple; raise ValueError if one has not arrived: it cannot reach other processes."""
-    found = tuple(check_runtime_filters(runtime_filters))
-    for each in found:
+    filters = tuple(check_runtime_filters(runtime_filters))
+    for each in filters:
         if not each.has_arrived:
             raise ValueError(
                 f"{each!r} must arrive before the table is divided into splits, which other processes read"
             )
-    return found
+    return filters
 
 
-def _for_arrow(choices: ScanOptions) -> ScanOptions:
-    return replace(choices, dtype_backend="pyarrow", variants="bytes")
+def _for_arrow(options: ScanOptions) -> ScanOptions:
+    return replace(options, dtype_backend="pyarrow", variants="bytes")
 
 
 def _slices(groups: Sequence[RowGroupRange]) -> list[RowSlice]:
     """Return the row slices of row group ranges, decoded one after another."""
-    made, out = [], 0
+    slices, out = [], 0
     for group in groups:
-        made.append(RowSlice(group.row_group, group.start, group.stop, out))
+        slices.append(RowSlice(group.row_group, group.start, group.stop, out))
         out += group.stop - group.start
-    return made
+    return slices
 
 
 def _cut(table: Any, batch_rows: int | None) -> Iterator[Any]:

@@ -26,7 +26,7 @@ from .retry import TolerantContext, TolerantJobMaker
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
     from numparq.io.multi_file_source import MultiFileSource
-    from numparq.scan.file_rows import FileRowReader
+    from numparq.scan.file_reader import FileReader
     from numparq.types.output_type import OutputType
 
 __all__ = ["SkipDamagedFile"]
@@ -72,7 +72,7 @@ class SkipDamagedFile:
         """List the losses."""
         return self.losses.to_list([leaf.name for leaf in self._tables.leaves])
 
-    def select(self, rows: FileRowReader, targets: Sequence[OutputType], limit: int | None) -> RowSlices:
+    def select(self, rows: FileReader, targets: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Return the rows selected by position, in row groups with a match; `matching` has those that match.
 
         A lost value cannot be tested, so its row does not match.
@@ -92,7 +92,7 @@ class SkipDamagedFile:
         self.matching = RowRanges(np.concatenate(matching))
         return RowSlices.of(found or [RowSlice(slices[0].row_group, 0, 0, 0)])
 
-    def _matching_rows(self, rows: FileRowReader, bound: Expression, part: RowSlice) -> RowRanges:
+    def _matching_rows(self, rows: FileReader, bound: Expression, part: RowSlice) -> RowRanges:
         """Decode the filter columns of a slice; return its rows, from 0, that are intact and match."""
         leaves, only = self._tables.leaves, RowSlices.single(part.row_group, part.start, part.stop)
         positions = list(leaf_positions(leaves, filter_leaves(bound)).values())

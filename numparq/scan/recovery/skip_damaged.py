@@ -25,7 +25,7 @@ from .lost_rows import drop_lost_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from numparq.scan.file_rows import FileRowReader
+    from numparq.scan.file_reader import FileReader
 
 __all__ = ["SkipDamaged", "SkipDamagedRows"]
 
@@ -36,7 +36,7 @@ _Unit = TypeVar("_Unit")
 class _DecodedFile(NamedTuple):
     """Decoded rows of a file in a frame, `first` its first output row; parameters of `SkipDamaged.drop_lost`."""
 
-    rows: FileRowReader
+    rows: FileReader
     first: int
     positions: Mapping[int, Sequence[int]] | None = None
 
@@ -159,7 +159,7 @@ class SkipDamaged:
         columns: ProjectedColumns,
         layout: BlockLayout,
         buffers: list[DecodedColumn],
-        decoded: Sequence[tuple[FileRowReader, int, Mapping[int, Sequence[int]] | None]],
+        decoded: Sequence[tuple[FileReader, int, Mapping[int, Sequence[int]] | None]],
         limit: int | None = None,
     ) -> tuple[BlockLayout, list[DecodedColumn], list[RowRanges]]:
         """Return the layout and the columns without lost rows, and the rows that each file keeps, counted in it.
