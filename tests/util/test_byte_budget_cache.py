@@ -137,7 +137,9 @@ def walks(monkeypatch):
     original = index_reader.walk_page_headers
     monkeypatch.setattr(index_reader, "MIN_CHUNK_BYTES", 0)
     monkeypatch.setattr(
-        index_reader, "walk_page_headers", lambda source, chunk: found.append(source.name) or original(source, chunk)
+        index_reader,
+        "walk_page_headers",
+        lambda reader, chunk: found.append(reader.source.name) or original(reader, chunk),
     )
     return found
 
