@@ -119,7 +119,7 @@ def _bind(expression: Expression, schema: FilterSchema) -> Expression:
     negated = isinstance(expression, Not)
     test = expression.part if isinstance(expression, Not) else expression
     assert isinstance(test, ColumnPredicate)
-    column = schema.column(test.name)
+    column = schema.columns.get(test.name) or schema.column(test.name)
     if test.op == "is null":
         return _null_test(test, column, negated, repr(expression))
     if test.op == "is nan" and not (column.domain is not None and column.domain.is_float):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from numparq.util.bounded_cache import BoundedCache
 
 from .column_order import ColumnOrder
 from .statistics import PageStatistics
@@ -49,10 +47,8 @@ UNKNOWN = -1  # count or position
 
 _COLUMN_INDEX_FIELDS = ("null_pages", "min_values", "max_values", "boundary_order", "null_counts", "nan_counts")
 _BOUNDARY_ORDERS = range(3)
-_MAX_CACHED_STATISTICS = 2
 
 _LOCATION = {PAGE_OFFSET: "offset", PAGE_SIZE: "compressed_page_size", PAGE_ROW: "first_row_index"}
-_MAX_CACHED_PAGES = 4
 
 
 @lru_cache(maxsize=1)
@@ -177,7 +173,6 @@ class ColumnIndex:
     highs: np.ndarray
     null_counts: np.ndarray
     nan_counts: np.ndarray
-    cache: BoundedCache = field(default_factory=lambda: BoundedCache(_MAX_CACHED_STATISTICS), init=False, repr=False)
 
     @classmethod
     def read(cls, data: np.ndarray, length: int) -> ColumnIndex | None:
@@ -230,13 +225,12 @@ class ColumnIndex:
 class OffsetIndex:
     """A decoded OffsetIndex; `locations` and `needs_dictionary` are as in `ChunkPages`, but unchecked."""
 
-    __slots__ = ("cache", "locations", "needs_dictionary")
+    __slots__ = ("locations", "needs_dictionary")
 
     def __init__(self, locations: np.ndarray, needs_dictionary: np.ndarray | None = None) -> None:
         self.locations = locations
         unknown = np.full(len(locations), UNKNOWN, np.int8) if needs_dictionary is None else needs_dictionary
         self.needs_dictionary: np.ndarray = unknown
-        self.cache = BoundedCache(_MAX_CACHED_PAGES)
 
     @classmethod
     def read(cls, data: np.ndarray, length: int) -> OffsetIndex:

@@ -169,7 +169,9 @@ class ChunkPages:
 
     def page_table_in_range(self, start: int, stop: int) -> np.ndarray:
         """Return the rows of `page_table` for pages with a row in [start, stop), a dictionary page first if needed."""
-        located, (first, last) = self.page_table, self.pages_in_range(start, stop)
+        located = self.page_table if self._located is None else self._located
+        first = bisect_right(self.row_stops, start)
+        last = max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
         pages = slice(first, last)
         if len(located) == len(self.locations) or not self._is_dictionary_needed(pages):
             return located[len(located) - len(self.locations) :][pages]

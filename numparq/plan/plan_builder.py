@@ -49,7 +49,7 @@ class PlanBuilder:
       row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
     """
 
-    __slots__ = ("_changes", "_columns", "groups")
+    __slots__ = ("_columns", "_earlier", "_steps", "groups")
 
     def __init__(
         self, columns: Sequence[str], row_groups: Iterable[RowGroupPlan], changes: Iterable[PlanChange] = ()
@@ -58,7 +58,8 @@ class PlanBuilder:
         self.groups = {}
         for group in row_groups:
             self.groups[group.ordinal] = group
-        self._changes = [*changes]
+        self._earlier = tuple(changes)
+        self._steps: list[tuple[str, str | Callable[[], str], list[tuple[RowGroupPlan, RowGroupPlan]]]] = []
 
     @property
     def left(self) -> list[RowGroupPlan]:
@@ -94,7 +95,7 @@ class PlanBuilder:
                 groups[ordinal] = narrowed = RowGroupPlan(ordinal, group.num_rows, left, group.chunks)
                 pairs.append((group, narrowed))
         if pairs:
-            self._changes.append(PlanChange(level, reason, pairs))
+            self._steps.append((level, reason, pairs))
 
     def set_pages(self, pages: Mapping[tuple[int, int], ChunkPages]) -> None:
         """Replace column chunks by their pages, so that pages without selected rows are skipped.
@@ -124,8 +125,9 @@ class PlanBuilder:
             self.groups[ordinal] = after = RowGroupPlan(ordinal, group.num_rows, group.rows, tuple(several))
             pairs.append((group, after))
         if pairs:
-            self._changes.append(PlanChange("offset index", "pages without selected rows", pairs))
+            self._steps.append(("offset index", "pages without selected rows", pairs))
 
     def build(self) -> ReadPlan:
         """Return the plan so far."""
-        return ReadPlan(tuple(self._columns), tuple(self.groups.values()), tuple(self._changes))
+        changes = [PlanChange(level, reason, pairs) for level, reason, pairs in self._steps]
+        return ReadPlan(tuple(self._columns), tuple(self.groups.values()), (*self._earlier, *changes))

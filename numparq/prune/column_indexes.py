@@ -25,10 +25,14 @@ __all__ = ["ColumnIndexPruner", "LeafPageStatistics"]
 _NO_ROWS = RowRanges()
 
 
+_PAGE_BYTES = 128  # memory of a page's statistics
+
+
 class ColumnIndexPruner:
     """Pages of row groups, with their pruning statistics by column index.
 
-    Pages of different columns hold different rows, so predicates yield row ranges. `asked` has positions in the plan.
+    Pages of different columns hold different rows, so predicates yield row ranges. `filter_columns` has positions in
+    the plan.
     """
 
     def __init__(
@@ -36,39 +40,42 @@ class ColumnIndexPruner:
         file: OpenFile,
         indexes: PageIndexReader,
         groups: Sequence[RowGroupPlan],
-        asked: Sequence[tuple[int, Leaf]],
+        filter_columns: Sequence[tuple[int, Leaf]],
     ) -> None:
-        self._everything = [_all_rows(group) for group in groups]
-        self._known: dict[int, LeafPageStatistics] = {}
-        for place, leaf in asked:
-            found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
-            there = [pair for pair in found if pair is not None]
-            if not there:
+        self._all_rows = [_all_rows(group) for group in groups]
+        self._columns: dict[int, LeafPageStatistics] = {}
+        self.num_bytes = 0
+        for position, leaf in filter_columns:
+            pairs = [_pages_and_index(indexes, group, position, leaf.index) for group in groups]
+            known = [pair for pair in pairs if pair is not None]
+            if not known:
                 continue
-            num_values = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in there])
-            index = ColumnIndex.concatenate([index for _, index in there])
-            runs = page_statistics(index, num_values, leaf, column_order(file, leaf), file.footer.created_by)
-            self._known[leaf.index] = LeafPageStatistics([None if pair is None else pair[0] for pair in found], runs)
+            num_rows = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in known])
+            index = ColumnIndex.concatenate([index for _, index in known])
+            statistics = page_statistics(index, num_rows, leaf, column_order(file, leaf), file.footer.created_by)
+            pages_of = [None if pair is None else pair[0] for pair in pairs]
+            self._columns[leaf.index] = LeafPageStatistics(pages_of, statistics)
+            self.num_bytes += _PAGE_BYTES * len(statistics) + (len(index.data) if len(known) > 1 else 0)
 
     def may_match_rows(self, bound: Expression) -> list[RowRanges]:
         """Return the rows of each row group that may match; all rows if its indexes cannot decide."""
-        everything = self._everything
+        all_rows = self._all_rows
         if type(bound) is ValuePredicate:  # by far the most frequent case
-            pages = self._known.get(bound.leaf.index)
-            if pages is None:
-                return everything
-            return pages.rows_of(predicate_may_match(bound, pages.statistics), everything)
+            column = self._columns.get(bound.leaf.index)
+            return (
+                all_rows if column is None else column.rows_of(predicate_may_match(bound, column.statistics), all_rows)
+            )
 
-        def answer(test: Any) -> _RowsByGroup:
-            known = [self._known[leaf.index] for leaf in test.leaves if leaf.index in self._known]
-            if len(known) < len(test.leaves):
-                return _RowsByGroup(everything)
-            if len(known) > 1:
-                return _RowsByGroup(_rows_of_several(test, known, everything))
-            return _RowsByGroup(known[0].rows_of(predicate_may_match(test, known[0].statistics), everything))
+        def answer(predicate: Any) -> _RowsByGroup:
+            columns = [self._columns[leaf.index] for leaf in predicate.leaves if leaf.index in self._columns]
+            if len(columns) < len(predicate.leaves):
+                return _RowsByGroup(all_rows)
+            if len(columns) > 1:
+                return _RowsByGroup(_rows_of_several(predicate, columns, all_rows))
+            return _RowsByGroup(columns[0].rows_of(predicate_may_match(predicate, columns[0].statistics), all_rows))
 
         return combine_results(
-            bound, answer, lambda value: _RowsByGroup(everything if value else [_NO_ROWS] * len(everything))
+            bound, answer, lambda value: _RowsByGroup(all_rows if value else [_NO_ROWS] * len(all_rows))
         ).rows
 
 
@@ -78,44 +85,45 @@ class LeafPageStatistics(NamedTuple):
     pages: list[ChunkPages | None]
     statistics: PruningStatistics
 
-    def rows_of(self, mask: np.ndarray, everything: Sequence[RowRanges]) -> list[RowRanges]:
-        """Return the rows of the pages in `mask`, by row group; `everything` holds all rows of each."""
-        found, start = [], 0
-        for pages, whole in zip(self.pages, everything, strict=True):
+    def rows_of(self, mask: np.ndarray, all_rows: Sequence[RowRanges]) -> list[RowRanges]:
+        """Return the rows of the pages in `mask`, by row group; `all_rows` holds all rows of each."""
+        rows, start = [], 0
+        for pages, whole in zip(self.pages, all_rows, strict=True):
             if pages is None:
-                found.append(whole)
+                rows.append(whole)
                 continue
             some = mask[start : start + len(pages.locations)]
             start += len(some)
             count: int = np.add.reduce(some)
-            found.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
-        return found
+            rows.append(whole if count == len(some) else pages.rows_in_pages(some) if count else _NO_ROWS)
+        return rows
 
 
 def _rows_of_several(
-    predicate: Any, leaves: Sequence[LeafPageStatistics], everything: Sequence[RowRanges]
+    predicate: Any, columns: Sequence[LeafPageStatistics], all_rows: Sequence[RowRanges]
 ) -> list[RowRanges]:
     """Return the rows that may match a predicate on several leaves, by row group.
 
-    Pages of different columns hold different rows, so it is decided for each run of rows within one page of each.
+    Pages of different columns hold different rows, so it is decided for each range of rows within one page of each.
     """
-    found, before = [], [0] * len(leaves)
-    for group, whole in enumerate(everything):
-        pages = [leaf.pages[group] for leaf in leaves]
+    rows, before = [], [0] * len(columns)
+    for group, whole in enumerate(all_rows):
+        pages = [column.pages[group] for column in columns]
         located = [some for some in pages if some is not None and some.num_pages]
-        if len(located) < len(leaves):
-            found.append(whole)
+        if len(located) < len(columns):
+            rows.append(whole)
         else:
             starts = np.unique(np.concatenate([some.first_rows for some in located]))
-            places = [some.first_rows.searchsorted(starts, side="right") - 1 for some in located]
+            ordinals = [some.first_rows.searchsorted(starts, side="right") - 1 for some in located]
             statistics = [
-                leaf.statistics.take(start + place) for leaf, start, place in zip(leaves, before, places, strict=True)
+                column.statistics.take(first + ordinal)
+                for column, first, ordinal in zip(columns, before, ordinals, strict=True)
             ]
             mask = predicate_may_match(predicate, *statistics)
             stops = np.append(starts[1:], located[0].num_rows)
-            found.append(RowRanges.from_sorted(starts[mask], stops[mask]))
-        before = [start + (some.num_pages if some else 0) for start, some in zip(before, pages, strict=True)]
-    return found
+            rows.append(RowRanges.from_sorted(starts[mask], stops[mask]))
+        before = [first + (some.num_pages if some else 0) for first, some in zip(before, pages, strict=True)]
+    return rows
 
 
 class _RowsByGroup(NamedTuple):

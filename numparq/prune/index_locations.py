@@ -12,13 +12,11 @@ from numparq.errors import ParquetError
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.open_file import OpenFile
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
-from numparq.util.bounded_cache import BoundedCache
 
 __all__ = ["BLOOM_FILTER", "COLUMN_INDEX", "OFFSET_INDEX", "IndexLocations"]
 
 COLUMN_INDEX, OFFSET_INDEX, BLOOM_FILTER = "column_index", "offset_index", "bloom_filter"
 _NOWHERE = -1
-_MOST_KEPT = 32
 _MAGIC_BYTES = 4
 _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILTER: "meta_data.bloom_filter"}
 _KINDS = tuple(_STEMS)
@@ -44,12 +42,11 @@ class IndexLocations:
     def __init__(self, file: OpenFile) -> None:
         self._footer, self._end = file.footer, file.footer_start
         self._known: dict[_Chunk, list[int]] = {}  # position and length, kind by kind
-        self.cache = BoundedCache(_MOST_KEPT)
 
     @classmethod
     def for_file(cls, file: OpenFile) -> IndexLocations:
         """Return the locations of a file, shared by all files with the same footer."""
-        cache, key = file.footer.cache, ("places", file.footer_start)
+        cache, key = file.footer.cache, ("index locations", file.footer_start)
         known: IndexLocations | None = cache.get(key)
         return known or cache.get_or_make(key, lambda: cls(file))
 

@@ -20,32 +20,30 @@ from numparq.plan.chunk_pages import ChunkPages
 from .index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
 from .page_headers import MIN_CHUNK_BYTES, walk_page_headers
 
-__all__ = ["IndexKey", "PageIndexReader", "index_pages"]
+__all__ = ["PAGES", "IndexKey", "PageIndexReader", "located_pages"]
 
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
+PAGES = "pages"  # kind of the key of a chunk's pages, which refer to its offset index
 _PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
 _ENTRY_BYTES = 1 << 8  # of a chunk whose headers have been walked, or are not worth it
 _LOCATION_BYTES, _STATISTICS_BYTES = 128, 256  # memory of a page in an index, and in what follows from it
 
 
-def index_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
+def located_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
     """Return the pages of a chunk by its offset index; None if that does not describe all pages of this chunk.
 
     `whole` is the chunk as a single page.
     """
-    key = whole.start, whole.end, whole.num_rows
-    return index.cache.get_or_make(key, lambda: _build_pages(*key, index))
-
-
-def _build_pages(start: int, end: int, num_rows: int, index: OffsetIndex) -> ChunkPages | None:
     if not len(index.locations):
         return None
     try:
-        found = ChunkPages(start, end, num_rows, index.locations, needs_dictionary=index.needs_dictionary)
+        pages = ChunkPages(
+            whole.start, whole.end, whole.num_rows, index.locations, needs_dictionary=index.needs_dictionary
+        )
     except ParquetError:
         return None
-    return found if found.is_complete else None
+    return pages if pages.is_complete else None
 
 
 class IndexKey(NamedTuple):
@@ -138,11 +136,20 @@ class PageIndexReader:
         return found
 
     def chunk_pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
-        """Return the pages of a chunk by its loaded offset index; None if it has no valid one."""
+        """Return the pages of a chunk by its loaded offset index; None without one that describes all its pages.
+
+        `whole` is the chunk as a single page.
+        """
         if whole.is_indexed:
             return whole
-        index = self._file.entry.get((OFFSET_INDEX, row_group, leaf))
-        return None if index is None else index_pages(index, whole)
+        entry, key = self._file.entry, (PAGES, row_group, leaf)
+        pages: ChunkPages | None = entry.get(key)
+        if pages is None:
+            index = entry.get((OFFSET_INDEX, row_group, leaf))
+            pages = None if index is None else located_pages(index, whole)
+            if pages is not None:
+                entry.put({key: pages}, _ENTRY_BYTES)
+        return pages
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Whether the loaded offset index has a single page that holds all of the chunk's data."""

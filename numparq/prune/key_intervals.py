@@ -100,8 +100,9 @@ class KeyIntervals:
         """Return which containers have all keys in the ranges, by their bounds alone (bool)."""
         if not ranges:
             return np.zeros(len(self), np.bool_)
-        within: np.ndarray = np.zeros(len(self), np.bool_)
+        within: np.ndarray
         if self.lows is None or self.highs is None:
+            within = np.zeros(len(self), np.bool_)
             for container in np.flatnonzero(self.has_no_nulls).tolist():
                 within[container] = covers(ranges, *self.interval(container))
             return within
@@ -221,7 +222,14 @@ class KeyIntervals:
 
 def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last key of each range."""
-    return np.array([low for low, _ in ranges], dtype), np.array([high - 1 for _, high in ranges], dtype)
+    try:
+        edges = np.array(ranges, dtype)
+    except OverflowError:  # the last range ends behind the last key
+        edges = np.array([*ranges[:-1], (ranges[-1][0], ranges[-1][1] - 1)], dtype)
+        edges[:-1, 1] -= 1
+    else:
+        edges[:, 1] -= 1
+    return edges[:, 0], edges[:, 1]
 
 
 def _prefix(key: bytes) -> int:

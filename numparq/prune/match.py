@@ -19,10 +19,27 @@ from numparq.expr.expression import Expression
 from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
 
+from .key_intervals import KeyIntervals
 from .match_columns import columns_may_match, columns_must_match
 from .statistics import PruningStatistics
 
-__all__ = ["containers_may_match", "containers_must_match", "predicate_may_match", "predicate_must_match"]
+__all__ = [
+    "containers_match",
+    "containers_may_match",
+    "containers_must_match",
+    "predicate_may_match",
+    "predicate_must_match",
+]
+
+
+def containers_match(
+    bound: Expression, statistics: Mapping[int, PruningStatistics], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the results of `containers_may_match` and `containers_must_match`."""
+    if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
+        keys = statistics[bound.leaf.index].key_intervals(bound.leaf, bound.domain)
+        return _may_be_value(bound, keys), _must_be_value(bound, keys)
+    return containers_may_match(bound, statistics, count), containers_must_match(bound, statistics, count)
 
 
 def containers_may_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
@@ -30,15 +47,11 @@ def containers_may_match(bound: Expression, statistics: Mapping[int, PruningStat
 
     `statistics` maps ordinals of leaves to statistics; leaves without any may match.
     """
-    if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
-        return _may_be_value(bound, statistics[bound.leaf.index])
     return _combine(predicate_may_match, bound, statistics, count)
 
 
 def containers_must_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
     """Return a bool array of `count` containers: whether all rows must match the bound expression."""
-    if type(bound) is ValuePredicate and bound.leaf.index in statistics:
-        return _must_be_value(bound, statistics[bound.leaf.index])
     return _combine(predicate_must_match, bound, statistics, count)
 
 
@@ -63,19 +76,22 @@ def predicate_may_match(predicate: Any, *statistics: PruningStatistics) -> np.nd
 
     `statistics` are those of its leaves, in order.
     """
+    if type(predicate) is ValuePredicate:
+        return _may_be_value(predicate, statistics[0].key_intervals(predicate.leaf, predicate.domain))
     return _MAY[type(predicate)](predicate, *statistics)
 
 
 def predicate_must_match(predicate: Any, *statistics: PruningStatistics) -> np.ndarray:
     """Return a bool array, one item a container: whether all rows must match the bound predicate."""
+    if type(predicate) is ValuePredicate:
+        return _must_be_value(predicate, statistics[0].key_intervals(predicate.leaf, predicate.domain))
     return _MUST[type(predicate)](predicate, *statistics)
 
 
 # --- one predicate ----------------------------------------------------------------------------------------------------
 
 
-def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
-    keys = statistics.key_intervals(predicate.leaf, predicate.domain)
+def _may_be_value(predicate: ValuePredicate, keys: KeyIntervals) -> np.ndarray:
     if predicate.pattern is not None and predicate.negated:  # values outside of the ranges match, too
         return keys.may_have_values.copy()
     may: np.ndarray = keys.overlaps(predicate.ranges)
@@ -85,8 +101,7 @@ def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> n
     return may
 
 
-def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
-    keys = statistics.key_intervals(predicate.leaf, predicate.domain)
+def _must_be_value(predicate: ValuePredicate, keys: KeyIntervals) -> np.ndarray:
     if predicate.pattern is None:
         must = keys.are_within(predicate.ranges)
     else:  # values in the ranges may match the pattern or not
@@ -135,13 +150,11 @@ _MAY: dict[type, Callable[..., np.ndarray]] = {
     ComparisonPredicate: columns_may_match,
     NullPredicate: _may_be_null,
     ContainsPredicate: _may_contain,
-    ValuePredicate: _may_be_value,
     BloomPredicate: _may_be_member,
 }
 _MUST: dict[type, Callable[..., np.ndarray]] = {
     ComparisonPredicate: columns_must_match,
     NullPredicate: _must_be_null,
     ContainsPredicate: _only_without_rows,
-    ValuePredicate: _must_be_value,
     BloomPredicate: _only_without_rows,
 }

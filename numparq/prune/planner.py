@@ -23,19 +23,18 @@ from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
 from .dictionaries import DictionaryPruner
 from .index_locations import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from .index_reader import PageIndexReader
-from .match import containers_may_match, containers_must_match
+from .index_reader import PAGES, PageIndexReader
+from .match import containers_match
 from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
 __all__ = ["ReadPlanner", "RowGroupMatches"]
 
-# Kinds of keys in the file's entry: with row group and leaf, and with filter leaves and row groups.
-_PAGES, _PAGE_STATISTICS = "pages", "page_statistics"
-_ENTRY_BYTES = 1 << 8  # of such a value, which mostly refers to indexes
+_PAGE_STATISTICS = "page_statistics"  # kind of a key in the file's entry, with filter leaves and row groups
+_ENTRY_BYTES = 1 << 8  # of such a value, besides its arrays
 
 _NO_ROWS = RowRanges()
-_FEW = 16  # column chunks whose indexes are located, or loaded, at once
+_FEW = 16  # column chunks whose indexes are located, loaded or cached at once
 _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
 _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
@@ -94,10 +93,14 @@ class ReadPlanner:
 
         The offset indexes that are not cached are fetched together.
         """
+        positions = [*map(self._position_of.__getitem__, map(leaf_ordinal, leaves))]
         partly = []
         for group in plan.groups.values():
             if 0 < group.rows.count < group.num_rows:
-                partly.append(group)
+                for position in positions:
+                    if not group.chunks[position].is_indexed:
+                        partly.append(group)
+                        break
         if partly:
             self._locate_pages(plan, partly, leaves)
 
@@ -109,7 +112,7 @@ class ReadPlanner:
             for leaf in leaves:
                 position = self._position_of[leaf.index]
                 if not group.chunks[position].is_indexed:
-                    pages = entry.get((_PAGES, group.ordinal, leaf.index))
+                    pages = entry.get((PAGES, group.ordinal, leaf.index))
                     if pages is None:
                         missing.append((group, position, leaf.index))
                     else:
@@ -130,12 +133,11 @@ class ReadPlanner:
             for group, position, leaf in without
             if len(group.rows) <= _FEW_RANGES
         )
-        located, cached = {}, {}
+        located = {}
         for group, position, leaf in missing:
             pages = indexes.chunk_pages(group.chunks[position], group.ordinal, leaf)
-            if pages is not None:  # a stream may locate later what cannot be located now
-                located[group.ordinal, position] = cached[_PAGES, group.ordinal, leaf] = pages
-        entry.put(cached, _ENTRY_BYTES * len(cached))
+            if pages is not None:
+                located[group.ordinal, position] = pages
         return located
 
     def read_encodings(self, groups: Iterable[RowGroupPlan], leaves: Sequence[Leaf]) -> None:
@@ -164,12 +166,8 @@ class ReadPlanner:
         statistics: dict[int, PruningStatistics] = {}
         for leaf in filter_leaves(bound):
             statistics[leaf.index] = row_group_statistics(self._file, leaf, row_groups)
-        count = len(row_groups)
-        candidates = [*compress(row_groups, containers_may_match(bound, statistics, count).tolist())]
-        if not candidates:
-            return RowGroupMatches(candidates, set())
-        must = {*compress(row_groups, containers_must_match(bound, statistics, count).tolist())}
-        return RowGroupMatches(candidates, must)
+        may, must = containers_match(bound, statistics, len(row_groups))
+        return RowGroupMatches([*compress(row_groups, may.tolist())], {*compress(row_groups, must.tolist())})
 
     def prune(self, plan: PlanBuilder, bound: Expression) -> set[int]:
         """Prune a plan by row group statistics, Bloom filters, column indexes and dictionaries, in this order.
@@ -252,13 +250,13 @@ class ReadPlanner:
         self, plan: PlanBuilder, row_groups: Sequence[int], filter_columns: Sequence[Leaf]
     ) -> _PageStatistics | None:
         """Return the page statistics of row groups; kept in the file's entry if these are few."""
-        if len(row_groups) * len(self._leaves) > _FEW:
+        if len(row_groups) * len(filter_columns) > _FEW:
             return self._read_page_statistics(plan, row_groups, filter_columns)
         entry, key = self._file.entry, (_PAGE_STATISTICS, *map(leaf_ordinal, filter_columns), -1, *row_groups)
         known: _PageStatistics | None = entry.get(key)
         if known is None and key not in entry:
             known = self._read_page_statistics(plan, row_groups, filter_columns)
-            entry.put({key: known}, _ENTRY_BYTES)
+            entry.put({key: known}, _ENTRY_BYTES if known is None else _ENTRY_BYTES + known.pages.num_bytes)
         return known
 
     def _read_page_statistics(

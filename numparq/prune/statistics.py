@@ -226,17 +226,10 @@ def _order_in(file: OpenFile, leaf: Leaf) -> ColumnOrder:
 def page_statistics(
     index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
 ) -> PruningStatistics:
-    """Return the trusted statistics of a column index, one container a page; cached with the index.
+    """Return the trusted statistics of a column index, one container a page.
 
     `num_rows` is int64, the rows of each page by the offset index.
     """
-    key = leaf, order, created_by, num_rows.tobytes()
-    return index.cache.get_or_make(key, lambda: _compute_page_statistics(index, num_rows, leaf, order, created_by))
-
-
-def _compute_page_statistics(
-    index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
-) -> PruningStatistics:
     wrong = untrusted_statistics(created_by, leaf)
     unknown = np.full(len(num_rows), UNKNOWN, np.int64)
     # In nested columns, rows of a page by the offset index are not its number of values.

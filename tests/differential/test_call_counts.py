@@ -14,11 +14,11 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 145,
     "all columns": 284,
-    "filter": 353,
-    "range": 401,
-    "isin": 509,
-    "look-up": 475,
-    "row range": 248,
+    "filter": 336,
+    "range": 383,
+    "isin": 482,
+    "look-up": 455,
+    "row range": 240,
     "200 row groups": 158,
     "100 small files": 4400,
 }

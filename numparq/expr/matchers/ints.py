@@ -29,10 +29,12 @@ class IntMatcher:
     def __init__(self, ranges: KeyRanges, bits: int, fold: bool = False) -> None:
         if len(ranges) == 1:
             low, high = ranges[0]
-            self._name, arguments = "match_range", (_signed(low & (1 << bits) - 1), _signed(high - low - 1))
+            first, span = low & (1 << bits) - 1, high - low - 1
+            self._name, arguments = "match_range", (first - (first >> 63 << 64), span - (span >> 63 << 64))
         else:
             self._name, arguments = _choose_kernel(*_around(ranges, bits), bits)
-        self._arguments = ((1 << bits - 1) - 1 if fold else 0, _signed((1 << bits) - 1), *arguments)
+        mask = -1 if bits == 64 else (1 << bits) - 1
+        self._arguments = ((1 << bits - 1) - 1 if fold else 0, mask, *arguments)
 
     def match(self, values: np.ndarray, mask: RowMask) -> None:
         """Combine into the mask which values, integers of any width, are in the ranges."""

@@ -14,7 +14,7 @@ from numparq.format.footer import file_metadata
 from numparq.format.footer.file_metadata import parse_footer
 from numparq.format.page_index import OffsetIndex
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.prune.index_reader import index_pages
+from numparq.prune.index_reader import located_pages
 
 
 def _write_file(path: Path, values: np.ndarray) -> Path:
@@ -95,12 +95,10 @@ def test_equal_footers_with_different_indexes(tmp_path: Path) -> None:
 def test_index_pages_must_match_the_chunk() -> None:
     index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
     whole = ChunkPages.unindexed(100, 400, 30)
-    pages = index_pages(index, whole)
-    assert pages is not None
-    assert index_pages(index, whole) is pages
-    assert index_pages(index, ChunkPages.unindexed(100, 401, 30)) is None
-    assert index_pages(index, ChunkPages.unindexed(100, 400, 15)) is None
-    assert index_pages(index, ChunkPages.unindexed(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
+    assert located_pages(index, whole).num_pages == 3  # type: ignore[union-attr]
+    assert located_pages(index, ChunkPages.unindexed(100, 401, 30)) is None
+    assert located_pages(index, ChunkPages.unindexed(100, 400, 15)) is None
+    assert located_pages(index, ChunkPages.unindexed(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
 
 
 def encode_columns(*columns: str, attrs: dict | None = None, **options: object) -> bytes:
