@@ -23,6 +23,7 @@ pytestmark = pytest.mark.pyspark
 PARIS = SparkDialect(ZoneInfo("Europe/Paris"))
 NOON = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
 BIG = 9007199254740993
+HUGE = 9223372036854775808  # to Spark, all of a bigint column is below, nulls too
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,19 @@ ROWS = {
     f"n = {BIG}": [1],
     "n > 2.5": [0, 1, 2],
     "n < 1e2": [2],
+    f"n <= {HUGE}": [0, 1, 2, 3],
+    f"N <= {HUGE}.5": [0, 1, 2, 3],
+    f"not n > {HUGE}": [0, 1, 2, 3],
+    f"n > -{HUGE} and x > 2": [1, 2],
+    f"n < -{HUGE} or n is null": [3],
+    f"n between 3 and {HUGE}": [0, 1, 2],
+    f"n not between {HUGE} and {HUGE}9": [0, 1, 2, 3],
+    f"st.`in.ner` < {HUGE}": [0, 1, 2, 3],
+    f"n <> {HUGE}": [0, 1, 2],
+    f"not n in ({HUGE})": [0, 1, 2],
+    f"x < {HUGE}": [0, 2],
+    f"d < {HUGE}": [0, 1, 2],
+    "n <= 9223372036854775807": [0, 1, 2],
     "d = 1.1": [0],
     r"s like 'a\%'": [0],
     r"s like 'a\\\\b'": [2],
@@ -112,6 +126,7 @@ REFUSED = {
     "local = '2024-07-01 12:00:00Z'": "the column has local times",
     "a.b = 8": "no column",
     "nope = 8": "no column 'nope'",
+    f"s < {HUGE}": "cannot be compared",
 }
 
 
@@ -119,6 +134,19 @@ REFUSED = {
 def test_refused(file, text):
     with pytest.raises(SchemaError, match=REFUSED[text]):
         rows(file, text)
+
+
+def test_numbers_outside_bigint_beside_partition_columns(tmp_path):
+    table = pa.table({"row": [0, 1], "p": [1, None], "u": pa.array([1, None], pa.uint64())})
+    pq.write_to_dataset(table, tmp_path, partition_cols=["p"])
+    for text in (f"p < {HUGE}", f"not p > {HUGE}"):
+        assert sorted(rows(str(tmp_path), text)) == [0, 1]
+    assert rows(str(tmp_path), f"u <= {HUGE}") == [0]  # a decimal to Spark
+
+
+def test_a_plus_before_a_number_outside_bigint_is_refused(file):
+    with pytest.raises(ValueError, match=r"write it without \+"):
+        rows(file, f"n < +{HUGE}")
 
 
 def test_settings_of_a_session(file):

@@ -33,6 +33,7 @@ _PARTS = re.compile(_PART)
 _MAX_DIGITS = 38
 _EXACT_DOUBLES = 1 << 53
 _EXACT_FLOATS = 1 << 24
+_LARGE_INTEGERS = 1 << 63
 
 # Escape sequences of strings. LIKE sees the backslash before its wildcards.
 _ESCAPE = re.compile(r"\\([01][0-7]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)|''|\"\"", re.DOTALL)
@@ -127,6 +128,8 @@ class _SparkParser(FilterParser):
         is_double = "e" in token.text.lower()
         if (len(number.as_tuple().digits) > _MAX_DIGITS) if not is_double else abs(float(number)) == float("inf"):
             self.fail(f"{token.text} is no number of Spark's", token.position)
+        if token.text[0] == "+" and not is_double and abs(number) >= _LARGE_INTEGERS:
+            self.fail(f"{token.text} is to Spark a sum, not a number; write it without +", token.position)
         if is_double or not INTEGER.fullmatch(token.text):
             return SparkNumber(number, is_double)
         whole = int(token.text)

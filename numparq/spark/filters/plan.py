@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.partitions.predicate import PartitionComparison, PartitionPredicate
 from numparq.errors import SchemaError, UnsupportedError
-from numparq.expr.bound import ComparisonPredicate
+from numparq.expr.bound import ComparisonPredicate, ValuePredicate
 from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Not, Or, OtherColumn
 from numparq.spark.schema.comparison import is_collated
 from numparq.spark.schema.row_metadata import read_row_metadata
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from numparq.typing import Filters
 
 __all__ = ["plan_with_text"]
+
+_MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 
 
 def plan_with_text(
@@ -45,6 +48,10 @@ def plan_with_text(
         if renamed == parsed:
             raise
         table = plan(renamed)
+        parsed = renamed
+    folded = _fold_comparisons(parsed, plan)
+    if folded != parsed:
+        table = plan(folded)
     _check_comparisons(table, dialect)
     _check_types(table, schema)
     return table
@@ -103,6 +110,43 @@ def _rename(expression: Expression, find: Callable[[ColumnName], ColumnName]) ->
 
 
 # --- types ------------------------------------------------------------------------------------------------------------
+
+
+def _fold_comparisons(expression: Expression, plan: Callable[[Filters], SplitTable]) -> Expression:
+    """Return an expression with Spark's constants for integers beside numbers outside bigint, which nulls satisfy too.
+
+    Spark takes ``a <= 99999999999999999999`` for true, and ``>`` for false, before it looks at any row.
+    """
+    if isinstance(expression, (And, Or)):
+        parts = [_fold_comparisons(part, plan) for part in expression.parts]
+        # The parser's test for NaN beside ``>``, unknown for nulls, goes too.
+        integers = {
+            ColumnPredicate(old.name, "is nan")
+            for old, new in zip(expression.parts, parts, strict=True)
+            if isinstance(new, Constant) and isinstance(old, ColumnPredicate)
+        }
+        return type(expression)(tuple(part for part in parts if part not in integers))
+    if isinstance(expression, Not):
+        return Not(_fold_comparisons(expression.part, plan))
+    if not isinstance(expression, ColumnPredicate) or not _is_outside_bigint(expression):
+        return expression
+    probe = plan(ColumnPredicate(expression.name, "==", 0)).reader.predicate
+    types = [each.domain.type for each in _predicates(probe) if isinstance(each, ValuePredicate)]
+    if not any(each.kind == "int" and (each.signed or each.bit_width < 64) for each in types):
+        return expression
+    return Constant((expression.op[0] == "<") == (_exact_number(expression) > 0))
+
+
+def _is_outside_bigint(predicate: ColumnPredicate) -> bool:
+    """Whether a predicate orders a column and an exact number that no bigint is."""
+    return predicate.op in ("<", "<=", ">", ">=") and not _MIN_LONG <= _exact_number(predicate) <= _MAX_LONG
+
+
+def _exact_number(predicate: ColumnPredicate) -> Decimal | int:
+    """Return the number that a column is compared with; 0 if it is a double, or no number."""
+    number = getattr(predicate.operand, "number", predicate.operand)
+    is_exact = isinstance(number, (int, Decimal)) and not getattr(predicate.operand, "is_double", False)
+    return number if is_exact else 0
 
 
 def _predicates(bound: Expression) -> Iterator[Any]:
