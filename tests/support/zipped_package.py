@@ -20,7 +20,9 @@ def zip_package(folder: Path) -> Path:
 
 def python_without_numparq(folder: Path) -> Path:
     """Write a program that runs this Python with its libraries, but without ``.pth`` files of editable installs."""
-    libraries = ":".join(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    own = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+    others = [path for path in sys.path if path.endswith("site-packages")]  # that a ``.pth`` file adds
+    libraries = ":".join(dict.fromkeys([*own, *others]))
     program = folder / "python-without-numparq"
     program.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec "{sys.executable}" -S -P "$@"\n')
     program.chmod(0o755)

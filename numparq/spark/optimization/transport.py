@@ -169,14 +169,14 @@ def _struct(arrow_type: Any) -> _TypeTransport:
         raise UnsupportedError("Spark cannot carry a struct without fields")
     carried = pa.struct([(f"f{place}", way.type) for place, way in enumerate(ways)])
 
-    def made(array: Any, of: Any, makers: list[Callable[[Any], Any]]) -> Any:
-        children = [make(array.field(place)) for place, make in enumerate(makers)]
-        return pa.Array.from_buffers(of, len(array), [_validity(array)], children=children)
+    def convert(array: Any, to: Any, converters: list[Callable[[Any], Any]]) -> Any:
+        children = [convert_field(array.field(place)) for place, convert_field in enumerate(converters)]
+        return pa.Array.from_buffers(to, len(array), [_validity(array)], children=children)
 
     return _TypeTransport(
         carried,
-        lambda array: made(array, carried, [way.encode for way in ways]),
-        lambda array: made(array, arrow_type, [way.decode for way in ways]),
+        lambda array: convert(array, carried, [way.encode for way in ways]),
+        lambda array: convert(array, arrow_type, [way.decode for way in ways]),
     )
 
 

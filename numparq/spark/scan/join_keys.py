@@ -89,13 +89,13 @@ def range_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> l
     """Build a filter of the smallest and the largest key, of at least one."""
     bounds = import_pyarrow().compute.min_max(keys)
 
-    def made() -> RuntimeFilter:
+    def build() -> RuntimeFilter:
         low, high = _literals([bounds["min"], bounds["max"]], key_column)
         if key_column is not None and key_column.has_nanoseconds:
             high = _microsecond(high)[1]
         return RuntimeFilter(column, low=low, high=high)
 
-    return _build_filter(made)
+    return _build_filter(build)
 
 
 def _build_filter(make: Callable[[], RuntimeFilter]) -> list[RuntimeFilter]:

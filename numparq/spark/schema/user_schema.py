@@ -31,7 +31,7 @@ _WIDER = {
 def find_fields(names: list[str], wanted: list[str]) -> list[int | None]:
     """Return the position of each wanted field, or None: exact names first, then regardless of case, as Spark does.
 
-    Raises SchemaError if a name is ambiguous: several fields differ only in case, and not all of them are wanted.
+    Raises SchemaError if a name is ambiguous: several fields differ only in case, and `wanted` lacks one.
     """
     if names == wanted:  # duplicates are possible: s.x and t.x
         return list(range(len(names)))

@@ -163,7 +163,7 @@ def profile_files(
     SchemaError
         If no file has a column of `columns`.
     ValueError
-        If `where` uses other than partition columns, or `data` is none of its choices.
+        If `where` uses other than partition columns, or `data` is not one of its choices.
     ParquetError
         With `strict`, if a file is damaged.
 
